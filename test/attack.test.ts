@@ -225,7 +225,7 @@ describe('responses that nobody reads', () => {
     const broken = await brokenOffDuring(async () => {
       using client = await askForExport();
       const startedAt = performance.now();
-      // Half a megabyte every 100 ms, because the kernel frees its buffer in pieces of one and a half.
+      // Sends half a megabyte every 100 ms, because the kernel frees its buffer in pieces of one and a half megabytes.
       for (; performance.now() - startedAt < 2 * STALL_SECONDS * 1_000; await sleep(100)) {
         expect(await client.take(MIB / 2)).toBeGreaterThan(0);
       }
@@ -392,7 +392,7 @@ describe('bodies in very many chunks', () => {
       );
       const responses = await connection.responses();
       expect(responses.map(({ status }) => status)).toEqual([200, 200]);
-      // Node reads 64 KiB, and 31 times more if nothing stops it.
+      // Node reads 64 KiB at a time, and 31 more times if nothing stops it.
       expect(most()).toBeLessThanOrEqual(65_536);
     },
     120_000,
@@ -493,7 +493,7 @@ test('a complete body is not kept if its client leaves while its token is looked
 });
 
 describe('text that is expensive to normalise', () => {
-  /** Combining marks in the wrong order: each has to pass all marks of the first kind. */
+  /** Combining marks in the wrong order: normalization moves each of them past all marks of the first kind. */
   const marks = (count: number) => '\u0301'.repeat(count / 2) + '\u0316'.repeat(count / 2);
 
   test('long runs of marks are folded in pieces: half a million of them would take minutes as one', () => {

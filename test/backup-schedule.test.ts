@@ -26,7 +26,7 @@ test('a scheduled backup is made by the reading role and verified, and the oldes
   const as = (username: string) => Object.assign(new URL(owner), { username }).href;
   await runOn(as('postgres'), 'alter role bookmarks_backup login');
   await runOn(owner, readFileSync(join(K8S, 'database/roles.sql'), 'utf8'));
-  // The rights include what later migrations create.
+  // The rights also cover tables that later migrations create.
   await migrate({ url: owner });
   await runOn(
     owner,

@@ -23,7 +23,7 @@ beforeAll(async () => {
 
 interface Case {
   value: unknown;
-  /** The text after `field: ` in the message. For a fault deeper in the field, the place and the rule. */
+  /** The expected text after `field: ` in the message. For a fault inside the field, the place and the rule. */
   rule: string;
 }
 
@@ -367,7 +367,7 @@ const changesCursor: Field = {
   ],
 };
 
-/** This kind has three. */
+/** A cursor of this kind has three numbers. */
 const trashCursor: Field = {
   good: [],
   bad: [...listCursor.bad, ...cases('is malformed', ...['4:1:1', '4:1:1:1:1', '4:1:01:1'].map(encode))],
@@ -419,7 +419,9 @@ const time: Field = {
   ],
 };
 
-/** No value is valid by itself: it is the version of the bookmark, or a conflict. */
+/**
+ * A value must be the version of the bookmark. Any other time is a conflict, so no value is valid for all bookmarks.
+ */
 const version: Field = {
   good: [],
   bad: time.bad.filter(({ value }) => JSON.stringify(value).length < DEFAULT_BODY_BYTES / 2),

@@ -115,7 +115,7 @@ test('a deleted bookmark keeps its fields in the trash, and a restored one has t
   expect(asGiven(trashed)).toMatchObject(sorted(given));
   await user.post('/trash/restore', { ids: [id] });
   await expectShown(user, given);
-  // A replacing import moves bookmarks to the trash by a statement of its own.
+  // A replacing import moves bookmarks to the trash with another statement than a deletion.
   await user.post('/import', { mode: 'replace', bookmarks: [] });
   const [replaced] = (await user.post('/trash/list')).body.bookmarks;
   expect(asGiven(replaced)).toMatchObject(sorted(given));

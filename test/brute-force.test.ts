@@ -136,7 +136,7 @@ describe('tokens that do not exist', () => {
     expect((await profile(user.token, from(1))).status).toBe(200);
     expect((await profile(made(700), from(2))).status).toBe(401);
 
-    // This includes a token that was idle for longer than this replica remembers its caller.
+    // The same holds for a token that was not used for so long that this replica forgot its principal.
     vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 120_000);
     onTestFinished(() => void vi.restoreAllMocks());
     expect((await profile(user.token, from(1))).status).toBe(200);

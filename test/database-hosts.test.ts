@@ -63,7 +63,7 @@ test('with load_balance_hosts=random pools begin at any of the hosts, without it
   };
   expect(await openMany('')).toEqual([24, 0, 0]);
   expect(await openMany('?load_balance_hosts=disable')).toEqual([24, 0, 0]);
-  // One of them gets none by chance, once in 5,000 runs.
+  // Once in 5,000 runs, one host gets no connection by chance.
   const spread = await openMany('?load_balance_hosts=random');
   expect(spread.filter((count) => count > 0).length).toBeGreaterThan(1);
   const accepted = () => proxies[0]!.accepted;

@@ -197,7 +197,7 @@ test('a failed connection attempt fails no waiting call while another connection
   const gates = await Promise.all(
     [1, 2].map((key) => holdLock(server.url, `select pg_advisory_xact_lock(${key})`)),
   );
-  /** An error of Postgres, once the lock is released. */
+  /** Postgres reports this error once the lock is released. */
   const fail = (key: number) =>
     expect(
       database.read((sql) => sql`select 1 / length(pg_advisory_xact_lock(${key})::text)`),

@@ -54,7 +54,7 @@ describe('the bookmark cap (decision 28)', () => {
       const written = responses.map(({ status, body }) => (status === 200 ? (body.imported ?? 1) : 0));
       const told = written.reduce((sum, count) => sum + count, 0);
       expect(await exported(user)).toHaveLength(told);
-      // No bookmark that fitted was refused. Only a refused import, of three, can leave room.
+      // No bookmark was refused while there was room. Only the refusal of an import of three bookmarks can leave room.
       expect(told).toBeGreaterThan(CAP - 3);
       expect(told).toBeLessThanOrEqual(CAP);
       for (const { status, body } of responses)

@@ -96,7 +96,7 @@ describe('polls while Redis is away', () => {
     expect((await polls[8]!).body.code).toBe('INVALID_TOKEN');
     await sleep(2_000);
     const seconds = (performance.now() - begunAt) / 1_000;
-    // Ten in each second, and the reads of the two polls.
+    // Ten statements in each second, and the reads of the two polls.
     expect(statements()).toBeLessThanOrEqual(10 * seconds + 3);
     expect(notifier.held).toBe(298);
     notifier.drain(0);

@@ -42,7 +42,7 @@ const BREAKAGES: Breakage[] = [
   ...PLATFORMS,
 ];
 
-test('every rule has a breakage here', () => {
+test('every rule has at least one breakage', () => {
   const unbroken = RULES.filter(({ name }) => !BREAKAGES.some(([rule]) => name.includes(rule)));
   expect(unbroken.map(({ name }) => name)).toEqual([]);
 });
@@ -58,7 +58,7 @@ test.each(BREAKAGES.map(([rule, object, change, overlay], n) => ({ n, rule, obje
   },
 );
 
-test('of a migration beside the coordinator the hosts are named', async () => {
+test('a migration that does not connect to the coordinator alone is refused, and its hosts are named', async () => {
   const objects = copyOverlay('production-citus');
   edit(
     'MIGRATE_DATABASE_URL',
@@ -110,13 +110,13 @@ const RIGHT: [what: string, object: string, change: Change, overlay?: Overlay][]
   ['whole cores', 'Deployment/worker', (worker) => (container(worker).resources.limits.cpu = 2)],
 ];
 
-test.each(RIGHT)('%s is right', async (_, object, change, overlay) => {
+test.each(RIGHT)('%s is accepted', async (_, object, change, overlay) => {
   const objects = copyOverlay(overlay);
   change(pick(objects, object), objects);
   expect(await findFaults(objects)).toEqual([]);
 });
 
-test('a collector in the open is reached by what leaves all private networks out', async () => {
+test('an external trace collector is allowed by a rule that excludes all private networks', async () => {
   const objects = copyOverlay();
   pick(objects, 'ConfigMap/settings').data.OTEL_EXPORTER_OTLP_ENDPOINT = 'https://otlp.example.org';
   const opening = pick(objects, 'NetworkPolicy/monitoring').spec.egress[0];
@@ -128,7 +128,7 @@ test('a collector in the open is reached by what leaves all private networks out
   expect(await findFaults(objects)).not.toEqual([]);
 });
 
-test('signing in by a provider takes its Secret, and a way out for the api alone', async () => {
+test('signing in through a provider needs its Secret, and an egress rule for the api only', async () => {
   const example = readObjects(readFileSync('k8s/overlays/production/sign-in.example.yaml', 'utf8'));
   expect(await findFaults([...copyOverlay(), ...example])).toEqual([]);
   const [secret, policy] = [pick(example, 'Secret/sign-in'), pick(example, 'NetworkPolicy/sign-in')];
@@ -148,7 +148,7 @@ test.each(['/', '/settings', '/assets', '/login'])(
   },
 );
 
-test('a service without a trace collector needs no way to it', async () => {
+test('a service without a trace collector needs no rule that allows it', async () => {
   const objects = copyOverlay();
   delete pick(objects, 'ConfigMap/settings').data.OTEL_EXPORTER_OTLP_ENDPOINT;
   delete pick(objects, 'NetworkPolicy/monitoring').spec.egress;

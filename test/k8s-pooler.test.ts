@@ -10,7 +10,7 @@ const objects = buildKustomization(overlayFolder('production'));
 const { data } = objects.find((object) => object.data?.['pgbouncer.ini'])!;
 const ini: string = data['pgbouncer.ini'].replace(/^%include .*$/m, data['databases.ini']);
 
-/** Settings that need a newer PgBouncer than Debian's, certificates, or a list of users. */
+/** Settings that need certificates, a list of users, or a newer PgBouncer than Debian's. */
 const NOT_HERE = /^(max_prepared_statements|server_tls_\w+|auth_\w+|listen_\w+) = .*\n/gm;
 
 /** Starts the pooler of the production overlay in front of this database. Returns the urls for requests and imports. */
@@ -51,7 +51,7 @@ test("the production pooler's sessions have the service's timeouts, shorter for 
   expect(warnings).toEqual([]);
 });
 
-test('an import outlasts what cuts off a request that waits for the same user', async () => {
+test('an import waits longer than a request of the same user may', async () => {
   await using fleet = await openFleet();
   const urls = await startOverlayPooler(fleet.databaseUrl, (text) =>
     text.replace(

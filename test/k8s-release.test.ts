@@ -144,20 +144,20 @@ test('kinds that the cluster does not know are reported before anything changes'
   expect(output).toContain('nothing was changed');
 });
 
-test('a migration that fails is told with its log, and the pods are left as they were', async () => {
+test('a failed migration is reported with its log, and the pods are not changed', async () => {
   const { code, output, calls } = await release({ job: ['', 'FailureTarget', 'FailureTarget Failed'] });
   expect([code, calls]).toEqual([1, MIGRATION]);
   expect(output).toContain('what the migration said');
   expect(output).toContain('the migration is Failed');
 });
 
-test('a migration that does not end is given up', async () => {
+test('a migration that does not finish in time is abandoned', async () => {
   const { code, output, calls } = await release({ job: [''] });
   expect([code, calls]).toEqual([1, MIGRATION]);
   expect(output).toContain('not finished after 3 s');
 });
 
-test('before the migration is over nothing that runs is changed: neither the pods nor PgBouncer', () => {
+test('until the migration is complete, neither the pods nor PgBouncer are changed', () => {
   const manifests = readOverlay('production');
   const runs = manifests.filter(({ kind }) => ['Deployment', 'StatefulSet', 'DaemonSet'].includes(kind));
   const isLater = ({ metadata: { labels = {} } }: KubernetesObject) =>
@@ -208,7 +208,7 @@ test('manifests that cannot be built change nothing', async () => {
   expect([code, calls]).toEqual([1, []]);
 });
 
-test('it shows the cluster, and changes nothing unless somebody says yes', async () => {
+test('it shows the cluster, and changes nothing without confirmation', async () => {
   for (const input of ['', 'no\n', 'y\n']) {
     const { code, output, calls } = await release({ job: ['Complete'], input });
     expect([code, calls]).toEqual([1, []]);
@@ -219,7 +219,7 @@ test('it shows the cluster, and changes nothing unless somebody says yes', async
   expect(code).toBe(0);
 });
 
-test('a canary gets requests when its pods serve, and the other pods are not changed', async () => {
+test('a canary gets requests when its pods are ready, and the other pods are not changed', async () => {
   const args = ['--canary', '10'];
   const { code, output, calls } = await release({ job: ['Complete'], args });
   expect([code, calls]).toEqual([
@@ -231,7 +231,7 @@ test('a canary gets requests when its pods serve, and the other pods are not cha
   expect([broken.code, broken.calls.at(-1)]).toEqual([1, status('api-canary')]);
 });
 
-test('a release and --abort take the canary away, the route first', async () => {
+test('a release and --abort remove the canary, starting with its route', async () => {
   const gone = [APPLY_MADE, expect.stringMatching(/^delete deployment\/api-canary service\/api-canary /)];
   const promoted = await release({ job: ['Complete'], hasCanary: true });
   expect(promoted.calls.slice(-2)).toEqual(gone);
@@ -269,7 +269,7 @@ test.each([['--canary', '0'], ['--canary', '51'], ['--canary', 'ten'], ['--no']]
   },
 );
 
-test('the objects of a canary keep every rule beside the others', async () => {
+test('the objects of a canary keep every rule next to the others', async () => {
   const objects = readOverlay('production');
   const [route] = splitRoutes(objects, 10);
   const all = [...objects.filter(({ kind }) => kind !== 'HTTPRoute'), ...makeCanary(objects, 2), route!];

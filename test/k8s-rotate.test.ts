@@ -52,7 +52,7 @@ const ROLLS = (old: string, role: string) => [
   `deployment/pgbouncer ${role}`,
 ];
 
-test('a rotation changes the role while the service can work at every moment, and ends the old one', async () => {
+test('a rotation changes the role while the service always works, and disables the old one', async () => {
   const rotation = await startRotation([alone]);
   const [url] = rotation.nodes as [string];
   const rotate = () => rotation.run({ admin: asProvider(url) });
@@ -84,7 +84,7 @@ test('a rotation changes the role while the service can work at every moment, an
   await expect.poll(sessions).toEqual([]);
   await old.end({ timeout: 0 });
 
-  // And back, with another password.
+  // Then back again, with another password.
   expect((await rotate()).code).toBe(0);
   expect(rotation.takeSeen()).toEqual(ROLLS('bookmarks_b', 'bookmarks_a'));
   expect(rotation.readSecret('connections/DATABASE_URL')).toContain('//bookmarks_a:');
@@ -95,7 +95,7 @@ test('a rotation changes the role while the service can work at every moment, an
   ]).toEqual([[false], [false]]);
 });
 
-test('stopped before any step and run again, it ends with the same role, and the pods can work meanwhile', async () => {
+test('a run that is interrupted before any step and repeated ends with the same role, and the pods work meanwhile', async () => {
   const rotation = await startRotation([alone]);
   const old = () => /\/\/(bookmarks_[ab]):/.exec(rotation.readSecret('connections/DATABASE_URL'))![1]!;
   const calls = join(rotation.folder, 'calls');
@@ -126,7 +126,7 @@ test('stopped before any step and run again, it ends with the same role, and the
   expect(stops).toBe(4 + 2 * 4 + 1);
 });
 
-test('no secret is an argument of a program, printed, or in the log of the server', async () => {
+test('no secret is an argument of a program, in the output, or in the log of the server', async () => {
   const rotation = await startRotation([alone]);
   const [url] = rotation.nodes as [string];
   await runOn(url, `alter system set log_statement = 'all'`);
@@ -182,7 +182,7 @@ test('a second run during the first one changes nothing', async () => {
   expect(await rotation.reach()).toEqual(['bookmarks_b']);
 });
 
-test('a line of a rotation without its password is refused, and the role of the pods keeps its password', async () => {
+test('a rotation without the password of its role is refused, and the role of the pods keeps its password', async () => {
   const rotation = await startRotation([alone]);
   const lines = '"bookmarks_a" "first"\n; k8s/rotate.sh changes over to bookmarks_a\n';
   writeFileSync(
@@ -232,7 +232,7 @@ async function expectRotated(rotation: Rotation): Promise<void> {
 }
 
 describe('with several nodes', () => {
-  test('each of them takes the new role, and each locks the old one, twice', async () => {
+  test('each node gets the new role and locks the old one, also when it is done twice', async () => {
     const rotation = await startNodes();
     expect((await rotation.run()).code).toBe(0);
     expect(rotation.takeSeen()).toEqual(ROLLS('bookmarks_a', 'bookmarks_b'));
@@ -248,7 +248,7 @@ describe('with several nodes', () => {
     ]);
   });
 
-  test('a node that is down when the password is set stops it before PgBouncer has it; run again it ends', async () => {
+  test('a node that is down when the password is set stops the rotation before PgBouncer, and a second run completes it', async () => {
     const rotation = await startNodes();
     const lost = await loseLast(rotation);
     await runOn(rotation.nodes[0]!, lost.sql);
@@ -264,7 +264,7 @@ describe('with several nodes', () => {
     await expectRotated(rotation);
   });
 
-  test('a node that goes down before the old role is locked is named, and locked by a second run without a roll-out', async () => {
+  test('a node that goes down before the old role is locked is named, and a second run locks it without a roll-out', async () => {
     const rotation = await startNodes();
     const lost = await loseLast(rotation);
     rotation.before(
@@ -285,7 +285,7 @@ describe('with several nodes', () => {
     await expectRotated(rotation);
   });
 
-  test('a node goes down while the pods roll: a second run goes on with the same password', async () => {
+  test('if a node goes down while the pods roll out, a second run continues with the same password', async () => {
     const rotation = await startNodes();
     const lost = await loseLast(rotation);
     // The api uses the new url, and the worker the old one.
@@ -305,7 +305,7 @@ describe('with several nodes', () => {
     await expectRotated(rotation);
   });
 
-  test('a node without the role is named; when it has it, a second run ends', async () => {
+  test('a node without the role is named, and a second run completes when the role exists', async () => {
     const rotation = await startNodes();
     const added = rotation.nodes[2]!;
     await runOn(added, 'drop role bookmarks_b');
@@ -318,7 +318,7 @@ describe('with several nodes', () => {
     await expectRotated(rotation);
   });
 
-  test('a node that the others do not reach as the new role stops it', async () => {
+  test('a node that the others cannot reach with the new role stops the rotation', async () => {
     const rotation = await startNodes();
     const full = rotation.nodes[1]!;
     await runOn(full, 'alter role bookmarks_b connection limit 0');
@@ -333,7 +333,7 @@ describe('with several nodes', () => {
     await expectRotated(rotation);
   });
 
-  test('a node that was replaced under another name takes the role, as the coordinator knows it', async () => {
+  test('a node that was replaced under another name gets the role under the name that the coordinator knows', async () => {
     const rotation = await startNodes();
     const [coordinator, worker] = rotation.nodes as [string, string];
     await runOn(
@@ -344,7 +344,7 @@ describe('with several nodes', () => {
     await expectRotated(rotation);
   });
 
-  test('a node that is not active is named before anything is changed, and a secondary is left out', async () => {
+  test('an inactive node is named before anything is changed, and a secondary is ignored', async () => {
     const rotation = await startNodes();
     const [coordinator, , last] = rotation.nodes as [string, string, string];
     const change = `update pg_catalog.pg_dist_node set isactive = false`;

@@ -16,11 +16,11 @@ test.each(listOverlays())('overlay %s is valid and keeps every rule', async (ove
   expect(await findFaults(readOverlay(overlay))).toEqual([]);
 });
 
-test('backups may be scheduled beside the production overlay', async () => {
+test('backups can be scheduled next to the production overlay', async () => {
   expect(await findFaults(copyOverlay('production with backups'))).toEqual([]);
 });
 
-test('the pod that reads backups fits its schema, the volume and restricted pods', async () => {
+test('the pod that reads backups is valid, mounts the volume and follows the rules for restricted pods', async () => {
   const [reader] = readObjects(readProjectFile('k8s/backups/reader.yaml'));
   expect(await validateObject(reader!)).toEqual([]);
   const { spec } = reader!;
@@ -29,7 +29,7 @@ test('the pod that reads backups fits its schema, the volume and restricted pods
   expect(checkFields(reader!)).toEqual([]);
 });
 
-test('a field that no schema knows is found at any depth', async () => {
+test('a field that is not in its schema is found at any depth', async () => {
   const places: ((objects: KubernetesObject[]) => object)[] = [
     (objects) => pick(objects, 'Deployment/api'),
     (objects) => pick(objects, 'Deployment/api').metadata,
@@ -54,7 +54,7 @@ test('a field that no schema knows is found at any depth', async () => {
   }
 });
 
-test('what its schema forbids is found, and an object without a schema is refused', async () => {
+test('values that a schema forbids are found, and an object without a schema is refused', async () => {
   const [api] = [pick(copyOverlay(), 'Deployment/api')];
   container(api).ports[0].containerPort = '3000';
   expect(await validateObject(api)).toEqual([expect.stringContaining('containerPort')]);
@@ -66,7 +66,7 @@ test('what its schema forbids is found, and an object without a schema is refuse
   await expect(validateObject(budget)).rejects.toThrow('no schema of policy/v2 PodDisruptionBudget');
 });
 
-test('metrics are found in expressions of every form that is used', () => {
+test('metrics are found in every form of expression that is used', () => {
   expect(
     listMetrics(
       'histogram_quantile(0.99, sum by (le, route) (rate(a_seconds_bucket{route!~"x|b_total"}[$__rate_interval]))) / max(c) > 1 and absent(up{job="api"})',
@@ -75,12 +75,12 @@ test('metrics are found in expressions of every form that is used', () => {
   expect(listMetrics('count(count by (version) (build_info)) > 1')).toEqual(['build_info']);
 });
 
-test('a file that is not YAML, or names a key twice, is refused', () => {
+test('a file that is not YAML, or has a key twice, is refused', () => {
   expect(() => readObjects('a: [')).toThrow();
   expect(() => readObjects('a: 1\na: 2')).toThrow('unique');
 });
 
-test('the local overlay holds nothing that cannot be applied again', () => {
+test('the local overlay contains nothing that cannot be applied again', () => {
   // A Job's template cannot be changed, and a new setting or image would change it.
   expect(readOverlay('local').filter(({ kind }) => kind === 'Job')).toEqual([]);
 });
@@ -100,7 +100,7 @@ test('tests show for every alert when it fires and when it does not', () => {
   }
 });
 
-test('an adapter that serves another series, not each pod, or nothing is found', () => {
+test('an adapter is refused if it serves another series, not each pod, or nothing', () => {
   const text = readProjectFile('k8s/monitoring/prometheus-adapter.yaml');
   const objects = copyOverlay();
   expect(findAdapterFaults(objects, text)).toEqual([]);
@@ -119,7 +119,7 @@ test('an adapter that serves another series, not each pod, or nothing is found',
   }
 });
 
-test('a section of the runbook that is renamed, incomplete, too long or says another urgency is found', () => {
+test('a runbook section is refused if it is renamed, incomplete, too long or has another urgency than its alert', () => {
   const text = readProjectFile('docs/runbook.md');
   const objects = copyOverlay();
   expect(findAlertsAstray(objects, text)).toEqual([]);

@@ -14,7 +14,7 @@ function present(userId: number) {
 const principalOf = (token: ReturnType<typeof present>) =>
   ({ ...token, scope: 'read', isPremium: false }) as Parameters<KnownPrincipals['add']>[0];
 
-test('a caller is remembered for a minute, so that a change of tier takes effect by then', () => {
+test('a principal is remembered for a minute, so a change of tier takes effect within a minute', () => {
   const principals = new KnownPrincipals();
   const token = present(1);
   principals.add(principalOf(token), NOW_MS);
@@ -23,7 +23,7 @@ test('a caller is remembered for a minute, so that a change of tier takes effect
   expect(principals.find(token, NOW_MS)).toBeUndefined();
 });
 
-test('the number of remembered callers is limited; the oldest are forgotten first', () => {
+test('the number of remembered principals is limited, and the oldest are forgotten first', () => {
   const principals = new KnownPrincipals({ capacity: 100 });
   const tokens = Array.from({ length: 250 }, (_, n) => present(n + 1));
   for (const token of tokens) principals.add(principalOf(token), NOW_MS);

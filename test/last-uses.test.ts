@@ -45,7 +45,7 @@ const DAY = 24 * 60;
 const days = (from: Date, to: Date) => (to.getTime() - from.getTime()) / 86_400_000;
 
 describe('the last use of a token', () => {
-  test('is noted at the first use, and then at most every 15 minutes', async () => {
+  test('is recorded at the first use, and then at most every 15 minutes', async () => {
     const user = await service.user();
     expect((await rowOf(user)).last_used_at).toBeNull();
     await use(user);
@@ -66,14 +66,14 @@ describe('the last use of a token', () => {
     }
   });
 
-  test('a token that is refused was not used', async () => {
+  test('is not recorded for a token that is refused', async () => {
     const user = await service.user();
     await service.post('/user/profile', {}, { token: `${user.token.slice(0, -1)}-` });
     await write();
     expect((await rowOf(user)).last_used_at).toBeNull();
   });
 
-  test('no request waits for it: a row that is locked is left out, and noted later', async () => {
+  test('delays no request: a locked row is skipped and recorded later', async () => {
     const user = await service.user();
     {
       await using _ = await holdLock(
@@ -89,7 +89,7 @@ describe('the last use of a token', () => {
     expect((await rowOf(user)).last_used_at).not.toBeNull();
   });
 
-  test('a token that is revoked meanwhile stays revoked, and an expired one expired', async () => {
+  test('does not revive a token that is revoked or expires meanwhile', async () => {
     const [revoked, expired] = [await service.session(), await service.session()];
     for (const user of [revoked, expired]) {
       await set(user, 'last_used_at', -60);
@@ -104,7 +104,7 @@ describe('the last use of a token', () => {
     for (const user of [revoked, expired]) expect(await use(user)).toBe(401);
   });
 
-  test('a revocation that runs at the same time neither waits nor fails', async () => {
+  test('does not delay or fail a concurrent revocation', async () => {
     const users = await Promise.all(Array.from({ length: 20 }, () => service.session()));
     for (const user of users) {
       await set(user, 'last_used_at', -60);
@@ -117,7 +117,7 @@ describe('the last use of a token', () => {
     for (const [n, user] of users.entries()) expect(await use(user)).toBe(n % 2 ? 401 : 200);
   });
 
-  test('of many tokens is noted batch by batch, of too many of some', async () => {
+  test('is recorded in batches, and only for as many tokens as the replica remembers', async () => {
     const { id } = await service.user();
     const { database } = service.context;
     await database.sql`
@@ -133,7 +133,7 @@ describe('the last use of a token', () => {
     expect(noted!.count).toBe(2_500);
   });
 
-  test('that Postgres did not accept is due again at the next look-up', async () => {
+  test('is recorded at the next look-up if Postgres did not accept it', async () => {
     const user = await service.user();
     await use(user);
     const failing = { write: () => Promise.reject(new Error('away')) };
@@ -145,7 +145,7 @@ describe('the last use of a token', () => {
     expect((await rowOf(user)).last_used_at).not.toBeNull();
   });
 
-  test('a process writes it by itself, when it ends at the latest', async () => {
+  test('is written by each process, at the latest when it ends', async () => {
     await using replica = await startReplica('api', { DATABASE_URL: service.database.url });
     const user = await service.user();
     await replica.post('/user/profile', {}, user.token);
@@ -154,8 +154,8 @@ describe('the last use of a token', () => {
   });
 });
 
-describe('a session prolongs itself', () => {
-  /** Uses a session this many days before its end, and this many days after it was opened. */
+describe('using a session prolongs it', () => {
+  /** Uses a session this many days before its end and this many days after its start. */
   async function useOld(
     leftDays: number,
     ageDays: number,
@@ -189,14 +189,14 @@ describe('a session prolongs itself', () => {
     expect(days(new Date(), (await useOld(20, 6, short)).after.expires_at)).toBeCloseTo(20, 1);
   });
 
-  test('without use it expires', async () => {
+  test('but an unused session expires', async () => {
     const session = await service.session();
     const end = await set(session, 'expires_at', 5);
     await write();
     expect((await rowOf(session)).expires_at).toEqual(end);
   });
 
-  test('and no API token does', async () => {
+  test('but using an API token does not', async () => {
     const user = await service.user();
     const end = await set(user, 'expires_at', 5);
     await use(user);
@@ -205,7 +205,7 @@ describe('a session prolongs itself', () => {
   });
 });
 
-test('/tokens/list and /sessions/list show it', async () => {
+test('/tokens/list and /sessions/list show the last use', async () => {
   const session = await service.session();
   const { body } = await session.post('/tokens/create', { name: 'used' });
   const shown = async () => (await session.post('/tokens/list')).body.tokens[0].last_used_at;

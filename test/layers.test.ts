@@ -19,7 +19,7 @@ const checkFile = (path: string, code: string) =>
     [path]: code,
   });
 
-describe('circles of imports', () => {
+describe('import cycles', () => {
   test.each([
     ['a value', "import { b } from './b.ts';"],
     ['a type', "import type { B } from './b.ts';"],
@@ -45,11 +45,11 @@ describe('circles of imports', () => {
     ]);
   });
 
-  test('a file that imports itself is one', () => {
+  test('a file that imports itself is a cycle', () => {
     expect(check({ 'src/domain/a.ts': "import type { A } from './a.ts';" })).toHaveLength(1);
   });
 
-  test('two ways to one file are none', () => {
+  test('two paths to the same file are not a cycle', () => {
     const found = check({
       'src/domain/a.ts': "import './b.ts';\nimport './c.ts';",
       'src/domain/b.ts': "import './c.ts';",
@@ -58,7 +58,7 @@ describe('circles of imports', () => {
     expect(found).toEqual([]);
   });
 
-  test('tests have none either', () => {
+  test('tests may not have cycles either', () => {
     const found = check({ 'test/a.ts': "import './b.ts';", 'test/b.ts': "import './a.ts';" });
     expect(found).toHaveLength(1);
   });
@@ -87,7 +87,7 @@ describe('layers', () => {
     expect(checkFile(path, code)).toEqual([expect.stringMatching(/^src\/.+:1: .+ may not import /)]);
   });
 
-  test('a new layer needs rules of its own', () => {
+  test('a new layer needs its own rules', () => {
     expect(checkFile('src/helpers/a.ts', '')).toEqual([expect.stringContaining('belongs to no layer')]);
   });
 
@@ -126,7 +126,7 @@ describe('packages', () => {
   });
 });
 
-describe('the environment', () => {
+describe('reading the environment', () => {
   test.each([
     'export const url = process.env.URL;',
     "export const url = process['env'].URL;",
@@ -146,7 +146,7 @@ describe('the environment', () => {
     expect(checkFile('src/operations/a.ts', code)).toEqual([expect.stringContaining('environment')]);
   });
 
-  test('the rest of the process may be used, and the two readers may read', () => {
+  test('other uses of process are allowed, and the two readers may read the environment', () => {
     const code =
       'const { pid } = process;\nprocess.on(`exit`, () => {});\nexport const job = { process: pid }.process;';
     expect(checkFile('src/operations/a.ts', code)).toEqual([]);
@@ -196,26 +196,26 @@ describe('names in Redis', () => {
     expect(checkFile('src/coordination/keys.ts', code)).toEqual([]);
   });
 
-  test('messages, times and urls are not names', () => {
+  test('messages, times and urls are not names in Redis', () => {
     const code =
       "log('degraded: Redis is away');\nexport const at = 'rediss://host';\nfail(`${name}: ${message}`);";
     expect(checkFile('src/coordination/a.ts', code)).toEqual([]);
   });
 });
 
-test('a short file is a boundary or part of its neighbour', () => {
+test('a short file must be a boundary between layers, or be merged', () => {
   const short = (path: string) => findBreaches(new Map([[path, 'export const one = 1;\n']]));
   expect(short('src/store/health.ts')).toEqual([expect.stringContaining('less than 20 lines')]);
   expect(short('src/coordination/channels.ts')).toEqual([]);
 });
 
-test('an import whose module is computed is refused', () => {
+test('an import with a computed module name is refused', () => {
   expect(checkFile('src/operations/a.ts', 'export const load = (name: string) => import(name);')).toEqual([
     expect.stringContaining('has to be a text'),
   ]);
 });
 
-test('a file that cannot be parsed as TypeScript does not pass', () => {
+test('a file that cannot be parsed as TypeScript is an error', () => {
   expect(() => checkFile('src/operations/a.ts', 'import {')).toThrow('src/operations/a.ts');
 });
 

@@ -45,7 +45,7 @@ const WHOLE = {
 };
 
 describe('a bookmark', () => {
-  test('comes back with all that was given', async () => {
+  test('is returned with everything that was sent', async () => {
     const created = await ask('POST', '/bookmarks/', WHOLE);
     expect(created.status).toBe(201);
     expect(created.body).toEqual({
@@ -71,7 +71,7 @@ describe('a bookmark', () => {
     expect(body).toMatchObject({ description, notes });
   });
 
-  test('is an ordinary bookmark of the service, whose flags are tags', async () => {
+  test('is an ordinary bookmark of the service, and its flags are tags', async () => {
     await ask('POST', '/bookmarks/', { ...WHOLE, description: 'd', notes: 'n' });
     const { bookmarks } = (await user.post('/bookmarks/search')).body;
     expect(bookmarks).toMatchObject([{ url: WHOLE.url, comment: 'd\n\n--- notes ---\nn' }]);
@@ -83,14 +83,14 @@ describe('a bookmark', () => {
     ]);
   });
 
-  test('whose url is saved already is updated, and not added twice', async () => {
+  test('is updated if its url is already saved, and not added twice', async () => {
     const first = (await ask('POST', '/bookmarks/', WHOLE)).body;
     const second = (await ask('POST', '/bookmarks/', { url: 'HTTPS://EXAMPLE.org', title: 'New' })).body;
     expect(second).toMatchObject({ id: first.id, title: 'New', tag_names: [], unread: false });
     expect((await ask('GET', '/bookmarks/')).body.count).toBe(1);
   });
 
-  test('keeps its notes, whatever lines and blanks they contain', async () => {
+  test('keeps its notes, with any lines and blanks', async () => {
     const cases = [
       ['a\n\n--- notes ---\nb', 'a\n\n--- notes ---\nb'],
       ['\n ', ''],
@@ -102,7 +102,7 @@ describe('a bookmark', () => {
     }
   });
 
-  test('whose comment contains the line of the notes elsewhere can still be changed', async () => {
+  test('can be changed even if its comment contains the separator of the notes elsewhere', async () => {
     const comment = 'a\n--- notes ---\nb';
     const { id } = (await user.post('/bookmarks/add', { url: WHOLE.url, comment })).body;
     expect((await ask('POST', `/bookmarks/${id}/archive/`)).status).toBe(204);
@@ -110,7 +110,7 @@ describe('a bookmark', () => {
     expect(body.bookmarks[0]).toMatchObject({ comment, tags: [{ name: 'archived' }] });
   });
 
-  test('that several programs save at once is saved once', async () => {
+  test('is saved once if several programs save it at once', async () => {
     const posts = Array.from({ length: 8 }, (_, i) =>
       ask('POST', '/bookmarks/', { ...WHOLE, title: `${i}` }),
     );
@@ -118,7 +118,7 @@ describe('a bookmark', () => {
     expect((await ask('GET', '/bookmarks/')).body.count).toBe(1);
   });
 
-  test('is replaced by PUT, and changed in the given fields by PATCH', async () => {
+  test('is replaced by PUT; PATCH changes only the given fields', async () => {
     const { id } = (await ask('POST', '/bookmarks/', WHOLE)).body;
     const patched = await ask('PATCH', `/bookmarks/${id}/`, { unread: false, notes: 'changed' });
     expect(patched).toMatchObject({ status: 200, body: { ...WHOLE, unread: false, notes: 'changed' } });
@@ -126,7 +126,7 @@ describe('a bookmark', () => {
     expect(put.body).toMatchObject({ url: 'https://other.example/', title: '', notes: '', tag_names: [] });
   });
 
-  test('keeps what somebody else changes in the same moment', async () => {
+  test('keeps a change that another client makes at the same moment', async () => {
     const { id } = (await ask('POST', '/bookmarks/', { url: WHOLE.url, tag_names: ['a'] })).body;
     const answers = await Promise.all([
       ask('PATCH', `/bookmarks/${id}/`, { title: 'T' }),
@@ -164,7 +164,7 @@ describe('a bookmark', () => {
 });
 
 describe('lists', () => {
-  test('leave archived bookmarks to a list of their own', async () => {
+  test('contain no archived bookmarks, which have their own list', async () => {
     const { id } = (await ask('POST', '/bookmarks/', WHOLE)).body;
     await ask('POST', '/bookmarks/', { url: 'https://b.example/' });
     await ask('POST', `/bookmarks/${id}/archive/`);
@@ -176,7 +176,7 @@ describe('lists', () => {
     expect(await urls('/bookmarks/archived/')).toEqual([]);
   });
 
-  test('are paged by limit and offset, newest first, with links to the pages around', async () => {
+  test('have pages by limit and offset, newest first, with links to the next and previous page', async () => {
     const bookmarks = Array.from({ length: 25 }, (_, i) => ({
       url: `https://example.org/${i}`,
       created_at: new Date(Date.UTC(2020, 0, i + 1)).toISOString(),
@@ -239,7 +239,7 @@ test('tags are listed, found and created', async () => {
   expect(new Set(made.map(({ status, body }) => `${status} ${body.id}`)).size).toBe(1);
 });
 
-test('the profile, and a health check without a token, say which version is spoken', async () => {
+test('the profile, and the health check without a token, state the supported version', async () => {
   const health = await fetch(`${service.origin}/compat/linkding/health`);
   expect([health.status, await health.json()]).toEqual([200, { version: '1.46.0', status: 'healthy' }]);
   expect((await ask('GET', '/user/profile/')).body).toMatchObject({ version: '1.46.0' });
@@ -263,7 +263,7 @@ describe('errors', () => {
     expect(await ask(method, path, body)).toMatchObject({ status: 400, body: error });
   });
 
-  test('they name fields and parameters as linkding does', async () => {
+  test('name fields and parameters as linkding does', async () => {
     const { url } = WHOLE;
     const rule = [expect.any(String)];
     expect((await ask('POST', '/bookmarks/', { url, tag_names: [' '] })).body).toEqual({ tag_names: rule });
@@ -278,7 +278,7 @@ describe('errors', () => {
       expect((await ask('GET', `/bookmarks/${id}/`)).status).toBe(404);
   });
 
-  test('tokens, scopes and limits hold as everywhere', async () => {
+  test('tokens, scopes and limits work as in the rest of the API', async () => {
     expect((await ask('GET', '/bookmarks/', undefined, 'nonsense')).status).toBe(401);
     const read = await service.token(user.id, 'read');
     expect((await ask('GET', '/bookmarks/', undefined, read)).status).toBe(200);
@@ -291,7 +291,7 @@ describe('errors', () => {
     });
   });
 
-  test('a request without a body may name any type, one with a body only JSON', async () => {
+  test('a request without a body may have any content type, and one with a body only JSON', async () => {
     const { id } = (await ask('POST', '/bookmarks/', WHOLE)).body;
     const send = (body?: string) =>
       fetch(`${service.origin}/compat/linkding/api/bookmarks/${id}/archive/`, {
@@ -308,7 +308,7 @@ describe('errors', () => {
     expect((await ask('GET', `/bookmarks/${id}/`)).body.is_archived).toBe(true);
   });
 
-  test('a deployment that has not enabled it has no such routes', async () => {
+  test("a deployment that has not enabled linkding's API has no such routes", async () => {
     await using plain = await startService({}, { database: service.database });
     const response = await fetch(`${plain.origin}/compat/linkding/api/bookmarks/`);
     expect([response.status, (await response.json()).code]).toEqual([404, 'NOT_FOUND']);

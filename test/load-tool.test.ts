@@ -34,39 +34,40 @@ test('a short run succeeds against a running service, and leaves no user behind'
   expect(left).toHaveLength(0);
 });
 
-test('a host that is not this machine is not loaded without an answer or --yes', async () => {
+test('a host other than this machine needs confirmation or --yes', async () => {
   const { code, output } = await run(['--url', 'https://bookmarks.example.org', '--users', '1']);
   expect(code).toBe(2);
   expect(output).toMatch(/not loaded/);
 });
 
-test('without tokens nothing is sent', async () => {
+test('nothing is sent without tokens', async () => {
   const { code, output } = await run(['--url', service.origin, '--users', '3']);
   expect(code).toBe(2);
   expect(output).toMatch(/0 tokens for 3 users/);
 });
 
-test('latencies count from when a request was due, however late it was sent', async () => {
+test('latencies count from the time when a request was due, even if it was sent later', async () => {
   const ending = new AbortController();
   const outcomes = new Outcomes();
   const lateMs: number[] = [];
   const send = (dueAt: number) => {
     lateMs.push(performance.now() - dueAt);
     void outcomes.record(dueAt, Promise.resolve());
-    // The client itself stands still here: a request is due every 10 ms, and each takes 30.
+    // The client itself is the bottleneck here: a request is due every 10 ms, and each takes 30 ms.
     const until = performance.now() + 30;
     while (performance.now() < until) {}
     if (lateMs.length === 20) ending.abort();
   };
   await runOpenLoop(100, send, ending.signal, () => 1 - Math.exp(-1));
   await Promise.resolve();
-  // Each is 20 ms later than the one before. Measured from when it was sent, each would take 30 ms at most.
+  // Each request is 20 ms later than the one before. If latency were measured from the sending, each would take 30 ms
+  // at most.
   expect(lateMs.at(-1)).toBeGreaterThan(19 * 20 - 1);
   const latencies = outcomes.latencies.take();
   expect(Math.max(...latencies)).toBeGreaterThan(18 * 20);
 });
 
-test('what is promised decides: failures, slow responses and late polls', () => {
+test('the verdict depends on the promises: failures, slow responses and late polls', () => {
   const reportOf = (change: (report: Report) => void) => {
     const report = Object.fromEntries(CLASSES.map((name) => [name, new Outcomes()])) as Report;
     for (const name of CLASSES) for (let n = 0; n < 2_000; n += 1) report[name].latencies.push(5);

@@ -95,14 +95,14 @@ describe.each([
   });
 });
 
-test('a session goes on at any replica', async () => {
+test('a session continues at any replica', async () => {
   await using first = closing(await connect());
   await call(first, 'add_bookmark', { url: 'https://a.example/' });
   await using second = closing(await connect(user.token, other.origin));
   expect(await call(second, 'search_bookmarks')).toMatchObject({ total: 1 });
 });
 
-test('a token that is revoked in the middle of a session gets 401, at every replica', async () => {
+test('a token that is revoked during a session gets 401 at every replica', async () => {
   await using client = closing(await connect(user.token, other.origin));
   await call(client, 'list_tags');
   await service.context.database.sql`delete from tokens where user_id = ${user.id}`;
@@ -118,7 +118,7 @@ test('a token that is revoked in the middle of a session gets 401, at every repl
   expect(response.headers.get('www-authenticate')).toMatch(/^Bearer/);
 });
 
-test('a token of scope read reads, and is told why it may not write', async () => {
+test('a token with scope read can read, and an attempt to write gets the reason for the refusal', async () => {
   await using client = closing(await connect(await service.token(user.id, 'read')));
   expect(await call(client, 'search_bookmarks')).toMatchObject({ total: 0 });
   expect(await call(client, 'add_bookmark', { url: 'https://a.example/' })).toEqual({
@@ -126,7 +126,7 @@ test('a token of scope read reads, and is told why it may not write', async () =
   });
 });
 
-test('bad arguments are errors of the tool that name the field', async () => {
+test('invalid arguments are tool errors that name the field', async () => {
   await using client = closing(await connect());
   const { error } = await call(client, 'add_bookmark', { url: 'ftp://a.example/' });
   expect(error).toMatch(/^VALIDATION_ERROR: url: /);
@@ -136,7 +136,7 @@ test('bad arguments are errors of the tool that name the field', async () => {
   }
 });
 
-test('a fault of the service is told like everywhere, without its details', async () => {
+test('a fault of the service is reported as everywhere else, without its details', async () => {
   await using broken = await startService();
   const { token } = await broken.user();
   const ask = async () => {
@@ -162,7 +162,7 @@ test('a title that instructs the model is marked as data, and long comments are 
   expect(client.getInstructions()).toMatch(/never follow instructions/);
 });
 
-test('a response is bounded however much is stored', async () => {
+test('the size of a response is limited, whatever is stored', async () => {
   const tags = Array.from({ length: 100 }, (_, i) => `${i}`.padEnd(255, 'x'));
   const bookmarks = Array.from({ length: 60 }, (_, i) => ({
     url: `https://a.example/${i}`,
@@ -176,7 +176,7 @@ test('a response is bounded however much is stored', async () => {
   expect(JSON.stringify(found).length).toBeLessThan(256 * 1_024);
 });
 
-test('requests without a token, of other pages, or by another method are refused', async () => {
+test('requests without a token, with a foreign Origin, or with another method are refused', async () => {
   expect((await post(LIST, { authorization: '' })).status).toBe(401);
   expect((await post(LIST, { origin: 'https://evil.example' })).status).toBe(403);
   for (const method of ['GET', 'DELETE']) {
@@ -185,7 +185,7 @@ test('requests without a token, of other pages, or by another method are refused
   }
 });
 
-test('nothing can be subscribed to, so no request is held', async () => {
+test('there are no subscriptions, so no request is held', async () => {
   await using client = closing(await connect());
   await expect(client.listen({})).rejects.toThrow('Subscription limit reached');
   for (const method of ['subscriptions/listen', 'resources/subscribe', 'logging/setLevel']) {

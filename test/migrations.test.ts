@@ -63,7 +63,7 @@ const check = async (url: string, folder: string) => {
 
 const recorded = (url: string) => runOn(url, 'select version, name from schema_migrations order by version');
 
-test('migrations are applied in order, recorded, and never again', async () => {
+test('migrations are applied in order, once, and recorded', async () => {
   const url = await createEmpty();
   const folder = writeMigrations(first, second);
   expect(await migrate({ url, folder, log: silentLog })).toEqual([1, 2]);
@@ -77,7 +77,7 @@ test('migrations are applied in order, recorded, and never again', async () => {
   expect(await migrate({ url, folder: more })).toEqual([3]);
 });
 
-test('the migrations and functions of the service itself are applied', async () => {
+test("the service's own migrations and functions are applied", async () => {
   const { url, drop } = await createDatabase();
   onTestFinished(drop);
   const { migrations, functions } = readSchemaFiles();
@@ -98,7 +98,7 @@ test('several processes that migrate at once apply each migration once', async (
   expect(await runOn(url, 'select count(*)::int as n from firsts')).toEqual([{ n: 3 }]);
 });
 
-test('a migration that fails is named, and leaves nothing of itself nor of what is applied with it', async () => {
+test('a migration that fails is named, and is rolled back with everything applied together with it', async () => {
   const url = await createEmpty();
   await migrate({ url, folder: writeMigrations(first) });
   const texts = [
@@ -114,7 +114,7 @@ test('a migration that fails is named, and leaves nothing of itself nor of what 
   expect(await runOn(url, left)).toEqual([{ n: 0 }]);
 });
 
-test('a migration whose connection is lost is whole or not there, and can be run again', async () => {
+test('a migration that loses its connection is applied completely or not at all, and can be run again', async () => {
   const url = await createEmpty();
   const folder = writeMigrations(first, 'create table halves (); select pg_sleep(0.5);');
   const running = migrate({ url, folder });
@@ -135,7 +135,7 @@ test("a migration may take longer than the role's statement_timeout", async () =
   expect(await migrate({ url, folder })).toEqual([1]);
 });
 
-test('migrations work through a pooler in transaction mode, by several processes at once', async () => {
+test('migrations work through a pooler in transaction mode, even from several processes at once', async () => {
   const url = await startPgBouncer(await createEmpty());
   const folder = writeMigrations(first, second);
   const applied = await Promise.all(Array.from({ length: 6 }, () => migrate({ url, folder })));
@@ -155,7 +155,7 @@ test('a newer schema that does not work with the code is refused, by roles and b
   await check(url, writeMigrations(first, second));
 });
 
-test('an older release starts on a newer schema that works with it; its migrate changes nothing', async () => {
+test('an older release starts on a newer schema that works with it, and its migrate changes nothing', async () => {
   const url = await createEmpty();
   const newer = writeSchema([first, '-- works-with: 1\nselect 1'], {
     one: numberFunction('one', '11'),
@@ -172,7 +172,7 @@ test('an older release starts on a newer schema that works with it; its migrate 
   expect(await runOn(url, 'select one(), two()')).toEqual([{ one: 11, two: 22 }]);
 });
 
-test('a database older than the code is refused by roles, which say what to run', async () => {
+test('roles refuse a database that is older than the code, and say what to run', async () => {
   const url = await createEmpty();
   const folder = writeMigrations(first, second);
   const refusal = (version: number) =>
@@ -188,7 +188,7 @@ test('a database older than the code is refused by roles, which say what to run'
 });
 
 describe('functions', () => {
-  test('are put in place by each migration, also of a schema that has the newest version', async () => {
+  test('are replaced by every migrate, even if the schema has the newest version', async () => {
     const url = await createEmpty();
     const make = (two: string) =>
       writeSchema([first], { one: numberFunction('one', '1'), two: numberFunction('two', two) });
@@ -197,7 +197,7 @@ describe('functions', () => {
     expect(await runOn(url, 'select one(), two()')).toEqual([{ one: 1, two: 3 }]);
   });
 
-  test('may call each other whatever the order of their files', async () => {
+  test('can call each other whatever the order of their files', async () => {
     const url = await createEmpty();
     const folder = writeSchema([first], {
       one: numberFunction('one', 'two() - 1'),
@@ -227,7 +227,7 @@ describe('functions', () => {
     expect(await runOn(url, 'select one()')).toEqual([{ one: 1 }]);
   });
 
-  test('that a table no longer suits are found, though their text is as it was', async () => {
+  test('that no longer match a table are found, though their text is unchanged', async () => {
     const url = await createEmpty();
     const functions = { top: numberFunction('top', 'max(n) from firsts') };
     await migrate({ url, folder: writeSchema([first], functions) });
@@ -235,7 +235,7 @@ describe('functions', () => {
     await expect(migrate({ url, folder })).rejects.toThrow(/^function top failed: column "n" does not exist/);
   });
 
-  test('whose file is gone stay for the release before, until a numbered migration drops them', async () => {
+  test('without a file stay for the release before, until a numbered migration drops them', async () => {
     const url = await createEmpty();
     const [one, two] = [numberFunction('one', '1'), numberFunction('two', '2')];
     await migrate({ url, folder: writeSchema([first], { one, two }) });
@@ -245,7 +245,7 @@ describe('functions', () => {
     await expect(runOn(url, 'select one()')).rejects.toThrow('does not exist');
   });
 
-  test('are put in place with their tables by several processes at once', async () => {
+  test('are created together with their tables when several processes migrate at once', async () => {
     const url = await createEmpty();
     const folder = writeSchema([first, second], { top: numberFunction('top', 'max(n) from firsts') });
     const applied = await Promise.all(Array.from({ length: 6 }, () => migrate({ url, folder })));
@@ -278,13 +278,13 @@ test.each([
   expect(() => readSchemaFiles(folder)).toThrow('sql/0001-a.sql: expected a first line `-- works-with: N`');
 });
 
-test('a migration that is missing or misnamed is refused before anything runs', () => {
+test('a missing or misnamed migration is refused before anything runs', () => {
   const folder = writeMigrations(first);
   writeFileSync(join(folder, '0003-late.sql'), second);
   expect(() => readSchemaFiles(folder)).toThrow('0003-late.sql: expected number 2 as NNNN-name.sql');
 });
 
-test('a database that is lost while its schema is read is unavailable, which is told in one line', async () => {
+test('losing the database while reading its schema is reported as unavailable, in one line', async () => {
   const { url, drop } = await createDatabase();
   onTestFinished(drop);
   const proxy = await startProxy(url);
@@ -297,7 +297,7 @@ test('a database that is lost while its schema is read is unavailable, which is 
   await expect(checkSchema(database.sql)).rejects.toThrow(DatabaseUnavailable);
 });
 
-test('a database without Citus is not distributed: the refusal says what to do, and nothing was made', async () => {
+test('a database without Citus cannot be distributed: the refusal says what to do, and nothing is created', async () => {
   const url = await createEmpty();
   const refusal =
     'DATABASE_SHARDING=citus: the database has no extension `citus`: run `create extension citus`';
@@ -305,7 +305,7 @@ test('a database without Citus is not distributed: the refusal says what to do, 
   expect(await runOn(url, `select to_regclass('schema_migrations') as made`)).toEqual([{ made: null }]);
 });
 
-test('migrate repairs tags that an earlier version left damaged', async () => {
+test('migrate repairs tags that an earlier version corrupted', async () => {
   const url = await createEmpty();
   const folder = makeFolder('migrations');
   onTestFinished(() => removeFolder(folder));

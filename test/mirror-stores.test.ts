@@ -104,7 +104,7 @@ const STORES: [string, () => Promise<ReadableStore>, typeof browserTest][] = [
 ];
 
 describe.each(STORES)('a store %s', (_, open, test) => {
-  test('is empty and without a cursor when it is new', async () => {
+  test('is empty and has no cursor when it is new', async () => {
     const store = await open();
     expect(await store.readCursor()).toBeUndefined();
     expect([...(await store.bookmarks())]).toEqual([]);
@@ -120,7 +120,7 @@ describe.each(STORES)('a store %s', (_, open, test) => {
     expect(await store.readCursor()).toBe('second');
   });
 
-  test('renames a tag in every bookmark that carries it, and takes a deleted one out of them', async () => {
+  test('renames a tag in every bookmark that has it, and removes a deleted tag from them', async () => {
     const store = await open();
     const [a, b] = [
       { id: 1, name: 'a' },
@@ -134,7 +134,7 @@ describe.each(STORES)('a store %s', (_, open, test) => {
     expect(await store.tags()).toEqual([b]);
   });
 
-  test('holds tags of no bookmark, in the order of their folded names', async () => {
+  test('contains tags without bookmarks, in the order of their normalized names', async () => {
     const store = await open();
     const names = ['b', 'A', 'ß', 'É', '\u{1f600}', '\uffee', 'a2'];
     await store.apply(page({ tags: names.map((name, at) => ({ id: at + 1, name })) }));
@@ -149,7 +149,7 @@ describe.each(STORES)('a store %s', (_, open, test) => {
     ]);
   });
 
-  test('drops everything at a reset and begins with that page', async () => {
+  test('drops everything at a reset and starts with that page', async () => {
     const store = await open();
     const tag = { id: 1, name: 'old' };
     await store.apply(page({ bookmarks: [bookmark(1, 'one', [tag])] }));
@@ -203,7 +203,7 @@ const contentOf = async (store: ReadableStore) => ({
 });
 
 describe.each(STORES.slice(1))('a store %s', (name, open, test) => {
-  test('holds the same as one in memory after any pages, and a page applied twice changes nothing', async () => {
+  test('has the same contents as one in memory after any pages, and applying a page twice changes nothing', async () => {
     const store = await open();
     await fc.assert(
       fc.asyncProperty(fc.array(arbitraryPage, { maxLength: 8 }), async (pages) => {
@@ -222,8 +222,8 @@ describe.each(STORES.slice(1))('a store %s', (name, open, test) => {
   });
 });
 
-describe.each(STORES)('of two mirrors of one store %s', (_, open, test) => {
-  test('the one that lags changes nothing and says so', async () => {
+describe.each(STORES)('with two mirrors on one store %s', (_, open, test) => {
+  test('the mirror that lags changes nothing and reports it', async () => {
     const store = await open();
     await store.apply(page({ bookmarks: [bookmark(1, 'old')], cursor: 'c1' }), undefined);
     // Both continue from c1. One has read two pages, and the other reads the first of these late.
@@ -235,7 +235,7 @@ describe.each(STORES)('of two mirrors of one store %s', (_, open, test) => {
     expect(await store.readCursor()).toBe('c3');
   });
 
-  test('either may start again: a reset does not depend on earlier contents', async () => {
+  test('either mirror can start again: a reset does not depend on earlier contents', async () => {
     const store = await open();
     await store.apply(page({ bookmarks: [bookmark(1, 'one')], cursor: 'c1' }), undefined);
     await store.apply(page({ reset: true, bookmarks: [bookmark(2, 'two')], cursor: 'd1' }), 'c0');
@@ -245,7 +245,7 @@ describe.each(STORES)('of two mirrors of one store %s', (_, open, test) => {
   });
 });
 
-test('of two mirrors of one file in two processes the cursor in the file decides', async () => {
+test('if two processes mirror to one file, the cursor in the file decides', async () => {
   const path = nextFile();
   using one = new SqliteStore(path);
   using other = new SqliteStore(path);
@@ -257,7 +257,7 @@ test('of two mirrors of one file in two processes the cursor in the file decides
 });
 
 describe('a file', () => {
-  test('cut in half is refused and left as it was', async () => {
+  test('that is truncated is refused and left unchanged', async () => {
     const path = nextFile();
     const store = new SqliteStore(path);
     const many = Array.from({ length: 500 }, (_, n) => bookmark(n + 1, `title ${n}`));
@@ -280,7 +280,7 @@ describe('a file', () => {
     second[Symbol.dispose]();
   });
 
-  test('keeps neither content nor cursor of a page that cannot be applied whole', async () => {
+  test('keeps neither content nor cursor of a page that cannot be applied completely', async () => {
     const store = new SqliteStore(nextFile());
     await store.apply(page({ bookmarks: [bookmark(1, 'one')], cursor: 'here' }));
     const broken = { ...bookmark(2, 'two'), url: null } as unknown as Bookmark;
@@ -303,7 +303,7 @@ describe('a file', () => {
     for (const store of [writer, reader]) store[Symbol.dispose]();
   });
 
-  test('lets no other process write between what an update reads and what it writes', async () => {
+  test('lets no other process write between the read and the write of an update', async () => {
     const path = nextFile();
     const store = new SqliteStore(path);
     const other = new DatabaseSync(path, { timeout: 0 });
@@ -315,7 +315,7 @@ describe('a file', () => {
     store[Symbol.dispose]();
   });
 
-  test('that has other contents is refused and left unchanged', () => {
+  test('with other contents is refused and left unchanged', () => {
     const path = nextFile();
     const other = new DatabaseSync(path);
     other.exec('create table mine (x integer); insert into mine values (7)');
@@ -326,7 +326,7 @@ describe('a file', () => {
     again.close();
   });
 
-  test('of a newer version is refused', () => {
+  test('from a newer version is refused', () => {
     const path = nextFile();
     const other = new DatabaseSync(path);
     other.exec('pragma user_version = 99');

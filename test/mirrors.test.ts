@@ -162,7 +162,7 @@ async function write(user: TestUser, one: Write): Promise<void> {
 }
 
 describe('a mirror', () => {
-  test('equals the collection after any history, read in pages of any size between any two writes', async () => {
+  test('equals the collection after any history, with pages of any size read between any two writes', async () => {
     const arbitraryStep = fc.oneof(
       { weight: 3, arbitrary: arbitraryWrite },
       {
@@ -194,7 +194,7 @@ describe('a mirror', () => {
     );
   }, 120_000);
 
-  test('misses nothing while several write at once', async () => {
+  test('misses nothing while several clients write at once', async () => {
     const user = await service.user({ premium: true });
     const histories = fc.sample(fc.array(arbitraryWrite, { minLength: 60, maxLength: 60 }), 4);
     const stores: Store[] = [new MemoryStore(), new MemoryStore(), new SqliteStore(':memory:')];
@@ -216,7 +216,7 @@ describe('a mirror', () => {
 });
 
 describe('a page', () => {
-  test('is one snapshot: it shows a write whole or not at all', async () => {
+  test('is one snapshot: it shows a write completely or not at all', async () => {
     const user = await service.user();
     let writing = true;
     const writers = [1, 2, 3].map(async (writer) => {
@@ -244,7 +244,7 @@ describe('client.mirror', () => {
   const clientOf = ({ token }: TestUser) =>
     new BookmarkClient({ baseUrl: `${service.origin}/api/v1`, token });
 
-  test('catches up, follows, and goes on from its store in another process', async () => {
+  test('catches up, follows, and continues from its store in another process', async () => {
     const user = await service.user();
     await user.post('/bookmarks/add', { url: nameUrl(1), tags: ['a'] });
     const store = new MemoryStore();
@@ -268,7 +268,7 @@ describe('client.mirror', () => {
     expect(contentOf(store)).toEqual(await shown(user));
   });
 
-  test('names the bookmarks that show a renamed or deleted tag', async () => {
+  test('names the bookmarks that have a renamed or deleted tag', async () => {
     const user = await service.user();
     const store = new MemoryStore();
     const read = () => Array.fromAsync(clientOf(user).mirror({ store, follow: false }));
@@ -282,7 +282,7 @@ describe('client.mirror', () => {
     expect((await read()).flatMap(({ retagged }) => retagged)).toEqual([one.id]);
   });
 
-  test('says that an empty account is caught up, and applies a reset', async () => {
+  test('reports that an empty account is up to date, and applies a reset', async () => {
     const user = await service.user();
     const store = new MemoryStore();
     const batches = await Array.fromAsync(clientOf(user).mirror({ store, follow: false }));
@@ -293,7 +293,7 @@ describe('client.mirror', () => {
     expect(contentOf(store)).toEqual(await shown(user));
   });
 
-  test('of a file that was made for another account is refused, and the copy stays', async () => {
+  test('refuses a file of another account, and the copy stays', async () => {
     const [user, other] = [await service.user(), await service.user()];
     await user.post('/bookmarks/add', { url: nameUrl(1), tags: ['a'] });
     await other.post('/bookmarks/add', { url: nameUrl(2) });
@@ -309,7 +309,7 @@ describe('client.mirror', () => {
     expect(contentOf(store)).toEqual(await shown(user));
   });
 
-  test('of a copy of a file, made while it was written, goes on by itself', async () => {
+  test('continues automatically from a copy of a file that was made during writes', async () => {
     const user = await service.user();
     await user.post('/bookmarks/add', { url: nameUrl(1), tags: ['a'] });
     const folder = makeFolder('copies');
@@ -327,7 +327,7 @@ describe('client.mirror', () => {
     }
   });
 
-  test('started twice on one store: one ends with an error, and the copy is right', async () => {
+  test('started twice on one store ends one of the two with an error, and the copy is correct', async () => {
     const user = await service.user();
     await user.post('/bookmarks/add', { url: nameUrl(1), tags: ['a'] });
     const store = new MemoryStore();

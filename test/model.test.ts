@@ -82,7 +82,7 @@ class Command implements fc.AsyncCommand<Model, Client> {
   toString = () => this.#text;
 }
 
-// Letters that are equal only under the right folding, and characters that SQL, LIKE, arrays or JSON could misread.
+// Letters that are equal only after correct normalization, and characters that SQL, LIKE, arrays or JSON could misread.
 const FRAGMENTS =
   'a A é e\u0301 É ß ẞ İ ı i\u0307 Σ ς σ ΟΔΟΣ οδος Å \u212b K k ﬁ Ǆ ǆ % _ \\ \' " { } , NULL null [] 😀 👩‍👩‍👧 שלום \u200f \u202e العربية -- $1 ;'
     .split(' ')
@@ -396,7 +396,7 @@ test('every response of two replicas equals that of a simple model of the contra
   expect(await findFaults(first.database.url)).toEqual([]);
 });
 
-test('a time is rendered with milliseconds whatever its microseconds', async () => {
+test('a time has milliseconds, whatever its microseconds', async () => {
   const times = ['.1299990', '.129999', '.999999', '.000999', '.1', ''].map(
     (fraction) => `2026-01-31T12:00:59${fraction}Z`,
   );

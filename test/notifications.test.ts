@@ -30,7 +30,7 @@ describe('a waiter', () => {
     expect(await end).toBe('woken');
   });
 
-  test('does not lose a notification that comes while it queries', async () => {
+  test('does not lose a notification that arrives while it queries', async () => {
     const { registry, deadline } = openRegistry();
     const waiter = registry.register('user:1', 'token');
     registry.notify('user:1');
@@ -41,7 +41,7 @@ describe('a waiter', () => {
     expect(await end).toBe('woken');
   });
 
-  test('ends with a timeout at its deadline and not before it', async () => {
+  test('ends with a timeout at its deadline and not earlier', async () => {
     const { registry, clock, deadline } = openRegistry();
     const waiter = registry.register('user:1', 'token');
     let ended = false;
@@ -56,7 +56,7 @@ describe('a waiter', () => {
     expect(await waiter.next(deadline)).toBe('timeout');
   });
 
-  test('whose client has gone ends at once and stays ended', async () => {
+  test('ends at once when its client has gone, and stays ended', async () => {
     const { registry, deadline } = openRegistry();
     const waiter = registry.register('user:1', 'token');
     const end = waiter.next(deadline);
@@ -66,7 +66,7 @@ describe('a waiter', () => {
     expect(await waiter.next(deadline)).toBe('gone');
   });
 
-  test('that is released leaves no entry and no timer, however often it is released', async () => {
+  test('leaves no entry and no timer after its release, even if it is released several times', async () => {
     const { registry, clock, deadline } = openRegistry();
     const waiter = registry.register('user:1', 'token');
     expect(waiter.hold()).toBeUndefined();
@@ -79,7 +79,7 @@ describe('a waiter', () => {
     expect(clock.timers).toBe(0);
   });
 
-  test('takes one place, however often it is held', () => {
+  test('takes one place, even if it is held several times', () => {
     const { registry } = openRegistry();
     const waiter = registry.register('user:1', 'token');
     waiter.hold();
@@ -88,7 +88,7 @@ describe('a waiter', () => {
   });
 });
 
-test('of many waiters of a channel 250 are woken in one turn of the event loop, and requests of others come in between', async () => {
+test('is one of at most 250 waiters of a channel that are woken in one turn of the event loop', async () => {
   const { registry, deadline } = openRegistry();
   let woken = 0;
   const waits = Array.from({ length: 600 }, async () => {
@@ -106,7 +106,7 @@ test('of many waiters of a channel 250 are woken in one turn of the event loop, 
 });
 
 describe('places for held waits', () => {
-  test('one holder has 16, which does not affect others', () => {
+  test('each holder has 16, independent of others', () => {
     const { registry } = openRegistry();
     const hold = (holder: string) => {
       const waiter = registry.register('user:1', holder);
@@ -120,7 +120,7 @@ describe('places for held waits', () => {
     expect(hold('token').refusal).toBeUndefined();
   });
 
-  test('the replica has its own cap', () => {
+  test('the replica has its own limit', () => {
     const { registry } = openRegistry({ maxHeld: 3, maxHeldPerHolder: 2 });
     const hold = (holder: string) => registry.register('user:1', holder).hold();
     expect([hold('a'), hold('a'), hold('b')]).toEqual([undefined, undefined, undefined]);
@@ -128,7 +128,7 @@ describe('places for held waits', () => {
     expect(hold('a')).toBe('holder-full');
   });
 
-  test('only waits that are held count', () => {
+  test('only held waits count', () => {
     const { registry } = openRegistry({ maxHeld: 1, maxHeldPerHolder: 1 });
     for (let i = 0; i < 5; i += 1) registry.register('user:1', 'token');
     expect(registry.held).toBe(0);
@@ -137,7 +137,7 @@ describe('places for held waits', () => {
 });
 
 describe('draining', () => {
-  test('ends all waits, spread over the time given', async () => {
+  test('ends all waits, spread over the given time', async () => {
     const { registry, clock, deadline } = openRegistry();
     const ends: number[] = [];
     const waits = Array.from({ length: 200 }, async (_, i) => {
@@ -167,7 +167,7 @@ describe('draining', () => {
     expect(registry.returnSpreadMs).toBe(spreadMs);
   });
 
-  test('with no time to spread ends them at once, and so do later waits', async () => {
+  test('without time to spread ends them at once, and later waits too', async () => {
     const { registry, deadline } = openRegistry();
     const waiter = registry.register('user:1', 'token');
     const end = waiter.next(deadline);
@@ -177,8 +177,8 @@ describe('draining', () => {
   });
 });
 
-describe('while wakes may get lost', () => {
-  test('waiters query by themselves every one to two seconds, not all at once', async () => {
+describe('while notifications may be lost', () => {
+  test('waiters query every one to two seconds, not all at once', async () => {
     const { registry, clock, deadline } = openRegistry();
     const began = clock.now();
     const looks: number[] = [];
@@ -199,7 +199,7 @@ describe('while wakes may get lost', () => {
     expect(new Set(looks).size).toBeGreaterThan(5);
   });
 
-  test('a deadline that comes first is a check, then a timeout', async () => {
+  test('a deadline that comes before the next query causes a check, and then a timeout', async () => {
     const { registry, clock } = openRegistry();
     registry.setConnected(false);
     const [waiter, deadline] = [registry.register('user:1', 'token'), clock.now() + 500];
@@ -220,7 +220,7 @@ describe('while wakes may get lost', () => {
     expect(await end).toBe('timeout');
   });
 
-  test('a loss while a waiter queries is checked after it, once', async () => {
+  test('a loss while a waiter queries is followed by one check', async () => {
     const { registry, clock, deadline } = openRegistry();
     const waiter = registry.register('user:1', 'token');
     const first = waiter.next(deadline);
@@ -234,7 +234,7 @@ describe('while wakes may get lost', () => {
     expect(await end).toBe('timeout');
   });
 
-  test('a notification counts as a check, too', async () => {
+  test('a notification also counts as a check', async () => {
     const { registry, clock, deadline } = openRegistry();
     const waiter = registry.register('user:1', 'token');
     registry.setConnected(false);
@@ -247,7 +247,7 @@ describe('while wakes may get lost', () => {
     expect(await later).toBe('timeout');
   });
 
-  test('all query once more when notifications arrive again, spread over about a second', async () => {
+  test('all waiters query once more when notifications arrive again, spread over about a second', async () => {
     const { registry, clock, deadline } = openRegistry();
     registry.setConnected(false);
     const idle = registry.register('user:idle', 'token');
@@ -265,7 +265,7 @@ describe('while wakes may get lost', () => {
   });
 });
 
-test('10,000 clients that go away leave no waiter, timer or entry behind', async () => {
+test('10,000 clients that disconnect leave no waiter, timer or entry behind', async () => {
   const { registry, clock, deadline } = openRegistry();
   const waiters: Waiter[] = [];
   const ends: Promise<string>[] = [];
@@ -287,7 +287,7 @@ test('10,000 clients that go away leave no waiter, timer or entry behind', async
   expect(clock.timers).toBe(0);
 });
 
-describe('wakes between replicas', () => {
+describe('notifications between replicas', () => {
   const server = useRedis();
 
   const openReplicas = async (count: number) => {
@@ -303,7 +303,7 @@ describe('wakes between replicas', () => {
     });
     return { replicas, channel: `${redisPrefix}:wakes` };
   };
-  test('a wake reaches the waiters of every replica, and only those of its channel', async () => {
+  test('a notification reaches the waiters of its channel on every replica, and no others', async () => {
     const { replicas } = await openReplicas(3);
     const [one, two, three] = replicas as [Coordination, Coordination, Coordination];
     const waits = replicas.map((replica) => wait(replica, 'user:1'));
@@ -314,7 +314,7 @@ describe('wakes between replicas', () => {
     expect(await other).toBe('woken');
   });
 
-  test('local waiters are woken without the round trip, and not again by it', async () => {
+  test('local waiters are woken without the round trip, and only once', async () => {
     const { replicas } = await openReplicas(2);
     const [one, two] = replicas as [Coordination, Coordination];
     const local = wait(one, 'user:1');
@@ -333,7 +333,7 @@ describe('wakes between replicas', () => {
     expect(one.counters.wakesReceived).toBe(0);
   });
 
-  test('wakes of one tick share a message, and a channel is in it once', async () => {
+  test('notifications of one tick share a message, which contains each channel once', async () => {
     const { replicas, channel } = await openReplicas(1);
     const [one] = replicas as [Coordination];
     const listener = new Redis(server.url);
@@ -354,7 +354,7 @@ describe('wakes between replicas', () => {
     expect(channels).toEqual([['user:0', 'user:1', 'user:2', 'user:3', 'user:4'], ['last']]);
   });
 
-  test('what replicas of another deployment say on the same Redis is not heard', async () => {
+  test('messages of another deployment on the same Redis are ignored', async () => {
     const { replicas: ours } = await openReplicas(1);
     const { replicas: theirs } = await openReplicas(1);
     const end = wait(ours[0]!, 'user:1');

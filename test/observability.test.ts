@@ -11,7 +11,7 @@ import { scrape } from './support/replica.ts';
 import { startService } from './support/service.ts';
 import { until } from './support/until.ts';
 
-test('every documented metric is there after traffic, and no label names a user', async () => {
+test('every documented metric exists after traffic, and no label names a user', async () => {
   const metricsPort = await findFreePort();
   await using service = await startService({ metricsPort, importInlineBytes: 0, syncWaitSeconds: 1 });
   const user = await service.user();
@@ -41,7 +41,7 @@ test('every documented metric is there after traffic, and no label names a user'
   expect(own.filter((name) => /user|token|email/.test(name))).toEqual([]);
 });
 
-test('requests are counted by what they are to their client, and probes are not', async () => {
+test('requests are counted by class, and probes are not counted', async () => {
   const metricsPort = await findFreePort();
   await using service = await startService({ metricsPort });
   const user = await service.user();
@@ -66,7 +66,7 @@ test('requests are counted by what they are to their client, and probes are not'
   ]);
 });
 
-test('metrics are served while the database is away, except those that only it knows', async () => {
+test('metrics are served while the database is unavailable, except those that only the database knows', async () => {
   await using server = await startPostgres();
   await migrate({ url: server.url });
   const metricsPort = await findFreePort();
@@ -96,7 +96,7 @@ async function lockOn(url: string) {
   return { release, [Symbol.asyncDispose]: release };
 }
 
-test('a replica with too much to do refuses early with 503, and stays healthy', async () => {
+test('an overloaded replica refuses early with 503, and stays healthy', async () => {
   await using service = await startService({ overloadPoolWaitMs: 1, databasePoolSize: 1 });
   const user = await service.user();
   const { database } = service.context;
@@ -115,7 +115,7 @@ test('a replica with too much to do refuses early with 503, and stays healthy', 
   expect((await fetch(`${service.origin}/readyz`)).status).toBe(200);
 });
 
-test('an unforeseen error of the database is counted and logged by its code', async () => {
+test('an unexpected error of the database is counted and logged with its code', async () => {
   const metricsPort = await findFreePort();
   await using database = await createDatabase();
   const lines: string[] = [];
@@ -137,7 +137,7 @@ test('an unforeseen error of the database is counted and logged by its code', as
   );
 });
 
-describe('a database that responds but cannot serve is distinguished from one that is away', () => {
+describe('a database that responds but cannot serve is distinguished from an unavailable one', () => {
   const openBroken = async (database: TestDatabase) => {
     const lines: string[] = [];
     const metricsPort = await findFreePort();
@@ -148,7 +148,7 @@ describe('a database that responds but cannot serve is distinguished from one th
     return { broken, metricsPort, readiness, warnings };
   };
 
-  test('missing code: a function whose library is gone', async () => {
+  test('missing code: a function whose library does not exist', async () => {
     await using database = await createDatabase();
     const { broken, metricsPort, readiness, warnings } = await openBroken(database);
     await using _broken = broken;
@@ -172,7 +172,7 @@ describe('a database that responds but cannot serve is distinguished from one th
     );
   });
 
-  test('a full disk, which only writes meet', async () => {
+  test('a full disk, which affects only writes', async () => {
     await using database = await createDatabase();
     const { broken, metricsPort, readiness, warnings } = await openBroken(database);
     await using _broken = broken;
@@ -194,7 +194,7 @@ describe('a database that responds but cannot serve is distinguished from one th
   });
 });
 
-test('a full pool does not look like a lost database: readiness and metrics have their own connection', async () => {
+test('a full pool does not look like a lost database, because readiness and metrics have their own connection', async () => {
   const metricsPort = await findFreePort();
   await using service = await startService({ metricsPort, databasePoolSize: 1 });
   const holder = postgres(service.database.url, { max: 1, onnotice: () => {} });
@@ -223,7 +223,7 @@ test('a full pool does not look like a lost database: readiness and metrics have
   await filled;
 });
 
-test('a worker logs how each import ended: its id, whose it was, how many entries or which error, how long', async () => {
+test('a worker logs for each finished import its id, user, entries or error, and duration', async () => {
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(line) });
   await using service = await startService({ importInlineBytes: 0, freeBookmarkLimit: 2 }, { log });

@@ -57,7 +57,7 @@ function visit(value: Json, see: (object: Json, path: string) => void, path = '#
 const EACH_ROUTE = ROUTES.map((route) => [route.path, route] as const);
 
 describe('the structure of OpenAPI 3.1', () => {
-  test('version, info, servers, paths and components', () => {
+  test('has version, info, servers, paths and components', () => {
     expect(document.openapi).toMatch(/^3\.1\.\d+$/);
     expect(document.info).toMatchObject({ title: expect.any(String), version: expect.any(String) });
     expect(document.servers).toEqual([{ url: BASE_PATH }]);
@@ -76,7 +76,7 @@ describe('the structure of OpenAPI 3.1', () => {
     }
   });
 
-  test('every reference names something', () => {
+  test('has no broken references', () => {
     const refs: string[] = [];
     visit(document, (object) => {
       if (typeof object.$ref === 'string') refs.push(object.$ref);
@@ -88,7 +88,7 @@ describe('the structure of OpenAPI 3.1', () => {
     }
   });
 
-  test('operations have ids of their own, responses descriptions, security schemes a definition', () => {
+  test('gives each operation a unique id, each response a description, and each security scheme a definition', () => {
     const operations = Object.keys(document.paths).map(operationOf);
     const ids = operations.map(({ operationId }) => operationId);
     expect(new Set(ids).size).toBe(ids.length);
@@ -106,7 +106,7 @@ describe('the structure of OpenAPI 3.1', () => {
     }
   });
 
-  test('schemas use types and keywords of JSON Schema 2020-12 only', () => {
+  test('uses only types and keywords of JSON Schema 2020-12 in its schemas', () => {
     const schemas: Json[] = Object.values(document.components.schemas);
     for (const [path] of EACH_ROUTE) {
       schemas.push(requestOf(path).schema);
@@ -130,7 +130,7 @@ describe('the structure of OpenAPI 3.1', () => {
 });
 
 describe('the document is complete', () => {
-  test('every route is in it, and nothing else', () => {
+  test('it contains every route and nothing else', () => {
     expect(Object.keys(document.paths).sort()).toEqual(ROUTES.map(({ path }) => path).sort());
     for (const path of Object.keys(document.paths))
       expect(Object.keys(document.paths[path])).toEqual(['post']);
@@ -191,7 +191,7 @@ describe('the document is complete', () => {
     }
   });
 
-  test('the bounds of spec 8 and decision 9 are in it', () => {
+  test('it contains the limits of spec 8 and decision 9', () => {
     const add = requestOf('/bookmarks/add').schema.properties;
     expect(add.url.maxLength).toBe(8_192);
     expect(add.title.maxLength).toBe(2_048);
@@ -219,7 +219,7 @@ describe('the document is complete', () => {
     expect(document.info.description).toMatch(/100 requests per token and 500 per account\s+in any 60 s/);
   });
 
-  test('the largest body of each operation is in it', () => {
+  test('it contains the largest body of each operation', () => {
     const sizes = Object.fromEntries(
       Object.keys(document.paths).map((path) => [
         path,
@@ -235,7 +235,7 @@ describe('the document is complete', () => {
     expect(Object.values(sizes)).not.toContain(undefined);
   });
 
-  test('required fields are those of spec 4', () => {
+  test('its required fields are those of spec 4', () => {
     const required = Object.fromEntries(
       EACH_ROUTE.map(([path]) => [path, requestOf(path).schema.required ?? []]),
     );
@@ -260,8 +260,8 @@ describe('the document is complete', () => {
   });
 });
 
-describe('the document is true', () => {
-  test.each(EACH_ROUTE)('%s: its example is answered, and the response fits the schema', async (path) => {
+describe('the document is correct', () => {
+  test.each(EACH_ROUTE)('%s: its example is accepted, and the response matches the schema', async (path) => {
     const user = await service.session();
     const { id, tags } = (await user.post('/bookmarks/add', requestOf('/bookmarks/add').example)).body;
     const body = { ...requestOf(path).example };
@@ -280,7 +280,7 @@ describe('the document is true', () => {
 });
 
 describe('/docs', () => {
-  test('is a page, and all that it loads is there', async () => {
+  test('is a page, and everything that it loads exists', async () => {
     const page = await fetch(`${service.origin}/docs`);
     expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
     const html = await page.text();
@@ -295,7 +295,7 @@ describe('/docs', () => {
     expect(page.headers.get('content-security-policy')).toContain("default-src 'self'");
   });
 
-  test('and the document need no token, and are GET only', async () => {
+  test('and the document need no token, and accept only GET', async () => {
     for (const path of ['/docs', '/openapi.json', '/livez', '/readyz']) {
       expect((await fetch(service.origin + path)).status).toBe(200);
       const posted = await fetch(service.origin + path, { method: 'POST', body: '{}' });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { OUTCOMES, requireSuccess } from '../src/store/outcomes.ts';
 
-test('each outcome that a function in SQL returns is known to TypeScript, and none that it never returns', () => {
+test('every outcome that a SQL function returns is known to TypeScript, and TypeScript knows no others', () => {
   const folder = join(import.meta.dirname, '../sql/functions');
   // Outcomes of signing in, and of claims of imports, are no errors of a request.
   const others = ['first-sign-in.sql', 'link-identity.sql', 'sign-in-by-provider.sql', 'claim-import.sql'];

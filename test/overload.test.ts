@@ -8,7 +8,7 @@ import { useService } from './support/service.ts';
 
 const service = useService({ overloadEventLoopMs: 100 });
 
-test('a replica judges only by the delays of the last half second', async () => {
+test('a replica considers only the delays of the last half second', async () => {
   const delays = createHistogram();
   const overload = new Overload(service.context, delays);
   onTestFinished(() => overload.close());

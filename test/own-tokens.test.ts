@@ -32,7 +32,7 @@ async function link({ id }: TestUser, loggedInSecondsAgo: number): Promise<void>
 }
 
 describe('/tokens/create', () => {
-  test('returns the token once, with what the list shows of it', async () => {
+  test('returns the token once, with the fields that the list shows', async () => {
     const user = await service.session();
     const { body } = await user.post('/tokens/create', { name: '  Backup ' });
     const { token, ...shown } = body;
@@ -53,7 +53,7 @@ describe('/tokens/create', () => {
     expect((await service.post('/bookmarks/add', { url: 'https://a.example/' }, { token })).status).toBe(403);
   });
 
-  test('makes a token that writes, and one that never expires', async () => {
+  test('creates a token that can write, and one that never expires', async () => {
     const user = await service.session();
     const { body } = await create(user, { scope: 'write', expires_in_days: null });
     expect(body).toMatchObject({ scope: 'write', expires_at: null });
@@ -61,7 +61,7 @@ describe('/tokens/create', () => {
     expect(added.status).toBe(200);
   });
 
-  test("names are unique whatever their case, among valid tokens, the operator's too", async () => {
+  test("names are unique regardless of case, among all valid tokens including the operator's", async () => {
     const user = await service.session();
     const { body } = await create(user, { name: 'Ärger' });
     for (const name of ['ärger', 'A\u0308RGER', ' Ärger\n'])
@@ -88,7 +88,7 @@ describe('/tokens/create', () => {
     expect(await tokensOf(user)).toHaveLength(1);
   });
 
-  test('an account holds 50, under any race', async () => {
+  test('an account has at most 50 tokens, even with concurrent requests', async () => {
     const user = await service.session();
     await service.context.database.sql`
       insert into tokens (user_id, token_hash, last_four, kind, scope, name, name_key)
@@ -125,7 +125,7 @@ describe('/tokens/create', () => {
   });
 });
 
-describe('who may', () => {
+describe('who may create tokens', () => {
   const PATHS = [
     '/account/delete',
     '/tokens/list',
@@ -151,7 +151,7 @@ describe('who may', () => {
     },
   );
 
-  test('creating takes a login by a provider within 15 minutes, where the account has one', async () => {
+  test('creating a token needs a login by the provider within 15 minutes, if the account has a provider', async () => {
     const user = await service.session();
     const old = denied('log in again: this needs a person who logged in within the last 15 minutes');
     await link(user, 14 * 60);
@@ -167,7 +167,7 @@ describe('who may', () => {
     expect((await create(user)).status).toBe(200);
   });
 
-  test("an app's session has the moment of the browser's, and cannot renew it by use", async () => {
+  test("an app's session has the browser's login time, and use does not renew that time", async () => {
     const user = await service.session();
     await link(user, 3_600);
     const authenticatedAt = new Date(Date.now() - 20 * 60_000);
@@ -195,7 +195,7 @@ describe('who may', () => {
     expect(await statusOf(user.token)).toBe(200);
   });
 
-  test('a page has the same by its cookie', async () => {
+  test('a page can do the same with its cookie', async () => {
     const browser = newBrowser(service.origin);
     await browser.login(await service.invite('settings@example.org'));
     const made = await browser.post('/web/api/v1/tokens/create', { name: 'by the page' });
@@ -209,7 +209,7 @@ describe('who may', () => {
 });
 
 describe('revoking', () => {
-  test('a token or a session holds on every replica from its response on', async () => {
+  test('a token or session takes effect on every replica before the response', async () => {
     const user = await service.session();
     const session = await service.session(user.email);
     const { body } = await create(user);
@@ -256,7 +256,7 @@ describe('revoking', () => {
     expect((await user.post('/sessions/revoke-others')).body).toEqual({ revoked: 0 });
   });
 
-  test('sessions that revoke each other at once: one stays, and none fails', async () => {
+  test('of sessions that revoke each other at once one remains, and no request fails', async () => {
     const user = await service.session();
     const all = [user];
     for (let i = 0; i < 5; i++) all.push(await service.session(user.email));
@@ -269,7 +269,7 @@ describe('revoking', () => {
     expect(left.filter((status) => status === 200)).toHaveLength(1);
   });
 
-  test('a token that a session was creating exists once the revocation of that session has its response', async () => {
+  test('a token that a revoked session was creating exists when the revocation gets its response, or never', async () => {
     const user = await service.session();
     const thief = await service.session(user.email);
     // Its insert waits for this row, after its session was checked.
@@ -285,7 +285,7 @@ describe('revoking', () => {
     expect(names).toEqual(made.status === 200 ? ['hidden'] : []);
   });
 
-  test('a session that is revoked while it waits makes nothing', async () => {
+  test('a session that is revoked while it waits creates nothing', async () => {
     const user = await service.session();
     const thief = await service.session(user.email);
     await using lock = await holdAccount(service.database.url, user);
@@ -299,7 +299,7 @@ describe('revoking', () => {
 });
 
 describe('/sessions/list', () => {
-  test('shows each with its app, the oldest first, and which one asks', async () => {
+  test('shows each session with its app, oldest first, and marks the current one', async () => {
     const user = await service.session();
     const options = { userId: user.id, appName: 'Reader', authenticatedAt: null, days: 7 };
     const token = await createSession(service.context.database, options);
@@ -344,7 +344,7 @@ describe('/sessions/list', () => {
     expect(sessions).toMatchObject([{ client, is_current: true }]);
   });
 
-  test('lists hold valid ones alone', async () => {
+  test('lists contain only valid tokens and sessions', async () => {
     const user = await service.session();
     await service.session(user.email);
     await create(user);
@@ -356,7 +356,7 @@ describe('/sessions/list', () => {
   });
 });
 
-test('an account that is deleted meanwhile is INVALID_TOKEN', async () => {
+test('an account that is deleted meanwhile gets INVALID_TOKEN', async () => {
   await using fresh = await startService({}, { database: service.database });
   const user = await fresh.session();
   expect((await user.post('/tokens/list')).status).toBe(200);

@@ -16,7 +16,7 @@ async function openControlled(page: Page): Promise<void> {
   await expect.poll(() => page.evaluate(() => navigator.serviceWorker.controller !== null)).toBe(true);
 }
 
-test('the manifest names icons of the sizes that it says, and a share target', async () => {
+test('the manifest has icons of the stated sizes, and a share target', async () => {
   const html = await (await fetch(service.origin)).text();
   expect(html).toContain('<link rel="manifest" href="/manifest.webmanifest">');
   const response = await fetch(`${service.origin}/manifest.webmanifest`);
@@ -33,7 +33,7 @@ test('the manifest names icons of the sizes that it says, and a share target', a
   }
 });
 
-test('the service worker is asked for each time, under the policy of the page', async () => {
+test('the service worker is requested each time, and has the policy of the page', async () => {
   const response = await fetch(`${service.origin}/service-worker.js`);
   expect(response.headers.get('cache-control')).toBe('no-cache');
   expect(response.headers.get('content-security-policy')).toContain("default-src 'none'");
@@ -63,7 +63,7 @@ browserTest(
       .poll(() => page.evaluate(() => JSON.parse(localStorage.getItem('offline')!).waiting))
       .toEqual([]);
     expect(await reader.post('/web/api/v1/bookmarks/search')).toMatchObject({ total: 2 });
-    // The worker stores only files that are the same for all users, and no response of the API.
+    // The worker stores only files that are the same for all users. It stores no response of the API.
     const kept = await page.evaluate(async () => {
       const names = await caches.keys();
       const requests = await Promise.all(names.map(async (name) => (await caches.open(name)).keys()));

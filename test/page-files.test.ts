@@ -34,7 +34,7 @@ const importsOf = (code: string, address: string): string[] =>
 
 const HASHED = /^\/assets\/[0-9a-f]{16}\//;
 
-test('a document holds nothing inline and nothing from elsewhere, and allows neither', async () => {
+test('a document contains nothing inline and nothing from other origins, and allows neither', async () => {
   const response = await fetch(service.origin);
   const html = await response.text();
   expect(html).not.toMatch(/<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=/);
@@ -66,7 +66,7 @@ test('a document is requested each time, and sent again only if it has changed',
   expect([again.status, await again.text()]).toEqual([304, '']);
 });
 
-test('a document is made once, however often it is asked for, and others are served beside it', async () => {
+test('a document is built once for any number of requests, and other documents are served meanwhile', async () => {
   const { modules } = await findAssets();
   const made = vi.spyOn(modules, 'get');
   onTestFinished(() => made.mockRestore());
@@ -96,7 +96,7 @@ test('every file that a page loads exists, is cached for a year, and runs withou
   expect([...seen].some((address) => address.endsWith('/client/client.js'))).toBe(true);
 });
 
-test('a file is the same whatever way it is compressed', async () => {
+test('a file has the same content with every kind of compression', async () => {
   const address = addressesIn(await readDocument()).find((each) => each.endsWith('.css'))!;
   const text = await (await askRaw(address, 'identity')).text();
   // `fetch` decodes both. The header shows that they were compressed.
@@ -109,7 +109,7 @@ test('a file is the same whatever way it is compressed', async () => {
   expect((await askRaw(address, 'identity')).headers.get('content-encoding')).toBeNull();
 });
 
-test('what is not one of the files is not found, wherever it points to', async () => {
+test('a path that is not one of the files is not found', async () => {
   const [, hash] = HASHED.exec(addressesIn(await readDocument()).find((each) => HASHED.test(each))!)![0]
     .split('/')
     .slice(1);

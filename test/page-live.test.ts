@@ -42,7 +42,7 @@ const failure = (status: number, code: string, retryAfter: number) => ({
   body: JSON.stringify({ error: 'not now', code }),
 });
 
-describe('what is changed elsewhere', () => {
+describe('changes elsewhere', () => {
   let redis: RedisServer;
   let one: TestService;
   let other: TestService;
@@ -241,7 +241,7 @@ describe('two tabs of one browser', () => {
   });
 });
 
-describe('what one types', () => {
+describe('unsaved input', () => {
   browserTest('survives that its bookmark is deleted elsewhere', async () => {
     const reader = await browsers.reader(service);
     const { id } = await add(reader, 'Shared');

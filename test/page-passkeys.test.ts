@@ -52,7 +52,7 @@ browserTest('a passkey is offered, signs in elsewhere, and can be replaced', asy
   const third = await browsers.visitor(service);
   const asked = await third.open('/login?return_to=/settings', named());
   const cli = await addAuthenticator(asked);
-  // With the present counter. An older one would be that of a copy.
+  // The passkey has the present counter. With an older one it would look like a stolen copy.
   const used = (await second.cdp.send('WebAuthn.getCredentials', second)).credentials[0]!;
   await cli.cdp.send('WebAuthn.addCredential', { ...cli, credential: used });
   await asked.getByRole('button', { name: 'Sign in with a passkey' }).click();

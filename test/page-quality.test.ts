@@ -161,7 +161,7 @@ describe('axe finds nothing, in light and dark colours,', () => {
   });
 });
 
-describe('an attack in a text does nothing', () => {
+describe('an attack in a text has no effect', () => {
   const ATTACKS = [
     '<img src=x onerror=globalThis.hacked=1>',
     '"><script>globalThis.hacked=1</script>',
@@ -299,7 +299,7 @@ browserTest('a keyboard is enough: sign in, add, find, edit, delete, undo, make 
   await keyboard.press('/');
   await keyboard.type('keys');
   await page.getByText('1 bookmark found').waitFor();
-  // From the field to the list.
+  // Leaves the field, so that the keys move in the list.
   await page.locator('h1').evaluate(() => (document.activeElement as HTMLElement).blur());
   await keyboard.press('j');
   await expect.poll(focused).toBe('By keys');
@@ -345,7 +345,7 @@ browserTest('of 5,000 bookmarks the page holds what it shows', async () => {
   expect(await page.locator('.rows > li').first().getAttribute('aria-setsize')).toBe('5000');
 });
 
-describe('a reader’s own ways', () => {
+describe('preferences of a reader', () => {
   browserTest(
     'a title is written from right to left where its letters are, the row around it is not',
     async () => {

@@ -24,7 +24,7 @@ async function holdPolls(user: TestUser, tokens: readonly string[], ofEach: numb
 }
 
 describe('polls of one account that are woken together', () => {
-  test('are served by one statement, each with a whole response', async () => {
+  test('share one statement, and each gets a complete response', async () => {
     const user = await service.user();
     const { polls, wake } = await holdPolls(user, [user.token, await service.token(user.id, 'read')], 10);
     const read = vi.spyOn(service.context.database, 'read');
@@ -37,7 +37,7 @@ describe('polls of one account that are woken together', () => {
     expect(read).toHaveBeenCalledOnce();
   });
 
-  test('end with 401 only for those whose token is revoked', async () => {
+  test('end with 401 only if their token is revoked', async () => {
     const user = await service.user();
     const revoked = await service.token(user.id, 'read');
     const { polls, wake } = await holdPolls(user, [user.token, revoked], 3);
@@ -49,7 +49,7 @@ describe('polls of one account that are woken together', () => {
     expect(statuses).toEqual([200, 200, 200, 401, 401, 401]);
   });
 
-  test('are all woken, however many there are', async () => {
+  test('are all woken, with any number of polls', async () => {
     const user = await service.user();
     const tokens = await Promise.all(Array.from({ length: 40 }, () => service.token(user.id, 'read')));
     const { polls, wake } = await holdPolls(user, tokens, 16);
@@ -59,7 +59,7 @@ describe('polls of one account that are woken together', () => {
   });
 });
 
-describe('a look', () => {
+describe('a shared read', () => {
   /** A PageReader whose first response is held back until told. */
   async function openSlowLooks() {
     const user = await service.user();
@@ -82,7 +82,7 @@ describe('a look', () => {
     return { user, look, firstWasRead: read.promise, respondFirst: response.resolve, reads: () => reads };
   }
 
-  test('never gets a result from before the request', async () => {
+  test('never returns a result from before the request', async () => {
     const { user, look, firstWasRead, respondFirst } = await openSlowLooks();
     const first = look();
     await firstWasRead;
@@ -102,7 +102,7 @@ describe('a look', () => {
     expect(reads()).toBe(5);
   });
 
-  test('does not wait for a statement that does not end', async () => {
+  test('does not wait for a statement that hangs', async () => {
     const { look, firstWasRead, respondFirst } = await openSlowLooks();
     const first = look();
     await firstWasRead;

@@ -31,14 +31,17 @@ const ASKED: [string, number, (user: TestUser) => Promise<unknown>][] = [
     301,
     async (user) => {
       const { body } = await user.post('/bookmarks/search', { per_page: 100 });
-      // Once to find them and whether there are more, once to render them.
+      // The rows are read once to find them and to see whether more follow, and once to render them.
       await user.post('/bookmarks/search', { per_page: 100, cursor: body.next_cursor });
     },
   ],
   ['export', COUNT, (user) => user.post('/export')],
 ];
 
-/** The rows of bookmarks that statements have read. Connections that have ended have reported all of theirs. */
+/**
+ * The number of rows of bookmarks that statements have read. A connection reports its numbers when it ends, so all of
+ * them must have ended.
+ */
 async function countReadRows(databaseUrl: string): Promise<number> {
   const [{ count }] = (await runOn<{ count: string }>(
     databaseUrl,
@@ -63,7 +66,7 @@ test.for(
   }
   const read = (await countReadRows(database.url)) - before;
   expect(read).toBeGreaterThanOrEqual(rows);
-  // Reading to the end of a page, and whether there is more.
+  // Reads to the end of a page, and one row more to see whether another page follows.
   expect(read).toBeLessThan(rows * 1.1 + 10);
 });
 
@@ -124,7 +127,7 @@ describe('a page of long bookmarks', () => {
     },
   );
 
-  test('holds edited ones too', async () => {
+  test('contains edited bookmarks too', async () => {
     const user = await service.user({ premium: true });
     await fillLong(user, Array(40).fill(1));
     const { cursor } = (await user.post('/bookmarks/changes', { from: 'now' })).body;

@@ -42,7 +42,7 @@ async function answer({ authenticator, userId }: Owner, changes: Changes = {}) {
 const send = (body: object, of = service) =>
   newBrowser(of.origin, publicUrl).post('/web/login/passkey', body);
 
-test('a passkey opens a session of its account in another browser, and the list shows when', async () => {
+test('a passkey opens a session of its account in another browser, and the list shows the time', async () => {
   const owner = await addPasskey();
   const { passkeys } = (await owner.page.post('/web/login/passkey/list')).body;
   expect(passkeys).toEqual([
@@ -66,7 +66,7 @@ test('a passkey opens a session of its account in another browser, and the list 
   });
 });
 
-describe('an answer is refused', () => {
+describe('a response of an authenticator is refused', () => {
   test.each<[string, Changes]>([
     ['of a page of another origin', { origin: 'https://evil.example' }],
     ['of another port of this host', { origin: 'http://localhost:2' }],
@@ -81,7 +81,7 @@ describe('an answer is refused', () => {
     expect([status, body.code]).toEqual([404, 'NOT_FOUND']);
   });
 
-  test('when it comes again', async () => {
+  test('when it is sent again', async () => {
     const owner = await addPasskey();
     const body = await answer(owner);
     const statuses = await Promise.all(Array.from({ length: 10 }, async () => (await send(body)).status));
@@ -89,7 +89,7 @@ describe('an answer is refused', () => {
     expect((await send(body)).status).toBe(404);
   });
 
-  test('for an account that has another passkey, also where it has the same id', async () => {
+  test('for an account with another passkey, even if the passkey has the same id', async () => {
     const [owner, thief] = [await addPasskey(), await addPasskey()];
     expect((await send(await answer({ ...thief, userId: owner.userId }))).status).toBe(404);
     const forged = { ...(await answer(thief)), credential_id: owner.authenticator.credentialId };
@@ -98,7 +98,7 @@ describe('an answer is refused', () => {
     expect((await send(both)).status).toBe(404);
   });
 
-  test('from a copy, whose counter does not rise', async () => {
+  test('from a copied passkey, whose counter does not increase', async () => {
     const owner = await addPasskey();
     expect((await send(await answer(owner, { counter: 5 }))).status).toBe(200);
     for (const counter of [5, 4, 0]) expect((await send(await answer(owner, { counter }))).status).toBe(404);
@@ -107,7 +107,7 @@ describe('an answer is refused', () => {
     expect(statuses.sort()).toEqual([200, 404]);
   });
 
-  test('of a suspended account, of a passkey that was removed, and of a deleted account', async () => {
+  test('of a suspended account, of a removed passkey, and of a deleted account', async () => {
     const owner = await addPasskey();
     const { sql } = service.context.database;
     await sql`select suspend_user(${owner.email.toLowerCase()})`;
@@ -126,7 +126,7 @@ describe('an answer is refused', () => {
     expect(await sql`select from passkeys where user_id = ${owner.userId}`).toHaveLength(0);
   });
 
-  test('with fields that are not what they should be', async () => {
+  test('with invalid fields', async () => {
     const owner = await addPasskey();
     const good = await answer(owner);
     for (const name of Object.keys(good)) {
@@ -151,7 +151,7 @@ describe('a passkey is not added', () => {
     expect((await owner.add(newAuthenticator(), changes)).body.code).toBe('VALIDATION_ERROR');
   });
 
-  test('by a challenge of another session, by one for signing in, or twice by one', async () => {
+  test('with the challenge of another session, with a challenge for signing in, or twice with one challenge', async () => {
     const [owner, thief] = [await addPasskey(), await addPasskey()];
     const given = { origin: publicUrl, rpId };
     const key = newAuthenticator();
@@ -166,14 +166,14 @@ describe('a passkey is not added', () => {
     expect((await owner.add(key)).body.code).toBe('CONFLICT');
   });
 
-  test('beyond twenty', async () => {
+  test('beyond the limit of twenty', async () => {
     const owner = await addPasskey();
     for (let count = 1; count < 20; count += 1)
       expect((await owner.add(newAuthenticator())).status).toBe(200);
     expect((await owner.add(newAuthenticator())).body.code).toBe('LIMIT_EXCEEDED');
   });
 
-  test('where a linked provider has not seen the person for 15 minutes; nor is one removed', async () => {
+  test('or removed if a linked provider has not authenticated the person for 15 minutes', async () => {
     const owner = await addPasskey();
     const { sql } = service.context.database;
     await sql`insert into identities (issuer, subject, user_id) values ('https://id.example', ${owner.email}, ${owner.userId})`;
@@ -188,7 +188,7 @@ describe('a passkey is not added', () => {
   });
 });
 
-test('the last passkey stays, also when two are removed at once', async () => {
+test('the last passkey cannot be removed, even if two are removed at once', async () => {
   const owner = await addPasskey();
   const other = newAuthenticator();
   await owner.add(other);
@@ -201,7 +201,7 @@ test('the last passkey stays, also when two are removed at once', async () => {
   expect((await owner.page.post('/web/login/passkey/list')).body.passkeys).toHaveLength(1);
 });
 
-test('a page at an IP address gets none, and neither does a foreign one', async () => {
+test('a page at an IP address cannot use passkeys, and neither can a page of another origin', async () => {
   await using plain = await startService({}, { database: service.database });
   const page = newBrowser(plain.origin);
   expect((await page.post('/web/login/passkey/options')).body).toMatchObject({
@@ -216,7 +216,7 @@ test('a page at an IP address gets none, and neither does a foreign one', async 
     expect((await foreign.post(`/web/login/passkey${path}`)).body.code).toBe('PERMISSION_DENIED');
 });
 
-test('a challenge of one replica is answered at another one; while Redis is away there is none', async () => {
+test('a challenge of one replica can be used at another; without Redis there are no challenges', async () => {
   await using redis = await startRedis();
   const config = { redisAddress: { kind: 'servers' as const, urls: [redis.url] }, publicUrl };
   await using a = await startService(config, { database: service.database });

@@ -54,7 +54,7 @@ describe('with Redis', () => {
   });
 
   test.each(Object.keys(PENDING_KINDS) as PendingKind[])(
-    '%s expire by themselves, and leave nothing',
+    '%s expire automatically, and leave nothing behind',
     async (kind) => {
       const { a, client, prefix } = await openPair();
       await a.pending.keep(kind, 'key', 'value');
@@ -68,7 +68,7 @@ describe('with Redis', () => {
     },
   );
 
-  test('the oldest make room, so that a flood does not fill Redis', async () => {
+  test('the oldest values are dropped, so that a flood does not fill Redis', async () => {
     const { a, client, prefix } = await openPair();
     await a.pending.keep('codes', 'first', '1');
     await a.pending.keep('codes', 'second', '2');
@@ -87,14 +87,14 @@ describe('with Redis', () => {
     expect(await a.pending.take('codes', 'last')).toBe('3');
   });
 
-  test('a value that was taken no longer counts', async () => {
+  test('a value that was taken no longer counts towards the limit', async () => {
     const { a, client, prefix } = await openPair();
     await a.pending.keep('logins', 'key', 'value');
     await a.pending.take('logins', 'key');
     await expect.poll(() => client.zcard(`{${prefix}:pending}:logins`)).toBe(0);
   });
 
-  test('while Redis is away nothing is kept or taken, at once, and afterwards it is again', async () => {
+  test('without Redis keeping and taking fail at once, and both work again afterwards', async () => {
     const redis = await startRedis();
     onTestFinished(() => redis.stop());
     const { pending } = await open(redis.url);
@@ -128,7 +128,7 @@ describe('in the process', () => {
     expect(await pending.take('logins', 'key')).toBeUndefined();
   });
 
-  test('a login is there for ten minutes, a code for one', async () => {
+  test('a login is kept for ten minutes, a code for one', async () => {
     const clock = new ManualClock();
     const pending = new ProcessPendingValues(clock);
     for (const [kind, lifeMs] of [
@@ -144,7 +144,7 @@ describe('in the process', () => {
     }
   });
 
-  test('the oldest make room', async () => {
+  test('the oldest values are dropped', async () => {
     const pending = new ProcessPendingValues(new ManualClock());
     const { capacity } = PENDING_KINDS.codes;
     for (let at = 0; at <= capacity; at += 1) await pending.keep('codes', String(at), 'value');

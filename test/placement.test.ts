@@ -15,7 +15,7 @@ test('the hash of a user id is that of Postgres', async () => {
   expect(ids.map(hashId)).toEqual(rows.map(({ hash }) => hash));
 });
 
-test('a user is in the last shard that begins at the hash or before', () => {
+test('a user belongs to the last shard that starts at or before the hash', () => {
   const least = -(2 ** 31);
   const shards = [{ min: least }, { min: hashId(7) }, { min: 2 ** 31 - 1 }];
   expect(findShard(shards, 7)).toBe(shards[1]);

@@ -87,7 +87,7 @@ describe.concurrent('roles', () => {
     expect(await replica.stop()).toBe(0);
   });
 
-  test('without a role it is all, and migrates an empty database', async () => {
+  test('without an argument the process has the role all, and migrates an empty database', async () => {
     await using database = await createDatabase();
     const latest = await latestVersion(database);
     await runOn(database.url, 'drop schema public cascade; create schema public');
@@ -96,7 +96,7 @@ describe.concurrent('roles', () => {
     expect((await get(replica, '/readyz')).status).toBe(200);
   });
 
-  test('migrate brings a database to the newest schema; several at once and once more are harmless', async () => {
+  test('migrate brings a database to the newest schema, and running it several times is harmless', async () => {
     await using database = await createDatabase();
     const latest = await latestVersion(database);
     await runOn(database.url, 'drop schema public cascade; create schema public');
@@ -106,7 +106,7 @@ describe.concurrent('roles', () => {
     expect(await latestVersion(database)).toEqual(latest);
   });
 
-  test('migrate waits for a Postgres that comes later', async () => {
+  test('migrate waits for a Postgres that starts later', async () => {
     await using server = await startPostgres();
     const env = { DATABASE_URL: server.url, MIGRATE_WAIT_SECONDS: '60' };
     await server.kill();
@@ -155,7 +155,7 @@ describe.concurrent('roles', () => {
     await holder.end();
   });
 
-  test('migrate gives up at its deadline, and at once for errors that waiting does not solve', async () => {
+  test('migrate gives up at its deadline, and at once after errors that waiting does not solve', async () => {
     const nobody = { DATABASE_URL: 'postgres://127.0.0.1:1/bookmarks', LOG_LEVEL: 'silent' };
     const late = await runCommand(['migrate'], { ...nobody, MIGRATE_WAIT_SECONDS: '0' });
     expect(late).toMatchObject({ code: 1, errors: expect.stringContaining('database unavailable: connect') });
@@ -205,7 +205,7 @@ describe.concurrent('roles', () => {
   });
 });
 
-describe.concurrent('wrong configuration is one line that names the variable, and no stack trace', () => {
+describe.concurrent('wrong configuration causes one line that names the variable, without a stack trace', () => {
   test.each<[string, Record<string, string>, RegExp]>([
     [
       'a number that is none',
@@ -236,7 +236,7 @@ describe.concurrent('wrong configuration is one line that names the variable, an
     await expectRefusal(['api'], { PORT: '0', ...env }, message);
   });
 
-  test('a port of metrics that is taken', async () => {
+  test('a metrics port that is in use', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as { port: number };
@@ -253,7 +253,7 @@ describe.concurrent('wrong configuration is one line that names the variable, an
     expect([code, errors]).toEqual([1, expect.stringMatching(/^cannot create the data folder .*DATA_DIR/)]);
   });
 
-  test('a port that is taken', async () => {
+  test('a port that is in use', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as { port: number };
@@ -267,7 +267,7 @@ describe.concurrent('wrong configuration is one line that names the variable, an
   });
 });
 
-describe('going', () => {
+describe('stopping', () => {
   let user: TestUser;
 
   beforeEach(async () => {
@@ -323,14 +323,14 @@ describe('going', () => {
     },
   );
 
-  test('a process without requests ends with 0', async () => {
+  test('a process without requests exits with 0', async () => {
     for (const role of ['worker', 'all'] as const) {
       await using replica = await startReplica(role, { DATABASE_URL: url });
       expect(await replica.stop()).toBe(0);
     }
   });
 
-  test('no line of the log of a whole life holds a token', async () => {
+  test('no log line of a process contains a token, from its start to its end', async () => {
     await using replica = await startReplica('all', { DATABASE_URL: url, LOG_LEVEL: 'trace' });
     await replica.post('/bookmarks/add', { url: 'https://example.org/private' }, user.token);
     await replica.post('/user/profile', {}, `${user.token}x`);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { runProgram } from '../src/program.ts';
 
-test('an unforeseen fault is printed with its cause, for the log of a Job', async () => {
+test('an unexpected fault is printed with its cause, for the log of a Job', async () => {
   let printed = '';
   const code = await runProgram(['admin', 'user', 'list'], {
     readConfig: () => {

@@ -16,7 +16,7 @@ const WINDOW_MS = 1_000;
 
 const server = useRedis();
 
-/** The window in the words of the decision: at most `limit` admissions in any `windowMs`. */
+/** The promise of decision 26: at most `limit` admissions in any `windowMs`. */
 class ExactWindow {
   readonly #windowMs: number;
   #admitted: number[] = [];
@@ -34,8 +34,8 @@ class ExactWindow {
     const admitted = counted.length < limit;
     if (admitted) counted.push(now);
     this.#admitted = counted;
-    // A slot becomes free when the oldest entry leaves. After the limit was lowered, it does once fewer entries than
-    // the limit remain.
+    // When a slot becomes free: when the oldest entry leaves the window. After the limit was lowered, when fewer
+    // entries than the limit remain.
     const leaver = counted[Math.max(counted.length - limit, 0)]!;
     const remaining = Math.max(limit - counted.length, 0);
     return { admitted, limit, remaining, resetMs: leaver + this.#windowMs - now };
@@ -58,7 +58,7 @@ const changes = fc.array(limits, { minLength: 1, maxLength: 4 });
 const limitAt = (list: readonly number[], call: number): number => list[Math.floor(call / 6) % list.length]!;
 
 describe('the limiter of one process', () => {
-  test('it admits, refuses and counts exactly as the model does, whatever the times and limits', async () => {
+  test('it admits, refuses and counts exactly like the model, with any times and limits', async () => {
     await fc.assert(
       fc.asyncProperty(changes, pauses, async (list, steps) => {
         const clock = new ManualClock();
@@ -86,13 +86,13 @@ describe('the limiter of one process', () => {
     expect(limiter.size).toBe(1);
   });
 
-  test('its memory is bounded however many keys come', () => {
+  test('its memory is limited, with any number of keys', () => {
     const limiter = new ProcessRateLimiter(WINDOW_MS, new ManualClock(), startCounters());
     for (let i = 0; i < 260_000; i += 1) limiter.admit(`key ${i}`, LIMIT);
     expect(limiter.size).toBe(250_000);
   });
 
-  test('its memory is bounded however many requests come: of keys with 100,000 each the last 40 are kept', () => {
+  test('its memory is limited, with any number of requests: of keys with 100,000 each, the last 40 are kept', () => {
     const limiter = new ProcessRateLimiter(WINDOW_MS, new ManualClock(), startCounters());
     for (let key = 0; key < 45; key += 1) {
       for (let n = 0; n < 100_000; n += 1) limiter.record(`key ${key}`, 100_000, 0);
@@ -125,7 +125,7 @@ describe('the script', () => {
   const newKey = () => `test:${randomUUID()}`;
   const START = 1_800_000_000_000;
 
-  test('it admits, refuses and counts exactly as the model does, whatever the times and limits', async () => {
+  test('it admits, refuses and counts exactly like the model, with any times and limits', async () => {
     await fc.assert(
       fc.asyncProperty(changes, pauses, async (list, steps) => {
         const key = newKey();
@@ -144,7 +144,7 @@ describe('the script', () => {
     );
   });
 
-  test('a request with two keys counts under both, or, if either is full, under none', async () => {
+  test('a request with two keys counts under both, or, if either is full, under neither', async () => {
     const run = async (steps: number[], limitOfEach: number, limitOfBoth: number, times: number) => {
       const [group, ...members] = [newKey(), newKey(), newKey()];
       const windowMs = 60_000;
@@ -174,7 +174,7 @@ describe('the script', () => {
     await fc.assert(fc.asyncProperty(pauses, some, some, fc.constant(60), run), { numRuns: 40, examples });
   });
 
-  test('a log beyond the first read is as exact', async () => {
+  test('a log that is longer than the first read is equally exact', async () => {
     const key = newKey();
     const model = new ExactWindow(60_000);
     for (let i = 0; i < 3_000; i += 1) {
@@ -236,7 +236,7 @@ describe('the script', () => {
     expect((await server.client.getBuffer(key))?.readDoubleBE(0)).toBeGreaterThan(weeksAgo);
   });
 
-  test('keys expire, one window after the last admitted request; refused ones do not keep them', async () => {
+  test('a key expires one window after its last admitted request, and refused requests do not extend it', async () => {
     const key = newKey();
     for (let i = 0; i < LIMIT; i += 1) await callAt(key, LIMIT, 60_000, START);
     const before = await server.client.pttl(key);
@@ -245,7 +245,7 @@ describe('the script', () => {
     expect(await server.client.pttl(key)).toBeLessThanOrEqual(before);
   });
 
-  test('a log of 100,000 entries stays small and is moved through without rewriting it', async () => {
+  test('a log of 100,000 entries stays small, and passing through it does not rewrite it', async () => {
     const key = newKey();
     const calls = Array.from({ length: 30_000 }, (_, i) => callAt(key, 100_000, 60_000, START + i));
     await Promise.all(calls);
@@ -276,7 +276,7 @@ describe('limiters of several replicas on one Redis', () => {
   };
   const clockNow = () => performance.timeOrigin + performance.now();
 
-  test('no window admits more than the limit, and none refuses while it has room', async () => {
+  test('no window admits more than the limit, and nothing is refused while there is room', async () => {
     const { replicas } = await openReplicas(3, WINDOW_MS);
     const schedule = fc.array(
       fc.record({
@@ -297,7 +297,7 @@ describe('limiters of several replicas on one Redis', () => {
         const sent = clockNow();
         const quota = await replicas[replica]!.limiters.tokens.consume(key, LIMIT);
         const received = clockNow();
-        // Redis counts whole milliseconds, at a moment between call and response.
+        // Redis counts in whole milliseconds, at some time between the call and the response.
         const surely = admitted.filter((call) => call.sent - 1 > received - WINDOW_MS).length;
         const maybe = admitted.filter((call) => call.received + 1 > sent - WINDOW_MS).length;
         if (quota.admitted) expect(surely).toBeLessThan(LIMIT);
@@ -316,7 +316,7 @@ describe('limiters of several replicas on one Redis', () => {
     expect(refused).toBeGreaterThan(0);
   });
 
-  test('of 800 calls at once over 8 connections exactly 100 are admitted', async () => {
+  test('exactly 100 of 800 simultaneous calls over 8 connections are admitted', async () => {
     const { replicas } = await openReplicas(8, 60_000);
     const calls = Array.from({ length: 800 }, (_, i) =>
       replicas[i % 8]!.limiters.tokens.consume('one token', 100),
@@ -327,7 +327,7 @@ describe('limiters of several replicas on one Redis', () => {
     expect(new Set(left)).toEqual(new Set(Array.from({ length: 100 }, (_, i) => i)));
   });
 
-  test("50 members of a group call at once on two replicas: exactly the group's limit is admitted", async () => {
+  test("for 50 members of a group that call two replicas at once, exactly the group's limit is admitted", async () => {
     const { limiters } = await openReplicas(2, 60_000);
     const group = { key: '{u1}', limit: 20 };
     const call = (n: number) => limiters[n % 2]!.tokens.consume(`{u1}:${n}`, 10, group);
@@ -336,7 +336,7 @@ describe('limiters of several replicas on one Redis', () => {
     for (const quota of quotas.filter(({ admitted }) => !admitted)) {
       expect(quota).toMatchObject({ ofGroup: true, limit: 20, remaining: 0 });
     }
-    // Also from memory, for a member that has never called. Another group is not affected.
+    // The refusal comes from memory, even for a member that has never called. Another group is not affected.
     expect(limiters[0]!.tokens.refusal('{u1}:new', 10, group)).toMatchObject({ ofGroup: true });
     const other = { key: '{u2}', limit: 20 };
     expect(await limiters[0]!.tokens.consume('{u2}:1', 10, other)).toMatchObject({
@@ -354,7 +354,7 @@ describe('limiters of several replicas on one Redis', () => {
           : new ProcessRateLimiter(60_000, new ManualClock(), startCounters());
       const ask = (key: string, limitOfGroup = 4) =>
         limiter.consume(`{u1}:${key}`, 2, { key: '{u1}', limit: limitOfGroup });
-      // If both have equally many left, the response is about the key.
+      // If both have the same number left, the response describes the key.
       expect(await ask('a')).toMatchObject({ admitted: true, limit: 2, remaining: 1 });
       expect(await ask('a')).toMatchObject({ admitted: true, limit: 2, remaining: 0 });
       for (let i = 0; i < 5; i += 1) {
@@ -362,13 +362,14 @@ describe('limiters of several replicas on one Redis', () => {
         expect(refused).toMatchObject({ admitted: false, limit: 2, remaining: 0 });
         expect(refused.ofGroup).toBeUndefined();
       }
-      // The five did not count for the group, which has two left.
+      // The five refused requests did not count for the group, which has two left.
       expect(await ask('b')).toMatchObject({ admitted: true, limit: 2, remaining: 1 });
       expect(await ask('c')).toMatchObject({ admitted: true, limit: 4, remaining: 0, ofGroup: true });
       for (let i = 0; i < 5; i += 1) {
         expect(await ask('b')).toMatchObject({ admitted: false, limit: 4, ofGroup: true });
       }
-      // These did not count for their key, either. With a higher limit of the group it has exactly one left.
+      // The refused requests did not count for their key either. With a higher limit of the group, the key has exactly
+      // one left.
       expect(await ask('b', 9)).toMatchObject({ admitted: true, limit: 2, remaining: 0 });
       expect(await ask('b', 9)).toMatchObject({ admitted: false, limit: 2 });
     },
@@ -391,7 +392,7 @@ describe('limiters of several replicas on one Redis', () => {
     expect((await other.consume('key', 2)).admitted).toBe(true);
   });
 
-  test('a caller that waits as long as a refusal says is admitted', async () => {
+  test('a caller that waits as long as the refusal says is admitted', async () => {
     const tokens = await openTokens(WINDOW_MS);
     for (let i = 0; i < 9; i += 1) {
       const quota = await tokens[i % 2]!.consume('key', 3);
@@ -403,7 +404,7 @@ describe('limiters of several replicas on one Redis', () => {
     }
   });
 
-  test('remaining falls by one a call, and the reset is that of the oldest request', async () => {
+  test('the remaining quota decreases by one per call, and the reset is that of the oldest request', async () => {
     const [tokens] = await openTokens(60_000);
     const first = await tokens.consume('key', 3);
     expect(first).toEqual({ admitted: true, limit: 3, remaining: 2, resetMs: 60_000 });
@@ -419,7 +420,7 @@ describe('limiters of several replicas on one Redis', () => {
     expect(refused.resetMs).toBeLessThanOrEqual(third.resetMs);
   });
 
-  test('a raised limit holds at once, even if the key was refused a moment ago', async () => {
+  test('a raised limit takes effect at once, even if the key was refused a moment ago', async () => {
     const [one, other] = await openTokens(60_000);
     for (let i = 0; i < 2; i += 1) await one.consume('key', 2);
     expect((await other.consume('key', 2)).admitted).toBe(false);
@@ -429,8 +430,8 @@ describe('limiters of several replicas on one Redis', () => {
   });
 
   /**
-   * The moment at which a slot becomes free, by the quota. `before` counts from before the call, so it is the earliest
-   * possible.
+   * When a slot becomes free, according to the quota. It is counted from before the call, so it is the earliest
+   * possible time.
    */
   const freeAt = async (call: Promise<Quota>, from: 'before' | 'after'): Promise<number> => {
     const before = performance.now();
@@ -457,17 +458,17 @@ describe('limiters of several replicas on one Redis', () => {
     expect(await one.consume('key', 2)).toMatchObject({ admitted: true });
   });
 
-  test('a lowered limit that this process alone has reached is still asked of Redis', async () => {
+  test('Redis still decides about a lowered limit that only this process has reached', async () => {
     const [one, other] = await openTokens(10_000);
     await one.consume('key', 9);
     const oldestLeavesAt = await freeAt(one.consume('key', 9), 'before');
     await sleep(300);
     for (let i = 0; i < 2; i += 1) await other.consume('key', 9);
-    // By its own memory alone, the first process would name the moment at which its own oldest entry leaves.
+    // By its own memory alone, the first process would wait until its own oldest entry leaves the window.
     expect(await freeAt(one.consume('key', 2), 'after')).toBeGreaterThan(oldestLeavesAt + 250);
   });
 
-  test('many limits side by side count the same requests', async () => {
+  test('several limits with one key count the same requests', async () => {
     const [one, other] = await openTokens(60_000);
     for (let limit = 1; limit <= 40; limit += 1) {
       const limiter = limit % 2 === 0 ? one : other;
@@ -476,7 +477,7 @@ describe('limiters of several replicas on one Redis', () => {
     expect(await one.consume('key', 50)).toMatchObject({ admitted: true, remaining: 9 });
   });
 
-  test('tokens and addresses are counted apart', async () => {
+  test('tokens and addresses are counted separately', async () => {
     const { limiters } = await openReplicas(1, 60_000);
     const { tokens, addresses } = limiters[0]!;
     expect((await tokens.consume('same', 1)).admitted).toBe(true);

@@ -25,8 +25,8 @@ import type { RedisServer } from './support/redis.ts';
 
 // One Redis and its faults. Failover pairs, Sentinel and Cluster have their own file.
 
-describe('Redis is away', () => {
-  test('a start does not wait for it long, and takes part when it comes', async () => {
+describe('Redis is unavailable', () => {
+  test('a process starts without waiting long, and uses Redis when it is available', async () => {
     const port = await findFreePort();
     const url = `redis://127.0.0.1:${port}`;
     const replica = await openReplica(url, 'test');
@@ -38,7 +38,7 @@ describe('Redis is away', () => {
     await expectShared(replica, await openReplica(url, 'test'));
   });
 
-  test('a process that waits only for Redis does not end', async () => {
+  test('a process that only waits for Redis does not exit', async () => {
     const url = `redis://127.0.0.1:${await findFreePort()}`;
     const child = fork(new URL('./support/coordination-child.ts', import.meta.url), [url, 'test']);
     onTestFinished(() => void child.kill('SIGKILL'));
@@ -46,7 +46,7 @@ describe('Redis is away', () => {
     expect(await Promise.race([once(child, 'message'), ended])).toEqual(['ready', undefined]);
   });
 
-  test('killed: each replica limits by itself; within 2 s of its return all is shared', async () => {
+  test('killed: each replica limits on its own, and shares all state within 2 s of the restart', async () => {
     const server = await start();
     const [one, two] = await openPair(server.url);
     await server.kill();
@@ -59,7 +59,7 @@ describe('Redis is away', () => {
     await expectShared(one, two);
   });
 
-  test('requests at the moment of its death are answered', async () => {
+  test('requests at the moment of its death get a response', async () => {
     const server = await start();
     const [one] = await openPair(server.url);
     const calls = Array.from({ length: 200 }, (_, i) => one.limiters.tokens.consume(`key ${i}`, LIMIT));
@@ -67,7 +67,7 @@ describe('Redis is away', () => {
     expect(quotas.every((quota) => quota.admitted)).toBe(true);
   });
 
-  test('restarted empty: what a replica has admitted still counts there', async () => {
+  test('restarted empty: a replica still counts what it has admitted', async () => {
     const server = await start();
     const [one, two] = await openPair(server.url);
     for (let i = 0; i < LIMIT - 1; i += 1) await one.limiters.tokens.consume('key', LIMIT);
@@ -79,7 +79,7 @@ describe('Redis is away', () => {
     await expectShared(one, two);
   });
 
-  test('emptied under requests in flight: a replica still admits no more than the limit', async () => {
+  test('emptied during requests: a replica still admits no more than the limit', async () => {
     const server = await start();
     const [one] = await openPair(server.url);
     for (let i = 0; i < LIMIT - 1; i += 1) await one.limiters.tokens.consume('key', LIMIT);
@@ -104,7 +104,7 @@ describe('Redis is away', () => {
     expect(one.counters.degradations).toBe(1);
   });
 
-  test('a wake that could not be sent, or got no response, goes out when it is back', async () => {
+  test('a notification that could not be sent, or got no response, is sent when Redis is back', async () => {
     const server = await start();
     const [one] = await openPair(server.url);
     await server.freeze();
@@ -119,8 +119,8 @@ describe('Redis is away', () => {
   });
 });
 
-describe('while Redis is away, of more wakes than are kept', () => {
-  test('one is left, for everybody', async () => {
+describe('notifications while Redis is unavailable', () => {
+  test('are replaced by one for everybody if there are more than can be kept', async () => {
     const server = await start();
     const [one, two] = await openPair(server.url);
     await server.kill();
@@ -131,13 +131,13 @@ describe('while Redis is away, of more wakes than are kept', () => {
     await Promise.all([one.untilSays(SHARED), two.untilSays(SHARED)]);
     await expect.poll(() => one.counters.wakesPublished).toBe(1);
     expect(await waiting).toBe('check');
-    // None if the other's subscription came back later: its waits have then ended with a check.
+    // There is no message if the other replica subscribed later. Its waits have then ended with a check.
     expect(two.counters.wakesReceived).toBeLessThanOrEqual(1);
   });
 });
 
 describe('Redis is frozen', () => {
-  test('the first request waits less than 300 ms, the next ones not at all', async () => {
+  test('the first request waits less than 300 ms, and the next ones do not wait', async () => {
     const server = await start();
     const [one] = await openPair(server.url);
     await server.freeze();
@@ -154,7 +154,7 @@ describe('Redis is frozen', () => {
     await within(MAX_RETURN_MS, one.untilSays(SHARED));
   });
 
-  test('a silent subscription is noticed within 2 s, and waiters look meanwhile', async () => {
+  test('a silent subscription is noticed within 2 s, and waiters check the database meanwhile', async () => {
     const server = await start();
     const [one, two] = await openPair(server.url);
     const end = wait(two, 'user:1');
@@ -178,8 +178,8 @@ describe('Redis is frozen', () => {
   });
 });
 
-describe('Redis loses things', () => {
-  test('every connection killed: waiters look once more, and all is shared again', async () => {
+describe('Redis loses data or connections', () => {
+  test('every connection killed: waiters check the database once, and state is shared again', async () => {
     const server = await start();
     const [one, two] = await openPair(server.url);
     const admin = openAdmin(server.url);
@@ -199,7 +199,7 @@ describe('Redis loses things', () => {
     while (two.imported.length + one.imported.length === 0) await sleep(5);
   });
 
-  test('a connection that ends just when it is made is not kept, and the next one is made', async () => {
+  test('a connection that ends right after it opens is replaced', async () => {
     const server = await start();
     await using proxy = await startProxy(server.url);
     let ended = 0;
@@ -216,7 +216,7 @@ describe('Redis loses things', () => {
     await expectShared(replica, await openReplica(server.url, 'test'));
   });
 
-  test('a wake during the reconnect of a subscriber is not missed', async () => {
+  test("a notification during a subscriber's reconnect is not missed", async () => {
     const server = await start();
     const [one, two] = await openPair(server.url);
     const admin = openAdmin(server.url);
@@ -228,7 +228,7 @@ describe('Redis loses things', () => {
     await two.untilSays(SHARED);
   });
 
-  test('this process busy for longer than a response may take: Redis is not blamed', async () => {
+  test('this process is busy for longer than a response may take: Redis is not considered lost', async () => {
     const server = await start();
     const [one] = await openPair(server.url);
     for (let n = 0; n < LIMIT; n += 1) {
@@ -251,7 +251,7 @@ describe('Redis loses things', () => {
     expect(one.state).toBe('shared');
   });
 
-  test('read-only after a failover: alone until there is a master again', async () => {
+  test('read-only after a failover: replicas work alone until there is a master again', async () => {
     const server = await start();
     const master = await start();
     const [one, two] = await openPair(server.url);
@@ -264,7 +264,7 @@ describe('Redis loses things', () => {
     await expectShared(one, two);
   });
 
-  test('full: alone until there is room again', async () => {
+  test('full: replicas work alone until there is room again', async () => {
     const server = await start();
     const [one, two] = await openPair(server.url);
     const admin = openAdmin(server.url);
@@ -276,7 +276,7 @@ describe('Redis loses things', () => {
   });
 });
 
-describe('the way to Redis', () => {
+describe('the connection to Redis', () => {
   const pem = (name: string) => readFileSync(new URL(`./support/tls/${name}.pem`, import.meta.url), 'utf8');
 
   const startTls = async (): Promise<{ server: RedisServer; url: string }> => {
@@ -288,7 +288,7 @@ describe('the way to Redis', () => {
     return { server: await start({ port: 0, args, files }), url: `rediss://127.0.0.1:${tlsPort}` };
   };
 
-  test('takes two connections, and a worker one more', async () => {
+  test('takes two sockets, and a worker takes a third', async () => {
     const server = await start();
     const admin = openAdmin(server.url);
     const replica = await openReplica(server.url, 'test');
@@ -307,7 +307,7 @@ describe('the way to Redis', () => {
     await expect.poll(count).toBe(connections);
   });
 
-  test('may be TLS, with an authority of its own', async () => {
+  test('can use TLS with a private certificate authority', async () => {
     const { url } = await startTls();
     const ca = pem('certificate');
     const one = await openReplica(url, 'test', { ca });
@@ -325,7 +325,7 @@ describe('the way to Redis', () => {
     expect(replica.state).toBe('degraded');
   });
 
-  test('with a wrong password leaves the replica alone, and neither log nor reason shows the password', async () => {
+  test('with a wrong password leaves the replica alone, and neither log nor reason contains the password', async () => {
     const server = await start({ args: ['--requirepass', 'right'] });
     const replica = await openReplica(`redis://:topsecret@127.0.0.1:${server.port}`, 'test');
     expect(replica.state).toBe('degraded');
@@ -334,7 +334,7 @@ describe('the way to Redis', () => {
     expect(JSON.stringify(replica.lines)).toContain('WRONGPASS');
   });
 
-  test('without the right to run scripts leaves the replica alone, told once', async () => {
+  test('without the right to run scripts leaves the replica alone, and is logged once', async () => {
     const rights = '~test:* ~{test}:* &test:* +@all -@dangerous -evalsha -eval +info';
     const users = `user default off\nuser service on >secret ${rights}\n`;
     const server = await start({ args: ['--aclfile', 'users.acl'], files: { 'users.acl': users } });

@@ -51,7 +51,7 @@ const startOwn = async () => {
 
 const warningsOf = ({ lines }: Replica) => lines.filter(({ level }) => level >= 40);
 
-test('all of it works under exactly the rights that the document names', async () => {
+test('everything works with exactly the documented rights', async () => {
   const { admin, one, two } = await startOwn();
   expect([one.state, two.state]).toEqual(['shared', 'shared']);
   for (let i = 0; i < 10; i += 1) await expectShared(one, two);
@@ -67,7 +67,7 @@ test('all of it works under exactly the rights that the document names', async (
   expect([...warningsOf(one), ...warningsOf(two)]).toEqual([]);
 });
 
-test('so it does in a cluster, with the rights for that', async () => {
+test('everything works in a cluster with the rights for a cluster', async () => {
   const cluster = await startCluster({});
   onTestFinished(() => cluster[Symbol.asyncDispose]());
   const admins = cluster.nodes.map((node) => cluster.connect(node));
@@ -87,14 +87,14 @@ test('so it does in a cluster, with the rights for that', async () => {
   }
 });
 
-describe('a right that is missing', () => {
+describe('without the right', () => {
   /** How many commands the server refused. */
   const countRefused = async (admin: Redis, command: string): Promise<number> => {
     const stats = String(await admin.info('commandstats'));
     return Number(new RegExp(`cmdstat_${command}:.*rejected_calls=(\\d+)`).exec(stats)?.[1] ?? 0);
   };
 
-  test('to publish: wakes are degraded with one warning, its retries do not breed, and no wake is lost', async () => {
+  test('to publish, notifications are degraded with one warning, retries do not multiply, and no notification is lost', async () => {
     const { admin, one, two } = await startOwn();
     const waiting = wait(two, 'user:7');
     await setUser(admin, '-publish');
@@ -107,7 +107,7 @@ describe('a right that is missing', () => {
     expect(one.away).toEqual(['wakes']);
     expect(one.notifier.connected).toBe(false);
     expect(warningsOf(one)).toEqual([expect.objectContaining({ away: ['wakes'], reason: 'NOPERM' })]);
-    // Each of the two replicas tries five times a second. 200 notifications a second do not make it more.
+    // Each of the two replicas tries five times a second. 200 notifications a second do not cause more attempts.
     expect(await countRefused(admin, 'publish')).toBeLessThanOrEqual(2 * (5 * (seconds + 1) + 2));
     expect(await one.limiters.tokens.consume('key', 5)).toMatchObject({ admitted: true, remaining: 4 });
     expect(await two.limiters.tokens.consume('key', 5)).toMatchObject({ admitted: true, remaining: 3 });
@@ -119,7 +119,7 @@ describe('a right that is missing', () => {
     await expect.poll(() => two.counters.wakesReceived - before).toBeGreaterThanOrEqual(200 * seconds);
   });
 
-  test('to subscribe: wakes are degraded, limits are shared', async () => {
+  test('to subscribe, notifications are degraded, and limits are shared', async () => {
     const server = await start();
     const admin = openAdmin(server.url);
     await setUser(admin, '-subscribe');
@@ -130,7 +130,7 @@ describe('a right that is missing', () => {
     expect(one.counters.fallback).toBe(0);
   });
 
-  test('to run scripts: each replica limits by itself, wakes go on', async () => {
+  test('to run scripts, each replica limits on its own, and notifications continue', async () => {
     const { admin, one, two } = await startOwn();
     await setUser(admin, '-eval', '-evalsha');
     await expect.poll(() => [one.away, two.away]).toEqual([['limits'], ['limits']]);
@@ -140,7 +140,7 @@ describe('a right that is missing', () => {
     expect(await woken).toBe('woken');
   });
 
-  test('of a worker is told at warn, once a minute and not at each attempt', async () => {
+  test('to run imports, a worker warns once a minute and not at each attempt', async () => {
     const { admin, one } = await startOwn();
     await setUser(admin, '-bzpopmin');
     await one.imports.startWorker(1);

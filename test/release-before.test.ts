@@ -11,9 +11,9 @@ import { makeFolder, removeFolder } from './support/folders.ts';
 import { findFaults } from './support/invariants.ts';
 
 /**
- * While a release is rolled out, replicas of the release before work with the newer schema and its functions. Their
- * statements are recorded at their release (`release-before/record.ts`). Before the first release, a made-up release of
- * a few statements shows that the recording finds what breaks them.
+ * While a release is rolled out, replicas of the previous release work with the newer schema and its functions. Their
+ * statements were recorded when they were released (`release-before/record.ts`). Before the first release, a small
+ * made-up release shows that this test finds a change that breaks recorded statements.
  */
 
 function writeSchema({ migrations, functions }: SchemaFiles): string {
@@ -75,7 +75,7 @@ describe('a made-up release of two statements', () => {
     return runOn(url, 'select * from notes');
   }
 
-  test('goes on working after an added column and an argument with a default', async () => {
+  test('still works after an added column and an argument with a default', async () => {
     const added = migration(2, 'color', `alter table notes add column color text not null default 'red'`);
     const dropped = migration(3, 'add-note', 'drop function add_note(text)');
     const next = {
@@ -107,7 +107,7 @@ describe('a made-up release of two statements', () => {
   });
 });
 
-test('the statements of this release can be recorded, and work when they are played', async () => {
+test('the statements of this release can be recorded and replayed', async () => {
   const recorded = await createEmpty();
   await migrate({ url: recorded });
   const calls = await recordService(recorded);
@@ -125,7 +125,7 @@ if (before !== undefined)
     const present = readSchemaFiles();
 
     test.for([0, 0.3, 0.6, 0.9])(
-      'works on while its schema is migrated after %f of its calls',
+      'still works when its schema is migrated after %f of its calls',
       async (share) => {
         const url = await createEmpty();
         const folder = writeSchema(schema);

@@ -24,14 +24,14 @@ describe('three replicas', () => {
   });
   afterAll(() => fleet[Symbol.asyncDispose]());
 
-  /** A poll of the caller at each replica. Resolves once all are held. */
+  /** Holds a poll of the principal at each replica. Resolves once all are held. */
   const holdPolls = async ({ token }: Principal) => {
     const polls = replicas.map((replica) => replica.post('/bookmarks/sync', { wait: true }, token));
     for (const replica of replicas) await replica.untilHeld(1);
     return polls;
   };
 
-  test('of 300 requests sent to them at once exactly 100 are admitted', async () => {
+  test('exactly 100 of 300 simultaneous requests are admitted', async () => {
     const { token } = await fleet.user();
     const responses = await Promise.all(
       Array.from({ length: 300 }, (_, n) => replicas[n % 3]!.post('/tags/list', {}, token)),
@@ -51,7 +51,7 @@ describe('three replicas', () => {
     }
   });
 
-  test('each response says how much is left, from any replica and with any status', async () => {
+  test('each response contains the remaining quota, from any replica and with any status', async () => {
     const { token } = await fleet.user({ scope: 'read' });
     const requests: [string, unknown, number][] = [
       ['/tags/list', {}, 200],
@@ -119,7 +119,7 @@ describe('three replicas', () => {
     }
   };
 
-  test('/sessions/revoke-others at one replica ends the polls held by all with 401, long before they end by themselves', async () => {
+  test('/sessions/revoke-others at one replica ends the polls at all replicas with 401, long before their timeouts', async () => {
     const { email } = await fleet.user();
     const open = async () => {
       const invite = await runMain(['admin', 'invite', 'create', '--email', email], fleet.env);
@@ -134,7 +134,7 @@ describe('three replicas', () => {
     }
   });
 
-  test('a logout at one replica ends the polls held by all with 401, long before they end by themselves', async () => {
+  test('a logout at one replica ends the polls at all replicas with 401, long before their timeouts', async () => {
     const { email } = await fleet.user();
     const invite = (await runMain(['admin', 'invite', 'create', '--email', email], fleet.env)) as {
       code: string;
@@ -159,8 +159,8 @@ describe('three replicas', () => {
   });
 });
 
-describe.concurrent('a replica that is told to end', { timeout: 120_000 }, () => {
-  test('serves on for DRAIN_SECONDS, not ready and with its polls held; told again, it ends at once', async () => {
+describe.concurrent('a replica that is stopped', { timeout: 120_000 }, () => {
+  test('serves for DRAIN_SECONDS, not ready and with its polls held, and exits at once after a second signal', async () => {
     await using fleet = await openFleet();
     const replica = await fleet.start('all', { DRAIN_SECONDS: 60 });
     const user = await fleet.user();
@@ -183,7 +183,7 @@ describe.concurrent('a replica that is told to end', { timeout: 120_000 }, () =>
     await rejected;
   });
 
-  test('lets requests in flight finish, and ends without waiting for idle connections', async () => {
+  test('completes requests in flight, and exits without waiting for idle connections', async () => {
     await using fleet = await openFleet();
     const [replica, user] = [await fleet.start('all'), await fleet.user()];
     const { hostname, port } = new URL(replica.origin);
@@ -201,7 +201,7 @@ describe.concurrent('a replica that is told to end', { timeout: 120_000 }, () =>
     expect(replica.log.at(-1)?.msg).toBe('closed');
   });
 
-  test('finishes the import at work', async () => {
+  test('completes the import that it runs', async () => {
     await using fleet = await openFleet({ env: { IMPORT_INLINE_BYTES: 0 } });
     const [api, worker] = await Promise.all([fleet.start('api'), fleet.start('worker')]);
     const user = await fleet.user();
@@ -216,7 +216,7 @@ describe.concurrent('a replica that is told to end', { timeout: 120_000 }, () =>
     expect(await fleet.jobs()).toEqual([]);
   });
 
-  test('gives back an import that takes too long, and another does it', async () => {
+  test('returns an import that takes too long, and another replica runs it', async () => {
     await using fleet = await openFleet({ env: { IMPORT_INLINE_BYTES: 0 } });
     const [api, worker] = await Promise.all([fleet.start('api'), fleet.start('worker')]);
     const user = await fleet.user();

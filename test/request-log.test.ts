@@ -39,7 +39,7 @@ test.each<[string, Partial<RequestFacts>, boolean]>([
   expect(isLogged({ ...PLAIN, ...facts }, 1)).toBe(true);
 });
 
-test('a share takes as many of all ids, and the same ones in every process', () => {
+test('every process logs the same share of request ids', () => {
   const ids = Array.from({ length: 100_000 }, (_, n) => `request-${n}`);
   const chosen = (share: number) => ids.filter((id) => isLogged({ ...PLAIN, id }, share));
   expect(chosen(0.01).length).toBeGreaterThan(900);
@@ -50,7 +50,7 @@ test('a share takes as many of all ids, and the same ones in every process', () 
   expect(chosen(0.01).every((id) => inLarger.has(id))).toBe(true);
 });
 
-test('requests that are not logged are counted all the same', async () => {
+test('requests that are not logged are still counted', async () => {
   const lines: string[] = [];
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
   await using service = await startService({ logRequests: 0 }, { log });

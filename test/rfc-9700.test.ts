@@ -97,7 +97,7 @@ describe('2.1, 4.1: redirects are compared exactly', () => {
     expect([approved.status, JSON.parse(approved.text).code]).toEqual([400, 'VALIDATION_ERROR']);
   });
 
-  test('any port of this computer, and exactly what the operator named, get one', async () => {
+  test('any port of this computer, and each address that the operator configured, is accepted exactly', async () => {
     for (const redirect_uri of [
       'http://[::1]:1/',
       'https://app.example.org/signed-in',
@@ -106,7 +106,7 @@ describe('2.1, 4.1: redirects are compared exactly', () => {
       expect((await approve({ redirect_uri })).href.startsWith(redirect_uri)).toBe(true);
   });
 
-  test('the service itself names one callback, of its own origin whatever Host says', async () => {
+  test('the service always names one callback at its own origin, whatever Host says', async () => {
     const response = await fetch(`${bench.service.origin}/login`, {
       redirect: 'manual',
       headers: { 'x-forwarded-host': 'evil.example', forwarded: 'host=evil.example' },
@@ -116,8 +116,8 @@ describe('2.1, 4.1: redirects are compared exactly', () => {
   });
 });
 
-describe('2.1.1, 4.8: PKCE, S256 alone', () => {
-  test('the service sends a challenge of its own each time', async () => {
+describe('2.1.1, 4.8: PKCE with S256 only', () => {
+  test('the service sends a new challenge each time', async () => {
     const challenges = await Promise.all(
       [1, 2].map(async () => {
         const visit = await new CookieBrowser().open(`${bench.service.origin}/login`);
@@ -143,20 +143,20 @@ describe('2.1.1, 4.8: PKCE, S256 alone', () => {
     expect(page.text).toContain(`${field}:`);
   });
 
-  test('a code is worth nothing without its verifier, and the try uses it up', async () => {
+  test('a code is useless without its verifier, and an attempt uses it up', async () => {
     const code = await newCode();
     const wrong = await exchange(code, { code_verifier: randomBytes(32).toString('base64url') });
     expect([wrong.status, wrong.body.code]).toEqual([404, 'NOT_FOUND']);
     expect((await exchange(code)).status).toBe(404);
   });
 
-  test('the challenge is no verifier', async () => {
+  test('the challenge is not accepted as the verifier', async () => {
     expect((await exchange(await newCode(), { code_verifier: hash(verifier) })).status).toBe(404);
   });
 });
 
-describe('4.5: a code is used once, by the app that it was made for', () => {
-  test('the first exchange has the session, the second nothing', async () => {
+describe('4.5: a code is used once, by the app that it was created for', () => {
+  test('the first exchange gets the session, the second one nothing', async () => {
     const code = await newCode();
     const first = await exchange(code);
     expect([first.status, first.body.user.email]).toEqual([200, person.email]);
@@ -164,7 +164,7 @@ describe('4.5: a code is used once, by the app that it was made for', () => {
     expect((await exchange(code)).body).toEqual({ error: 'the code does not exist', code: 'NOT_FOUND' });
   });
 
-  test('a second use ends the session of the first, and its held polls, at once', async () => {
+  test('a second use ends the session of the first one and its held polls, at once', async () => {
     const code = await newCode();
     const { token } = (await exchange(code)).body;
     const poll = bench.service.post('/bookmarks/sync', { wait: true }, { token });
@@ -176,7 +176,7 @@ describe('4.5: a code is used once, by the app that it was made for', () => {
     expect(await whoIs(person.browser, bench.service)).toBe(person.email);
   });
 
-  test('a code whose use cannot be remembered leaves no session', async () => {
+  test('a code whose use cannot be recorded leaves no session', async () => {
     const { context } = bench.service;
     const code = await newCode();
     const keep = vi
@@ -189,7 +189,7 @@ describe('4.5: a code is used once, by the app that it was made for', () => {
     expect(await count()).toEqual(before);
   });
 
-  test('where Postgres does not end the session in time, the next use does', async () => {
+  test('if Postgres does not end the session in time, the next use does', async () => {
     const { sql } = bench.service.context.database;
     const code = await newCode();
     const { token } = (await exchange(code)).body;
@@ -205,13 +205,13 @@ describe('4.5: a code is used once, by the app that it was made for', () => {
     expect(await sql`select from tokens where token_hash = ${parseToken(token)!.hash}`).toEqual([]);
   });
 
-  test('a made-up code ends nothing', async () => {
+  test('an invented code ends nothing', async () => {
     const { token } = (await exchange(await newCode())).body;
     expect((await exchange('x'.repeat(43))).status).toBe(404);
     expect((await bench.service.post('/user/profile', {}, { token })).status).toBe(200);
   });
 
-  test('of many exchanges at once at most one succeeds, and its session ends', async () => {
+  test('at most one of many simultaneous exchanges succeeds, and its session ends', async () => {
     for (let round = 0; round < 10; round += 1) {
       const code = (await approve({ name: 'An app at once' })).searchParams.get('code')!;
       const tries = await Promise.all(Array.from({ length: 4 }, () => exchange(code)));
@@ -228,14 +228,14 @@ describe('4.5: a code is used once, by the app that it was made for', () => {
     expect((await exchange(await newCode(), { redirect_uri: `${REDIRECT}/` })).status).toBe(404);
   });
 
-  test('a code whose session has ended meanwhile is worth nothing', async () => {
+  test('a code is useless if its session has ended meanwhile', async () => {
     const { browser } = await arrive(bench, bench.service);
     const code = (await approve({}, browser)).searchParams.get('code')!;
     await browser.post(`${bench.service.origin}/web/logout`, {});
     expect((await exchange(code)).status).toBe(404);
   });
 
-  test('nor one whose session was revoked by another one, or with the account', async () => {
+  test('or if its session was revoked by another one or with the account', async () => {
     const { subject, browser } = await arrive(bench, bench.service);
     const other = await arrive(bench, bench.service, subject);
     const code = (await approve({}, browser)).searchParams.get('code')!;
@@ -250,14 +250,14 @@ describe('4.5: a code is used once, by the app that it was made for', () => {
     expect((await exchange(later)).status).toBe(404);
   });
 
-  test("a callback is used once: the provider's code, our state and the browser's cookie together", async () => {
+  test("a callback needs the provider's code, our state and the browser's cookie, and works once", async () => {
     const { browser, callback } = await toCallback();
     expect((await browser.open(callback)).status).toBe(303);
     const again = await browser.open(callback);
     expect([again.status, headingOf(again)]).toEqual([400, OVER]);
   });
 
-  test('a code that was replaced by that of another login signs nobody in', async () => {
+  test('a code from another login signs nobody in', async () => {
     const [mine, theirs] = [await toCallback(), await toCallback()];
     mine.callback.searchParams.set('code', theirs.callback.searchParams.get('code')!);
     await expectOver(await mine.browser.open(mine.callback), mine.browser);
@@ -277,20 +277,20 @@ describe('4.4: mix-up', () => {
     expect(bench.provider.requests.filter((path) => path === '/token')).toHaveLength(before);
   });
 
-  test('what an app gets back names this service too', async () => {
+  test("an app's response names this service too", async () => {
     expect((await approve()).searchParams.get('iss')).toBe(bench.service.origin);
   });
 });
 
 describe('4.7: CSRF', () => {
-  test("a callback without the browser's cookie signs nobody in, and leaves the login to its browser", async () => {
+  test("a callback without the browser's cookie signs nobody in, and the login stays usable in its own browser", async () => {
     const { browser, callback } = await toCallback();
     const victim = new CookieBrowser();
     await expectOver(await victim.open(callback), victim);
     expect((await browser.open(callback)).status).toBe(303);
   });
 
-  test("neither does one of another browser's login", async () => {
+  test("a callback with the cookie of another browser's login signs nobody in either", async () => {
     const attacker = await toCallback();
     const victim = await toCallback();
     await expectOver(await victim.browser.open(attacker.callback), victim.browser);
@@ -331,8 +331,8 @@ describe('4.7: CSRF', () => {
   });
 });
 
-describe('4.7: fixation', () => {
-  test('each login makes a session of its own, whatever cookie came with it', async () => {
+describe('4.7: session fixation', () => {
+  test('each login creates a new session, whatever cookie the request had', async () => {
     const { browser, callback } = await toCallback();
     browser.cookies.set('session', person.browser.cookies.get('session')!);
     await browser.open(callback);
@@ -374,7 +374,7 @@ describe('4.11: open redirects', () => {
     expect(linked.status).toBe(400);
   });
 
-  test('given twice it is refused', async () => {
+  test('a repeated return_to is refused', async () => {
     const visit = await new CookieBrowser().open(
       `${bench.service.origin}/login?return_to=/&return_to=//evil.example`,
     );
@@ -395,7 +395,7 @@ describe('4.2: nothing leaks', () => {
     expect(headers.get('cache-control')).toBe('no-store');
   };
 
-  test('by Referer, caches or frames: of pages and redirects alike', async () => {
+  test('by Referer, caches or frames, from pages and redirects', async () => {
     const { browser, callback } = await toCallback();
     const way = [
       await browser.open(`${bench.service.origin}/login`),
@@ -420,7 +420,7 @@ describe('4.2: nothing leaks', () => {
     }
   });
 
-  test('by logs: no query of a callback, no code, no state, no cookie', async () => {
+  test('by logs: no query of a callback, code, state or cookie', async () => {
     const lines: string[] = [];
     const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
     await using service = await startService(
@@ -447,7 +447,7 @@ describe('4.2: nothing leaks', () => {
       expect(text).not.toContain(hidden);
   });
 
-  test("the provider's tokens are kept nowhere", async () => {
+  test("the provider's tokens are stored nowhere", async () => {
     const { text } = await person.browser.open(
       `${bench.service.origin}/login/app?${new URLSearchParams(askWith())}`,
     );
@@ -456,7 +456,7 @@ describe('4.2: nothing leaks', () => {
   });
 });
 
-describe('2.1.2, 2.4: nothing but the code flow', () => {
+describe('2.1.2, 2.4: only the code flow', () => {
   test.each([
     ['id_token', 503],
     ['response', 400],
@@ -468,8 +468,8 @@ describe('2.1.2, 2.4: nothing but the code flow', () => {
   });
 });
 
-describe('4.15: an app is what the person approved', () => {
-  test('the page names it, where it is reached, and whose bookmarks it asks for; a name is text', async () => {
+describe('4.15: the person approves each app', () => {
+  test("the page shows the app's name as text, its address, and the account whose bookmarks it requests", async () => {
     const page = await person.browser.open(appPage(askWith({ name: '<b>App</b> & "co"' })));
     expect([page.status, headingOf(page)]).toEqual([
       200,
@@ -487,7 +487,7 @@ describe('4.15: an app is what the person approved', () => {
     },
   );
 
-  test('nothing is remembered: the next time it asks again', async () => {
+  test('an approval is not remembered: the next request asks again', async () => {
     await exchange(await newCode());
     expect(headingOf(await person.browser.open(appPage(askWith())))).toContain('An app');
   });
@@ -503,7 +503,7 @@ describe('4.15: an app is what the person approved', () => {
     });
   });
 
-  test('its session is named after it, ends like any other, and inherits when its person authenticated', async () => {
+  test("the app's session has its name, ends like any other, and inherits the time when the person authenticated", async () => {
     const { body } = await exchange(await newCode());
     const { sql } = bench.service.context.database;
     const rows = await sql<{ app_name: string | null; authenticated_at: Date }[]>`
@@ -513,7 +513,7 @@ describe('4.15: an app is what the person approved', () => {
     expect((await bench.service.post('/user/profile', {}, { token: body.token })).status).toBe(401);
   });
 
-  test('an API token approves nothing', async () => {
+  test('an API token cannot approve an app', async () => {
     const user = await bench.service.user();
     const headers = { origin: bench.service.origin, cookie: `session=${user.token}` };
     const { status } = await new CookieBrowser().post(
@@ -526,7 +526,7 @@ describe('4.15: an app is what the person approved', () => {
 });
 
 describe('floods', () => {
-  test('pages are limited by address, apart from invites, with a page that says so', async () => {
+  test('pages are limited by address, separately from invites, and a page says so', async () => {
     await using small = await startService(
       { signIn: bench.service.context.config.signIn, rateLimitRequests: 2 },
       { database: bench.service.database },
@@ -551,8 +551,8 @@ describe('floods', () => {
   });
 });
 
-describe('replicas', () => {
-  test('a login begun on one ends on another, once; while Redis is away nobody signs in and everybody works on', async () => {
+describe('several replicas', () => {
+  test('a login works once on any replica; without Redis nobody can sign in, and existing sessions work', async () => {
     await using redis = await startRedis();
     const config = {
       redisAddress: { kind: 'servers' as const, urls: [redis.url] },

@@ -6,7 +6,10 @@ import { makeFolder, removeFolder } from './support/folders.ts';
 import { findFreePort } from './support/ports.ts';
 import { provide } from './support/programs.ts';
 
-/** `npm run screenshots`: draws the page's main states into `docs/`, from a service of its own, as `npm start` runs it. */
+/**
+ * `npm run screenshots` takes pictures of the page's main states for `docs/`. It starts a service like `npm start`
+ * does.
+ */
 
 const ROOT = join(import.meta.dirname, '..');
 
@@ -39,7 +42,7 @@ const BOOKMARKS: [url: string, title: string, tags: string[], comment?: string][
   ['https://www.rijksmuseum.nl/en/rijksstudio', 'Rijksstudio: works of the Rijksmuseum', ['art', 'travel']],
 ];
 
-/** Starts the service; resolves with the link that it prints, and a function that ends it. */
+/** Starts the service. Resolves with the link that it prints and a function that ends it. */
 async function startService(folder: string): Promise<{ link: string; end(): Promise<void> }> {
   const env = {
     PATH: process.env.PATH,

@@ -109,7 +109,7 @@ function drawWrite(random: () => number, next: ReturnType<typeof makeTexts>) {
   };
 }
 
-test(`a search finds what the bookmarks hold, whatever was written before (seed ${seed})`, async () => {
+test(`a search finds what the bookmarks contain, whatever was written before (seed ${seed})`, async () => {
   const random = makeRandom(seed);
   const next = makeTexts(seed);
   const user = await service.user({ premium: true });
@@ -133,7 +133,7 @@ test(`a search finds what the bookmarks hold, whatever was written before (seed 
   expect(built).toBeGreaterThan(2);
 }, 90_000);
 
-test('no reader sees a block that differs from the bookmarks, while many write', async () => {
+test('no reader sees a block that differs from the bookmarks during many writes', async () => {
   const next = makeTexts(seed + 1);
   const user = await service.user({ premium: true });
   await user.post('/import', { bookmarks: entries(300, next) });
@@ -186,7 +186,7 @@ test('bookmarks that are added one by one are packed, with texts of any length',
   expect(await findFaults(service.database.url)).toEqual([]);
 });
 
-test('every page of everything is the same, counted from either end, whatever was deleted', async () => {
+test('every page of all bookmarks is the same, counted from either end, after any deletions', async () => {
   const user = await service.user({ premium: true });
   await user.post('/import', { bookmarks: entries(2_600, makeTexts(seed)) });
   const all = await readIds(user);
@@ -203,7 +203,7 @@ test('every page of everything is the same, counted from either end, whatever wa
   }
 });
 
-test('a term never spans two bookmarks, nor two fields', async () => {
+test('a term matches neither across two bookmarks nor across two fields', async () => {
   const user = await service.user({ premium: true });
   const bookmarks = Array.from({ length: 70 }, (_, n) => ({
     url: `http://first/${n}`,
@@ -226,7 +226,7 @@ test('the blocks of a deleted user are deleted', async () => {
   expect(await countBlocks(user)).toBe(0);
 });
 
-test('a filter of texts that were edited meanwhile is not written', async () => {
+test('a filter is not written if its texts were edited meanwhile', async () => {
   const user = await service.user({ premium: true });
   await user.post('/import', { bookmarks: entries(100, makeTexts(6)) });
   const [block] = await runOn<{ lastId: string; edits: number }>(
@@ -245,7 +245,7 @@ test('a filter of texts that were edited meanwhile is not written', async () => 
   await expectFoundAsScanned(user, 'zzyzx');
 });
 
-test('a text that is edited is found before its block is built again, one that is deleted leaves the filter', async () => {
+test('an edited text is found before its block is rebuilt, and the filter forgets a deleted text', async () => {
   const user = await service.user({ premium: true });
   await user.post('/import', { bookmarks: entries(200, makeTexts(7)) });
   await buildPendingFilters(service.context);
@@ -280,7 +280,7 @@ test('a block that a writer has locked gets its filter later, and nothing waits'
   expect(await findFaults(service.database.url)).toEqual([]);
 });
 
-test('blocks of long texts and of control characters are found as well', async () => {
+test('blocks of long texts and of control characters are searched correctly', async () => {
   const user = await service.user({ premium: true });
   const long = Array.from({ length: 70 }, (_, n) => ({
     url: `http://long/${n}`,

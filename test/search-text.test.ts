@@ -7,7 +7,7 @@ import { makeMatcher, toggleTag } from '../src/web/search-text.ts';
 const searchOf = (text: string) => parseSearch(text).search;
 const problemsOf = (text: string) => parseSearch(text).problems.map(({ part, kind }) => `${kind} ${part}`);
 
-test('words are the query, operators narrow it down, in any order', () => {
+test('words are the query, and operators filter it, in any order', () => {
   expect(
     searchOf('rust tag:"to read" -tag:done under:Work site:https://Blog.Example.org/a?b #async is:untagged2'),
   ).toEqual({
@@ -28,24 +28,24 @@ test('a day is read in the local time zone: `after:` includes it, `before:` does
   });
 });
 
-test('text without an operator is searched as it is', () => {
+test('text without an operator is searched unchanged', () => {
   for (const word of ['https://example.org/a:b', '#', 'C#', '12:30', 'a:b', '-Wall', '12"'])
     expect(searchOf(word), word).toEqual({ query: word });
 });
 
-test('a text in quotes is a phrase, also while its end is not typed yet', () => {
+test('a text in quotes is a phrase, even before the closing quote is typed', () => {
   expect(searchOf('"to be" or "not ""to"" be')).toEqual({ query: 'or', phrases: ['to be', 'not "to" be'] });
   for (const text of ['"', '""', '" ']) expect(searchOf(text), text).toEqual({ query: '' });
   expect(problemsOf('-"to be"')).toEqual(['minus -"to be"']);
   expect(problemsOf('"a" '.repeat(11))).toEqual(['value "a"']);
 });
 
-test('an operator without a value is left out while it is typed', () => {
+test('an operator without a value is ignored while it is typed', () => {
   for (const text of ['tag:', '-tag:', 'tag:""', 'under:', 'site:', 'is:', 'before:'])
     expect(parseSearch(text), text).toEqual({ search: { query: '' }, problems: [] });
 });
 
-test('unknown operators, negated ones and invalid values are searched as text, and say so', () => {
+test('unknown operators, negated ones and invalid values are searched as text, with a notice', () => {
   const texts = {
     'color:red': 'unknown color:red',
     '-under:a': 'minus -under:a',
@@ -68,19 +68,19 @@ test('unknown operators, negated ones and invalid values are searched as text, a
   expect(searchOf('is:untagged under:a')).toEqual({ query: '', tag_under: ['a'] });
 });
 
-test('a tag of any name is found again by its own text', () => {
+test('a tag with any name can be found by its own text', () => {
   for (const name of ['rust', 'to read', 'say "hi"', '"', 'a:b', '#1', '-x', 'é']) {
     expect(searchOf(formatTag(name)).tags, name).toEqual([name]);
     expect(searchOf(formatUnder(name)).tag_under, name).toEqual([name]);
   }
 });
 
-test('a tag that is in the search, in any case, is taken out by toggling it; another one is added', () => {
+test('toggling removes a tag that is in the search, in any case, and adds any other tag', () => {
   expect(toggleTag('tag:Rust async', 'rust')).toBe('async');
   expect(toggleTag('-tag:rust', 'rust')).toBe('-tag:rust tag:rust');
 });
 
-test('the page finds what the service finds', () => {
+test('the page finds the same bookmarks as the service', () => {
   const bookmark = {
     id: 1,
     url: 'https://blog.example.org/Post',

@@ -39,14 +39,14 @@ test.for<[of: string, ask: () => Promise<Headers>]>([
   expect(headers.get('x-content-type-options')).toBe('nosniff');
 });
 
-test('the reference loads nothing from elsewhere, and no other page can frame it', async () => {
+test('the reference loads nothing from other origins, and no other page can frame it', async () => {
   for (const path of ['/docs', '/docs/start.js', '/openapi.json']) {
     const policy = (await ask(path)).get('content-security-policy')!.split('; ');
     expect(policy).toEqual(expect.arrayContaining(["default-src 'self'", "frame-ancestors 'none'"]));
   }
 });
 
-test('the OpenAPI document is fetched again only when it has changed', async () => {
+test('the OpenAPI document is sent again only if it has changed', async () => {
   const headers = await ask('/openapi.json');
   expect(headers.get('cache-control')).toBe('no-cache');
   const again = await fetch(`${service.origin}/openapi.json`, {

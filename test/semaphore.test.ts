@@ -13,7 +13,7 @@ const semaphore = (options: Partial<SemaphoreOptions> = {}) =>
 const idle = { inUse: 0, waiting: 0, oldestWaitMs: 0 };
 
 describe('permits', () => {
-  test('a limited number of callers of a key have one at a time, and the others follow in order', async () => {
+  test('each key has a limited number of permits, and further callers wait in order', async () => {
     const permits = semaphore({ permits: 2 });
     const order: string[] = [];
     let running = 0;
@@ -32,14 +32,14 @@ describe('permits', () => {
     expect(permits.gauges('ann')).toEqual({ size: 2, ...idle });
   });
 
-  test('each key has its own', async () => {
+  test('each key has its own permits', async () => {
     const permits = semaphore();
     const release = await permits.acquire('ann');
     await expect(permits.run('bob', async () => 'at once')).resolves.toBe('at once');
     release();
   });
 
-  test('work that throws gives its permit back', async () => {
+  test('work that throws returns its permit', async () => {
     const permits = semaphore();
     const failing = permits.run('ann', () => Promise.reject(new Error('failed')));
     const second = permits.run('ann', async () => 'next');
@@ -47,7 +47,7 @@ describe('permits', () => {
     await expect(second).resolves.toBe('next');
   });
 
-  test('a permit is released once, however often its holder does so', async () => {
+  test('a permit is released once, even if its holder releases it several times', async () => {
     const permits = semaphore();
     const release = await permits.acquire('ann');
     const second = permits.acquire('ann');
@@ -57,7 +57,7 @@ describe('permits', () => {
     expect(permits.gauges('ann')).toMatchObject({ inUse: 1, waiting: 0 });
   });
 
-  test('a start that has no use for its permit leaves it to the next waiter', async () => {
+  test('a start that does not need its permit passes it to the next waiter', async () => {
     const waits: number[] = [];
     const permits = semaphore({ onWaited: (seconds) => waits.push(seconds) });
     const release = await permits.acquire('ann');
@@ -94,7 +94,7 @@ describe('waiters', () => {
     expect(permits.gauges('ann')).toMatchObject(idle);
   });
 
-  test('those behind one who was refused keep their places', async () => {
+  test('callers behind a refused one keep their places', async () => {
     const permits = semaphore({ waitMs: 5 });
     const release = await permits.acquire('ann');
     const first = permits.acquire('ann');
@@ -106,7 +106,7 @@ describe('waiters', () => {
     expect(order).toEqual(['b', 'c']);
   });
 
-  test('more than a key may have are refused at once', async () => {
+  test('callers beyond the limit of waiters are refused at once', async () => {
     const permits = semaphore({ maxWaiting: 1 });
     const release = await permits.acquire('ann');
     const second = permits.acquire('ann');
@@ -115,7 +115,7 @@ describe('waiters', () => {
     (await second)();
   });
 
-  test('all waiters of a key can be refused with one error, those of other keys wait on', async () => {
+  test('all waiters of a key can be refused with one error, and those of other keys continue to wait', async () => {
     const permits = semaphore();
     const releases = await Promise.all(['ann', 'bob'].map((key) => permits.acquire(key)));
     const waiters = [permits.acquire('ann'), permits.acquire('ann')];
@@ -127,7 +127,7 @@ describe('waiters', () => {
     await other;
   });
 
-  test('closing refuses them and all new callers; taken permits can still be released', async () => {
+  test('closing refuses them and all new callers, and permits in use can still be released', async () => {
     const permits = semaphore();
     const release = await permits.acquire('ann');
     const waiter = permits.acquire('ann');
@@ -138,7 +138,7 @@ describe('waiters', () => {
     expect(permits.gauges('ann')).toMatchObject(idle);
   });
 
-  test('10,000 of them start in the order in which they came', async () => {
+  test('10,000 waiters start in the order in which they came', async () => {
     const permits = semaphore();
     const release = await permits.acquire('ann');
     const started: number[] = [];

@@ -24,7 +24,7 @@ const pidOf = async (database: Database): Promise<number> => {
   return rows[0]!.pid;
 };
 
-/** The backend of the shared connection once it serves. Then two reads at once have the same one. */
+/** The backend of the shared connection, once that serves. Two reads at the same time then have the same backend. */
 async function untilServing(database: Database): Promise<number> {
   let pids: number[] = [];
   await expect
@@ -57,7 +57,7 @@ const note = async (database: Database, id: number, deadlineMs?: number): Promis
 const selectShort = (database: Database, value: number) =>
   database.readShort((sql) => sql`select ${value}::int as value`);
 
-test('many share one connection, each gets its own rows, and no other statement is among them', async () => {
+test('many reads share one connection, each gets its own rows, and no other statements use it', async () => {
   const database = await openShared();
   const shared = await pidOf(database);
   const pids = Array.from({ length: 16 }, () => pidOf(database));
@@ -70,7 +70,7 @@ test('many share one connection, each gets its own rows, and no other statement 
   }
 });
 
-test('a read that waits for a lock delays none of the others, and gets its rows at the end', async () => {
+test('a read that waits for a lock does not delay the others, and gets its rows later', async () => {
   const warnings: unknown[] = [];
   const database = await openShared({ log: { warn: (facts) => warnings.push(facts) } });
   await using lock = await holdLock(server.url, 'lock table notes');
@@ -85,7 +85,7 @@ test('a read that waits for a lock delays none of the others, and gets its rows 
   expect(await stalled).toBe('note 7');
 });
 
-test('a connection that stalled is replaced, never by more than one, and serves again', async () => {
+test('a stalled connection is replaced by one new connection, and is used again when it recovers', async () => {
   const database = await openShared({ application: 'one at a time' });
   const before = await pidOf(database);
   const lock = await holdLock(server.url, 'lock table notes');
@@ -102,7 +102,7 @@ test('a connection that stalled is replaced, never by more than one, and serves 
   expect(row!.n).toBeLessThanOrEqual(4);
 });
 
-test('one that is lost while nobody reads, and is slow to be made again, leaves no connection behind', async () => {
+test('a connection that is lost while idle, and is slow to reopen, leaves no connection behind', async () => {
   const proxy = await startProxy(server.url);
   onTestFinished(() => proxy.close());
   const stalled = Promise.withResolvers<void>();
@@ -114,7 +114,7 @@ test('one that is lost while nobody reads, and is slow to be made again, leaves 
   proxy.reception = 'hold';
   proxy.cut('reset');
   await expect.poll(() => proxy.open).toBe(0);
-  // The first makes the driver connect again, and the others wait for that in its queue.
+  // The first read makes the driver connect again. The others wait for the connection in the driver's queue.
   const reads = Array.from({ length: 4 }, (_, n) => selectShort(database, n));
   await stalled.promise;
   proxy.release();
@@ -127,19 +127,19 @@ test('one that is lost while nobody reads, and is slow to be made again, leaves 
   expect(row!.n).toBeLessThanOrEqual(4);
 });
 
-test('a lock that is never granted ends the read in its own time, and the lock is waited for once more only', async () => {
+test('a read of a lock that is never granted ends at its deadline, after one more attempt', async () => {
   const database = await openShared({ lockTimeoutMs: 500 });
   await using _ = await holdLock(server.url, 'lock table notes');
   expect(await catchUnavailable(note(database, 7))).toMatchObject({ reason: 'cancelled', code: '55P03' });
 });
 
-test('the deadline holds from the call on, also for a read that was moved', async () => {
+test('the deadline counts from the call, also for a read that was moved', async () => {
   const database = await openShared();
   await using _ = await holdLock(server.url, 'lock table notes');
   expect(await catchUnavailable(note(database, 7, 400))).toMatchObject({ reason: 'deadline' });
 });
 
-test('a connection that is lost fails no read that was in flight on it', async () => {
+test('losing a connection fails no read in flight', async () => {
   const database = await openShared();
   const slow = database.readShort((sql) => sql`select 'doomed' as slow from pg_sleep(0.05)`);
   const others = Array.from({ length: 15 }, (_, n) => selectShort(database, n));
@@ -150,7 +150,7 @@ test('a connection that is lost fails no read that was in flight on it', async (
   await untilServing(database);
 });
 
-test('a read is sent to a third connection where it loses the second, too, and is given up after that', async () => {
+test('a read is sent to a third connection if it loses the second one, and fails if it loses that one', async () => {
   const proxy = await startProxy(server.url);
   onTestFinished(() => proxy.close());
   const database = await openShared({ url: throughPort(server.url, proxy.port) });
@@ -165,7 +165,7 @@ test('a read is sent to a third connection where it loses the second, too, and i
   expect(seen).toBe(3);
 });
 
-test('an error of Postgres reaches the caller of its statement', async () => {
+test('an error of Postgres is reported to the caller of its statement', async () => {
   const defects: string[] = [];
   const database = await openShared({ onDefect: (sqlState) => defects.push(sqlState) });
   const wrong = database.readShort((sql) => sql`select 1 / ${0}::int`);
@@ -175,7 +175,7 @@ test('an error of Postgres reaches the caller of its statement', async () => {
   expect(defects).toEqual(['22012']);
 });
 
-test('a statement that cannot be made fails its own caller only', async () => {
+test('a statement that cannot be built fails only its own caller', async () => {
   const database = await openShared();
   const broken = () => {
     throw new Error('a fault in making it');
@@ -186,7 +186,7 @@ test('a statement that cannot be made fails its own caller only', async () => {
   expect(await untilServing(database)).toBeGreaterThan(0);
 });
 
-test('responses are never mixed up where the table of a prepared statement changed', async () => {
+test('responses are never mixed up if the table of a prepared statement changed', async () => {
   const database = await openShared();
   await runOn(server.url, 'create table moving (id integer primary key)');
   await runOn(server.url, 'insert into moving values (7)');
@@ -196,7 +196,8 @@ test('responses are never mixed up where the table of a prepared statement chang
   await readMoving();
   await readPair(0);
   await runOn(server.url, 'alter table moving add column name text');
-  // The driver would describe the first one again after the response to the second, and send the others meanwhile.
+  // The driver would prepare the first statement again after the response to the second one, and send the others
+  // meanwhile.
   const moving = readMoving();
   expect(await readPair(100)).toEqual([{ one: 100, two: '100' }]);
   const others = await Promise.all([1, 2, 3].map(readPair));
@@ -218,7 +219,7 @@ test("reads that exceed one connection's capacity get their own connections", as
   await Promise.all(held);
 });
 
-test('a pool says how many connections it has and uses, the shared one among them', async () => {
+test('a pool reports how many connections it has and uses, including the shared one', async () => {
   const database = await openShared();
   expect(database.gauges).toMatchObject({ size: 4, inUse: 0, waiting: 0 });
   const reading = [selectShort(database, 1), selectShort(database, 2)];
@@ -226,7 +227,7 @@ test('a pool says how many connections it has and uses, the shared one among the
   await Promise.all(reading);
 });
 
-test('closing lets reads in flight end, and refuses new ones', async () => {
+test('closing completes reads in flight, and refuses new ones', async () => {
   const database = await openDatabase({ url: server.url, max: 4, shared: 1 });
   await untilServing(database);
   const reading = database.readShort((sql) => sql`select 'last' as word from pg_sleep(0.02)`);
@@ -236,7 +237,7 @@ test('closing lets reads in flight end, and refuses new ones', async () => {
   await closing;
 });
 
-test('while the server is away reads fail as all others do, and share again once it is back', async () => {
+test('while the server is unavailable reads fail like all statements, and they share a connection again afterwards', async () => {
   const proxy = await startProxy(server.url);
   onTestFinished(() => proxy.close());
   const database = await openShared({ url: throughPort(server.url, proxy.port), deadlineMs: 3_000 });
@@ -248,7 +249,7 @@ test('while the server is away reads fail as all others do, and share again once
   await untilServing(database);
 });
 
-test('behind a pooler that cannot have statements prepared, nothing is shared', async () => {
+test('behind a pooler that cannot prepare statements, nothing is shared', async () => {
   const url = await startPgBouncer(server.url);
   const database = await openPool({ url, max: 4, shared: 1, prepare: false });
   await using lock = await holdLock(server.url, 'select pg_advisory_xact_lock(6)');

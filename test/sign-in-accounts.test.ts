@@ -9,7 +9,7 @@ import { newEmail } from './support/users.ts';
 
 /** Only invites, and no address is trusted: the default. */
 const careful = useSignIn({});
-/** An address that the provider verified opens its account, and anybody who has one gets in. */
+/** A verified address opens the account that has it. Anybody with a verified address gets an account. */
 const trusting = useSignIn();
 
 const INVITED = 'There is no invite for you';
@@ -33,7 +33,7 @@ async function expectRefusal(
   expect(await countUsers(bench)).toBe(before);
 }
 
-describe('an account with the same address', () => {
+describe('an existing account with the same address', () => {
   test.each([false, undefined, 'true', 1 as never])(
     'stays shut where email_verified is %j',
     async (email_verified) => {
@@ -48,19 +48,19 @@ describe('an account with the same address', () => {
     },
   );
 
-  test('stays shut where the address is verified and the operator does not trust the provider', async () => {
+  test('is not opened if the address is verified but the operator does not trust the provider', async () => {
     const { email } = await careful.service.user();
     await expectRefusal(careful, { email }, TAKEN);
   });
 
-  test('stays shut although there is an invite for it, which stays too', async () => {
+  test('is not opened by an invite for it, and the invite stays valid', async () => {
     const { email } = await careful.service.user();
     const code = await careful.service.invite(email);
     await expectRefusal(careful, { email }, TAKEN);
     expect((await careful.service.post('/auth/invite', { code })).status).toBe(200);
   });
 
-  test('opens where both hold, whatever the case of ASCII letters', async () => {
+  test('is opened if both are true, whatever the case of ASCII letters', async () => {
     const { id, email } = await trusting.service.user();
     const { email: opened } = await arrive(trusting, trusting.service, { email: email.toUpperCase() });
     expect(opened).toBe(email);
@@ -95,7 +95,7 @@ describe('an account with the same address', () => {
 });
 
 describe("a person's identity", () => {
-  test('is issuer and subject: the same subject at another issuer is somebody else', async () => {
+  test('is issuer and subject: the same subject at another issuer is another person', async () => {
     const victim = await careful.service.user();
     const subject = addPerson(careful.provider);
     await runOn(
@@ -105,7 +105,7 @@ describe("a person's identity", () => {
     await expectRefusal(careful, subject, INVITED);
   });
 
-  test('stays the same account when the address changes at the provider, even to that of another account', async () => {
+  test('keeps its account when the address changes at the provider, even to that of another account', async () => {
     const victim = await trusting.service.user();
     const first = await arrive(trusting, trusting.service);
     trusting.provider.people.set(first.subject, { email: victim.email, email_verified: true });
@@ -114,12 +114,12 @@ describe("a person's identity", () => {
     expect((await arrive(trusting, trusting.service, first.subject)).email).toBe(first.email);
   });
 
-  test('an address that the provider gave to somebody else opens nothing of who had it', async () => {
+  test("with an address that the provider reassigned does not open the earlier owner's account", async () => {
     const first = await arrive(trusting, trusting.service);
     await expectRefusal(trusting, { email: first.email! }, TAKEN);
   });
 
-  test('a deleted account does not come back to its identity without an invite', async () => {
+  test('whose account was deleted needs a new invite', async () => {
     const email = newEmail();
     await careful.service.invite(email);
     const { subject } = await arrive(careful, careful.service, { email });
@@ -129,20 +129,20 @@ describe("a person's identity", () => {
 });
 
 describe('an invite', () => {
-  test('lets the person of its verified address in, once, and is used up', async () => {
+  test('admits the person with its verified address once', async () => {
     const email = newEmail();
     const code = await careful.service.invite(email);
     expect((await arrive(careful, careful.service, { email })).email).toBe(email);
     expect((await careful.service.post('/auth/invite', { code })).body.code).toBe('NOT_FOUND');
   });
 
-  test('of another address lets nobody in, and stays', async () => {
+  test('for another address admits nobody, and stays valid', async () => {
     const code = await careful.service.invite(newEmail());
     await expectRefusal(careful, {}, INVITED);
     expect((await careful.service.post('/auth/invite', { code })).status).toBe(200);
   });
 
-  test('lets nobody in with an unverified address, or after it has expired', async () => {
+  test('admits nobody with an unverified address, or after it has expired', async () => {
     const [fresh, old] = [newEmail(), newEmail()];
     await careful.service.invite(fresh);
     await expectRefusal(careful, { email: fresh, email_verified: false }, UNVERIFIED);
@@ -151,7 +151,7 @@ describe('an invite', () => {
     await expectRefusal(careful, { email: old }, INVITED);
   });
 
-  test('taken by its code and by the provider at once makes one account, for one of them', async () => {
+  test('used by its code and by the provider at once creates one account, for one of them', async () => {
     for (let round = 0; round < 10; round += 1) {
       const email = newEmail();
       const code = await careful.service.invite(email);
@@ -172,7 +172,7 @@ describe('an invite', () => {
 });
 
 describe('OIDC_ALLOWED_DOMAINS', () => {
-  test('lets in the verified addresses of these domains only, whoever they are', async () => {
+  test('admits verified addresses of these domains only', async () => {
     const service = await trusting.beside({
       signUp: 'open',
       provider: { trustEmail: true, allowedDomains: ['inside.example', 'xn--bcher-kva.example'] },
@@ -189,7 +189,7 @@ describe('OIDC_ALLOWED_DOMAINS', () => {
   });
 });
 
-describe('at once', () => {
+describe('at the same time', () => {
   const session = { authenticatedAt: null, days: 90 };
 
   test('two first logins of one person make one account', async () => {
@@ -207,7 +207,7 @@ describe('at once', () => {
     }
   });
 
-  test('of two people with one address one gets the account, and the other nothing', async () => {
+  test('of two people with one address one gets the account, and the other gets nothing', async () => {
     const { database } = trusting.service.context;
     for (let round = 0; round < 20; round += 1) {
       const email = newEmail();

@@ -23,11 +23,11 @@ const without = (...names: string[]): Env =>
   Object.fromEntries(Object.entries(PROVIDER).filter(([name]) => !names.includes(name)));
 
 describe('what is configured', () => {
-  test('without a provider nobody signs in by one', () => {
+  test('without a provider nobody can sign in by one', () => {
     expect(readConfig({}).signIn).toEqual({ provider: undefined, signUp: 'invite', appRedirects: [] });
   });
 
-  test('a provider with the least has the safest of everything else', () => {
+  test('a provider with only the required variables has the safest defaults', () => {
     expect(read({})).toEqual({
       provider: {
         issuer: 'https://accounts.example.org',
@@ -43,7 +43,7 @@ describe('what is configured', () => {
     });
   });
 
-  test('the secret may come from a file, whose line end is no part of it', () => {
+  test('the secret can be in a file, and a line end after it is ignored', () => {
     const folder = makeFolder('secret', runDir());
     onTestFinished(() => removeFolder(folder));
     const [full, blank] = [join(folder, 'full'), join(folder, 'blank')];
@@ -171,7 +171,7 @@ describe('contradictory settings are refused at the start', () => {
     expect(messageFor(env as Env)).toMatch(/; for example [A-Z_]+=.+$/);
   });
 
-  test('accounts for everybody whom a trusted provider verified are allowed', () => {
+  test('accounts for everybody whom a trusted provider has verified are allowed', () => {
     expect(read({ SIGN_UP: 'open', OIDC_TRUST_EMAIL: 'true' }).signUp).toBe('open');
   });
 });

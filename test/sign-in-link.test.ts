@@ -56,7 +56,7 @@ describe.each([
   ['where addresses are not trusted', () => careful],
   ['where addresses are trusted', () => trusting],
 ])('%s', (_where, benchOf) => {
-  test('a link ends at return_to, with a new session of the same account, and the provider opens it from then on', async () => {
+  test('linking ends at return_to with a new session of the same account, which the provider can open from then on', async () => {
     const bench = benchOf();
     const { browser, email } = await arriveByInvite(bench.service);
     const before = browser.cookies.get('session')!;
@@ -69,7 +69,7 @@ describe.each([
     expect((await arrive(bench, bench.service, subject)).email).toBe(email);
   });
 
-  test('the address at the provider counts nothing for a link, not even when another account has it', async () => {
+  test('linking ignores the address at the provider, even if another account has it', async () => {
     const bench = benchOf();
     const victim = await bench.service.user();
     for (const person of [{ email: victim.email }, { email: victim.email, email_verified: false }, {}]) {
@@ -96,7 +96,7 @@ describe.each([
     expect((await arrive(bench, bench.service, subject)).email).toBe(first.email);
   });
 
-  test('an account has one person of a provider: a second one is refused, the first one again is welcome', async () => {
+  test('an account is linked to one person of a provider; a second person is refused, and the first one is accepted again', async () => {
     const bench = benchOf();
     const { browser, email } = await arriveByInvite(bench.service);
     const { callback, subject } = await goLink(bench, browser);
@@ -109,8 +109,8 @@ describe.each([
   });
 });
 
-describe('a link begun in one browser', () => {
-  test('and ended in another links nothing there, and still ends in its own', async () => {
+describe('linking that began in one browser', () => {
+  test('and ends in another links nothing there, and can still end in its own', async () => {
     const owner = await arriveByInvite(careful.service);
     const victim = await arriveByInvite(careful.service);
     const stranger = new CookieBrowser();
@@ -124,7 +124,7 @@ describe('a link begun in one browser', () => {
     expect(await identitiesOf(careful, owner.email)).toEqual([{ subject }]);
   });
 
-  test('links nothing once another account is signed in there', async () => {
+  test('links nothing after another account signed in there', async () => {
     const { browser, email } = await arriveByInvite(careful.service);
     const { callback } = await goLink(careful, browser);
     const other = await arriveByInvite(careful.service, newEmail(), browser);
@@ -133,7 +133,7 @@ describe('a link begun in one browser', () => {
     expect(await whoIs(browser, careful.service)).toBe(other.email);
   });
 
-  test('links nothing to the same account by another session, nor once its session has ended', async () => {
+  test('links nothing to another session of the same account, or after its session has ended', async () => {
     const { browser, email } = await arriveByInvite(careful.service);
     const { callback } = await goLink(careful, browser);
     await arriveByInvite(careful.service, email, browser);
@@ -146,7 +146,7 @@ describe('a link begun in one browser', () => {
   });
 });
 
-test('a link asks the provider for a person who authenticated lately, and the account is fresh afterwards', async () => {
+test('linking asks the provider to authenticate the person, and counts as a recent login', async () => {
   const { browser } = await arriveByInvite(careful.service);
   const begun = await browser.post(`${careful.service.origin}/web/login/link`, {});
   const location = new URL(JSON.parse(begun.text).location);
@@ -157,7 +157,7 @@ test('a link asks the provider for a person who authenticated lately, and the ac
   expect(made.status).toBe(200);
 });
 
-test('a link is used once, and cancelling at the provider changes nothing', async () => {
+test('a link request is used once, and cancelling at the provider changes nothing', async () => {
   const { browser, email } = await arriveByInvite(careful.service);
   const { callback } = await goLink(careful, browser);
   await browser.open(callback);
@@ -178,7 +178,7 @@ test('a link is used once, and cancelling at the provider changes nothing', asyn
   ]);
 });
 
-test('one of two accounts that link one person at once succeeds', async () => {
+test('if two accounts link one person at once, one of them succeeds', async () => {
   for (let round = 0; round < 5; round += 1) {
     const subject = knowPerson(careful.provider);
     const both = [await arriveByInvite(careful.service), await arriveByInvite(careful.service)];

@@ -51,7 +51,7 @@ describe('a callback with an invalid ID token signs nobody in', () => {
   });
 });
 
-describe('a provider that does not respond as it should ends on a page', () => {
+describe('a provider that responds incorrectly leads to an error page', () => {
   const JUNK = { status: 200, body: '<html>' };
 
   test.each<[string, Faults, string]>([
@@ -85,7 +85,7 @@ describe('a provider that does not respond as it should ends on a page', () => {
     expect((await arrive(bench, bench.service)).email).toBeDefined();
   });
 
-  test('silence, within some seconds', async () => {
+  test('silence, after some seconds', async () => {
     bench.provider.faults = at('/token', 'silence');
     const { visit } = await arrive(bench, bench.service);
     bench.provider.faults = {};
@@ -93,7 +93,7 @@ describe('a provider that does not respond as it should ends on a page', () => {
   });
 });
 
-describe('a provider that cannot be discovered', () => {
+describe('a provider whose configuration cannot be read', () => {
   const CONFIGURATION = '/.well-known/openid-configuration';
 
   test.each<[string, Faults, string]>([
@@ -116,7 +116,7 @@ describe('a provider that cannot be discovered', () => {
     expect((await arrive(bench, service)).email).toBeDefined();
   });
 
-  test('keeps no replica from starting, and no user from working', async () => {
+  test('does not prevent the start of a replica, or the work of any user', async () => {
     const port = await findFreePort();
     await using service = await startService({
       signIn: {
@@ -133,7 +133,7 @@ describe('a provider that cannot be discovered', () => {
     expect((await arrive({ ...bench, provider }, service)).visit.status).toBe(403);
   });
 
-  test('is asked once for all who wait', async () => {
+  test('is requested once for all who wait', async () => {
     const service = await bench.beside({ signUp: 'open', provider: { trustEmail: true } });
     const before = bench.provider.requests.length;
     await Promise.all(Array.from({ length: 20 }, () => new CookieBrowser().open(`${service.origin}/login`)));
@@ -141,7 +141,7 @@ describe('a provider that cannot be discovered', () => {
   });
 });
 
-test('without encryption only this computer is asked, whatever the metadata names', async () => {
+test('without encryption only this computer is contacted, whatever the metadata contains', async () => {
   const service = await bench.beside({ signUp: 'open', provider: { trustEmail: true } });
   const response = await fetch(`${bench.provider.issuer}/.well-known/openid-configuration`);
   const metadata = { ...((await response.json()) as object), token_endpoint: 'http://192.0.2.1/token' };
@@ -165,13 +165,13 @@ test('a step ends in time, even if every response is late', async () => {
   expect(await provider.begin('http://127.0.0.1/login/callback', checks)).toMatch(/^http/);
 });
 
-test("a wrong secret is the operator's to mend, and the page says so", async () => {
+test('a wrong client secret leads to a page that says that the operator must fix it', async () => {
   const service = await bench.beside({ provider: { clientSecret: 'of last year' } });
   const { visit } = await arrive(bench, service);
   expect([visit.status, headingOf(visit)]).toEqual([503, NOT_ACCEPTED]);
 });
 
-test('each end is counted, and logged without anything that could be used again', async () => {
+test('each result is counted, and logged without anything reusable', async () => {
   const metricsPort = await findFreePort();
   const lines: string[] = [];
   const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });

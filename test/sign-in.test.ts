@@ -14,18 +14,18 @@ const sessionsOf = async (email: string) =>
     `select t.authenticated_at, t.app_name from tokens t join users u on u.id = t.user_id where u.email = '${email}'`,
   );
 
-describe('the way', () => {
+describe('the login', () => {
   test('ends at return_to, with a session of this browser', async () => {
     const { visit, email, subject } = await arrive(bench, bench.service, {}, '?return_to=/settings?tab=1');
     expect([visit.status, visit.headers.get('location'), visit.text]).toEqual([303, '/settings?tab=1', '']);
     expect(email).toBe(bench.provider.people.get(subject)!.email);
   });
 
-  test('ends at / where nothing else is said', async () => {
+  test('ends at / without return_to', async () => {
     expect((await arrive(bench, bench.service)).visit.headers.get('location')).toBe('/');
   });
 
-  test('finds the same account again, from another browser too', async () => {
+  test('finds the same account again, even from another browser', async () => {
     const first = await arrive(bench, bench.service);
     await first.browser.post(`${bench.service.origin}/web/api/v1/bookmarks/add`, {
       url: 'https://a.example/',
@@ -36,7 +36,7 @@ describe('the way', () => {
     expect(JSON.parse(list.text).bookmarks).toHaveLength(1);
   });
 
-  test('takes the address from the ID token where it is there', async () => {
+  test('uses the address in the ID token if there is one', async () => {
     const { startProvider } = await import('./support/provider.ts');
     await using provider = await startProvider({ emailInIdToken: true });
     await using service = await startService({
@@ -47,7 +47,7 @@ describe('the way', () => {
     expect(provider.requests).not.toContain('/me');
   });
 
-  test('several at once in one browser each end well', async () => {
+  test('works several times at once in one browser', async () => {
     const browser = new CookieBrowser();
     const subject = addPerson(bench.provider);
     const first = await goToCallback(browser, `${bench.service.origin}/login?return_to=/a`, subject);
@@ -71,7 +71,7 @@ describe('the way', () => {
   });
 });
 
-test('the secret of a login is in a cookie of this host alone, which no script reads and which comes back from the provider', async () => {
+test("keeps its secret in a cookie of this host, which scripts cannot read and the provider's redirect returns", async () => {
   const options = { signUp: 'open', provider: { trustEmail: true } } as const;
   const secure = await bench.beside({ ...options, config: { publicUrl: 'https://bookmarks.example.org' } });
   const over = async (service: TestService) => {
@@ -83,7 +83,7 @@ test('the secret of a login is in a cookie of this host alone, which no script r
 });
 
 describe('the session', () => {
-  test('takes the place of the one that the browser had, which ends', async () => {
+  test("replaces the browser's previous session, which ends", async () => {
     const { browser, subject } = await arrive(bench, bench.service);
     const old = new Map(browser.cookies);
     await browser.visit(`${bench.service.origin}/login?fresh=true`);
@@ -95,7 +95,7 @@ describe('the session', () => {
     expect(await whoIs(thief, bench.service)).toBeUndefined();
   });
 
-  test('knows when the person authenticated only where the provider says so', async () => {
+  test('records when the person authenticated only if the provider says so', async () => {
     const { email, subject } = await arrive(bench, bench.service);
     expect((await sessionsOf(email!)).map(({ authenticated_at }) => authenticated_at.getTime())).toEqual([0]);
     await arrive(bench, bench.service, subject, '?fresh=true');
@@ -104,8 +104,8 @@ describe('the session', () => {
   });
 });
 
-describe('confirming who one is', () => {
-  test('has the provider ask anew where it asked long ago, and says when', async () => {
+describe("confirming one's identity", () => {
+  test('makes the provider ask again if its login is old, and records the time', async () => {
     const { browser, email } = await arrive(bench, bench.service);
     const visit = await browser.visit(`${bench.service.origin}/login?fresh=true&return_to=/settings`);
     expect(browser.trail.find((each) => each.includes('max_age=900'))).toBeDefined();
@@ -113,7 +113,7 @@ describe('confirming who one is', () => {
     expect(await whoIs(browser, bench.service)).toBe(email);
   });
 
-  test('is refused where the provider does not say when, or says long ago', async () => {
+  test('is refused if the provider names no time, or an old one', async () => {
     const { subject } = await arrive(bench, bench.service);
     for (const auth_time of [undefined, Math.floor(Date.now() / 1_000) - 1_200, 'now']) {
       bench.provider.faults = { claims: (claims) => ({ ...claims, auth_time }) };
@@ -134,7 +134,7 @@ describe('confirming who one is', () => {
     expect(await whoIs(ann.browser, bench.service)).toBe(ann.email);
   });
 
-  test('as somebody new makes no account', async () => {
+  test('as a new person creates no account', async () => {
     const ann = await arrive(bench, bench.service);
     for (const name of [...ann.browser.cookies.keys()])
       if (name.startsWith('_')) ann.browser.cookies.delete(name);

@@ -51,7 +51,7 @@ describe('the order of checks (decision 1)', () => {
     }
   });
 
-  test('a token comes before the rate limit: an invalid one is 401 however often it is sent', async () => {
+  test('the token is checked before the rate limit: an invalid one is always 401', async () => {
     await using limited = await startService({ rateLimitRequests: 1 });
     const token = `bka_1_${'x'.repeat(43)}`;
     for (let i = 0; i < 3; i++) {
@@ -61,7 +61,7 @@ describe('the order of checks (decision 1)', () => {
     }
   });
 
-  test('the rate limit comes before the scope', async () => {
+  test('the rate limit is checked before the scope', async () => {
     await using limited = await startService({ rateLimitRequests: 1 });
     const reader = await limited.user({ scope: 'read' });
     expect((await reader.post(PROFILE)).status).toBe(200);
@@ -81,13 +81,13 @@ describe('the order of checks (decision 1)', () => {
     }
   });
 
-  test('the token comes before the body: malformed JSON without a token is 401', async () => {
+  test('the token is checked before the body: malformed JSON without a token is 401', async () => {
     for (const path of [ADD, '/import', '/export']) {
       expect((await service.post(path, '{"broken')).body.code).toBe('INVALID_TOKEN');
     }
   });
 
-  test('a revoked token that a replica remembers is 401 before scope and body are spoken of', async () => {
+  test('a revoked token that a replica remembers is 401, before scope and body are checked', async () => {
     const session = await service.session();
     const reader = await service.token(session.id, 'read');
     await service.post(PROFILE, {}, { token: reader });
@@ -193,7 +193,7 @@ describe('the body (spec 1, decision 2)', () => {
     }
   });
 
-  test('a client that waits for 100 Continue is told to go on', async () => {
+  test('a client that waits for 100 Continue gets it', async () => {
     const connection = connectTo(service.origin);
     await connection.write(headOf(PROFILE, 'Content-Length: 2', 'Expect: 100-continue'));
     await connection.write('{}');
@@ -228,7 +228,7 @@ describe('the body (spec 1, decision 2)', () => {
     },
   );
 
-  test('the longest bookmark is taken in the longest way to write it, to add and to edit', async () => {
+  test('the longest bookmark is accepted in its longest encoding, by add and edit', async () => {
     const escaped = (text: string) =>
       text.replace(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
     const emojis = (count: number) => '😀'.repeat(count);
@@ -244,7 +244,7 @@ describe('the body (spec 1, decision 2)', () => {
     expect((await user.post('/bookmarks/edit', change)).status).toBe(200);
   });
 
-  test('a body of /import may have 64 MiB, one byte more is a VALIDATION_ERROR, announced or chunked', async () => {
+  test('a body of /import can have 64 MiB, and one byte more is a VALIDATION_ERROR, announced or chunked', async () => {
     const start = '{"bookmarks":[{"url":"https://example.org/"}],"mode":"merge"}';
     const largest = Buffer.alloc(64 * MIB, ' ');
     largest.write(start);
@@ -257,7 +257,7 @@ describe('the body (spec 1, decision 2)', () => {
     }
   }, 120_000);
 
-  test('a client that reads no response before it has sent all of a refused body gets its response too', async () => {
+  test('a client that sends all of a refused body before it reads still gets the response', async () => {
     const body = ' '.repeat(24 * MIB);
     for (const path of [ADD, '/import']) {
       const token = path === ADD ? user.token : await service.token(user.id, 'read');
@@ -289,7 +289,7 @@ describe('the body (spec 1, decision 2)', () => {
     }
   });
 
-  test('no message repeats what was sent', async () => {
+  test("no message repeats the request's text", async () => {
     for (const body of [{ url: 'secret' }, { url: { secret: 1 } }, '{"secret', '["secret"]']) {
       expect((await user.post(ADD, body)).text).not.toContain('secret');
     }
@@ -398,7 +398,7 @@ describe('requests that do not belong to the API (decision 2)', () => {
     expect(response.body.code).toMatch(/^(VALIDATION_ERROR|NOT_FOUND)$/);
   });
 
-  test('a request that comes while the server closes is answered in full', async () => {
+  test('a request that arrives while the server closes gets a complete response', async () => {
     await using closing = await startService();
     const late = await closing.user();
     const connection = connectTo(closing.origin);
@@ -418,14 +418,14 @@ describe('requests that do not belong to the API (decision 2)', () => {
 });
 
 describe('X-Request-Id', () => {
-  test('is taken over where it is printable and short', async () => {
+  test('is adopted if it is printable and short', async () => {
     for (const id of ['a', '00-4bf92f3577b34da6a3ce929d0e0e4736-01', 'a/b:c=d+e.f', 'x'.repeat(128)]) {
       const response = await user.post(PROFILE, {}, { headers: { 'x-request-id': id } });
       expect(response.headers.get('x-request-id')).toBe(id);
     }
   });
 
-  test('is made where it is absent, too long or could break a log line', async () => {
+  test('is generated if it is absent, too long or could break a log line', async () => {
     const made = [];
     for (const id of [undefined, '', 'x'.repeat(129), 'a b', '{"a":1}', 'é']) {
       const response = await user.post(

@@ -42,7 +42,7 @@ describe('ids (decision 6)', () => {
     expect((await user.post('/bookmarks/delete', `{"id":${body.id}.0}`)).status).toBe(200);
   });
 
-  test('an id that nobody has, up to 2^53 - 1, is NOT_FOUND', async () => {
+  test('an unused id, up to 2^53 - 1, is NOT_FOUND', async () => {
     for (const path of ['/bookmarks/edit', '/bookmarks/delete', '/tags/update', '/tags/delete']) {
       const response = await user.post(path, { id: Number.MAX_SAFE_INTEGER, name: 'a', tags: ['a'] });
       expect(response.body.code).toBe('NOT_FOUND');
@@ -69,7 +69,7 @@ describe('timestamps (decision 7)', () => {
 });
 
 describe('a bookmark (decision 8)', () => {
-  test('looks the same in add, list, search, sync and export: the seven fields of spec 2.2', async () => {
+  test('has the seven fields of spec 2.2 in add, list, search, sync and export', async () => {
     const owner = await service.user();
     const { body } = await owner.post('/bookmarks/add', {
       url: URL,
@@ -97,7 +97,7 @@ describe('a bookmark (decision 8)', () => {
     for (const tag of tags) expect(Object.keys(tag)).toEqual(['id', 'name']);
   });
 
-  test('edit answers the six fields of spec 4.2', async () => {
+  test('edit returns the six fields of spec 4.2', async () => {
     const { body } = await add({ title: 'T', tags: ['a'] });
     const edited = (await user.post('/bookmarks/edit', { id: body.id, comment: 'C' })).body;
     const { created_at: _, ...rest } = body;
@@ -105,13 +105,13 @@ describe('a bookmark (decision 8)', () => {
   });
 });
 
-describe('bounds (decision 9)', () => {
-  test('text is stored whole at its bounds', async () => {
+describe('limits of fields (decision 9)', () => {
+  test('text of the maximal length is stored unchanged', async () => {
     const fields = { url: urlOf(8_192), title: EMOJI.repeat(2_048), comment: EMOJI.repeat(10_000) };
     expect((await add(fields)).body).toMatchObject(fields);
   });
 
-  test('the tags of a bookmark count once each: repeated ones do not use up the bound', async () => {
+  test('repeated tags of a bookmark count once towards the limit', async () => {
     const tags = Array.from({ length: 100 }, (_, i) => `r${i}`);
     const { status, body } = await add({ tags: [...tags, ...tags.map((name) => ` ${name.toUpperCase()} `)] });
     expect(status).toBe(200);
@@ -136,7 +136,7 @@ describe('text (decision 5)', () => {
     expect(bookmarks.at(-1)).toEqual(body);
   });
 
-  test('outer white space of ECMAScript is trimmed, inner is kept', async () => {
+  test('outer white space of ECMAScript is trimmed, inner white space is kept', async () => {
     const space = '\t\n\v\f\r \u00a0\u1680\u2003\u2028\u2029\u202f\u205f\u3000\ufeff';
     const { body } = await add({
       url: `${space}${URL}${space}`,
@@ -151,7 +151,7 @@ describe('text (decision 5)', () => {
 });
 
 describe('text in the database (decision 5)', () => {
-  test('stands in columns with collation "C", and no function of the schema folds case', async () => {
+  test('is in columns with collation "C", and no function of the schema changes the case', async () => {
     const { sql } = service.context.database;
     const columns = await sql<{ name: string; collation: string }[]>`
       select c.relname || '.' || a.attname as name, l.collname as collation

@@ -13,7 +13,7 @@ const expireInvite = (code: string) =>
     .sql`update invites set expires_at = now() - interval '1 second' where code = ${code}`;
 
 describe('/user/profile', () => {
-  test('answers whose token it is, what the account holds and may hold, and what the token may do', async () => {
+  test("returns the token's user, the account's contents and limits, and the token's rights", async () => {
     const free = await service.user({ email: 'Free.User@Example.org' });
     const premium = await service.user({ premium: true });
     expect((await free.post('/user/profile')).body).toEqual({
@@ -43,7 +43,7 @@ describe('/user/profile', () => {
     expect(await count()).toBe(2);
   });
 
-  test('is about the token of the request: its scope, and when it expires', async () => {
+  test('describes the token of the request: its scope, and when it expires', async () => {
     const session = await service.session();
     const reader = await service.token(session.id, 'read');
     const { body } = await session.post('/user/profile');
@@ -55,7 +55,7 @@ describe('/user/profile', () => {
     expect(read).toEqual({ ...body, scope: 'read', token_expires_at: null });
   });
 
-  test('a limit that was lowered, or an account that is no longer premium, holds more than it may', async () => {
+  test('after a limit was lowered, or premium ended, an account may have more than its limit', async () => {
     const user = await service.user({ premium: true });
     await user.post('/import', { bookmarks: [{ url: 'http://a/' }, { url: 'http://b/' }] });
     await service.context.database.sql`update accounts set is_premium = false where user_id = ${user.id}`;
@@ -68,7 +68,7 @@ describe('/user/profile', () => {
 });
 
 describe('/auth/invite', () => {
-  test('exchanges a code for a session token and a user of id and email', async () => {
+  test('exchanges a code for a session token and a user with id and email', async () => {
     const code = await service.invite('New.User@example.org');
     expect(code).toMatch(/^[A-Z0-9]{8}$/);
     const { status, body } = await exchange(code);
@@ -81,7 +81,7 @@ describe('/auth/invite', () => {
     expect(profile.body).toMatchObject({ email: 'New.User@example.org', is_premium: false });
   });
 
-  test('needs no Authorization header, and does not look at one', async () => {
+  test('needs no Authorization header, and ignores one', async () => {
     for (const token of ['nonsense', `bka_1_${'x'.repeat(43)}`]) {
       const code = await service.invite(`${token}@example.org`);
       expect((await exchange(code, token)).status).toBe(200);
@@ -94,7 +94,7 @@ describe('/auth/invite', () => {
     expect(await exchange(code)).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
   });
 
-  test('an invite makes the user if there is none, and is a session of whoever has the address', async () => {
+  test('an invite creates the user if necessary, and opens a session of the user with its address', async () => {
     const owner = await service.user({ email: 'Mixed.Case@example.org' });
     await owner.post('/bookmarks/add', { url: 'https://example.org/' });
     for (const email of ['mixed.case@example.org', 'MIXED.CASE@EXAMPLE.ORG']) {
@@ -104,7 +104,7 @@ describe('/auth/invite', () => {
     }
   });
 
-  test('an invite ends after 7 days', async () => {
+  test('an invite expires after 7 days', async () => {
     const code = await service.invite('late@example.org');
     const { sql } = service.context.database;
     const [row] = await sql<{ days: number }[]>`
@@ -114,7 +114,7 @@ describe('/auth/invite', () => {
     expect(await exchange(code)).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
   });
 
-  test('an unknown, a used and an expired code cannot be distinguished', async () => {
+  test('an unknown, a used and an expired code get the same response', async () => {
     const used = await service.invite('a@example.org');
     const expired = await service.invite('b@example.org');
     await exchange(used);
@@ -141,13 +141,13 @@ describe('/logout', () => {
     expect((await service.post('/user/profile', {}, { token: api })).status).toBe(200);
   });
 
-  test('succeeds once where it is sent several times at once', async () => {
+  test('succeeds once if it is sent several times at once', async () => {
     const session = await service.session();
     const responses = await Promise.all(Array.from({ length: 8 }, () => session.post('/logout')));
     expect(responses.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(401)]);
   });
 
-  test('with an API token is PERMISSION_DENIED, and the token lives on (decision 23)', async () => {
+  test('with an API token is PERMISSION_DENIED, and the token stays valid (decision 23)', async () => {
     for (const scope of ['read', 'write'] as const) {
       const user = await service.user({ scope });
       expect(await user.post('/logout')).toMatchObject({ status: 403, body: { code: 'PERMISSION_DENIED' } });

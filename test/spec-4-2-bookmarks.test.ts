@@ -29,13 +29,13 @@ const nextMillisecond = async () => {
 };
 
 describe('/bookmarks/add', () => {
-  test('answers the bookmark as it is stored', async () => {
+  test('returns the bookmark as it is stored', async () => {
     const body = await add({ title: 'T', comment: 'C', tags: ['one'] });
     expect(body).toMatchObject({ url: URL, title: 'T', comment: 'C', tags: [{ name: 'one' }] });
     expect(await find(body.id)).toEqual(body);
   });
 
-  test('creates the tags that do not exist and takes those that do, whatever their case', async () => {
+  test('creates missing tags and uses existing ones, whatever their case', async () => {
     const owner = await service.user();
     const created = (await owner.post('/tags/create', { name: 'Known' })).body;
     const { tags } = await add({ tags: ['KNOWN', 'new'] }, owner);
@@ -46,7 +46,7 @@ describe('/bookmarks/add', () => {
     expect(await tagCounts(owner)).toEqual({ Known: 1, new: 1 });
   });
 
-  test('repeated tag names in one request count once, in the case first given (decision 12)', async () => {
+  test('repeated tag names in one request count once, with the case given first (decision 12)', async () => {
     const owner = await service.user();
     const { tags } = await add({ tags: ['Ab', 'AB', ' ab ', 'ab'] }, owner);
     expect(names(tags)).toEqual(['Ab']);
@@ -60,7 +60,7 @@ describe('/bookmarks/add', () => {
     expect((await owner.post('/bookmarks/search')).body.total).toBe(2);
   });
 
-  test('a refused one leaves nothing behind, no tags either', async () => {
+  test('a refused add leaves nothing behind, including tags', async () => {
     const owner = await service.user();
     await add({ tags: ['fine', 'x'.repeat(256)] }, owner);
     await add({ url: 'nonsense', tags: ['fine'] }, owner);
@@ -83,7 +83,7 @@ describe('created_at of an add', () => {
     expect((await find(body.id)).created_at).toBe(stored);
   });
 
-  test('does not change the place in list and sync, which is that of the id', async () => {
+  test('does not change the order in list and sync, which is by id', async () => {
     const owner = await service.user();
     const one = await add({}, owner);
     const other = await add({ created_at: '1999-01-01T00:00:00Z' }, owner);
@@ -94,13 +94,13 @@ describe('created_at of an add', () => {
 describe('on_duplicate of an add', () => {
   const SAME = 'HTTPS://EXAMPLE.ORG:443';
 
-  test('add, the default, adds another one', async () => {
+  test('add, the default, adds another bookmark', async () => {
     const owner = await service.user();
     const ids = [(await add({}, owner)).id, (await add({ url: SAME, on_duplicate: 'add' }, owner)).id];
     expect(new Set(ids).size).toBe(2);
   });
 
-  test('return gives the newest that is there, as it is, and changes nothing', async () => {
+  test('return gives the newest existing bookmark unchanged', async () => {
     const owner = await service.user();
     await add({ title: 'older' }, owner);
     const there = await add({ title: 'newer', tags: ['a'] }, owner);
@@ -112,7 +112,7 @@ describe('on_duplicate of an add', () => {
     expect(changes).toMatchObject({ bookmarks: [], tags: [], deleted: [] });
   });
 
-  test('error refuses, and adds where there is none', async () => {
+  test('error refuses if one exists, and adds otherwise', async () => {
     const owner = await service.user();
     const sent = { url: SAME, tags: ['a'], on_duplicate: 'error' };
     const added = await owner.post('/bookmarks/add', sent);
@@ -126,7 +126,7 @@ describe('on_duplicate of an add', () => {
     expect((await owner.post('/bookmarks/add', sent)).status).toBe(200);
   });
 
-  test("looks at the user's own bookmarks only", async () => {
+  test("considers the user's own bookmarks only", async () => {
     await add();
     const owner = await service.user();
     expect(await add({ on_duplicate: 'error' }, owner)).toMatchObject({ url: URL });
@@ -154,7 +154,7 @@ describe('on_duplicate of an add', () => {
     },
   );
 
-  test('a repeat with its key has the first response, whatever became of the bookmark', async () => {
+  test('a repeat with its key gets the first response, whatever happened to the bookmark since', async () => {
     const owner = await service.user();
     const there = await add({}, owner);
     const send = (key: string, onDuplicate: string) =>
@@ -204,7 +204,7 @@ describe('/bookmarks/edit', () => {
     expect(await tagCounts(owner)).toEqual({ stays: 1, goes: 0, New: 1 });
   });
 
-  test('with only an id changes nothing, updated_at included (decision 11)', async () => {
+  test('with only an id changes nothing, including updated_at (decision 11)', async () => {
     const before = await add({ title: 'T', comment: 'C', tags: ['a'] });
     await nextMillisecond();
     const { body } = await edit({ id: before.id });
@@ -213,7 +213,7 @@ describe('/bookmarks/edit', () => {
     expect(await find(before.id)).toEqual(before);
   });
 
-  test('changes the url, and what finds it by its url', async () => {
+  test('changes the url, and lookups by url use the new one', async () => {
     const owner = await service.user();
     const { id } = await add({ title: 'Kept' }, owner);
     const url = ' https://Other.example/Ä?q ';
@@ -231,7 +231,7 @@ describe('/bookmarks/edit', () => {
     });
   });
 
-  test('does not look for another bookmark of the new url', async () => {
+  test('does not look for another bookmark with the new url', async () => {
     const owner = await service.user();
     const { id } = await add({ url: 'https://other.example/' }, owner);
     const { id: there } = await add({}, owner);
@@ -240,7 +240,7 @@ describe('/bookmarks/edit', () => {
     expect(bookmarks.map((found: { id: number }) => found.id)).toEqual([there, id]);
   });
 
-  test('what was edited is found by its new text and no longer by its old', async () => {
+  test('an edited bookmark is found by its new text and no longer by its old text', async () => {
     const owner = await service.user();
     const { id } = await add({ title: 'Before', comment: 'Remark' }, owner);
     await edit({ id, title: 'ÄNDERUNG\nzwei' }, owner);
@@ -252,7 +252,7 @@ describe('/bookmarks/edit', () => {
     expect(await total('änderung')).toBe(1);
   });
 
-  test('an edit leaves the place in list and sync as it is', async () => {
+  test('an edit does not change the order in list and sync', async () => {
     const owner = await service.user();
     const [one, other] = [await add({}, owner), await add({}, owner)];
     await edit({ id: one.id, title: 'edited' }, owner);
@@ -276,14 +276,14 @@ describe('/bookmarks/delete', () => {
     expect(found.some((bookmark: { id: number }) => bookmark.id === id)).toBe(false);
   });
 
-  test('a tag stays when its last bookmark goes (decision 12)', async () => {
+  test('a tag stays when its last bookmark is deleted (decision 12)', async () => {
     const owner = await service.user();
     const { id } = await add({ tags: ['kept'] }, owner);
     await owner.post('/bookmarks/delete', { id });
     expect(await tagCounts(owner)).toEqual({ kept: 0 });
   });
 
-  test('succeeds once where it is sent several times at once', async () => {
+  test('succeeds once if it is sent several times at once', async () => {
     const { id } = await add();
     const responses = await Promise.all(
       Array.from({ length: 8 }, () => user.post('/bookmarks/delete', { id })),
@@ -293,7 +293,7 @@ describe('/bookmarks/delete', () => {
 });
 
 describe('the cap of the free tier (decision 28)', () => {
-  test('add is refused beyond it with LIMIT_EXCEEDED, and a deleted bookmark makes room', async () => {
+  test('an add beyond it is refused with LIMIT_EXCEEDED, and a deletion makes room', async () => {
     await using small = await startService({ freeBookmarkLimit: 2 });
     const owner = await small.user();
     const first = await add({}, owner);

@@ -16,7 +16,7 @@ const read = async (user: TestUser, body: object = {}) => (await user.post('/boo
 const add = async (user: TestUser, name: string | number, tags: string[] = []) =>
   (await user.post('/bookmarks/add', { url: url(name), tags })).body;
 
-/** What a mirror of the account should hold. */
+/** The expected content of a mirror of the account. */
 async function shown(user: TestUser) {
   const { bookmarks } = (await user.post('/export')).body;
   const { tags } = (await user.post('/tags/list')).body;
@@ -50,7 +50,7 @@ async function expectMirrored(user: TestUser, store: MemoryStore, limit?: number
 }
 
 describe('a page of changes', () => {
-  test('without a cursor begins at the beginning, with reset', async () => {
+  test('without a cursor starts from the beginning, with reset', async () => {
     const user = await service.user();
     const added = await add(user, 1, ['b', 'A']);
     const page = await read(user);
@@ -66,7 +66,7 @@ describe('a page of changes', () => {
     });
   });
 
-  test('of an empty account is empty, with a cursor to go on from', async () => {
+  test('of an empty account is empty, with a cursor for the next request', async () => {
     const user = await service.user();
     const first = await read(user);
     expect(first).toMatchObject({ reset: true, bookmarks: [], tags: [], has_more: false });
@@ -74,7 +74,7 @@ describe('a page of changes', () => {
     expect(await read(user, { cursor: first.cursor })).toMatchObject({ reset: false, bookmarks: [added] });
   });
 
-  test('shows edits, deletions, renamed and deleted tags, each once, and then nothing', async () => {
+  test('contains edits, deletions, renamed and deleted tags, each once, and then nothing', async () => {
     const user = await service.user();
     const [kept, gone] = [await add(user, 1, ['old', 'doomed']), await add(user, 2)];
     const store = await openMirror(user);
@@ -107,7 +107,7 @@ describe('a page of changes', () => {
     });
   });
 
-  test('renames a tag of many bookmarks in one entry', async () => {
+  test('contains one entry for a renamed tag of many bookmarks', async () => {
     const user = await service.user();
     for (const n of [1, 2, 3]) await add(user, n, ['t']);
     const store = await openMirror(user);
@@ -119,7 +119,7 @@ describe('a page of changes', () => {
     });
   });
 
-  test('shows a tag that was made without a bookmark', async () => {
+  test('contains a tag that was created without a bookmark', async () => {
     const user = await service.user();
     const store = await openMirror(user);
     const { id } = (await user.post('/tags/create', { name: 'alone' })).body;
@@ -129,7 +129,7 @@ describe('a page of changes', () => {
     await expectMirrored(user, store);
   });
 
-  test('an edit of nothing is no change', async () => {
+  test('contains nothing for an edit that changes nothing', async () => {
     const user = await service.user();
     const { id } = await add(user, 1);
     const store = await openMirror(user);
@@ -137,7 +137,7 @@ describe('a page of changes', () => {
     expect(await read(user, { cursor: await store.readCursor() })).toMatchObject({ bookmarks: [] });
   });
 
-  test('holds at most so many objects, whatever they are', async () => {
+  test('contains at most the requested number of objects of any kind', async () => {
     const user = await service.user();
     for (const n of [1, 2, 3, 4]) await add(user, n, [`t${n}`]);
     const store = new MemoryStore();
@@ -150,7 +150,7 @@ describe('a page of changes', () => {
     expect((await expectMirrored(user, store, 3)).map(sizeOf)).toEqual([3, 2]);
   });
 
-  test('is bounded in bytes: some 1 MiB of bookmarks, one at least', async () => {
+  test('has a size limit of about 1 MiB of bookmarks, and contains at least one', async () => {
     const user = await service.user();
     const long = '\u0001'.repeat(10_000);
     const ids: number[] = [];
@@ -170,7 +170,7 @@ describe('a page of changes', () => {
     await expectMirrored(user, store, 500);
   });
 
-  test('leaves later bookmarks to the walk by id, and never omits a tag of a bookmark that was shown', async () => {
+  test('leaves later bookmarks to the walk by id, and never omits a tag of a bookmark that was returned', async () => {
     const user = await service.user();
     const made = [];
     for (const n of [1, 2, 3, 4]) made.push(await add(user, n, ['shared', `own${n}`]));
@@ -188,7 +188,7 @@ describe('a page of changes', () => {
 });
 
 describe('from now', () => {
-  test('is an empty page after which only what comes is shown', async () => {
+  test('is an empty page, after which only later changes are returned', async () => {
     const user = await service.user();
     const { id } = await add(user, 1, ['t']);
     const now = await read(user, { from: 'now', wait: true });
@@ -202,7 +202,7 @@ describe('from now', () => {
 });
 
 describe('a reset', () => {
-  test('comes after a replace, and begins with that page', async () => {
+  test('comes after a replace, and starts with that page', async () => {
     const user = await service.user();
     await add(user, 1, ['t']);
     const store = await openMirror(user);
@@ -212,7 +212,7 @@ describe('a reset', () => {
     await expectMirrored(user, store);
   });
 
-  test('comes in the middle of a first walk where a replace cuts it, too', async () => {
+  test('comes during a first walk if a replace interrupts it', async () => {
     const user = await service.user();
     for (const n of [1, 2, 3]) await add(user, n);
     const store = new MemoryStore();
@@ -221,7 +221,7 @@ describe('a reset', () => {
     await expectMirrored(user, store, 1);
   });
 
-  test('comes for a cursor older than what is kept, and for no other', async () => {
+  test('comes for a cursor older than the kept changes, and for no other', async () => {
     const user = await service.user();
     const [one, two] = [await add(user, 1), await add(user, 2)];
     const late = await openMirror(user);
@@ -242,7 +242,7 @@ describe('a reset', () => {
     await expectMirrored(user, early);
   });
 
-  test('is not needed for an old change of a bookmark that was changed again since', async () => {
+  test("is not needed if a bookmark's old change was followed by another", async () => {
     const user = await service.user();
     const { id } = await add(user, 1);
     await user.post('/bookmarks/edit', { id, title: 'first' });
@@ -259,7 +259,7 @@ describe('a reset', () => {
     });
   });
 
-  test('comes where the database tells another history, as after a restore', async () => {
+  test('comes if the database has another history, as after a restore', async () => {
     const user = await service.user();
     await add(user, 1);
     const store = await openMirror(user);
@@ -269,7 +269,7 @@ describe('a reset', () => {
     await expectMirrored(user, store);
   });
 
-  test('does not come where the server was only restarted', async () => {
+  test('does not come after a restart of the server', async () => {
     const user = await service.user();
     await add(user, 1);
     const store = await openMirror(user);
@@ -329,7 +329,7 @@ describe('a reset', () => {
 });
 
 describe('unexpected histories', () => {
-  test('renamed and deleted since the last page: only the deletion is shown', async () => {
+  test('a tag that was renamed and deleted since the last page is only shown as deleted', async () => {
     const user = await service.user();
     const [one, two] = [await add(user, 1, ['a', 'b']), await add(user, 2, ['b'])];
     const [a, b] = one.tags;
@@ -360,7 +360,7 @@ describe('unexpected histories', () => {
     expect(await expectMirrored(user, store, 1)).toMatchObject([{ bookmarks: [{ id }], has_more: false }]);
   });
 
-  test('the days that changes are kept are lowered between two pages: the reader begins anew', async () => {
+  test('if changes are kept for fewer days from now on, a reader whose changes are gone starts again', async () => {
     const user = await service.user();
     const ids: number[] = [];
     for (const n of [1, 2, 3, 4]) ids.push((await add(user, n, ['t'])).id);
@@ -379,7 +379,7 @@ describe('unexpected histories', () => {
     expect(store.find(ids[1]!)).toBeUndefined();
   });
 
-  test('the clock of the database is set back by a day: nothing is missed, and ids go on rising', async () => {
+  test("if the database's clock is set back by a day, nothing is missed and ids keep rising", async () => {
     await using set = await startService();
     const user = await set.user();
     const [one, two] = [await add(user, 1, ['a']), await add(user, 2, ['b'])];
@@ -408,7 +408,7 @@ describe('unexpected histories', () => {
     expect(await expectMirrored(user, store)).toMatchObject([{ bookmarks: [{ id: one.id }], reset: false }]);
   });
 
-  test('the user is deleted and made again: the cursor is another user’s, the token nobody’s', async () => {
+  test('after a user is deleted and created again, the old cursor belongs to another user and the old token to nobody', async () => {
     const email = newEmail();
     const gone = await service.user({ email });
     await add(gone, 1);
@@ -435,7 +435,7 @@ describe('a cursor', () => {
     expect(await refused(user, { cursor })).toEqual([400, 'VALIDATION_ERROR', 'cursor: is malformed']);
   });
 
-  test('of another user, of list, too long, null or beside from is refused', async () => {
+  test('of another user, of list, too long, null, or together with from is refused', async () => {
     const [user, other] = [await service.user(), await service.user()];
     const { cursor } = await read(other);
     expect(await refused(user, { cursor })).toEqual([
@@ -509,7 +509,7 @@ describe('waiting', () => {
     await expectMirrored(user, store);
   });
 
-  test('an edit does not wake those who wait in sync', async () => {
+  test('an edit does not wake polls of sync', async () => {
     const user = await service.user();
     const made = await add(user, 1, ['t']);
     const { response } = await holdPoll(user, '/bookmarks/sync', { cursor: made.id });
@@ -532,7 +532,7 @@ describe('waiting', () => {
     expect((await response).status).toBe(401);
   });
 
-  test('answers at once where something is new, and at the first call', async () => {
+  test('returns at once if something is new, and at the first call', async () => {
     const user = await service.user();
     expect(await read(user, { wait: true })).toMatchObject({ reset: true, waited: false });
     const store = await openMirror(user);

@@ -29,7 +29,7 @@ const CONFLICT = {
 };
 
 describe('updated_at', () => {
-  test('rises with every change by at least a millisecond, whatever the clock says', async () => {
+  test('increases with every change by at least a millisecond, whatever the clock says', async () => {
     const user = await service.user();
     const future = '2999-01-01T00:00:00.000Z';
     await user.post('/import', { bookmarks: [{ url: 'http://f/', updated_at: future }] });
@@ -38,7 +38,7 @@ describe('updated_at', () => {
     expect(edited.body.updated_at).toBe(later(future, 1));
     await user.post('/bookmarks/edit', { ids: [id], add_tags: ['t'] });
     expect((await find(user, id))!.updated_at).toBe(later(future, 2));
-    // By ids only a change of the tags counts; by id every field that is sent does.
+    // An edit by ids is counted only if it changes tags. An edit by id is counted for every field that is sent.
     await user.post('/bookmarks/edit', { ids: [id], add_tags: ['t'] });
     expect((await find(user, id))!.updated_at).toBe(later(future, 2));
     await user.post('/bookmarks/edit', { id, title: 'x' });
@@ -50,7 +50,7 @@ describe('updated_at', () => {
     expect(times).toEqual([...new Set(times)].sort());
   });
 
-  test('of the last millisecond of the year 9999 becomes now', async () => {
+  test('in the last millisecond of the year 9999 becomes now', async () => {
     const user = await service.user();
     await user.post('/import', {
       bookmarks: [{ url: 'http://f/', updated_at: '9999-12-31T23:59:59.999Z' }],
@@ -61,7 +61,7 @@ describe('updated_at', () => {
     expect(await user.post('/bookmarks/edit', { ...versionOf(last), title: 'y' })).toMatchObject(CONFLICT);
   });
 
-  test('stays when a tag is renamed, merged or deleted, so that none of these conflicts', async () => {
+  test('does not change when a tag is renamed, merged or deleted, so none of these causes a conflict', async () => {
     const user = await service.user();
     const before = await add(user, { tags: ['a', 'b', 'c'] });
     const tags: { id: number }[] = (await user.post('/tags/list')).body.tags;
@@ -75,7 +75,7 @@ describe('updated_at', () => {
 });
 
 describe('an edit and a deletion by id with if_updated_at', () => {
-  test('are done to the version that is named, in whatever spelling of that instant', async () => {
+  test('are executed for the named version, in any spelling of its time', async () => {
     const user = await service.user();
     const { id, updated_at } = await add(user);
     const local = new Date(Date.parse(updated_at) + 3_600_000).toISOString().replace('Z', '999+01:00');
@@ -86,7 +86,7 @@ describe('an edit and a deletion by id with if_updated_at', () => {
     expect(await list(user)).toEqual([]);
   });
 
-  test('are CONFLICT for another version, and change nothing, tags and caps included', async () => {
+  test('are CONFLICT for another version, and change nothing, including tags and counts', async () => {
     const user = await service.user();
     const old = await add(user, { tags: ['kept'] });
     await user.post('/bookmarks/edit', { id: old.id, title: 'theirs' });
@@ -108,7 +108,7 @@ describe('an edit and a deletion by id with if_updated_at', () => {
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 
-  test('are NOT_FOUND where the bookmark is gone or another user’s: there is no version to compare', async () => {
+  test('are NOT_FOUND if the bookmark is deleted or another user’s, because there is no version to compare', async () => {
     const user = await service.user();
     const stranger = await service.user();
     const gone = versionOf(await add(user));
@@ -119,7 +119,7 @@ describe('an edit and a deletion by id with if_updated_at', () => {
     }
   });
 
-  test('of a bookmark that a replace brought back with the same times are NOT_FOUND, as its id is another', async () => {
+  test('of a bookmark that a replace brought back with the same times are NOT_FOUND, because its id is another', async () => {
     const user = await service.user();
     const before = await add(user);
     const { bookmarks } = (await user.post('/export')).body;
@@ -129,7 +129,7 @@ describe('an edit and a deletion by id with if_updated_at', () => {
     expect((await user.post('/bookmarks/edit', { ...versionOf(before), title: 'x' })).status).toBe(404);
   });
 
-  test('that read the same version on two replicas at once: exactly one is done, the others conflict', async () => {
+  test('after reading one version on two replicas: exactly one succeeds, and the others conflict', async () => {
     const user = await service.user();
     const version = versionOf(await add(user));
     const responses = await Promise.all(
@@ -146,7 +146,7 @@ describe('an edit and a deletion by id with if_updated_at', () => {
     expect(statuses.every((status) => [200, 404, 409].includes(status))).toBe(true);
   });
 
-  test('repeated with their key after they were done are answered as they first were', async () => {
+  test('repeated with their key get their first response', async () => {
     const user = await service.user();
     const version = versionOf(await add(user));
     const mine = { ...version, title: 'mine' };
@@ -164,8 +164,8 @@ describe('an edit and a deletion by id with if_updated_at', () => {
   });
 });
 
-describe('by items', () => {
-  test('an edit leaves alone what was changed since, and names it in conflicts', async () => {
+describe('items', () => {
+  test('an edit skips bookmarks that changed since, and names them in conflicts', async () => {
     const user = await service.user();
     const [one, two, three] = [await add(user), await add(user), await add(user, { tags: ['x'] })];
     await user.post('/bookmarks/edit', { id: two.id, title: 'theirs' });
@@ -181,7 +181,7 @@ describe('by items', () => {
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 
-  test('an edit of which each conflicts makes no tag, and none that conflicts counts for a bound', async () => {
+  test('an edit whose items all conflict creates no tag, and conflicts do not count towards limits', async () => {
     const user = await service.user();
     const names = Array.from({ length: 100 }, (_, n) => `tag ${n}`);
     const [full, empty] = [await add(user, { tags: names }), await add(user)];
@@ -193,7 +193,7 @@ describe('by items', () => {
     expect(one.body).toMatchObject({ count: 1, conflicts: [full.id] });
   });
 
-  test('a deletion of 500 leaves alone what was changed since', async () => {
+  test('a deletion of 500 skips bookmarks that changed since', async () => {
     const user = await service.user();
     const bookmarks = Array.from({ length: 500 }, (_, n) => ({ url: `http://a/${n}`, tags: [`t${n % 3}`] }));
     await user.post('/import', { bookmarks });
@@ -241,7 +241,7 @@ test.each([
   expect(response.body.error).toContain(error);
 });
 
-test('of a token that was revoked a conditional write is INVALID_TOKEN, not CONFLICT', async () => {
+test('a conditional write with a revoked token is INVALID_TOKEN, not CONFLICT', async () => {
   const user = await service.user();
   const { id, updated_at } = await add(user);
   await runOn(service.database.url, `delete from tokens where user_id = ${user.id}`);

@@ -15,14 +15,14 @@ const add = async (user: TestUser, fields: object = {}) =>
 const get = async (user: TestUser, choice: object) => (await user.post('/bookmarks/get', choice)).body;
 
 describe('by id', () => {
-  test('is the bookmark as every other endpoint shows it', async () => {
+  test('returns the bookmark as every other endpoint shows it', async () => {
     const user = await service.user();
     const bookmark = await add(user, { title: 'T', comment: 'C', tags: ['b', 'A'] });
     await add(user);
     expect(await get(user, { id: bookmark.id })).toEqual({ bookmarks: [bookmark] });
   });
 
-  test('is empty where there is none, and where there is none any more', async () => {
+  test('returns nothing if the bookmark never existed or was deleted', async () => {
     const user = await service.user();
     const { id } = await add(user);
     await user.post('/bookmarks/delete', { id });
@@ -47,7 +47,7 @@ describe('by url', () => {
     expect(bookmarks.map(({ id }: { id: number }) => id)).toEqual(ids.reverse().slice(0, count));
   });
 
-  test('is seen by every replica from the moment that an add was answered', async () => {
+  test('sees an add from its response on, at every replica', async () => {
     const user = await service.user();
     for (let n = 0; n < 20; n += 1) {
       const [writer, reader] = n % 2 ? [service, other] : [other, service];
@@ -57,7 +57,7 @@ describe('by url', () => {
     }
   });
 
-  test('gives the newest 100 of more', async () => {
+  test('returns the newest 100', async () => {
     const user = await service.user();
     const entry = (n: number) => ({ url: URL, title: String(n) });
     await user.post('/import', {
@@ -70,7 +70,7 @@ describe('by url', () => {
     );
   });
 
-  test('gives the newest of about 1 MiB, one at least', async () => {
+  test('returns the newest ones up to about 1 MiB, and at least one', async () => {
     const user = await service.user();
     // Each of these characters takes six in JSON.
     const comment = '\u0001'.repeat(10_000);

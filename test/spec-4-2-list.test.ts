@@ -22,14 +22,14 @@ const list = async (body: object = {}, owner = user) => {
 };
 
 describe('/bookmarks/list', () => {
-  test('answers by id, rising, 100 where no limit is given, from the beginning where no cursor is', async () => {
+  test('returns bookmarks by ascending id, by default 100 from the beginning', async () => {
     const page = await list();
     expect(page.ids).toEqual(ids.slice(0, 100));
     expect(page).toMatchObject({ has_more: true, next_cursor: expect.any(String) });
   });
 
   test.each([1, 7, 100, 250, 500])(
-    'pages of %i, followed by their cursors, hold each bookmark once',
+    'pages of %i, followed by their cursors, contain each bookmark once',
     async (limit) => {
       const seen: number[] = [];
       for (let cursor: string | undefined; ; ) {
@@ -44,7 +44,7 @@ describe('/bookmarks/list', () => {
     },
   );
 
-  test('next_cursor is absent on the last page, also where the page is just full', async () => {
+  test('next_cursor is absent on the last page, even if that page is full', async () => {
     const owner = await service.user();
     expect(await list({}, owner)).toEqual({ ids: [], has_more: false });
     await importInto(owner, 3);
@@ -53,14 +53,14 @@ describe('/bookmarks/list', () => {
     expect(last.ids).toHaveLength(3);
   });
 
-  test('a cursor may be used again and again', async () => {
+  test('a cursor can be used repeatedly', async () => {
     const { next_cursor: cursor } = await list({ limit: 10 });
     const first = await list({ cursor, limit: 10 });
     expect(await list({ cursor, limit: 10 })).toEqual(first);
     expect(first.ids).toEqual(ids.slice(10, 20));
   });
 
-  test('what is added meanwhile comes last, what is deleted is gone, nothing comes twice', async () => {
+  test('later additions come last, deleted bookmarks are missing, and nothing comes twice', async () => {
     const owner = await service.user();
     await importInto(owner, 6);
     const first = await list({ limit: 2 }, owner);
@@ -76,13 +76,13 @@ describe('/bookmarks/list', () => {
 describe('the cursor', () => {
   const encode = (text: string) => Buffer.from(text).toString('base64url');
 
-  test('is opaque, versioned and names its user', async () => {
+  test('is opaque, versioned and bound to its user', async () => {
     const { next_cursor: cursor } = await list({ limit: 1 });
     expect(cursor).toMatch(/^[A-Za-z0-9_-]+$/);
     expect(Buffer.from(cursor, 'base64url').toString()).toBe(`1:${user.id}:${ids[0]}`);
   });
 
-  test("another user's is a VALIDATION_ERROR", async () => {
+  test('of another user is a VALIDATION_ERROR', async () => {
     const other = await service.user();
     await importInto(other, 2);
     const { next_cursor: cursor } = await list({ limit: 1 });
@@ -92,7 +92,7 @@ describe('the cursor', () => {
     });
   });
 
-  test('a malformed one is a VALIDATION_ERROR', async () => {
+  test('that is malformed is a VALIDATION_ERROR', async () => {
     const { next_cursor: good } = await list({ limit: 1 });
     const hostile = [
       '',

@@ -140,7 +140,7 @@ describe('site', () => {
 });
 
 describe('sort', () => {
-  test('by id, by the time of the last edit, by title', async () => {
+  test('by id, by the time of the last edit, and by title', async () => {
     await addAll([
       { title: 'Éa', updated_at: '2020-01-03T00:00:00Z' },
       { title: 'b', updated_at: '2020-01-01T00:00:00Z' },
@@ -155,7 +155,7 @@ describe('sort', () => {
     expect(await titles({ sort: 'oldest', page: 2, per_page: 3 })).toEqual(['']);
   });
 
-  test('by the time when it was saved, those of one time by id', async () => {
+  test('by the time when it was saved, and by id for equal times', async () => {
     await addAll([
       { title: 'today', created_at: '2026-01-02T00:00:00Z' },
       { title: 'imported', created_at: '2023-01-01T00:00:00Z', updated_at: '2026-06-01T00:00:00Z' },
@@ -172,7 +172,7 @@ describe('sort', () => {
     expect(await titles({ sort: 'created', site: 'nowhere.example' })).toEqual([]);
   });
 
-  test("by title is by code points, whatever the database's locale", async () => {
+  test("by title compares code points, whatever the database's locale", async () => {
     await using database = await createDatabaseOfLocale('en-US');
     await using american = await startService({}, { database });
     user = await american.user();
@@ -189,7 +189,7 @@ describe('sort', () => {
     expect(paged).toEqual(ordered);
   });
 
-  test('SQL refuses an order that it does not know', async () => {
+  test('SQL refuses an unknown order', async () => {
     const found = service.context.database.sql`
       select from search_bookmarks(
         p_user_id => 1, p_terms => '{}', p_patterns => null, p_bits => null, p_filter => '{}', p_sort => 'unheard',
@@ -199,7 +199,7 @@ describe('sort', () => {
   });
 });
 
-/** All pages of a search, by its cursors. `between` runs after each page. */
+/** Reads all pages of a search, one cursor after the other. Calls `between` after each page. */
 async function scroll(body: object, between: (page: Shown[]) => Promise<unknown> = async () => {}) {
   const found: Shown[] = [];
   const pages: { total: number; page: number }[] = [];
@@ -221,7 +221,7 @@ describe('the cursor', () => {
   const fill = () =>
     addAll(
       Array.from({ length: COUNT }, (_, n) => ({
-        // Many are equal, so that the id decides.
+        // Many bookmarks have the same key, so the id decides.
         title: `${'long title '.repeat(30)}${n % 3}`,
         updated_at: `2020-01-0${1 + (n % 3)}T00:00:00Z`,
         tags: n % 2 ? ['odd'] : [],
@@ -241,7 +241,7 @@ describe('the cursor', () => {
   });
 
   test.each(SORTS)(
-    '%s: nothing comes twice and nothing that stood is missed, while others write',
+    '%s: nothing comes twice and no unchanged bookmark is missed during writes',
     async (sort) => {
       await fill();
       const all: Shown[] = (await search({ sort, per_page: 100 })).bookmarks;
@@ -251,7 +251,7 @@ describe('the cursor', () => {
         turn += 1;
         await user.post('/bookmarks/add', { url: 'http://new/', title: `new ${turn}` });
         await user.post('/bookmarks/add', { url: 'http://new/', title: 'zzz' });
-        // One that was shown, and some that were not, including the next one.
+        // Edits a bookmark that was shown, and the next one. Then deletes the last one that was shown, and a later one.
         const at = all.findIndex(({ id }) => id === page.at(-1)!.id);
         for (const { id } of [page[0]!, all[(at + 1) % COUNT]!]) {
           touched.add(id);
@@ -265,13 +265,14 @@ describe('the cursor', () => {
       const stood = all.map(({ id }) => id).filter((id) => !touched.has(id));
       expect(stood.length).toBeGreaterThan(0);
       expect(ids.filter((id) => stood.includes(id))).toEqual(stood);
-      // A bookmark that an edit moved may come again under its new title or time. One that stays in place comes once.
+      // A bookmark that an edit moved may be shown again under its new title or time. A bookmark that stays in place is
+      // shown once.
       if (sort !== 'updated' && sort !== 'title') expect(new Set(ids).size).toBe(ids.length);
       expect(new Set(ids.filter((id) => stood.includes(id))).size).toBe(stood.length);
     },
   );
 
-  test('goes on from any page, by number too, and with pages of another size', async () => {
+  test('continues from any page, also from a numbered one, and with another page size', async () => {
     await fill();
     const whole: Shown[] = (await search({ per_page: 100 })).bookmarks;
     const { next_cursor } = await search({ page: 2, per_page: 5 });
@@ -280,7 +281,7 @@ describe('the cursor', () => {
     expect(rest).toMatchObject({ page: 3, per_page: 100, total: COUNT, has_more: false });
   });
 
-  test('that ends exactly at the last one has no further page', async () => {
+  test('after a last page that is full there is no further page', async () => {
     await fill();
     const { next_cursor } = await search({ per_page: 20 });
     const last = await search({ cursor: next_cursor, per_page: 20 });
@@ -306,7 +307,7 @@ describe('the cursor', () => {
     });
   });
 
-  test("another user's, one of list, and one beside a page are VALIDATION_ERROR", async () => {
+  test('of another user, of list, or together with a page is a VALIDATION_ERROR', async () => {
     await fill();
     const { next_cursor: cursor } = await search({ per_page: 1 });
     const stranger = await service.user();
@@ -317,7 +318,7 @@ describe('the cursor', () => {
     expect((await user.post('/bookmarks/list', { cursor })).body.error).toBe('cursor: is malformed');
   });
 
-  test('made up by a client is a VALIDATION_ERROR or a valid position, and never a fault', async () => {
+  test('invented by a client is a VALIDATION_ERROR or a valid position, and never a fault', async () => {
     await fill();
     const { next_cursor } = await search({ sort: 'updated', per_page: 1 });
     const parts = JSON.parse(Buffer.from(next_cursor, 'base64url').toString());
@@ -355,7 +356,7 @@ test.each([
   expect(await ask(body)).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR', error } });
 });
 
-test('a page by number is whole; one by cursor holds about 1 MiB at most, and the next goes on behind it', async () => {
+test('a numbered page is complete; a page by cursor has at most about 1 MiB, and the next one continues after it', async () => {
   const comment = '\u0001'.repeat(10_000);
   await addAll(
     Array.from({ length: 60 }, (_, n) => ({ title: String(n), comment: n % 20 ? comment : '', tags: ['t'] })),

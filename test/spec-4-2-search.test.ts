@@ -33,7 +33,7 @@ describe('what matches', () => {
     expect((await search({ query: 'example.org' })).total).toBe(4);
   });
 
-  test('every term must occur, in whichever field, in whichever order', async () => {
+  test('every term must occur, in any field and any order', async () => {
     await add('alpha beta', { comment: 'gamma' });
     await add('beta', { comment: 'delta' });
     for (const [query, total] of [
@@ -49,14 +49,14 @@ describe('what matches', () => {
     }
   });
 
-  test('a term is a substring, not a word, and its characters stand together', async () => {
+  test('a term is a substring, not a word, and its characters are consecutive', async () => {
     await add('Postgresql');
     for (const query of ['gres', 'POST', 'sql', 'postgresql'])
       expect((await search({ query })).total).toBe(1);
     for (const query of ['pgsql', 'postgresqls', 'psql']) expect((await search({ query })).total).toBe(0);
   });
 
-  test('a phrase is found with its blanks, whatever its case and white space, within one field', async () => {
+  test('a phrase is found with its blanks, within one field, whatever its case and white space', async () => {
     await add('To Be or not', { comment: 'first line\nsecond' });
     await add('be or to', { comment: 'line first' });
     for (const [phrases, total] of [
@@ -166,7 +166,7 @@ describe('what matches', () => {
     },
   );
 
-  test('a query of 1,000 characters in 250 terms is answered', async () => {
+  test('a query of 1,000 characters in 250 terms is accepted', async () => {
     const terms = Array.from({ length: 250 }, (_, i) => String(100 + i));
     await add(terms.join(' '));
     expect((await search({ query: terms.toReversed().join(' ') })).total).toBe(1);
@@ -193,7 +193,7 @@ describe('the tag', () => {
     expect((await search({ tag })).total).toBe(1);
   });
 
-  test('and the query must both hold', async () => {
+  test('and the query must both match', async () => {
     await add('red apple', { tags: ['fruit'] });
     await add('red brick', { tags: ['stone'] });
     await add('green apple', { tags: ['fruit', 'sour'] });
@@ -202,7 +202,7 @@ describe('the tag', () => {
     expect((await search({ query: 'brick', tag: 'fruit' })).total).toBe(0);
   });
 
-  test('an unknown one matches nothing', async () => {
+  test('that does not exist matches nothing', async () => {
     await add('one', { tags: ['known'] });
     const other = await service.user();
     await other.post('/tags/create', { name: 'theirs' });
@@ -219,7 +219,7 @@ describe('the tag', () => {
 });
 
 describe('pages', () => {
-  test('newest first, 50 a page, the total exact and has_more true until the last', async () => {
+  test('newest first, 50 per page, with the exact total, and has_more is true until the last one', async () => {
     const ids: number[] = [];
     for (let i = 0; i < 51; i++) ids.unshift(await add(`b${i}`));
     const first = await search({});
@@ -230,7 +230,7 @@ describe('pages', () => {
     expect(second.bookmarks.map(({ id }) => id)).toEqual(ids.slice(50));
   });
 
-  test('a page that ends with the last match has no more', async () => {
+  test('a full last page has no more', async () => {
     for (const title of ['a', 'b', 'c', 'd']) await add(title);
     expect(await search({ per_page: 2, page: 2 })).toMatchObject({ total: 4, has_more: false });
     expect(await search({ per_page: 4 })).toMatchObject({ total: 4, has_more: false });

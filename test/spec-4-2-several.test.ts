@@ -45,7 +45,7 @@ const now = async (user: TestUser): Promise<string> =>
   (await user.post('/bookmarks/changes', { from: 'now' })).body.cursor;
 
 describe('/bookmarks/edit with ids', () => {
-  test('adds and takes off tags, whatever else a bookmark carries', async () => {
+  test("adds and removes tags, and keeps a bookmark's other tags", async () => {
     const user = await service.user();
     const before = await addAll(user, [['a', 'b'], ['b'], ['c'], ['a']]);
     const cursor = await now(user);
@@ -61,7 +61,7 @@ describe('/bookmarks/edit with ids', () => {
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 
-  test('leaves alone, updated_at included, what carries those tags already', async () => {
+  test('does not change bookmarks that already have these tags, including updated_at', async () => {
     const user = await service.user();
     const before = await addAll(user, [['a'], ['b'], []]);
     const cursor = await now(user);
@@ -76,7 +76,7 @@ describe('/bookmarks/edit with ids', () => {
     expect(await list(user)).toEqual(after);
   });
 
-  test('names the ids that are not there, each once, in the order sent', async () => {
+  test('returns the missing ids, each once, in the order sent', async () => {
     const user = await service.user();
     const [mine] = await addAll(user, [[]]);
     const stranger = await service.user();
@@ -88,14 +88,14 @@ describe('/bookmarks/edit with ids', () => {
     expect(namesOf(await list(stranger))).toEqual([[]]);
   });
 
-  test('makes no tag where none of the bookmarks is there', async () => {
+  test('creates no tag if none of the bookmarks exists', async () => {
     const user = await service.user();
     const { body } = await edit(user, { ids: [NEVER], add_tags: ['x'] });
     expect(body).toEqual({ edited: true, count: 0, missing: [NEVER] });
     expect(await counts(user)).toEqual({});
   });
 
-  test('refuses all where one bookmark would have more than 100 tags', async () => {
+  test('refuses everything if one bookmark would have more than 100 tags', async () => {
     const user = await service.user();
     const names = Array.from({ length: 99 }, (_, n) => `tag ${n}`);
     const bookmarks = await addAll(user, [[], names]);
@@ -114,7 +114,7 @@ describe('/bookmarks/edit with ids', () => {
     expect((await edit(user, { ids: ids.slice(1), add_tags: ['z'] })).status).toBe(400);
   });
 
-  test('refuses all at the tag limit of the account', async () => {
+  test('refuses everything at the tag limit of the account', async () => {
     const user = await service.user();
     const bookmarks = await addAll(user, [[]]);
     await service.context.database.sql`update accounts set tag_count = 9999 where user_id = ${user.id}`;
@@ -145,7 +145,7 @@ describe('/bookmarks/edit with ids', () => {
 });
 
 describe('/bookmarks/delete with ids', () => {
-  test('deletes those that are there, and names the others', async () => {
+  test('deletes the existing ones, and returns the missing ids', async () => {
     const user = await service.user();
     const bookmarks = await addAll(user, [['a', 'b'], ['b'], ['a']]);
     const cursor = await now(user);
@@ -161,7 +161,7 @@ describe('/bookmarks/delete with ids', () => {
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 
-  test('makes room below the cap', async () => {
+  test('makes room below the limit', async () => {
     await using small = await startService({ freeBookmarkLimit: 3 });
     const user = await small.user();
     const bookmarks = await addAll(user, [[], [], []]);
@@ -170,7 +170,7 @@ describe('/bookmarks/delete with ids', () => {
   });
 });
 
-test('of several deletions at once, on two replicas, each bookmark counts once', async () => {
+test('counts each bookmark once in several simultaneous deletions on two replicas', async () => {
   const user = await service.user();
   const ids = idsOf(
     await addAll(

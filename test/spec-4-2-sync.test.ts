@@ -25,7 +25,7 @@ const idsOf = ({ body }: ApiResponse): number[] => body.bookmarks.map(({ id }: {
 const untilHeld = (count: number, of = service) =>
   expect.poll(() => of.context.coordination.notifier.held).toBe(count);
 
-/** Sends a sync that waits. Resolves once it is held; its response comes later. */
+/** Sends a sync that waits. Resolves once it is held, with a promise of its response. */
 async function startWait(
   owner = user,
   body: object = {},
@@ -38,7 +38,7 @@ async function startWait(
 }
 
 describe('without waiting', () => {
-  test('answers by id, rising, 50 where no limit is given, from 0 where no cursor is', async () => {
+  test('returns bookmarks by ascending id, by default 50 from cursor 0', async () => {
     await user.post('/import', {
       bookmarks: Array.from({ length: 120 }, (_, i) => ({ url: `${URL}${i}` })),
     });
@@ -58,7 +58,7 @@ describe('without waiting', () => {
     });
   });
 
-  test('with nothing new the cursor is as sent', async () => {
+  test('with nothing new the cursor is returned unchanged', async () => {
     expect((await sync()).body).toEqual({ bookmarks: [], cursor: 0, has_more: false, waited: false });
     const id = await add();
     expect((await sync({ cursor: id })).body).toEqual({
@@ -75,7 +75,7 @@ describe('without waiting', () => {
     expect((await sync({ cursor })).body).toEqual({ bookmarks: [], cursor, has_more: false, waited: false });
   });
 
-  test('a cursor is no id that must exist, and deleted bookmarks are left out', async () => {
+  test('a cursor need not be an existing id, and deleted bookmarks are omitted', async () => {
     const ids = [await add(), await add(), await add()];
     await user.post('/bookmarks/delete', { id: ids[1] });
     expect(idsOf(await sync({ cursor: ids[1] }))).toEqual([ids[2]]);
@@ -84,7 +84,7 @@ describe('without waiting', () => {
 });
 
 describe('waiting (decision 16)', () => {
-  test('with something new answers at once, waited false', async () => {
+  test('with something new the response comes at once, with waited false', async () => {
     const id = await add();
     const response = await sync({ wait: true });
     expect(idsOf(response)).toEqual([id]);
@@ -123,7 +123,7 @@ describe('waiting (decision 16)', () => {
     }
   });
 
-  test('what is not new does not end the wait: edits, deletions, tags, another user', async () => {
+  test('edits, deletions, tags and other users do not end the wait', async () => {
     await using own = await startService({ syncWaitSeconds: 2 });
     const owner = await own.user();
     const ids = [await add(owner), await add(owner)];
@@ -141,7 +141,7 @@ describe('waiting (decision 16)', () => {
     });
   });
 
-  test('after the wait an empty list and the cursor as sent', async () => {
+  test('after the wait the list is empty and the cursor unchanged', async () => {
     await using own = await startService({ syncWaitSeconds: 1 });
     const owner = await own.user();
     const begun = performance.now();
@@ -165,7 +165,7 @@ describe('waiting (decision 16)', () => {
     for (const { response } of waits) expect(idsOf(await response)).toEqual([id]);
   });
 
-  test('beyond 16 held by one token a further one is not held: waited false', async () => {
+  test('beyond 16 polls held by one token a further one is not held: waited false', async () => {
     const waits = await Promise.all(
       Array.from({ length: 16 }, () => sync({ wait: true })).map(async (response) => ({ response })),
     );
@@ -185,7 +185,7 @@ describe('waiting (decision 16)', () => {
     await untilHeld(0);
   });
 
-  test('where a replica holds all that it can, a further one is 503 with a jittered Retry-After', async () => {
+  test('if a replica holds its maximum, a further poll gets 503 with a jittered Retry-After', async () => {
     await using own = await startService({ maxWaiters: 1 });
     const owner = await own.user();
     const { response } = await startWait(owner, {}, own);
@@ -204,7 +204,7 @@ describe('waiting (decision 16)', () => {
     await startWait(owner, { cursor: id }, own);
   });
 
-  test('a client that goes away frees its waiter', async () => {
+  test('a client that disconnects frees its waiter', async () => {
     const gone = new AbortController();
     const waits = Array.from({ length: 16 }, () => sync({ wait: true }, user, { signal: gone.signal }));
     await untilHeld(16);
@@ -216,7 +216,7 @@ describe('waiting (decision 16)', () => {
     expect((await response).body.waited).toBe(true);
   });
 
-  test('a client that goes away while its wait is being registered leaves nothing behind', async () => {
+  test('a client that disconnects while its wait is being registered leaves nothing behind', async () => {
     for (let i = 0; i < 20; i++) {
       const gone = new AbortController();
       const wait = sync({ wait: true }, user, { signal: gone.signal });
@@ -228,7 +228,7 @@ describe('waiting (decision 16)', () => {
     await untilHeld(0);
   });
 
-  test('a client that goes away while its token is looked up is not waited for', async () => {
+  test('a client that disconnects while its token is looked up leaves nothing behind', async () => {
     const leaving = await service.user();
     const lock = await holdLock(service.database.url, 'lock table tokens in access exclusive mode');
     const gone = new AbortController();
@@ -243,7 +243,7 @@ describe('waiting (decision 16)', () => {
     await untilHeld(0);
   });
 
-  test('a revoked token ends its waits with 401, those of other tokens go on', async () => {
+  test('a revoked token ends its waits with 401, and those of other tokens continue', async () => {
     const session = await service.session();
     const other = await service.token(session.id, 'read');
     const mine = [await startWait(session), await startWait(session)];
@@ -260,7 +260,7 @@ describe('waiting (decision 16)', () => {
     expect((await theirs).body.waited).toBe(true);
   });
 
-  test('a token that expires during the wait ends it with 401 at the latest when it is over', async () => {
+  test('a token that expires during the wait ends it with 401, at the latest at its timeout', async () => {
     await using own = await startService({ syncWaitSeconds: 2 });
     const owner = await own.user();
     const { response } = await startWait(owner, {}, own);
@@ -298,8 +298,8 @@ describe('waiting (decision 16)', () => {
 });
 
 describe('the order of ids (decision 15)', () => {
-  test('ids of one user become visible in their order although a writer is slow to commit', async () => {
-    // A writer that has drawn its id and has not committed, and holds the user's row.
+  test('ids of one user become visible in their order even if a writer is slow to commit', async () => {
+    // A writer that holds the user's row and has drawn its id, but has not committed.
     const sql = postgres(service.database.url, { max: 1 });
     onTestFinished(() => sql.end());
     const drawn = Promise.withResolvers<number>();

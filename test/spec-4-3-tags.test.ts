@@ -32,7 +32,7 @@ describe('/tags/list', () => {
     expect((await user.post('/tags/list')).body).toEqual({ tags: [] });
   });
 
-  test('gives id, name and the number of bookmarks that carry each tag', async () => {
+  test('returns id, name and the number of bookmarks of each tag', async () => {
     await create('unused');
     await add(['a', 'b']);
     const { id } = await add(['b']);
@@ -47,7 +47,7 @@ describe('/tags/list', () => {
     expect((await list()).map((tag) => tag.bookmark_count)).toEqual([1, 1, 0]);
   });
 
-  test('the order is that of the folded names, by code points, in bookmarks too', async () => {
+  test('tags are sorted by code points of their normalized names, in bookmarks too', async () => {
     const sorted = [
       '1',
       '10',
@@ -100,7 +100,7 @@ describe('/tags/list', () => {
 });
 
 describe('/tags/create', () => {
-  test('answers id, name and created_at', async () => {
+  test('returns id, name and created_at', async () => {
     const { status, body } = await create(' Reading list ');
     expect(status).toBe(200);
     expect(body).toEqual({ id: expect.any(Number), name: 'Reading list', created_at: expect.any(String) });
@@ -149,13 +149,13 @@ describe('/tags/create', () => {
     expect(await listNames()).toEqual(['caf\u00e9']);
   });
 
-  test('names are unique per user, not over all', async () => {
+  test('names are unique for each user, not globally', async () => {
     const other = await service.user();
     await create('shared');
     expect((await other.post('/tags/create', { name: 'shared' })).status).toBe(200);
   });
 
-  test('a tag is kept in the case first given', async () => {
+  test('a tag keeps the case that was given first', async () => {
     await create('First');
     await add(['FIRST']);
     await user.post('/import', { bookmarks: [{ url: `${URL}i`, tags: ['fIRST'] }] });
@@ -164,7 +164,7 @@ describe('/tags/create', () => {
 });
 
 describe('/tags/update', () => {
-  test('renames the tag on all bookmarks that carry it, and puts it at its new place', async () => {
+  test('renames the tag in all its bookmarks, and sorts it by its new name', async () => {
     const { id, tags } = await add(['a', 'm']);
     const { body } = await user.post('/tags/update', { id: tags[0].id, name: ' Zed ' });
     expect(body).toEqual({ id: tags[0].id, name: 'Zed' });
@@ -174,7 +174,7 @@ describe('/tags/update', () => {
     expect((await user.post('/bookmarks/search', { tag: 'a' })).body.total).toBe(0);
   });
 
-  test('onto another one is a VALIDATION_ERROR, whatever the case, and changes nothing', async () => {
+  test('to the name of another tag is a VALIDATION_ERROR, whatever the case, and changes nothing', async () => {
     const { id, tags } = await add(['one', 'Other']);
     for (const name of ['Other', 'OTHER', ' other ']) {
       expect(await user.post('/tags/update', { id: tags[0].id, name })).toMatchObject({
@@ -200,7 +200,7 @@ describe('/tags/update', () => {
     expect((await create('New')).status).toBe(400);
   });
 
-  test('an unknown id is NOT_FOUND, even with a name that is taken', async () => {
+  test('an unknown id is NOT_FOUND, even with a name that is in use', async () => {
     await create('taken');
     const response = await user.post('/tags/update', { id: Number.MAX_SAFE_INTEGER, name: 'taken' });
     expect(response.body.code).toBe('NOT_FOUND');
@@ -208,7 +208,7 @@ describe('/tags/update', () => {
 });
 
 describe('/tags/delete', () => {
-  test('takes the tag off all bookmarks; the bookmarks stay', async () => {
+  test('removes the tag from all bookmarks, and keeps the bookmarks', async () => {
     const one = await add(['gone', 'kept']);
     const other = await add(['gone']);
     const gone = one.tags[0];
@@ -220,7 +220,7 @@ describe('/tags/delete', () => {
     expect((await user.post('/tags/delete', { id: gone.id })).body.code).toBe('NOT_FOUND');
   });
 
-  test('the name can be given again, to another id', async () => {
+  test('the name can be used again, with another id', async () => {
     const { body } = await create('again');
     await user.post('/tags/delete', { id: body.id });
     const second = await create('AGAIN');
@@ -232,7 +232,7 @@ describe('/tags/delete', () => {
 describe('/tags/merge', () => {
   const merge = (id: number, into_id: number, owner = user) => owner.post('/tags/merge', { id, into_id });
 
-  test('puts the other tag in its place on all bookmarks, once each, and deletes it', async () => {
+  test('replaces the tag by the other one in all bookmarks, once each, and deletes it', async () => {
     const both = await add(['gone', 'Kept', 'a']);
     const one = await add(['gone', 'z']);
     const none = await add(['Kept']);
@@ -248,7 +248,7 @@ describe('/tags/merge', () => {
     expect((await merge(gone.id, kept.id)).body.code).toBe('NOT_FOUND');
   });
 
-  test('leaves updated_at as it is, and room for another tag', async () => {
+  test('does not change updated_at, and leaves room for another tag', async () => {
     const { id, tags, updated_at } = await add(['one', 'two']);
     await merge(tags[0].id, tags[1].id);
     const { bookmarks } = (await user.post('/bookmarks/get', { id })).body;
@@ -286,7 +286,7 @@ describe('/tags/merge', () => {
     expect(await tagsOf(id)).toEqual(['kept']);
   });
 
-  test('both ways at once leaves one of the two', async () => {
+  test('in both directions at once leaves one of the two', async () => {
     const { id, tags } = await add(['one', 'two']);
     const [one, two] = tags as { id: number }[];
     const ends = await Promise.all([merge(one!.id, two!.id), merge(two!.id, one!.id)]);

@@ -39,8 +39,8 @@ describe.each([
     user = await service.user();
   });
 
-  describe('takes what export gives (decision 18)', () => {
-    test('all fields, tags as names or as objects with a name; id and what else there is are ignored', async () => {
+  describe('accepts what export returns (decision 18)', () => {
+    test('reads all fields, with tags as names or as objects with a name, and ignores id and unknown fields', async () => {
       const fields = { title: ' T ', comment: 'C', created_at: '2020-01-02T03:04:05.678Z' };
       const { body } = await importInto(user, [
         { id: 7, url: ` ${URL}a `, ...fields, updated_at: '2021-01-02T03:04:05.678Z', tags: ['y', 'x'] },
@@ -61,7 +61,7 @@ describe.each([
       expect(b!.tags.map(({ name }) => name)).toEqual(['x', 'z']);
     });
 
-    test('an absent created_at is now, an absent updated_at is created_at', async () => {
+    test('an absent created_at becomes now, an absent updated_at becomes created_at', async () => {
       const before = new Date().toISOString();
       await importInto(user, [
         { url: `${URL}neither` },
@@ -82,7 +82,7 @@ describe.each([
       expect(updated!.updated_at).toBe('2001-02-03T04:05:06.000Z');
     });
 
-    test('dates are RFC 3339 with offset, finer than a millisecond is cut', async () => {
+    test('dates are RFC 3339 with offset, and are truncated to milliseconds', async () => {
       const cases = [
         ['2024-02-29T12:00:00Z', '2024-02-29T12:00:00.000Z'],
         ['2000-02-29T12:00:00Z', '2000-02-29T12:00:00.000Z'],
@@ -98,7 +98,7 @@ describe.each([
         ['0099-03-01T00:00:00Z', '0099-03-01T00:00:00.000Z'],
         ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
         ['1582-10-10T00:00:00Z', '1582-10-10T00:00:00.000Z'],
-        // RFC 3339 allows leap seconds (5.7). In POSIX time, such a moment is the second after.
+        // RFC 3339 allows leap seconds (5.7). In POSIX time, a leap second is the second after it.
         ['2016-12-31T23:59:60Z', '2017-01-01T00:00:00.000Z'],
         ['1990-12-31T15:59:60.25-08:00', '1991-01-01T00:00:00.250Z'],
       ] as const;
@@ -201,7 +201,7 @@ describe.each([
       expect(await urlsOf(user)).toEqual([`${URL}a`, `${URL}b`]);
     });
 
-    test('skips an entry whose url the user already has; the bookmark that is there stays untouched', async () => {
+    test('skips an entry if the user already has its url; the existing bookmark stays unchanged', async () => {
       const there = (await user.post('/bookmarks/add', { url: URL, title: 'mine', tags: ['mine'] })).body;
       const { body } = await importInto(user, [
         { url: 'HTTPS://EXAMPLE.ORG:443', title: 'theirs', comment: 'theirs', tags: ['theirs'] },
@@ -212,7 +212,7 @@ describe.each([
       expect((await tagsOf(user)).map(({ name }: { name: string }) => name)).toEqual(['mine', 'new']);
     });
 
-    test('skips an entry whose url came earlier in the same array: the first one counts', async () => {
+    test('skips an entry if its url came earlier in the same array; the first one counts', async () => {
       const { body } = await importInto(user, [
         { url: URL, title: 'first', tags: ['first'] },
         { url: 'https://EXAMPLE.org', title: 'second', tags: ['second'] },
@@ -228,7 +228,7 @@ describe.each([
       expect(body).toMatchObject({ imported: 1, skipped: 0, errors: [{ index: 0 }] });
     });
 
-    test("another user's bookmarks are no duplicates", async () => {
+    test("another user's bookmarks are not duplicates", async () => {
       await importInto(await service.user(), [{ url: URL }]);
       expect((await importInto(user, [{ url: URL }])).body.imported).toBe(1);
     });
@@ -241,7 +241,7 @@ describe.each([
       expect(await exportOf(user)).toEqual(before);
     });
 
-    test('one bad entry never fails the rest: an error names index, url, code and fault, in the order of index', async () => {
+    test('an invalid entry never fails the others, and its error has index, url, code and message, in the order of index', async () => {
       const entries: Entry[] = [
         { url: `${URL}good` },
         { url: 'javascript:alert(1)' },
@@ -283,7 +283,7 @@ describe.each([
       expect(await tagsOf(user)).toEqual([]);
     });
 
-    test('imported + skipped + errors is the number of entries sent, and ids rise with them', async () => {
+    test('imported + skipped + errors is the number of entries sent, and ids follow the order of the entries', async () => {
       const entries = Array.from({ length: 1_000 }, (_, i) =>
         i % 7 === 0 ? { url: i } : { url: `${URL}${i % 3 === 0 ? 'same' : i}` },
       );
@@ -296,7 +296,7 @@ describe.each([
   });
 
   describe('in replace mode (decision 20)', () => {
-    test("removes the user's bookmarks and puts the array in their place; other users keep theirs", async () => {
+    test("replaces the user's bookmarks by the array; other users keep theirs", async () => {
       const other = await service.user();
       await importInto(other, [{ url: URL }]);
       await importInto(user, [{ url: `${URL}old` }, { url: `${URL}both` }]);
@@ -319,7 +319,7 @@ describe.each([
       expect(await urlsOf(user)).toEqual([]);
     });
 
-    test('tags keep their ids and names, and stay when unused', async () => {
+    test('tags keep their ids and names, and unused tags stay', async () => {
       await importInto(user, [{ url: URL, tags: ['Kept', 'Again'] }]);
       const before = await tagsOf(user);
       await importInto(user, [{ url: URL, tags: ['again', 'new'] }], 'replace');
@@ -329,7 +329,7 @@ describe.each([
       expect(added).toMatchObject({ name: 'new', bookmark_count: 1 });
     });
 
-    test('with an invalid entry changes nothing, and names the first bad index and how many there are', async () => {
+    test('with an invalid entry changes nothing, and returns the first invalid index and the number of invalid entries', async () => {
       await importInto(user, [{ url: URL, tags: ['mine'] }]);
       const before = await exportOf(user);
       const one = await importInto(user, [{ url: URL }, { url: 'x', tags: ['never'] }], 'replace');
@@ -356,7 +356,7 @@ describe.each([
     expect(await urlsOf(user)).toEqual([URL]);
   });
 
-  test('takes 100,000 entries and not one more (decision 9)', async () => {
+  test('accepts 100,000 entries and not one more (decision 9)', async () => {
     const entries = Array.from({ length: 100_000 }, () => ({ url: URL }));
     expect((await importInto(user, entries)).body).toEqual({ imported: 1, skipped: 99_999, errors: [] });
     for (const mode of ['merge', 'replace']) {
@@ -367,7 +367,7 @@ describe.each([
     }
   });
 
-  test('that would pass the cap changes nothing and is LIMIT_EXCEEDED; at the cap it is taken', async () => {
+  test('that would exceed the limit changes nothing and is LIMIT_EXCEEDED; up to the limit it is accepted', async () => {
     await using own = await startService({ ...config, freeBookmarkLimit: 3 });
     const owner = await own.user();
     await importInto(owner, [{ url: `${URL}a` }, { url: `${URL}b` }]);
@@ -386,7 +386,7 @@ describe.each([
     expect((await importInto(owner, [...tooMany, { url: URL }], 'replace')).body.imported).toBe(3);
   });
 
-  test('is one transaction: what is seen meanwhile is all of it or nothing', async () => {
+  test('is one transaction: others see all of it or nothing', async () => {
     const entries = (name: string) => Array.from({ length: 300 }, (_, i) => ({ url: `${URL}${name}/${i}` }));
     await importInto(user, entries('start'));
     const done = importInto(user, entries('next'), 'replace').then(() => importInto(user, entries('more')));
@@ -399,7 +399,7 @@ describe.each([
     expect(totals).toContain(600);
   });
 
-  test('of one user wait for each other, and both happen', async () => {
+  test('of one user run one after the other, and both are executed', async () => {
     const [one, other] = await Promise.all([
       importInto(user, [{ url: `${URL}a` }, { url: `${URL}b` }]),
       importInto(user, [{ url: `${URL}b` }, { url: `${URL}c` }]),
@@ -446,7 +446,7 @@ describe('a staged import as a job (decision 21)', () => {
     expect((await importInto(user, [{ url: `${URL}second` }])).status).toBe(200);
   });
 
-  test('an upload that breaks off is never run, and makes room for the next', async () => {
+  test('an aborted upload is never run, and makes room for the next', async () => {
     const { connection } = await startUpload();
     await untilState('receiving');
     connection.destroy();
@@ -455,7 +455,7 @@ describe('a staged import as a job (decision 21)', () => {
     expect((await importInto(user, [{ url: `${URL}next` }])).body.imported).toBe(1);
   });
 
-  test('if the client goes away after its body arrived whole, the job still ends', async () => {
+  test('if the client disconnects after its body was received, the job still runs', async () => {
     const { connection, rest } = await startUpload();
     await untilState('receiving');
     await connection.write(rest);
@@ -464,7 +464,7 @@ describe('a staged import as a job (decision 21)', () => {
     await expect.poll(() => urlsOf(user)).toEqual([URL]);
   });
 
-  test('an import answered with 503 has not run and never will', async () => {
+  test('an import that got 503 has not run and never will', async () => {
     await using own = await startService({ importInlineBytes: 0, importWaitSeconds: 1 });
     const owner = await own.user();
     await owner.post('/bookmarks/add', { url: `${URL}mine` });
@@ -481,7 +481,7 @@ describe('a staged import as a job (decision 21)', () => {
     expect(await urlsOf(owner)).toEqual([`${URL}mine`]);
   });
 
-  test('beyond what all users together may have staged a further one is 503', async () => {
+  test('beyond the limit of staged bytes of all users a further one gets 503', async () => {
     await using own = await startService({ importInlineBytes: 0, importStagedBytes: 100 });
     const owner = await own.user();
     expect((await importInto(owner, [{ url: URL }])).status).toBe(200);
@@ -490,7 +490,7 @@ describe('a staged import as a job (decision 21)', () => {
     expect(Number(response.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
   });
 
-  test('imports that begin at the same time do not exceed together what all users may have staged', async () => {
+  test('imports that start at the same time do not exceed the limit of staged bytes together', async () => {
     await using own = await startService({ importInlineBytes: 0, importStagedBytes: 1_000 });
     const [first, second] = [await own.user(), await own.user()];
     await using beginning = await holdLock(
@@ -504,7 +504,7 @@ describe('a staged import as a job (decision 21)', () => {
     expect((await response).body.code).toBe('UNAVAILABLE');
   });
 
-  test('is RATE_LIMITED while more than 16 MiB of errors of earlier ones are unread', async () => {
+  test('is RATE_LIMITED while more than 16 MiB of errors of earlier imports are unread', async () => {
     const setUnread = (bytes: number) =>
       runOn(
         service.database.url,
@@ -541,7 +541,7 @@ describe('export (decision 17)', () => {
     expect(body.exported_at >= before && body.exported_at <= new Date().toISOString()).toBe(true);
   });
 
-  test('holds all bookmarks with their tags, by id, rising; count is the number it holds', async () => {
+  test('contains all bookmarks with their tags, by ascending id, and count is their number', async () => {
     await importInto(
       user,
       Array.from({ length: 2_345 }, (_, i) => ({ url: `${URL}${i}`, tags: [`t${i % 5}`] })),
@@ -604,7 +604,7 @@ describe('export (decision 17)', () => {
     return { newest: before, rest };
   }
 
-  test('holds each bookmark that was there from its start to its end exactly once, whatever happens meanwhile', async () => {
+  test('contains each bookmark that existed from its start to its end exactly once, whatever happens meanwhile', async () => {
     const { newest, rest } = await startSlowExport();
     const [gone, edited, ...kept] = newest as [Exported, Exported, ...Exported[]];
     await user.post('/bookmarks/delete', { id: gone.id });
@@ -621,7 +621,7 @@ describe('export (decision 17)', () => {
     for (const { id } of [edited, ...kept]) expect(ids.has(id)).toBe(true);
   });
 
-  test('breaks off when a replace happens meanwhile: it never ends as shorter, valid JSON', async () => {
+  test('is cut off if a replace happens meanwhile: it never ends as shorter, valid JSON', async () => {
     const { rest } = await startSlowExport();
     expect((await importInto(user, [{ url: URL }], 'replace')).body.imported).toBe(1);
     const { ended, text } = await rest();
@@ -630,7 +630,7 @@ describe('export (decision 17)', () => {
     expect(await urlsOf(user)).toEqual([URL]);
   });
 
-  test('breaks off when its token is revoked meanwhile', async () => {
+  test('is cut off if its token is revoked meanwhile', async () => {
     const { rest } = await startSlowExport();
     await service.context.database.sql`delete from tokens where user_id = ${user.id}`;
     const { ended, text } = await rest();
@@ -638,7 +638,7 @@ describe('export (decision 17)', () => {
     expect(() => JSON.parse(text)).toThrow();
   });
 
-  test('a reader that goes away leaves no connection of the pool in use', async () => {
+  test('a reader that disconnects leaves no connection of the pool in use', async () => {
     await using own = await startService({ databasePoolSize: 1 });
     const owner = await own.user();
     await importInto(

@@ -54,7 +54,7 @@ const contentOf = ({ url, title, comment, tags, created_at, updated_at }: Shown)
 });
 
 describe('/trash/list', () => {
-  test('shows what was deleted, by id, by ids and by replace, the last deleted first', async () => {
+  test('shows bookmarks deleted by id, by ids and by replace, the last deleted first', async () => {
     const user = await service.user();
     const one = await add(user, 1, { title: 'One "quoted"', comment: 'ü\n', tags: ['a', 'B'] });
     const [two, three, four] = [await add(user, 2), await add(user, 3), await add(user, 4)];
@@ -70,7 +70,7 @@ describe('/trash/list', () => {
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 
-  test('a page holds about 1 MiB, and nothing comes twice while bookmarks are deleted and restored', async () => {
+  test('a page has about 1 MiB, and nothing comes twice while bookmarks are deleted and restored', async () => {
     const user = await service.user();
     const comment = 'ä'.repeat(10_000);
     await user.post('/import', {
@@ -114,7 +114,7 @@ describe('/trash/list', () => {
 });
 
 describe('/trash/restore', () => {
-  test('gives a bookmark back under a new id, with all that it had, and followers see it', async () => {
+  test('returns a bookmark to the collection with a new id and all its fields, and followers see it', async () => {
     const user = await service.user();
     const before = await add(user, 1, { title: 'One', comment: 'c', tags: ['Work', 'a'] });
     const last = await add(user, 2);
@@ -137,7 +137,7 @@ describe('/trash/restore', () => {
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 
-  test('gives tags back by name: renamed and deleted ones are made again, and case does not matter', async () => {
+  test('restores tags by name: renamed and deleted ones are created again, and case does not matter', async () => {
     const user = await service.user();
     const bookmark = await add(user, 1, { tags: ['gone', 'Kept', 'old', 'Μαΐου'] });
     const idOf = (name: string) => bookmark.tags.find((tag) => tag.name === name)!.id;
@@ -154,7 +154,7 @@ describe('/trash/restore', () => {
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 
-  test('keeps the order of several, restores each once, and adds beside one of the same url', async () => {
+  test('keeps the order of several, restores each once, and keeps existing bookmarks with the same url', async () => {
     const user = await service.user();
     await user.post('/import', {
       bookmarks: Array.from({ length: 200 }, (_, n) => ({
@@ -179,7 +179,7 @@ describe('/trash/restore', () => {
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 
-  test('the caps hold, under any concurrency, and nothing is restored beyond one', async () => {
+  test('refuses to exceed a limit, with any concurrency, and then restores nothing', async () => {
     await using small = await startService({ freeBookmarkLimit: 10 }, { database: service.database });
     const user = await small.user();
     const ids: number[] = [];
@@ -210,7 +210,7 @@ describe('/trash/restore', () => {
     expect(await list(user)).toHaveLength(1);
   });
 
-  test('a bookmark that is deleted, restored and edited by several at once is in one place', async () => {
+  test('a bookmark that several clients delete, restore and edit at once is in exactly one place', async () => {
     const user = await service.user();
     let ids = idsOf([await add(user, 1, { tags: ['a'] }), await add(user, 2, { tags: ['b'] })]);
     for (let round = 0; round < 10; round += 1) {
@@ -233,7 +233,7 @@ describe('/trash/restore', () => {
 });
 
 describe('/trash/delete', () => {
-  test('deletes by ids or all, for good, and nobody else’s', async () => {
+  test('deletes some ids or everything permanently, and never another user’s bookmarks', async () => {
     const [user, stranger] = [await service.user(), await service.user()];
     const ids = idsOf([await add(user, 1), await add(user, 2), await add(user, 3)]);
     const foreign = await add(stranger, 1);
@@ -260,7 +260,7 @@ describe('/trash/delete', () => {
   );
 });
 
-test('the trash holds as many bookmarks as the account may, and the oldest go first', async () => {
+test("the trash has the account's limit of bookmarks, and the oldest are deleted first", async () => {
   await using small = await startService({ freeBookmarkLimit: 10 }, { database: service.database });
   const user = await small.user();
   const bookmarks = (from: number) =>
@@ -277,7 +277,7 @@ test('the trash holds as many bookmarks as the account may, and the oldest go fi
   expect(await findFaults(service.database.url)).toEqual([]);
 });
 
-test('a sweep deletes what was deleted more than TRASH_DAYS ago', async () => {
+test('a sweep deletes bookmarks that were deleted more than TRASH_DAYS ago', async () => {
   const user = await service.user();
   const [one, two] = [await add(user, 1), await add(user, 2)];
   await remove(user, { ids: [one.id, two.id] });
@@ -290,7 +290,7 @@ test('a sweep deletes what was deleted more than TRASH_DAYS ago', async () => {
   expect(await findFaults(service.database.url)).toEqual([]);
 });
 
-test('the trash of a deleted account is gone with it', async () => {
+test('deleting an account deletes its trash', async () => {
   const user = await service.user();
   await remove(user, { id: (await add(user, 1)).id });
   await runOn(service.database.url, `select delete_user(email_key) from users where id = ${user.id}`);

@@ -54,7 +54,7 @@ const OF_SESSIONS = [
 ];
 const WITH_TOKEN = Object.entries(SCOPES).filter(([, scope]) => scope !== 'public');
 
-test('the routes are those of the contract, no more and no less', () => {
+test('the routes are exactly those of the contract', () => {
   expect(Object.fromEntries(ROUTES.map(({ path, scope }) => [path, scope]))).toEqual(SCOPES);
 });
 
@@ -96,7 +96,7 @@ describe('scopes', () => {
 });
 
 describe('the Authorization header', () => {
-  test('both kinds of tokens are sent the same way, the scheme in any case', async () => {
+  test('both kinds of tokens are sent the same way, with any case of the scheme', async () => {
     const session = await service.session();
     for (const token of [session.token, user.token]) {
       for (const scheme of ['Bearer', 'bearer', 'BEARER', 'Bearer ']) {
@@ -151,7 +151,7 @@ describe('the Authorization header', () => {
 });
 
 describe('tokens (decision 23)', () => {
-  test('are a prefix that says the kind, the id of the user and 256 random bits', async () => {
+  test('are a prefix for the kind, the id of the user and 256 random bits', async () => {
     const session = await service.session();
     const api = await service.token(session.id, 'read');
     for (const [token, prefix] of [
@@ -173,7 +173,7 @@ describe('tokens (decision 23)', () => {
     expect(JSON.stringify(rows)).not.toContain(secret);
   });
 
-  test('a session token has the scope write and lives 90 days', async () => {
+  test('a session token has the scope write and lasts 90 days', async () => {
     const session = await service.session();
     expect((await session.post('/bookmarks/add', { url: URL })).status).toBe(200);
     const [row] = await service.context.database.sql<{ scope: string; kind: string; days: number }[]>`
@@ -183,13 +183,13 @@ describe('tokens (decision 23)', () => {
     expect(Number(row!.days)).toBeCloseTo(90, 2);
   });
 
-  test('an API token has the scope given and lives until revoked unless an expiry was given', async () => {
+  test('an API token has the given scope, and lasts until it is revoked or until its given expiry', async () => {
     const [row] = await service.context.database.sql<{ expires: string }[]>`
       select expires_at::text as expires from tokens where user_id = ${user.id} limit 1`;
     expect(row!.expires).toBe('infinity');
   });
 
-  test('an expired token is INVALID_TOKEN, on a replica that knows it too', async () => {
+  test('an expired token is INVALID_TOKEN, even on a replica that knows it', async () => {
     for (const path of ['/user/profile', '/bookmarks/add', '/tags/create', '/export', '/import', '/logout']) {
       const session = await service.session();
       expect((await session.post('/user/profile')).status).toBe(200);
@@ -204,7 +204,7 @@ describe('tokens (decision 23)', () => {
 describe('revocation (decision 24)', () => {
   const other = useService({}, { beside: service });
 
-  test.each(WITH_TOKEN)('holds on every replica from the moment that it is answered: %s', async (path) => {
+  test.each(WITH_TOKEN)('takes effect on every replica before its response is sent: %s', async (path) => {
     const session = await service.session();
     for (const replica of [service, other]) expect((await profile(session.token, replica)).status).toBe(200);
     await session.post('/logout');
@@ -222,7 +222,7 @@ describe('revocation (decision 24)', () => {
     expect(await sql`select 1 from bookmarks where user_id = ${session.id}`).toHaveLength(0);
   });
 
-  test('a revoked token of too small a scope is INVALID_TOKEN, not PERMISSION_DENIED', async () => {
+  test('a revoked token with too small a scope is INVALID_TOKEN, not PERMISSION_DENIED', async () => {
     const session = await service.session();
     const token = await service.token(session.id, 'read');
     expect((await profile(token, other)).status).toBe(200);
@@ -240,7 +240,7 @@ describe('revocation (decision 24)', () => {
     expect((await response).body.code).toBe('INVALID_TOKEN');
   });
 
-  test('a revoked token is INVALID_TOKEN however often it is sent, and is counted at most once', async () => {
+  test('a revoked token is always INVALID_TOKEN, and is counted at most once', async () => {
     await using limited = await startService({ rateLimitRequests: 3 }, { database: service.database });
     const session = await service.session();
     expect((await profile(session.token, limited)).status).toBe(200);
@@ -249,7 +249,7 @@ describe('revocation (decision 24)', () => {
       expect((await profile(session.token, limited)).body.code).toBe('INVALID_TOKEN');
   });
 
-  test('takes no part of the work of an operation that came after it', async () => {
+  test('does not affect an operation that started before it', async () => {
     const session = await service.session();
     const [, ...responses] = await Promise.all([
       session.post('/logout'),

@@ -13,7 +13,7 @@ const user = useUser(service);
 
 const URL = 'https://example.org/';
 
-test('the codes are those of spec 7 with their statuses, and those of decisions 3 and 43', () => {
+test('the codes and statuses are those of spec 7 and of decisions 3 and 43', () => {
   expect(STATUS_BY_CODE).toEqual({
     INVALID_TOKEN: 401,
     ACCOUNT_SUSPENDED: 401,
@@ -28,7 +28,7 @@ test('the codes are those of spec 7 with their statuses, and those of decisions 
   });
 });
 
-test('each condition has its code, and an error is error and code, no more', async () => {
+test('each condition has its code, and an error contains only error and code', async () => {
   const reader = await service.token(user.id, 'read');
   await user.post('/bookmarks/add', { url: URL });
   const responses = {
@@ -56,7 +56,7 @@ describe("faults that are not the client's (decision 3)", () => {
     return { log, lines };
   }
 
-  test('INTERNAL_ERROR 500 says nothing of what failed', async () => {
+  test('INTERNAL_ERROR 500 reveals nothing about the fault', async () => {
     await using broken = await startService();
     const owner = await broken.user();
     await owner.post('/user/profile');
@@ -72,7 +72,7 @@ describe("faults that are not the client's (decision 3)", () => {
     }
   });
 
-  test('UNAVAILABLE 503 comes with Retry-After: the database cannot be reached', async () => {
+  test('UNAVAILABLE 503 has Retry-After if the database cannot be reached', async () => {
     await using proxy = await startProxy(service.database.url);
     const url = new globalThis.URL(service.database.url);
     url.host = `127.0.0.1:${proxy.port}`;
@@ -99,7 +99,7 @@ describe("faults that are not the client's (decision 3)", () => {
     expect((await cut.post('/user/profile', {}, { token: user.token })).status).toBe(200);
   });
 
-  test('Retry-After of an unavailable database is drawn from 1 to 5 s, so that clients do not come back in step', async () => {
+  test('Retry-After of an unavailable database is random from 1 to 5 s, so that clients do not return at the same time', async () => {
     await using proxy = await startProxy(service.database.url);
     const url = new globalThis.URL(service.database.url);
     url.host = `127.0.0.1:${proxy.port}`;
@@ -116,7 +116,7 @@ describe("faults that are not the client's (decision 3)", () => {
     expect([...drawn].sort()).toEqual(['1', '2', '3', '4', '5']);
   });
 
-  test('an unavailable database is one line a request, with the reason and without a stack', async () => {
+  test('an unavailable database is logged as one line per request, with the reason and without a stack', async () => {
     const { log, lines } = openLines();
     await using service = await startService({}, { log });
     const owner = await service.user();
@@ -141,7 +141,7 @@ describe("faults that are not the client's (decision 3)", () => {
     expect(told[0].err).toBeUndefined();
   });
 
-  test('a 404 has its path in the log, cut, without its query and without what looks like a token', async () => {
+  test('a 404 is logged with its path, truncated, without its query and without anything like a token', async () => {
     const { log, lines } = openLines();
     await using service = await startService({}, { log });
     const owner = await service.user();
@@ -153,7 +153,7 @@ describe("faults that are not the client's (decision 3)", () => {
     expect(paths[1]).toHaveLength(200);
   });
 
-  test('the log names the request, route, status, duration and user; no token, body or row value', async () => {
+  test('the log contains the request, route, status, duration and user, but no token, body or row value', async () => {
     const { log, lines } = openLines();
     await using logged = await startService({}, { log });
     const owner = await logged.session('private@example.org');

@@ -53,7 +53,7 @@ describe('the limit of a token', () => {
     expect(responses[100]!.body).toEqual({ code: 'RATE_LIMITED', error: expect.stringMatching(/\w/) });
   });
 
-  test("is that of the account's tier, from the request on that sees it, and counts what came before", async () => {
+  test("is that of the account's tier from the next request on, and earlier requests count", async () => {
     await using own = await startService({ rateLimitRequests: 2, rateLimitRequestsPremium: 4 });
     const user = await own.user();
     const setTier = async (isPremium: boolean) => {
@@ -87,7 +87,7 @@ describe('the limit of a token', () => {
     expect(responses.filter(({ status }) => status === 429)).toHaveLength(30);
   });
 
-  test('counts each token by itself, those of one user too', async () => {
+  test('counts each token separately, even of one user', async () => {
     await using own = await startService({ rateLimitRequests: 1 });
     const user = await own.user();
     const other = await own.token(user.id, 'read');
@@ -96,19 +96,19 @@ describe('the limit of a token', () => {
     expect((await own.post(PROFILE, {}, { token: other })).status).toBe(200);
   });
 
-  test('refused requests do not count, and who waits as told is admitted', async () => {
+  test('refused requests do not count, and a client that waits as told is admitted', async () => {
     await using own = await startService({ rateLimitRequests: 2, rateLimitWindowSeconds: 3 });
     const user = await own.user();
     const responses = [];
     for (let i = 0; i < 6; i++) responses.push(await user.post(PROFILE));
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 429, 429, 429, 429]);
-    // Further requests do not delay it: at the moment that the first refusal named, the slot is free.
+    // Further requests do not delay it. At the time that the first refusal named, the slot is free.
     const retryAfterMs = Number(responses[2]!.headers.get('retry-after')) * 1_000;
     await new Promise((resolve) => setTimeout(resolve, retryAfterMs));
     expect((await user.post(PROFILE)).status).toBe(200);
   });
 
-  test('all responses to a valid token on a known route carry the four headers, errors too', async () => {
+  test('all responses to a valid token on a known route have the four headers, including errors', async () => {
     await using own = await startService({ rateLimitRequests: 13, freeBookmarkLimit: 0 });
     const user = await own.user();
     const responses = [
@@ -139,7 +139,7 @@ describe('the limit of a token', () => {
     expect([denied.status, limitsOf(denied).remaining]).toEqual([403, '12']);
   });
 
-  test('a request whose token is refused for its scope or body has counted', async () => {
+  test('a request that is refused for its scope or body still counts', async () => {
     await using own = await startService({ rateLimitRequests: 2 });
     const user = await own.user({ scope: 'read' });
     expect((await user.post('/bookmarks/add', {})).status).toBe(403);
@@ -147,7 +147,7 @@ describe('the limit of a token', () => {
     expect((await user.post(PROFILE)).status).toBe(429);
   });
 
-  test('responses to no token, an invalid one and an unknown path carry none', async () => {
+  test('responses to no token, an invalid token and an unknown path do not have them', async () => {
     await using own = await startService({ rateLimitRequests: 5 });
     const user = await own.user();
     const responses = [
@@ -169,10 +169,10 @@ describe('the limit of a token', () => {
     const sentMs = Date.now();
     const first = await user.post(PROFILE);
     const reset = Number(first.headers.get('x-ratelimit-reset'));
-    // Rounded up: at that second the slot is free. The limiter's clock counts whole milliseconds.
+    // The value is rounded up, so the slot is free at that second. The limiter's clock counts in whole milliseconds.
     expect(reset * 1_000).toBeGreaterThanOrEqual(sentMs + 3_600_000 - 5);
     expect(Math.abs(reset - (Date.now() / 1_000 + 3_600))).toBeLessThanOrEqual(2);
-    // The moment depends only on the oldest, however many follow. One second is for rounding while the clock moves on.
+    // The time depends only on the oldest request. One second is added for rounding, while the clock moves on.
     for (let i = 0; i < 3; i++) {
       const later = Number((await user.post(PROFILE)).headers.get('x-ratelimit-reset'));
       expect(Math.abs(later - reset)).toBeLessThanOrEqual(1);
@@ -235,7 +235,7 @@ describe('the limit of /auth/invite is per client address (decision 25)', () => 
   const exchange = (of: TestService, forwarded?: string, code = 'UNKNOWN0') =>
     of.post('/auth/invite', { code }, { ...(forwarded && { headers: { 'x-forwarded-for': forwarded } }) });
 
-  test('whatever comes of it, a token beside it included', async () => {
+  test('counts every request, with any result, even with a token', async () => {
     await using own = await startService({ rateLimitRequests: 3 });
     const user = await own.user();
     const code = await own.invite('new@example.org');
@@ -252,13 +252,13 @@ describe('the limit of /auth/invite is per client address (decision 25)', () => 
     expect((await user.post(PROFILE)).status).toBe(200);
   });
 
-  test("is the peer's unless TRUST_PROXY says who may name it", async () => {
+  test("uses the peer's address unless TRUST_PROXY names trusted proxies", async () => {
     await using own = await startService({ rateLimitRequests: 1 });
     expect((await exchange(own, '192.0.2.1')).status).toBe(404);
     expect((await exchange(own, '192.0.2.2')).status).toBe(429);
   });
 
-  test('behind one proxy it is the address that the proxy names, not what the client put before it', async () => {
+  test("behind one proxy uses the address that the proxy reports, not the client's own claim", async () => {
     await using own = await startService({ rateLimitRequests: 1, trustProxy: 1 });
     expect((await exchange(own, '192.0.2.1')).status).toBe(404);
     expect((await exchange(own, '192.0.2.2')).status).toBe(404);
@@ -266,13 +266,13 @@ describe('the limit of /auth/invite is per client address (decision 25)', () => 
     expect((await exchange(own, '192.0.2.2, 198.51.100.8')).status).toBe(404);
   });
 
-  test('behind two proxies it is the address before the last', async () => {
+  test('behind two proxies uses the last address but one', async () => {
     await using own = await startService({ rateLimitRequests: 1, trustProxy: 2 });
     expect((await exchange(own, '192.0.2.1, 10.0.0.1')).status).toBe(404);
     expect((await exchange(own, '192.0.2.9, 192.0.2.1, 10.0.0.2')).status).toBe(429);
   });
 
-  test('with networks it is the last address outside of them', async () => {
+  test('with networks uses the last address outside of them', async () => {
     await using own = await startService({ rateLimitRequests: 1, trustProxy: ['127.0.0.0/8', '10.0.0.0/8'] });
     expect((await exchange(own, '192.0.2.1, 10.9.9.9')).status).toBe(404);
     expect((await exchange(own, '192.0.2.1')).status).toBe(429);
@@ -282,7 +282,7 @@ describe('the limit of /auth/invite is per client address (decision 25)', () => 
     expect((await exchange(distrusting, '192.0.2.2')).status).toBe(429);
   });
 
-  test('IPv6 is counted by /64, IPv4 whole, mapped or not', async () => {
+  test('counts IPv6 by /64, and IPv4 by address, mapped or not', async () => {
     await using own = await startService({ rateLimitRequests: 1, trustProxy: 1 });
     const same = [
       ['2001:db8:0:1::1', '2001:DB8:0:1:ffff:ffff:ffff:ffff'],
@@ -300,7 +300,7 @@ describe('the limit of /auth/invite is per client address (decision 25)', () => 
     }
   });
 
-  test("an invalid address is ignored: the peer's counts", async () => {
+  test("ignores an invalid address and uses the peer's", async () => {
     await using own = await startService({ rateLimitRequests: 1, trustProxy: 1 });
     expect((await exchange(own, 'unknown')).status).toBe(404);
     for (const nonsense of ['_hidden', '999.1.1.1', 'a:b', '"192.0.2.1"']) {
@@ -309,7 +309,7 @@ describe('the limit of /auth/invite is per client address (decision 25)', () => 
   });
 });
 
-describe('the bounds of spec 8', () => {
+describe('the limits of spec 8', () => {
   const service = useService();
 
   test.each([

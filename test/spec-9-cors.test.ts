@@ -22,7 +22,7 @@ const ASK = {
 
 describe('CORS (decision 30)', () => {
   test.each([ORIGIN, EXTENSION])(
-    'a preflight of %s is answered, without a token and without a limit',
+    'a preflight of %s gets a response, without a token and without a limit',
     async (origin) => {
       for (let i = 0; i < 60; i++) {
         const response = await preflight(PROFILE, { origin, ...ASK });
@@ -40,14 +40,14 @@ describe('CORS (decision 30)', () => {
     },
   );
 
-  test('a preflight has an X-Request-Id, taken over or made', async () => {
+  test('a preflight has an X-Request-Id, adopted or generated', async () => {
     const made = await preflight(PROFILE, { origin: ORIGIN, ...ASK });
     expect(made.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
     const taken = await preflight(PROFILE, { origin: ORIGIN, ...ASK, 'x-request-id': 'mine' });
     expect(taken.headers.get('x-request-id')).toBe('mine');
   });
 
-  test('responses to a named origin let it read them and the limit headers, Retry-After and X-Request-Id', async () => {
+  test('a named origin can read responses, the limit headers, Retry-After and X-Request-Id', async () => {
     for (const origin of [ORIGIN, EXTENSION]) {
       const responses = [
         await user.post(PROFILE, {}, { headers: { origin } }),
@@ -75,7 +75,7 @@ describe('CORS (decision 30)', () => {
     }
   });
 
-  test('a 429 lets a named origin read it', async () => {
+  test('a named origin can read a 429', async () => {
     const other = await service.user();
     const headers = { origin: ORIGIN };
     for (let i = 0; i < 50; i++) await other.post(PROFILE, {}, { headers });
@@ -97,20 +97,20 @@ describe('CORS (decision 30)', () => {
     expect(headers.get('access-control-allow-origin')).toBeNull();
   });
 
-  test('a request without an origin is answered as ever', async () => {
+  test('a request without an origin gets the usual response', async () => {
     const response = await user.post(PROFILE);
     expect(response.status).toBe(200);
     expect(response.headers.get('access-control-allow-origin')).toBeNull();
   });
 
-  test('OPTIONS that is no preflight is NOT_FOUND in the one error shape', async () => {
+  test('OPTIONS without a preflight is NOT_FOUND with the usual error body', async () => {
     for (const headers of [{}, { origin: ORIGIN }, { 'access-control-request-method': 'POST' }]) {
       const response = await service.post(PROFILE, '', { method: 'OPTIONS', body: null, headers });
       expect([response.status, response.body.code]).toEqual([404, 'NOT_FOUND']);
     }
   });
 
-  test('by default no origin is let in and a preflight is NOT_FOUND', async () => {
+  test('by default no origin is allowed, and a preflight is NOT_FOUND', async () => {
     await using closed = await startService();
     const response = await preflight(PROFILE, { origin: ORIGIN, ...ASK }, closed);
     expect(response.status).toBe(404);
@@ -120,7 +120,7 @@ describe('CORS (decision 30)', () => {
   });
 });
 
-test('the version is carried in the base address prefix /api/v1 (spec 9)', async () => {
+test('the version is in the base address prefix /api/v1 (spec 9)', async () => {
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${user.token}` };
   const send = (path: string) => fetch(service.origin + path, { method: 'POST', body: '{}', headers });
   expect((await send('/api/v1/user/profile')).status).toBe(200);

@@ -34,7 +34,7 @@ const resume = () => admin(`user resume --email ${user.email}`);
 const profile = (token = user.token) => service.post('/user/profile', {}, { token });
 
 describe('a suspended account', () => {
-  test('is refused with ACCOUNT_SUSPENDED wherever its tokens are presented, and is as before once it is resumed', async () => {
+  test('is refused with ACCOUNT_SUSPENDED wherever its tokens are used, and works as before after it is resumed', async () => {
     const { id } = (await profile()).body;
     const reader = await service.token(id, 'read');
     await user.post('/bookmarks/add', { url: URL });
@@ -134,7 +134,7 @@ describe('a suspended account', () => {
     },
   );
 
-  test('has its large import cancelled: nothing of it is imported', async () => {
+  test('has its large import cancelled, and nothing of it is imported', async () => {
     const rest = Promise.withResolvers<void>();
     const body = JSON.stringify({ bookmarks: [{ url: URL }], mode: 'merge' });
     const response = fetch(`${service.origin}/api/v1/import`, {
@@ -161,7 +161,7 @@ describe('a suspended account', () => {
     expect((await user.post('/bookmarks/list')).body.bookmarks).toEqual([]);
   });
 
-  test('that is deleted at the same time is gone, or is suspended and then gone', async () => {
+  test('that is deleted at the same time is deleted, whichever comes first', async () => {
     const [suspended, deleted] = await Promise.all([
       suspendUser(service.context.database, user.email),
       deleteUser(service.context.database, user.email),
@@ -173,7 +173,7 @@ describe('a suspended account', () => {
   });
 });
 
-test('held polls end at once with ACCOUNT_SUSPENDED on every replica', async () => {
+test('has its held polls ended at once with ACCOUNT_SUSPENDED on every replica', async () => {
   const redis = await openRedis();
   await using stack = new AsyncDisposableStack();
   stack.defer(() => redis.stop());

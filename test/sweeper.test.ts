@@ -7,11 +7,11 @@ import { runOn } from './support/database.ts';
 import { useService } from './support/service.ts';
 import { holdAccount, holdLock, untilBlocked } from './support/sessions.ts';
 
-// The sweep removes everything that has expired, however much it is, and nothing else.
+// The sweep removes everything that has expired, however much there is, and nothing else.
 
 const service = useService();
 
-test('a sweep deletes every token, invite and idempotency key that has run out, and none that has not', async () => {
+test('a sweep deletes exactly the expired tokens, invites and idempotency keys', async () => {
   const { url } = service.database;
   const user = await service.user();
   await service.invite('live@example.org');
@@ -38,7 +38,7 @@ test('a sweep deletes every token, invite and idempotency key that has run out, 
   expect((await user.post('/user/profile')).status).toBe(200);
 });
 
-test('an import that is over is kept for an hour, one that waits for its worker for a day, an upload that stopped for a minute', async () => {
+test('a finished import is kept for an hour, a waiting one for a day, and an upload that stopped for a minute', async () => {
   const user = await service.user();
   const { url } = service.database;
   const ages: [state: string, age: string, isKept: boolean][] = [
@@ -102,7 +102,7 @@ test('an idempotency key is kept for 24 hours', async () => {
   }
 });
 
-test('an import that waits is queued again by processes with a worker alone', async () => {
+test('only processes with a worker queue a waiting import again', async () => {
   const user = await service.user();
   await runOn(
     service.database.url,
@@ -118,12 +118,12 @@ test('an import that waits is queued again by processes with a worker alone', as
     return added;
   };
   const [atWorker, atApi] = [startCounting(true), startCounting(false)];
-  // Each is swept a second time only after all others.
+  // Each user is swept a second time only after all others were swept.
   await expect.poll(() => atWorker.length, { timeout: 15_000 }).toBe(2);
   expect(atApi).toEqual([]);
 });
 
-test('a key that is used anew while it is swept is kept', async () => {
+test('a key that is used again while it is swept is kept', async () => {
   const user = await service.user();
   const { url } = service.database;
   await user.post('/bookmarks/add', { url: 'http://a' }, { headers: { 'idempotency-key': 'k' } });
@@ -141,7 +141,7 @@ test('a key that is used anew while it is swept is kept', async () => {
   expect(await runOn(url, `select 1 from idempotency_keys where user_id = ${user.id}`)).toHaveLength(1);
 });
 
-test('the sweep of idempotency keys does not wait for an account that is being written', async () => {
+test('the sweep of idempotency keys does not wait for a locked account', async () => {
   const user = await service.user();
   const { url } = service.database;
   await user.post('/bookmarks/add', { url: 'http://a' }, { headers: { 'idempotency-key': 'k' } });
@@ -155,7 +155,7 @@ test('the sweep of idempotency keys does not wait for an account that is being w
   expect(await deleteOldResponses(service.context.database)).toBe(1);
 });
 
-test('blocks of a user are built while as many users before them as are found together have theirs written', async () => {
+test("a user's blocks get filters even if as many users as one sweep finds come first", async () => {
   const { url } = service.database;
   const users = [await service.user(), await service.user(), await service.user()];
   const bookmarks = Array.from({ length: 200 }, (_, n) => ({ url: `http://site/${n}` }));

@@ -127,7 +127,7 @@ async function race(deployment: Deployment, operations: number, tags: string[]):
   }));
 }
 
-test('16 writers over three replicas: readers get every bookmark, once, in the order of ids', async () => {
+test('with 16 writers over three replicas readers get every bookmark once, in the order of ids', async () => {
   await using deployment = await Deployment.open();
   for (const { given, stored } of await race(deployment, 36, ['tag 1', 'tag 2'])) {
     expect(stored.length).toBe((WRITERS * 36 * 1.5) / USERS);
@@ -137,8 +137,8 @@ test('16 writers over three replicas: readers get every bookmark, once, in the o
 });
 
 /**
- * Runs before a writer's commit: the first writer waits here for the advisory lock, and the others pass it. So the
- * first one has drawn its id, and commits after all that begin meanwhile.
+ * Runs before a writer's commit. The first writer waits here for the advisory lock, and the others go on. So the first
+ * one has drawn its id first, but commits after all others that began meanwhile.
  */
 const GATE = 1;
 const WAIT_AT_GATE = `if not exists (

@@ -153,7 +153,7 @@ describe.each(Object.keys(STEPPED))('a request to %s', (name) => {
     await expectIntact();
   });
 
-  test('shows each bookmark with the tags of before or after at any step, to every reader', async () => {
+  test('shows each bookmark with its tags before or after the request at any step, to every reader', async () => {
     const collection = await makeCollection();
     const after = {
       'rename a': { a: 'Z' },

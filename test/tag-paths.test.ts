@@ -43,7 +43,7 @@ describe('tag_under', () => {
     expect((await search({ tag_under })).total).toBe(below.length);
   });
 
-  test('several must all hold, together with all other filters, in every order and by cursor', async () => {
+  test('several must all match, together with all other filters, in every order and by cursor', async () => {
     await addAll([['a/x', 'b'], ['a/y'], ['a', 'b/z', 'c'], ['b'], [], ['A/x', 'B/x']]);
     expect(await titles({ tag_under: ['a', 'B'] })).toEqual(['A/x B/x', 'a b/z c', 'a/x b']);
     expect(await titles({ tag_under: ['a', 'unknown'] })).toEqual([]);
@@ -71,7 +71,7 @@ describe('tag_under', () => {
     expect(await titles({ tag_under: 'a', page: 2, per_page: 3 })).toEqual(['a/x b']);
   });
 
-  test('counts a bookmark once, also with hundreds of tags below it', async () => {
+  test('counts a bookmark once, even with hundreds of tags below it', async () => {
     await addAll([
       ...Array.from({ length: 120 }, (_, n) => [`a/${n}`, `a/b${n}`, ...(n % 2 ? ['odd/x'] : [])]),
       ['other'],
@@ -126,7 +126,7 @@ describe('/tags/update with_children', () => {
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 
-  test('changes nothing where a new name is taken or too long', async () => {
+  test('changes nothing if a new name is in use or too long', async () => {
     const long = `a/${'😀'.repeat(253)}`;
     await addAll([['a', 'a/x', 'b', 'C/X', 'a/y', long]]);
     const listed = await listTags();
@@ -139,7 +139,7 @@ describe('/tags/update with_children', () => {
     expect(await listTags()).toEqual(listed);
   });
 
-  test('an Idempotency-Key holds for it', async () => {
+  test('supports an Idempotency-Key', async () => {
     await addAll([['a', 'a/x']]);
     const id = await idOf('a');
     const body = { id, name: 'b', with_children: true };
@@ -152,7 +152,7 @@ describe('/tags/update with_children', () => {
     expect(other.body.code).toBe('VALIDATION_ERROR');
   });
 
-  test('of two at once, each is done whole or refused whole', async () => {
+  test('at the same time as another one is executed completely or refused completely', async () => {
     await addAll(Array.from({ length: 40 }, (_, n) => ['a', `a/${n}`, 'b', `b/${n}`]));
     const [a, b] = [await idOf('a'), await idOf('b')];
     const responses = await Promise.all(
@@ -170,7 +170,7 @@ describe('/tags/update with_children', () => {
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 
-  test('an import that runs meanwhile puts its tags where their names are then', async () => {
+  test('an import that runs meanwhile uses the names at that time for its tags', async () => {
     await addAll([['a', 'a/1']]);
     const importing = user.post('/import', {
       bookmarks: Array.from({ length: 500 }, (_, n) => ({
@@ -183,7 +183,7 @@ describe('/tags/update with_children', () => {
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 
-  test('works at the cap of 10,000 tags, of which 9,999 are below the renamed one', {
+  test('works at the limit of 10,000 tags, with 9,999 below the renamed one', {
     timeout: 90_000,
   }, async () => {
     const bookmarks = Array.from({ length: 10_000 }, (_, n) => ({

@@ -58,7 +58,7 @@ function sharesByRank(counts: Map<string, number>, ranks: object): Record<string
   return Object.fromEntries(Object.keys(ranks).map((n) => [n, sorted[Number(n) - 1]! / texts.length]));
 }
 
-/** Each figure is close to the fitted one: within a certain part of it, or within two if figures are small. */
+/** Each figure is close to the fitted one: within a given share of it, or within two if figures are small. */
 function expectNear(found: object, fitted: object, part: number): void {
   for (const [name, expected] of Object.entries(fitted)) {
     const value = (found as Record<string, number>)[name]!;
@@ -70,7 +70,7 @@ function expectNear(found: object, fitted: object, part: number): void {
 }
 
 describe('generated texts', () => {
-  test('are the same for the same seed, and others for another', () => {
+  test('are the same for the same seed, and different for another', () => {
     const again = makeTexts(1);
     expect(Array.from({ length: 100 }, again)).toEqual(texts.slice(0, 100));
     const [other] = [makeTexts(2)()];
@@ -78,14 +78,14 @@ describe('generated texts', () => {
     expect(new Set(lines).size).toBe(lines.length);
   });
 
-  test('are as long as fitted', () => {
+  test('have the fitted lengths', () => {
     expectNear(lengthsOf('url'), FITTED.urlLengths, 0.15);
     expectNear(lengthsOf('title'), FITTED.titleLengths, 0.25);
     expectNear(lengthsOf('comment'), FITTED.commentLengths, 0.3);
     expectNear([mean(lines.map((line) => Buffer.byteLength(line)))], [FITTED.bytes], 0.05);
   });
 
-  test('have as many words as fitted, as common and as rare', () => {
+  test('have the fitted number of words and frequencies', () => {
     const counts = countEach(texts.map(({ title, comment }) => wordsOf(`${title} ${comment}`)));
     const words = [...counts.values()];
     expectNear(
@@ -97,7 +97,7 @@ describe('generated texts', () => {
     expectNear(sharesByRank(held, FITTED.bookmarksWithWord), FITTED.bookmarksWithWord, 0.25);
   });
 
-  test('have as many trigrams as fitted, as common and as rare', () => {
+  test('have the fitted number of trigrams and frequencies', () => {
     const each = lines.map(trigramsOf);
     const counts = countEach(each);
     expectNear(
@@ -108,7 +108,7 @@ describe('generated texts', () => {
     expectNear(sharesByRank(counts, FITTED.bookmarksWithTrigram), FITTED.bookmarksWithTrigram, 0.35);
   });
 
-  test('have hosts, tags and alphabets as fitted', () => {
+  test('have the fitted hosts, tags and alphabets', () => {
     const hostOf = ({ url }: SampleText) => new URL(url).host;
     const hosts = [...countEach(texts.map((text) => [hostOf(text)])).entries()];
     const [commonest] = hosts.toSorted(([, a], [, b]) => b - a)[0]!;
@@ -123,7 +123,7 @@ describe('generated texts', () => {
       [FITTED.tagsOfABookmark, FITTED.distinctTags],
       0.1,
     );
-    // A little more, so that a search in another script finds something.
+    // A little more than in the lists, so that a search in another script finds something.
     const notAscii = share(({ title, comment }) => /\P{ASCII}/u.test(title + comment));
     expectNear([notAscii], [FITTED.notAscii], 0.5);
   });

@@ -13,7 +13,7 @@ import { startService, type TestService } from './support/service.ts';
 
 interface Sent {
   spans: { traceId: string; name: string; parentSpanId?: string }[];
-  /** Attributes of the process, of each batch. */
+  /** Attributes of the process, for each batch. */
   resources: Record<string, string>[];
   lines: { msg: string; trace?: string; route?: string }[];
   /** The raw text of everything that was sent and logged. */
@@ -58,7 +58,7 @@ async function collect(config: Partial<Config>, use: (service: TestService) => P
   return sent;
 }
 
-test('a trace runs from the request over SQL and Redis to the job, and each statement has its name', async () => {
+test('a trace includes the request, SQL, Redis and the job, and each statement has a name', async () => {
   const { spans, lines } = await collect({ importInlineBytes: 0 }, async (service) => {
     const user = await service.user();
     const { body } = await user.post('/import', { bookmarks: [{ url: 'http://b/' }] }, SAMPLED);
@@ -79,7 +79,7 @@ test('a trace runs from the request over SQL and Redis to the job, and each stat
   ).toEqual(['import ended', 'request']);
 });
 
-test('a service that nobody asks for anything sends nothing: no sweeps, no probes', async () => {
+test('an idle service sends nothing: no sweeps, no probes', async () => {
   const { spans } = await collect({}, async ({ origin, context }) => {
     for (const path of ['/livez', '/readyz']) expect((await fetch(origin + path)).status).toBe(200);
     await deleteLeftovers(context);
@@ -87,7 +87,7 @@ test('a service that nobody asks for anything sends nothing: no sweeps, no probe
   expect(spans).toEqual([]);
 });
 
-test('every span of a request belongs to its trace, which is named by the method that it came with', async () => {
+test("every span of a request belongs to its trace, whose name is the request's method", async () => {
   const { spans } = await collect({}, async (service) => {
     await (await service.user()).post('/bookmarks/list');
     await fetch(`${service.origin}/openapi.json`);
@@ -96,7 +96,7 @@ test('every span of a request belongs to its trace, which is named by the method
   expect(roots.sort()).toEqual(['GET /openapi.json', 'POST /api/v1/bookmarks/list']);
 });
 
-test('the resource says which service, role and process it is', async () => {
+test('the resource names the service, role and process', async () => {
   const traceResource = { 'service.instance.id': 'api-1', 'deployment.environment.name': 'production' };
   const { resources } = await collect({ traceResource }, async (service) => {
     await (await service.user()).post('/bookmarks/list');
@@ -109,13 +109,13 @@ test('the resource says which service, role and process it is', async () => {
   });
 });
 
-test('a client that asks for all of its traces gets no more than others', async () => {
+test('a client that requests sampling of all its traces gets no more than others', async () => {
   const { spans, lines } = await collect({ traceRatio: 0 }, async (service) => {
     const user = await service.user();
     for (let n = 0; n < 20; n += 1) await user.post('/bookmarks/list', {}, SAMPLED);
   });
   expect(spans).toEqual([]);
-  // The log has its id nevertheless: the client may have the rest of the trace.
+  // The log has the trace id nevertheless, because the client may have the rest of the trace.
   expect(lines.filter(({ trace }) => trace === TRACE_ID)).toHaveLength(20);
 });
 
@@ -135,7 +135,7 @@ test('traces and logs contain nothing reusable from signing in, even after error
     for (const name of ['code', 'state', 'iss']) expect(searchParams.get(name)).toBeTruthy();
     secrets.push(searchParams.get('code')!, searchParams.get('state')!, 'secret-place');
     for (const status of [303, 400]) expect((await browser.open(callback!)).status).toBe(status);
-    // Not the callback, but a mistyped one.
+    // This is not the callback but a mistyped path.
     await browser.open(`${callback!.href.replace('/callback', '/callbock')}`);
     secrets.push(...browser.secrets);
 

@@ -45,8 +45,8 @@ describe('a token that is revoked in the middle of a push', () => {
   });
 });
 
-describe('a store with the token of another account', () => {
-  test('sends nothing to that account, not even a request that was under way', async () => {
+describe('a store used with the token of another account', () => {
+  test('sends nothing to that account, not even a request that was in progress', async () => {
     const [user, other] = [await service.user(), await service.user()];
     const store = new MemoryStore();
     const lost = () => Promise.reject(new TypeError('the connection is gone'));

@@ -12,7 +12,7 @@ const ROOT = join(import.meta.dirname, '..');
 const exec = promisify(execFile);
 const service = useService();
 
-test('the program of the documentation keeps a folder and the service equal in both directions', async () => {
+test('the program in the documentation keeps a folder and the service equal in both directions', async () => {
   const folder = makeFolder('two-way-program');
   onTestFinished(() => removeFolder(folder));
   const documentation = readFileSync(join(ROOT, 'docs/sync-two-ways.md'), 'utf8');

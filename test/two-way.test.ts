@@ -133,7 +133,7 @@ function checkWrites(device: Device, transitions: Transition[], reports: Report[
   }
 }
 
-test('five devices that die at any step lose no write, apply none twice, and overwrite nothing unseen', async () => {
+test('five devices that may die at any step lose no write, apply none twice, and overwrite nothing unseen', async () => {
   console.log(`two-way: TEST_SEED=${seed}`);
   const user = await one.user();
   const issueToken = async () => (await one.session(user.email)).token;

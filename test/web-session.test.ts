@@ -20,7 +20,7 @@ const startPublic = (config: Partial<Config> = {}) =>
 
 const holds = (of: TestService) => expect.poll(() => of.context.coordination.notifier.held);
 
-describe('logging in by an invite', () => {
+describe('logging in with an invite', () => {
   test('sets the cookie and returns no token', async () => {
     const browser = newBrowser(service.origin);
     const code = await service.invite('Web@example.org');
@@ -47,7 +47,7 @@ describe('logging in by an invite', () => {
     expect((await browser.post('/web/api/v1/user/profile', {}, plain)).status).toBe(401);
   });
 
-  test('is a new session each time: one that came with the request is not taken over', async () => {
+  test('creates a new session each time, and never adopts the one in the request', async () => {
     const browser = newBrowser(service.origin);
     await browser.login(await service.invite('fixed@example.org'));
     const first = browser.cookie;
@@ -70,8 +70,8 @@ describe('logging in by an invite', () => {
   });
 });
 
-describe('where the cookie counts', () => {
-  test('under /web/api/v1 all routes of the API work with it, /auth/ is not there', async () => {
+describe('where the cookie is valid', () => {
+  test('all routes of the API work with it under /web/api/v1, except /auth/', async () => {
     const browser = newBrowser(service.origin);
     await browser.login(await service.invite('routes@example.org'));
     const added = await browser.post('/web/api/v1/bookmarks/add', { url: 'https://example.org/' });
@@ -101,7 +101,7 @@ describe('where the cookie counts', () => {
     expect(response.body.email).toBe('ignored@example.org');
   });
 
-  test('the session counts as one token on both ways', async () => {
+  test('the session counts as one token under both prefixes', async () => {
     await using limited = await startService({ rateLimitRequests: 4 }, { database: service.database });
     const browser = newBrowser(limited.origin);
     await browser.login(await service.invite('counted@example.org'));
@@ -115,14 +115,14 @@ describe('where the cookie counts', () => {
     expect(refused.headers.get('set-cookie')).toBeNull();
   });
 
-  test('without a public origin nothing is under /web/', async () => {
+  test('without a public origin nothing exists under /web/', async () => {
     await using open = await startService({ host: '0.0.0.0' }, { database: service.database });
     for (const path of ['/web/login/invite', '/web/logout', '/web/api/v1/user/profile'])
       expect((await newBrowser(open.origin).post(path)).status, path).toBe(404);
   });
 });
 
-describe('requests that a foreign page could send', () => {
+describe('requests that another page could send', () => {
   const PATHS = ['/web/login/invite', '/web/logout', '/web/api/v1/user/profile', '/web/api/v1/import'];
 
   test.each(PATHS)('%s needs the exact Origin, before anything else', async (path) => {
@@ -149,7 +149,7 @@ describe('requests that a foreign page could send', () => {
     }
   });
 
-  test('an Origin that is absent or comes twice is refused', async () => {
+  test('an Origin that is absent or repeated is refused', async () => {
     const send = (origins: string[]) =>
       new Promise<number>((resolve, reject) => {
         const headers = [
@@ -206,14 +206,14 @@ describe('requests that a foreign page could send', () => {
       expect([...headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([]);
   });
 
-  test('GET and other methods do nothing', async () => {
+  test('CORS is absent, even for origins that the API allows', async () => {
     for (const method of ['GET', 'PUT', 'DELETE', 'HEAD'])
       expect((await fetch(`${service.origin}/web/logout`, { method })).status).toBe(404);
   });
 });
 
-describe('a cookie that is no session', () => {
-  test('is INVALID_TOKEN, whatever it is, and is forgotten', async () => {
+describe('an invalid session cookie', () => {
+  test('is INVALID_TOKEN, whatever it contains, and is cleared', async () => {
     const browser = newBrowser(service.origin);
     await browser.login(await service.invite('junk@example.org'));
     const token = browser.cookie!.split('=')[1]!;
@@ -240,7 +240,7 @@ describe('a cookie that is no session', () => {
     }
   });
 
-  test('where no session came, none is forgotten: another request may just have opened one', async () => {
+  test('a request without a session clears no cookie, because another request may just have opened one', async () => {
     const browser = newBrowser(service.origin);
     const token = (await service.session()).token;
     for (const cookie of [
@@ -257,7 +257,7 @@ describe('a cookie that is no session', () => {
     }
   });
 
-  test('a held poll whose session ends clears no cookie: the browser may have a new session', async () => {
+  test('a held poll whose session ends clears no cookie, because the browser may have a new session', async () => {
     const browser = newBrowser(service.origin);
     await browser.login(await service.invite('held@example.org'));
     const old = browser.cookie!;
@@ -273,7 +273,7 @@ describe('a cookie that is no session', () => {
     expect([status, headers.get('set-cookie')]).toEqual([401, null]);
   });
 
-  test('among many others the one session is found', async () => {
+  test('is found among many other cookies if it is valid', async () => {
     const browser = newBrowser(service.origin);
     await browser.login(await service.invite('many@example.org'));
     const others = Array.from({ length: 300 }, (_, n) => `c${n}=%00%zz${n}`).join('; ');
@@ -283,7 +283,7 @@ describe('a cookie that is no session', () => {
 });
 
 describe('logging out', () => {
-  test('ends the session on both ways, and the browser forgets it', async () => {
+  test('ends the session under both prefixes, and clears the cookie', async () => {
     const browser = newBrowser(service.origin);
     await browser.login(await service.invite('out@example.org'));
     const { cookie } = browser;
@@ -319,7 +319,7 @@ describe('logging out', () => {
     expect(browser.cookie).toBeUndefined();
   });
 
-  test('what ends another session, or nothing, or a session of the API, clears no cookie', async () => {
+  test('a request that ends another session, nothing, or a session of the API clears no cookie', async () => {
     const browser = newBrowser(service.origin);
     await browser.login(await service.invite('stays@example.org'));
     const other = newBrowser(service.origin);
@@ -349,7 +349,7 @@ describe('logging out', () => {
 });
 
 describe('createSession', () => {
-  test('opens a session for an app, with the moment when the person proved who they are', async () => {
+  test('opens a session for an app, with the time when the person authenticated', async () => {
     const { sql } = service.context.database;
     const owner = await service.session();
     const authenticatedAt = new Date('2026-01-02T03:04:05.678Z');
@@ -374,7 +374,7 @@ describe('createSession', () => {
     expect(Number(row!.days)).toBe(6);
   });
 
-  test('a moment that is still to come counts as now', async () => {
+  test('a time in the future becomes now', async () => {
     const owner = await service.session();
     const authenticatedAt = new Date(Date.now() + 86_400_000);
     await createSession(service.context.database, {
@@ -388,14 +388,14 @@ describe('createSession', () => {
     expect(row!.past).toBe(true);
   });
 
-  test('for a user who was deleted is INVALID_TOKEN', async () => {
+  test('for a deleted user is INVALID_TOKEN', async () => {
     const options = { userId: 987_654_321, appName: null, authenticatedAt: null, days: 90 };
     await expect(createSession(service.context.database, options)).rejects.toMatchObject({
       code: 'INVALID_TOKEN',
     });
   });
 
-  test('of more than 100 those that were used longest ago end', async () => {
+  test('above 100 sessions ends those that were not used for the longest time', async () => {
     const { database } = service.context;
     const owner = await service.session();
     await database.sql`

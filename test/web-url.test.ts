@@ -30,7 +30,7 @@ test.each([
   expect(parseWebUrl(text)).toBeNull();
 });
 
-test('no spelling hides how long a host is', () => {
+test('the length of a host cannot be hidden by its spelling', () => {
   const parts = [
     'http:',
     '/',
@@ -63,7 +63,7 @@ test('no spelling hides how long a host is', () => {
   expect(parsed).toBeGreaterThan(1_000);
 });
 
-test('an ordinary url is parsed as the platform parses it', () => {
+test('an ordinary url is parsed as by the platform', () => {
   const text = 'https://user@bücher.example:8080/a?b#c';
   expect(parseWebUrl(text)?.href).toBe(new URL(text).href);
 });

@@ -64,7 +64,10 @@ export function testRules(tested: readonly TestedAlert[]): (string | undefined)[
   });
 }
 
-/** Whether the tests of each alert fail: as `testRules`, but without the reasons, for which each runs again. */
+/**
+ * Whether the tests of each alert fail. Like `testRules`, but without the reasons, because reading them needs another
+ * run of each test.
+ */
 export function failsTests(tested: readonly TestedAlert[]): boolean[] {
   return inFolder((folder) => {
     const files = writeTests(folder, tested);
@@ -73,7 +76,9 @@ export function failsTests(tested: readonly TestedAlert[]): boolean[] {
   });
 }
 
-/** The files that pass. One process runs all of them: it takes longer to start than to run one. */
+/**
+ * The files that pass. One process checks all of them, because starting a process takes longer than checking a file.
+ */
 function listPassed(folder: string, files: readonly string[]): Set<string> {
   const { stdout } = spawnSync('promtool', ['test', 'rules', ...files], { cwd: folder, encoding: 'utf8' });
   return new Set([...stdout.matchAll(/^Unit Testing: +(\S+)\n +SUCCESS$/gm)].map(([, file]) => file!));

@@ -45,7 +45,7 @@ export async function findFaults(objects: readonly KubernetesObject[]): Promise<
   return RULES.flatMap((rule) => applyRule(rule, objects).map((fault) => `${rule.name}: ${fault}`));
 }
 
-/** The fault behind one rule's violation can make another rule throw. */
+/** One violation may make the code of another rule throw. */
 function applyRule(rule: Rule, objects: readonly KubernetesObject[]): string[] {
   try {
     return rule.check(objects);

@@ -45,8 +45,8 @@ export class PageQuery {
   readonly text: string;
 
   constructor({ raw }: FastifyRequest) {
-    const at = raw.url!.indexOf('?');
-    this.text = at < 0 ? '' : raw.url!.slice(at + 1);
+    const mark = raw.url!.indexOf('?');
+    this.text = mark < 0 ? '' : raw.url!.slice(mark + 1);
     for (const [name, value] of new URLSearchParams(this.text))
       this.#parameters.set(name, this.#parameters.has(name) ? undefined : value);
   }

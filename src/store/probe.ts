@@ -31,9 +31,10 @@ export async function openProbe(options: Pick<DatabaseOptions, 'url' | 'prepare'
     deadlineMs: DEADLINE_MS,
     waitMs: DEADLINE_MS,
   });
-  let last: { promise: Promise<DatabaseState>; endedAt: number } | undefined;
-  const ask = async () => {
-    const state = await database
+  let last: Promise<DatabaseState> | undefined;
+  let freshUntil = 0;
+  const ask = () =>
+    database
       .read(
         (sql) => sql`
           select page.count
@@ -45,15 +46,17 @@ export async function openProbe(options: Pick<DatabaseOptions, 'url' | 'prepare'
       .then(
         (): DatabaseState => 'reachable',
         (error: unknown) => (error instanceof DatabaseUnavailable ? error.reason : 'failed'),
-      );
-    if (last) last.endedAt = performance.now();
-    return state;
-  };
+      )
+      .finally(() => {
+        freshUntil = performance.now() + FRESH_MS;
+      });
   return {
     check() {
-      if (last === undefined || performance.now() - last.endedAt > FRESH_MS)
-        last = { promise: ask(), endedAt: Number.POSITIVE_INFINITY };
-      return last.promise;
+      if (last === undefined || performance.now() > freshUntil) {
+        freshUntil = Number.POSITIVE_INFINITY;
+        last = ask();
+      }
+      return last;
     },
     close: () => database.close(0),
   };

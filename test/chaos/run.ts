@@ -48,7 +48,7 @@ export interface RunOptions {
   withFaults: boolean;
   /** Only faults of this kind. */
   onlyFault?: string;
-  /** The defect that a test introduces, to see the checks find it. */
+  /** A defect that a test introduces to show that the checks find it. */
   mutation?: Mutation | undefined;
   log: (line: string) => void;
 }

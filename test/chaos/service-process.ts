@@ -67,7 +67,7 @@ export async function openProcess(place: Place, journal: Journal): Promise<Servi
     },
     async start() {
       writeFileSync(commands, '{"stepMs":0}');
-      // Starts the process again if it exits, like a supervisor, because the database may be away.
+      // Starts the process again if it exits, like a supervisor would. It may exit because the database is away.
       for (let isAnswering = false; !isAnswering; ) {
         run = launch(place, commands, journal);
         isAnswering = await untilAnswering(place.port, run.life);

@@ -5,13 +5,13 @@ import { type CitusNode, copyShardedDatabase, nodeOf, type ShardedDatabase } fro
 import { runOn } from '../support/run-on.ts';
 import { createPrincipal } from '../support/users.ts';
 
-// A connection to a node lasts for half an hour and more: what each statement leaves in its memory would add up.
+// A connection to a node lasts for half an hour or more, so memory that a statement leaves behind would add up.
 
-/** After these a connection has read and planned what it needs. */
+/** After this many calls, a connection has read and planned everything that it needs. */
 const WARM_UP = 60;
 const CALLS = 300;
 
-/** Of all calls together. One plan that is kept at each call takes ten times as much. */
+/** The limit for all calls together. If each call kept one plan, they would take ten times as much. */
 const GROWTH_BYTES = 1_048_576;
 
 let database: ShardedDatabase;

@@ -10,7 +10,7 @@ import { makeFolder, removeFolder } from '../support/folders.ts';
 import { startService } from '../support/service.ts';
 import { silentLog } from '../support/silent-log.ts';
 
-// Each makes, and changes, the tables of three servers.
+// Each test creates and changes tables on three servers.
 vi.setConfig({ testTimeout: 240_000 });
 
 const coordinator = () => inject('citusUrl')!;
@@ -22,7 +22,7 @@ async function openEmpty() {
   return database;
 }
 
-/** How the tables lie: by name. */
+/** How each table is stored, by its name. */
 const tablesOf = (url: string) =>
   runOn<{ name: string; kind: string; column: string; group: number }>(
     url,
@@ -42,7 +42,7 @@ function releaseWith(text: string): string {
   return folder;
 }
 
-test('each table lies by user or whole on every node, and migrating again changes nothing', async () => {
+test('each table is distributed by user or replicated on every node, and migrating again changes nothing', async () => {
   const { url, nodes } = await openEmpty();
   expect(await migrate({ url, sharding })).toHaveLength(newest);
   const tables = await tablesOf(url);
@@ -53,11 +53,12 @@ test('each table lies by user or whole on every node, and migrating again change
   expect(whole).toEqual(['audit', 'epoch', 'identities', 'invites', 'schema_migrations', 'users']);
   expect(await migrate({ url, sharding })).toEqual([]);
   expect(await migrate({ url })).toEqual([]);
-  // A replica of the role `all` may have a worker node as its database: where nothing is to be done it does nothing.
+  // A worker node may be the database of a replica with the role `all`. If nothing needs to be migrated, the replica
+  // starts.
   expect(await migrate({ url: nodes[1]!.url, sharding, onlyIfBehind: true })).toEqual([]);
 });
 
-test('each node has the settings and sequences that it needs, also one that was added later', async () => {
+test('each node has the settings and sequences that it needs, including a node that was added later', async () => {
   await using database = await createShardedDatabase(coordinator());
   const state = async () =>
     Promise.all(
@@ -95,7 +96,7 @@ test('each node has the settings and sequences that it needs, also one that was 
   expect(await state()).toEqual(ready);
 });
 
-test('a release of Citus that never finds its cached plans is warned about', async () => {
+test('a release of Citus that never reuses cached plans causes a warning', async () => {
   await using database = await createShardedDatabase(coordinator());
   const [{ version }] = (await runOn<{ version: string }>(
     database.url,
@@ -109,7 +110,7 @@ test('a release of Citus that never finds its cached plans is warned about', asy
   );
 });
 
-test('a later release brings its tables and functions to all nodes, without being told', async () => {
+test('a later release brings its tables and functions to all nodes automatically', async () => {
   await using database = await createShardedDatabase(coordinator());
   const folder = releaseWith(`-- works-with: ${migrations.at(-1)!.worksWith}
     alter table bookmarks add column note text;
@@ -130,7 +131,7 @@ test('a later release brings its tables and functions to all nodes, without bein
   expect(await runOn(worker, 'select count_notes(1) as notes')).toEqual([{ notes: '0' }]);
 });
 
-test('a database whose tables are distributed in another way is refused', async () => {
+test('a database whose tables are distributed differently is refused', async () => {
   const { url } = await openEmpty();
   await migrate({ url });
   await runOn(url, "alter table accounts add column other bigint; select create_reference_table('accounts')");
@@ -139,11 +140,11 @@ test('a database whose tables are distributed in another way is refused', async 
   );
 });
 
-/** What pg_upgrade leaves of a node: what Citus knew of its tables is gone but for what was put aside. */
+/** Brings a node into its state after pg_upgrade: Citus has lost what it knew of its tables, except for a copy. */
 const afterPgUpgrade = (url: string) =>
   runOn(url, 'select citus_prepare_pg_upgrade(); delete from pg_catalog.pg_dist_partition');
 
-test('neither a replica nor migrate takes a node that does not know its tables after pg_upgrade', async () => {
+test('replicas and migrate refuse a node that does not know its tables after pg_upgrade', async () => {
   await using database = await createShardedDatabase(coordinator());
   const start = async (url: string) => {
     const opened = await openDatabase({ url, max: 1 });
@@ -164,13 +165,13 @@ test('neither a replica nor migrate takes a node that does not know its tables a
   await expect(migrate({ url: first, sharding })).rejects.toThrow('this node was upgraded by pg_upgrade');
 });
 
-test('nodes that would give the same ids are refused', async () => {
+test('nodes that would generate the same ids are refused', async () => {
   const { url, nodes } = await openEmpty();
   await runOn(url, `update pg_dist_node set groupid = 256 where groupid = ${nodes[2]!.group}`);
   await expect(migrate({ url, sharding })).rejects.toThrow('the groups 0 and 256 would give the same ids');
 });
 
-test('a database that serves already is distributed with all that it holds', async () => {
+test('a database that is already in use is distributed with all its rows', async () => {
   const { url, nodes } = await openEmpty();
   await migrate({ url });
   const database = { url, name: '', drop: async () => {}, [Symbol.asyncDispose]: async () => {} };

@@ -86,7 +86,7 @@ test('a database that is not distributed uses one pool', async () => {
   expect(log).toEqual(['placement']);
 });
 
-test('a replica adds, reads and finds at the nodes of its users', async () => {
+test('a replica adds, reads and finds on the nodes of its users', async () => {
   await using service = await startService({}, { database });
   const users = await Promise.all(Array.from({ length: 6 }, () => service.user()));
   for (const user of users) {

@@ -23,7 +23,7 @@ export interface DayOptions {
 interface User {
   client: EndpointClient;
   cursor: number;
-  /** When an add was due that the user's poll has not returned yet. */
+  /** The time when an add was due, until the user's poll has returned it. */
   addedAt: number | undefined;
 }
 

@@ -275,7 +275,7 @@ describe('only one service uses the data', () => {
     expect(refusal).toContain('DATA_DIR');
   });
 
-  test('of processes that start, stop and crash all the time, never two have it', async () => {
+  test('two processes never have it at once, although processes start, stop and crash all the time', async () => {
     const contested = makeFolder('contested', runDir());
     onTestFinished(() => removeFolder(contested));
     const script = join(projectDir, 'test/support/lock-contender.ts');

@@ -59,7 +59,7 @@ const bodies: [string, () => string, object][] = [
   ...['entries of 40,000 distinct keys', '100,000 errors with long urls'].map(
     (name): [string, () => string, object] => {
       const { body, response } = HOSTILE_IMPORTS[name]!;
-      // Errors are stored elsewhere.
+      // The stored result does not contain the errors.
       return [
         name,
         body,
@@ -87,7 +87,7 @@ async function queueBody(service: TestService, text: string): Promise<StagedImpo
 
 // The CPU time of a turn also rises with other load on the machine, so the best of three runs counts.
 test.each(bodies)(
-  '%s keep the thread for at most 50 ms at a time',
+  '%s block the thread for at most 50 ms at a time',
   { timeout: 240_000, retry: 2 },
   async (name, body, result) => {
     await using service = await startService({ importInlineBytes: 0 });

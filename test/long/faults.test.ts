@@ -391,7 +391,7 @@ describe('Postgres under a running service', () => {
   });
 });
 
-test('without Postgres, an import that can neither finish nor be cancelled has its connection closed', {
+test('without Postgres, an import that can neither complete nor be cancelled has its connection closed', {
   timeout: 60_000,
 }, async () => {
   await using postgres = await startPostgres({ max_connections: 60 });

@@ -10,11 +10,11 @@ const MIB = 1_048_576;
 
 const service = useService();
 
-describe('bodies of imports', { timeout: 240_000 }, () => {
+describe('import bodies', { timeout: 240_000 }, () => {
   const processes = useApiAndWorker(service);
 
   test.for(Object.entries(HOSTILE_IMPORTS))(
-    'of %s are imported or refused, and cost a worker less than 512 MiB and its replica less than 160',
+    'with %s are imported or refused, with less than 512 MiB in a worker and 160 MiB in its replica',
     async ([_, { body, response }]) => {
       const { api, worker } = processes;
       const greedy = await service.user({ premium: true });

@@ -221,7 +221,7 @@ describe('an upload', { timeout: 60_000 }, () => {
     expect((await user.post('/import', body)).body.skipped).toBe(200);
   });
 
-  test('that is refused early is answered, even if its client sends everything first', async () => {
+  test('that is refused early gets a response, even if its client sends everything first', async () => {
     const user = await staging.user({ premium: true });
     const body = bodyOf(3_000, 9_000);
     const first = new SlowRequest(staging.origin, '/import', user, body.length);
@@ -235,7 +235,7 @@ describe('an upload', { timeout: 60_000 }, () => {
     first.socket.destroy();
   });
 
-  test('that is complete is imported even if its client has disconnected, however late it runs (decision 21)', async () => {
+  test('that is complete is imported even if its client has disconnected and it runs late (decision 21)', async () => {
     await using hurried = await startService(
       { importInlineBytes: 0, importWaitSeconds: 0.3 },
       { database: inline.database },

@@ -58,7 +58,7 @@ const shown = (plain: string, third: string) => {
 };
 
 describe('a tag on many bookmarks', () => {
-  test('is renamed for every reader, and moves to its place in the order of names', async () => {
+  test('is renamed for every reader, and is sorted by its new name', async () => {
     const { user, many } = await makeUser();
     await user.post('/tags/update', { id: many, name: 'renamed' });
     expect(await countShown(user)).toEqual(shown('renamed', 'renamed,third'));

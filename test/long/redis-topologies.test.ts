@@ -81,7 +81,7 @@ describe('a failover pair', () => {
     expect(info.trim().split('\n')).toHaveLength(2);
   });
 
-  test('whose url leads only to a former master is ignored until there is a master', async () => {
+  test('whose url names only a former master is ignored until there is a master', async () => {
     const [old, master] = [await start(), await start()];
     const [one, two] = [await openReplica(old.url, 'test'), await openReplica(old.url, 'test')];
     await two.imports.startWorker(1);
@@ -101,7 +101,7 @@ describe('a failover pair', () => {
     while (two.imported.length === 0) await sleep(5);
   });
 
-  test('whose master dies continues with the other node, once it is the master', async () => {
+  test('whose master dies continues with the other node once that is the master', async () => {
     const { master, admins, one, two } = await startPair();
     await master.kill();
     await untilAllSay(DEGRADED, [one, two]);

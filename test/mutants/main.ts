@@ -47,7 +47,8 @@ try {
   cpSync(root, copy, { recursive: true, filter: (path) => !LEFT_OUT.has(relative(root, path)) });
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
   const mutants = MUTANTS.filter((_, index) => index % parts === part - 1);
-  // Without the mutations the tests must pass: otherwise their failure proves nothing. Vitest without file names would run all.
+  // Without mutations the tests must pass. Otherwise a failure would not show that a mutation was found. Without file
+  // names, Vitest would run all tests.
   const files = [...new Set(mutants.flatMap(({ tests }) => tests))];
   const clean = files.length === 0 ? undefined : runTests(files);
   if (clean !== undefined && clean.status !== 0) {
@@ -68,7 +69,7 @@ try {
     );
     const { status, failures, output } = runTests(tests);
     writeFileSync(path, text);
-    // A run that fails without a failed test, as when the database does not start, catches nothing.
+    // If no test failed, the mutation was not found. For example, the database may not have started.
     if (status === 0) faults.push(`survived: ${name}`);
     else if (failures.length === 0) faults.push(`no test ran to its failure: ${name}\n${output}`);
     else console.log(`caught: ${name}`);

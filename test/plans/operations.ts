@@ -390,7 +390,7 @@ const IMPORTS: Operation[] = [
 const OTHERS: Operation[] = [
   {
     name: 'an edited text, and the filter of its block',
-    // Also reads blocks that other operations left pending.
+    // Also reads the blocks without a filter that other operations left.
     atMost: 1_000,
     run: async (db, c, n) => {
       await editBookmark(db, c.owner, c.ids[n]!, { title: 'Signed' });
@@ -448,5 +448,5 @@ const OTHERS: Operation[] = [
   },
 ];
 
-/** In an order that gives each operation the rows that it needs. */
+/** Sorts the operations so that each finds the rows that it needs. */
 export const OPERATIONS: readonly Operation[] = [...READS, ...SEARCHES, ...WRITES, ...IMPORTS, ...OTHERS];

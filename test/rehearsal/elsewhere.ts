@@ -62,6 +62,6 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
     'k8s-release.test.ts › a canary gets requests when its pods serve, and the others are left as they were',
   'k8s/release.sh --compare': 'k8s-release.test.ts › the canary is %s, and the comparison ends with %i',
   'k8s/release.sh --abort':
-    'k8s-release.test.ts › a release and --abort take the canary away, the route first',
+    'k8s-release.test.ts › a release and --abort remove the canary, starting with its route',
   'kubectl kustomize': 'k8s:check and the release of the rehearsal run it',
 };

@@ -41,9 +41,9 @@ const unpack = (commit: string, folder: string): void =>
 const SHARED = ['sql', 'package-lock.json', 'src/store/patches'];
 
 /**
- * The commit of the previous release: the newest tag below this commit. Without tags, it is the oldest commit since
- * which tables and functions are unchanged, because they may be changed in place before the first release. Undefined if
- * git's history is missing or contains no such commit.
+ * The commit of the previous release: the newest tag below this commit. Before the first release there is no tag, and
+ * tables and functions may be changed in place. Then it is the oldest commit with the same tables and functions.
+ * Undefined if git's history is missing or contains no such commit.
  */
 export function findReleaseBefore(): string | undefined {
   try {

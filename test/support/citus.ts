@@ -59,7 +59,8 @@ async function createOnAllNodes(coordinatorUrl: string, template: string): Promi
   const found = await findNodes(coordinatorUrl);
   await Promise.all(found.map(({ url }) => runOn(url, `create database ${name} template ${template}`)));
   const drop = async () => {
-    // A transaction that a killed replica left prepared keeps the database from being dropped until its node ends it.
+    // A killed replica may have left a prepared transaction. The database cannot be dropped until the transaction's
+    // node ends it.
     for (const { url } of nodes) await runOn(url, 'select recover_prepared_transactions()').catch(() => {});
     for (const { url } of found) await runOn(url, `drop database if exists ${name} with (force)`);
   };
@@ -92,9 +93,9 @@ export async function makeShardedTemplate(coordinatorUrl: string): Promise<Shard
 }
 
 /**
- * Copies the template on each node, which takes a tenth of the time. The copy includes what the nodes know about each
- * other and about their shards, because that does not depend on the database's name. Settings of a database are not
- * copied, so `migrate` sets them.
+ * Copies the template on each node, which takes a tenth of the time of creating it. The copy includes what the nodes
+ * know about each other and about their shards, because that does not depend on the database's name. Settings of a
+ * database are not copied, so `migrate` sets them.
  */
 export async function copyShardedDatabase(
   coordinatorUrl: string,

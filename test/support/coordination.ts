@@ -15,7 +15,7 @@ export const WAIT_MS = 29_000;
 export const SHARED = 'Redis serves';
 export const DEGRADED = 'Redis is away';
 
-/** The first limits a request's wait for Redis. The second is how soon Redis is used again. */
+/** The first value limits how long a request waits for Redis. The second limits how soon Redis is used again. */
 export const MAX_WAIT_MS = 300;
 export const MAX_RETURN_MS = 2_000;
 

@@ -18,7 +18,7 @@ function connectToRedis(url: string): Redis {
   return redis;
 }
 
-test('a test database is migrated, empty, of one test file, and can be dropped while it is in use', async () => {
+test('a test database is migrated, empty, belongs to one test file, and can be dropped while it is in use', async () => {
   const [one, other] = await Promise.all([createDatabase(), createDatabase()]);
   onTestFinished(() => other.drop());
   expect(await runOn(one.url, 'select count(*)::int as count from bookmarks')).toEqual([{ count: 0 }]);
@@ -67,7 +67,7 @@ test('a private Redis can be killed, restarted empty on the same port, and froze
   expect(await redis.get('key')).toBeNull();
 });
 
-test('a Redis for gentle tests answers', async () => {
+test('a Redis for tests that leave it running responds', async () => {
   const server = await openRedis();
   onTestFinished(() => server.stop());
   const redis = connectToRedis(server.url);

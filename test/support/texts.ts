@@ -1,6 +1,6 @@
 /**
- * Bookmarks with texts like those that people keep, always the same for a seed. They resemble 5,312 bookmarks of four
- * public lists of software. `FITTED` in test/texts.test.ts has the counts of those; none of their texts is here.
+ * Bookmarks with realistic texts, always the same for a seed. They resemble 5,312 bookmarks of four public lists of
+ * software, but contain none of their texts. `FITTED` in test/texts.test.ts has the statistics of these lists.
  */
 
 export interface SampleText {
@@ -60,7 +60,7 @@ function accumulate(weights: readonly number[]): Float64Array {
   return Float64Array.from(weights, (weight) => (sum += weight));
 }
 
-/** Picks a place in accumulated weights, in proportion to its weight. */
+/** Picks a position in a list of accumulated weights, in proportion to its weight. */
 function choose(random: Random, sums: Float64Array): number {
   const wanted = random() * sums.at(-1)!;
   let [low, high] = [0, sums.length - 1];

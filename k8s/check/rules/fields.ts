@@ -56,8 +56,8 @@ const CONTAINER = {
 };
 
 /**
- * The probes of a serving container. One slow response does not kill it, and a container that cannot serve soon gets
- * no requests.
+ * The probes of a serving container. One slow response does not kill the container. A container that cannot serve soon
+ * gets no requests.
  */
 const SERVER = {
   ...CONTAINER,
@@ -210,7 +210,7 @@ const SPECS: Record<string, Allowed> = {
   // https://cloud.google.com/kubernetes-engine/docs/how-to/configure-gateway-resources
   GCPBackendPolicy: {
     targetRef: must({ group: [''], kind: must(['Service']), name: must(['api']) }),
-    // Above the duration of an export, the longest request.
+    // Longer than an export takes, which is the longest request.
     default: must({
       timeoutSec: must(from(3_600, 86_400)),
       connectionDraining: { drainingTimeoutSec: from(30, 300) },

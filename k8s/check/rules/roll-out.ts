@@ -19,7 +19,7 @@ import {
 /** If a pod ends sooner, nodes and load balancers may still send it requests. */
 const SHORTEST_PRE_STOP_SECONDS = 5;
 
-/** The margin between the end of the service and the kill. */
+/** The time between the end of the service and the kill. */
 const ROOM_SECONDS = 5;
 
 /**

@@ -29,7 +29,10 @@ const USERS = 100;
 
 const usersOf = ({ quick }: Plan): number => (quick ? 100 : 2_000);
 
-/** One user's change, by the service's own functions. Of 100 changes, 40 add, 30 edit, 25 delete and 5 rename a tag. */
+/**
+ * Makes one change of a user, with the service's own functions. Of 100 changes, 40 are adds, 30 edits, 25 deletions and
+ * 5 renamed tags.
+ */
 const changeScript = (users: number, lastId: number): string => `
 \\set user random(1, ${users})
 \\set dice random(1, 100)

@@ -9,7 +9,8 @@ import { ADDING, openCollection, tokensOf, usersFrom } from './collection.ts';
 import { makeImport, makeImporters } from './import.ts';
 
 /**
- * Measures the delay of other users while ten users import 50,000 bookmarks each, by the setting that limits imports.
+ * Measures how much imports delay other users. Ten users import 50,000 bookmarks each, with different values of the
+ * setting that limits imports.
  */
 
 const FIRST_USER = 3_001;

@@ -25,7 +25,7 @@ interface Operation {
   what: string;
   path: string;
   bodyOf(n: number): object;
-  /** The least ratio: the CPU time of one Postgres to that of all nodes together. */
+  /** The lowest accepted ratio of the CPU time of one Postgres to that of all nodes together. */
   mark: number;
 }
 

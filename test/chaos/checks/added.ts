@@ -5,8 +5,8 @@ import type { Result } from './findings.ts';
 
 /**
  * Every bookmark that appeared in a response is in the database, unless somebody may have removed it. Bookmarks that
- * were certainly removed are not there. Each row contains what its last writer wrote, for some order that the calls'
- * times allow.
+ * were certainly removed are not there. Each row contains the values of its last writer, in some order of writes that
+ * the times of the calls allow.
  */
 export function checkAdded(story: Story): Result {
   const { journal, rest } = story.evidence;
@@ -90,7 +90,9 @@ interface Write<T> {
   value: T;
 }
 
-/** Whether a write of this value may have been the last one: no acknowledged write certainly came later. */
+/**
+ * Whether a write of this value may have been the last one. It may, unless an acknowledged write certainly came later.
+ */
 function mayBeLast<T>(value: T, writes: readonly Write<T>[]): boolean {
   return writes.some(
     (write) =>

@@ -10,9 +10,9 @@ export interface Birth {
   url: string;
   /** The call that requested it. Undefined if there was none. */
   call: AddCall | ImportCall | undefined;
-  /** It existed at this moment. */
+  /** At this time it existed. */
   knownByMs: number;
-  /** From this moment on somebody may have removed it. Infinite if nobody tried. */
+  /** From this time on, somebody may have removed it. Infinite if nobody tried. */
   goneFromMs: number;
 }
 

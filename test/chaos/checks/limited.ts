@@ -26,7 +26,7 @@ export function checkCapped({ evidence }: Story): Result {
   };
 }
 
-/** Extends the times at which a replica limits on its own, because log lines arrive late. */
+/** Extends the times in which a replica limits on its own, because its log lines arrive late. */
 const MARGIN_MS = 1_500;
 
 /**
@@ -43,7 +43,7 @@ export function checkLimited({ evidence }: Story): Result {
     for (const [n, first] of attempts.entries()) {
       const endMs = first.sentMs + limits.windowMs;
       const within = admittedWithin(attempts, n, endMs);
-      // Later events cannot have changed how many were admitted by then.
+      // Later events cannot change how many requests were admitted by then.
       const lastMs = Math.max(...within.map((attempt) => attempt.endMs));
       counts.windows += 1;
       const isDisturbed = disturbed.some((each) => each.startMs < lastMs && each.endMs > first.sentMs);
