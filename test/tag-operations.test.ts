@@ -100,7 +100,15 @@ const hooked = (between: (writes: number) => Promise<unknown>): Database => {
     await between(writes);
     return rows;
   };
-  return Object.assign(Object.create(database), { write });
+  const { sql, gauges } = database;
+  const self: Database = {
+    ...{ sql, gauges, write },
+    read: (...call) => database.read(...call),
+    readShort: (...call) => database.readShort(...call),
+    at: () => self,
+    close: () => Promise.resolve(),
+  };
+  return self;
 };
 
 async function expectIntact(): Promise<void> {

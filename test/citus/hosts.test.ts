@@ -32,7 +32,7 @@ async function useAll(service: TestService, users: readonly { token: string }[])
 
 test('a replica with the urls of all nodes uses the others when one is down', async () => {
   const url = joinHosts(database.nodes.map((node) => node.url));
-  await using service = await startService({}, { database: { ...database, url } });
+  await using service = await startService({ databaseNodes: undefined }, { database: { ...database, url } });
   const users = await Promise.all(Array.from({ length: 10 }, () => service.user()));
   expect(new Set(await useAll(service, users))).toEqual(new Set([200]));
   for (const node of database.nodes.slice(1)) {
@@ -52,7 +52,7 @@ test('a replica with the urls of all nodes uses the others when one is down', as
 test('replicas work through a PgBouncer for each node, without prepared statements', async () => {
   const poolers = await Promise.all(database.nodes.map(({ url }) => startPgBouncer(url)));
   const url = joinHosts(poolers);
-  const config = { databasePrepare: false, importInlineBytes: 0 };
+  const config = { databaseNodes: undefined, databasePrepare: false, importInlineBytes: 0 };
   await using service = await startService(config, { database: { ...database, url } });
   const users = await Promise.all(Array.from({ length: 10 }, () => service.user()));
   expect(new Set(await useAll(service, users))).toEqual(new Set([200]));

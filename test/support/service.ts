@@ -90,8 +90,9 @@ export async function startService(
   { database, log = silentLog as Logger }: ServiceOptions = {},
 ): Promise<TestService> {
   const own = database ?? (await createDatabase());
-  const databaseNodes = inject('citusUrl') === undefined ? undefined : nodesTemplate(own.url);
-  const whole: Config = { ...TEST_CONFIG, databaseUrl: own.url, databaseNodes, ...config };
+  const isPlaced = inject('citusUrl') !== undefined && !('databaseNodes' in config);
+  const placement = isPlaced ? { databaseNodes: nodesTemplate(own.url) } : {};
+  const whole: Config = { ...TEST_CONFIG, databaseUrl: own.url, ...placement, ...config };
   const context = await openContext(whole, log, own.url);
   const app = await buildApp(context);
   await app.listen({ host: whole.host, port: 0 });
