@@ -540,6 +540,6 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'k8s/rotate.sh',
     from: 'select count(pg_terminate_backend(pid)) from',
     to: 'select count(pid) from',
-    tests: ['test/k8s-rotate.test.ts'],
+    tests: ['test/long/k8s-rotate.test.ts'],
   },
 ];

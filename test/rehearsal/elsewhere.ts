@@ -18,7 +18,7 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
     'the rehearsal stops its clients, and restores where nobody else writes',
   'kubectl -n bookmarks scale deployment/api --replicas=3': 'as above',
   'alter role bookmarks_a nologin password null':
-    'k8s-rotate.test.ts: k8s/rotate.sh says the same to Postgres',
+    'long/k8s-rotate.test.ts: k8s/rotate.sh says the same to Postgres',
   'kubectl -n bookmarks describe hpa api': 'needs a cluster with an autoscaler',
   'docker build --build-arg VERSION=1.0.0 --build-arg REVISION=$(git rev-parse HEAD) -t bookmark-service:1.0.0 .':
     'needs a container engine and a registry of images; npm run test:image builds the same file by buildah',

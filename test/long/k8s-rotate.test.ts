@@ -2,11 +2,11 @@ import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from '
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
-import { administer, type Rotation, startRotation, startServer } from './k8s/rotation.ts';
-import { makeNodes, resetNodes } from './k8s/stand-in-nodes.ts';
-import { findFreePort } from './support/ports.ts';
-import { provide } from './support/programs.ts';
-import { runOn } from './support/run-on.ts';
+import { administer, type Rotation, startRotation, startServer } from '../k8s/rotation.ts';
+import { makeNodes, resetNodes } from '../k8s/stand-in-nodes.ts';
+import { findFreePort } from '../support/ports.ts';
+import { provide } from '../support/programs.ts';
+import { runOn } from '../support/run-on.ts';
 
 /**
  * `k8s/rotate.sh` on one server and on several. On one server the administrator is that of a provider: no superuser,
@@ -171,7 +171,7 @@ test('a second run during the first one changes nothing', async () => {
   const second = join(rotation.folder, 'second');
   rotation.before(
     `if [ "$1 $3" = 'rollout deployment/api' ] && mkdir ${second}; then
-      bash ${join(import.meta.dirname, '../k8s/rotate.sh')} >${second}/output 2>&1 && exit 1 || true
+      bash ${join(import.meta.dirname, '../../k8s/rotate.sh')} >${second}/output 2>&1 && exit 1 || true
     fi`,
   );
   expect((await rotation.run()).code).toBe(0);

@@ -2,17 +2,17 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Bookmark, BookmarkClient, IndexedDbStore } from '../src/client/index.ts';
-import { leanManifest, putLeanManifest, putWholeManifest } from '../src/packing/manifest.ts';
-import { browserTest, useBrowser } from './support/browser.ts';
-import { makeFolder, removeFolder } from './support/folders.ts';
-import { installPackage, runIn } from './support/package.ts';
-import { usePageServer } from './support/pages.ts';
-import { startService, useService } from './support/service.ts';
+import type { Bookmark, BookmarkClient, IndexedDbStore } from '../../src/client/index.ts';
+import { leanManifest, putLeanManifest, putWholeManifest } from '../../src/packing/manifest.ts';
+import { browserTest, useBrowser } from '../support/browser.ts';
+import { makeFolder, removeFolder } from '../support/folders.ts';
+import { installPackage, runIn } from '../support/package.ts';
+import { usePageServer } from '../support/pages.ts';
+import { startService, useService } from '../support/service.ts';
 
 /** The tarball of `npm pack`, installed into an empty project without a network. */
 
-const ROOT = join(import.meta.dirname, '..');
+const ROOT = join(import.meta.dirname, '../..');
 
 let folder: string;
 let project: string;

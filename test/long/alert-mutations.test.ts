@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { failsTests, listNeeded, testRules } from '../k8s/check/promtool.ts';
-import { type AlertingRule, listAlertingRules } from '../k8s/check/rules/monitoring.ts';
-import { copyOverlay } from './k8s/overlay-copy.ts';
-import { provide } from './support/programs.ts';
+import { failsTests, listNeeded, testRules } from '../../k8s/check/promtool.ts';
+import { type AlertingRule, listAlertingRules } from '../../k8s/check/rules/monitoring.ts';
+import { copyOverlay } from '../k8s/overlay-copy.ts';
+import { provide } from '../support/programs.ts';
 
 /** The tests of the alerts must fail if a `for`, a threshold or a selector is wrong. */
 
