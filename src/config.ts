@@ -395,7 +395,10 @@ function refuseIncomplete(config: Config): void {
   );
 }
 
-/** A provider redirects people to the service's public address, which no request can tell reliably. */
+/**
+ * Signing in through a provider needs `PUBLIC_URL`, because the provider redirects to it, and the `Host` header of a
+ * request cannot be trusted.
+ */
 function refuseUnreachable({ signIn, publicUrl, host }: Config): void {
   if (signIn.provider === undefined || publicUrl !== undefined || isLoopback(host)) return;
   const { name, schema } = SETTINGS.publicUrl;

@@ -31,7 +31,7 @@ function countTaken(socket: Socket): number {
   return handle ? handle.bytesWritten - handle.writeQueueSize : socket.bytesWritten;
 }
 
-/** One connection with requests. */
+/** A client's connection. Notices when the client stops reading its responses. */
 export class Connection {
   readonly #socket: Socket;
   /** Requests whose responses are not sent completely. */

@@ -37,7 +37,10 @@ const likePattern = (term: string): string => `%${term.replace(/[\\%_]/g, '\\$&'
 /** How many terms get a condition of their own. Each number of conditions is another statement to prepare. */
 const SINGLE_TERMS = 3;
 
-/** The longest terms, which exclude most rows, and patterns for the others; null if there are no others. */
+/**
+ * Splits the terms of a search. `single` are the longest ones, because they exclude the most rows. `patterns` match the
+ * other terms, and are null if there are none.
+ */
 function splitTerms(terms: readonly string[]): { single: string[]; patterns: string[] | null } {
   const sorted = terms.toSorted((a, b) => b.length - a.length);
   const patterns = sorted.slice(SINGLE_TERMS).map(likePattern);
