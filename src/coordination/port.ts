@@ -43,8 +43,8 @@ export interface Group {
  * key.
  *
  * A request with a group counts for the key and for the group. If either limit refuses it, it counts for neither. The
- * returned quota is the stricter one: if both refuse, the one whose refusal ends later; if both admit, the one with
- * fewer requests left.
+ * returned quota is the stricter one. If both refuse, that is the one whose refusal ends later. If both admit, it is
+ * the one with fewer requests left.
  *
  * To limit only failures, call `refusal` before the attempt and `consume` after a failure. Then each replica may exceed
  * the limit by the attempts in flight and one more failure.

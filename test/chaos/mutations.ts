@@ -60,7 +60,7 @@ export const withoutWakes: Mutation = {
   },
 };
 
-/** Notifications for `changes` alone do not leave the replica that wrote. */
+/** A notification that concerns only polls of `changes` does not reach other replicas than the one that wrote. */
 export const withoutWakesOfChanges: Mutation = {
   name: 'wakes of changes off',
   onRedisRequest(chunk) {

@@ -41,7 +41,7 @@ function readPreStopSeconds({ lifecycle }: Container): number {
   return sleeps.reduce((sum, [, seconds]) => sum + Number(seconds), 0);
 }
 
-/** The times of a pod's termination, in seconds. */
+/** How long each step takes when a pod of this role ends, in seconds. */
 export function readTermination(objects: readonly KubernetesObject[], role: 'api' | 'worker') {
   const { main, spec } = findRole(objects, role)!;
   const { drainSeconds } = readContainerConfig(objects, main);
