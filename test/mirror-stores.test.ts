@@ -120,6 +120,18 @@ describe.each(STORES)('a store %s', (_, open, test) => {
     expect(await store.readCursor()).toBe('second');
   });
 
+  test('keeps a bookmark that a response to a write brought after the page was read, unless the page is a reset', async () => {
+    const store = await open();
+    const old = bookmark(1, 'old', [{ id: 1, name: 'a' }]);
+    const response = { ...bookmark(1, 'new'), updated_at: '2026-01-31T12:00:00.001Z' };
+    await store.apply(page({ bookmarks: [response] }));
+    await store.apply(page({ bookmarks: [old, bookmark(2, 'two')], cursor: 'second' }));
+    expect([...(await store.bookmarks())]).toEqual([response, bookmark(2, 'two')]);
+    expect(await store.readCursor()).toBe('second');
+    await store.apply(page({ reset: true, bookmarks: [old] }));
+    expect([...(await store.bookmarks())]).toEqual([old]);
+  });
+
   test('renames a tag in every bookmark that has it, and removes a deleted tag from them', async () => {
     const store = await open();
     const [a, b] = [

@@ -4,6 +4,7 @@ import {
   findChangedTags,
   type MirrorPage,
   omitBookmarksOf,
+  omitOutdated,
   requireNext,
   requireNoAttempt,
 } from './mirror.ts';
@@ -217,10 +218,18 @@ async function findTagged({ bookmarks, tags }: Tables, page: MirrorPage): Promis
   return (await Promise.all(tagged)).flat() as number[];
 }
 
+/** Returns the stored versions of the page's bookmarks. */
+async function findVersions({ bookmarks }: Tables, page: MirrorPage): Promise<Map<number, string>> {
+  const stored = page.bookmarks.map(({ id }) => result<StoredBookmark | undefined>(bookmarks.get(id)));
+  const known = (await Promise.all(stored)).filter((bookmark) => bookmark !== undefined);
+  return new Map(known.map(({ id, updated_at }) => [id, updated_at]));
+}
+
 async function applyPage(tables: Tables, page: MirrorPage): Promise<void> {
   const { bookmarks, tags, ahead } = tables;
   if (page.reset) for (const table of [bookmarks, tags, ahead]) table.clear();
-  for (const bookmark of page.bookmarks) putBookmark(tables, bookmark);
+  const versions = await findVersions(tables, page);
+  for (const bookmark of omitOutdated(page, (id) => versions.get(id))) putBookmark(tables, bookmark);
   for (const { id } of page.bookmarks) ahead.delete(id);
   for (const id of page.deleted) removeBookmark(tables, id);
   for (const { id, name } of page.tags) tags.put({ id, name });

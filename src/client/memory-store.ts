@@ -1,7 +1,7 @@
 import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
 import { compareByCodePoints, foldText } from '../domain/text.ts';
 import { MemoryOutbox } from './memory-outbox.ts';
-import { findChangedTags, type MirrorPage, omitBookmarksOf, requireNext } from './mirror.ts';
+import { findChangedTags, type MirrorPage, omitBookmarksOf, omitOutdated, requireNext } from './mirror.ts';
 import type { BookmarkState, CollectionStore, PendingWrite, Report, StateChange } from './outbox.ts';
 
 /** A bookmark with the ids of its tags. Tag names are stored once for all bookmarks. */
@@ -23,7 +23,8 @@ export class MemoryStore implements CollectionStore {
   async apply(page: MirrorPage, after?: string | undefined): Promise<number[]> {
     requireNext(page, after, this.#cursor);
     this.#outbox.notePage(page);
-    const { reset, bookmarks, deleted, tags, deleted_tags, cursor } = page;
+    const { reset, deleted, tags, deleted_tags, cursor } = page;
+    const bookmarks = omitOutdated(page, (id) => this.#bookmarks.get(id)?.updated_at);
     const changedTags = findChangedTags(page, (id) => this.#nameByTag.get(id));
     const tagged = [...changedTags].flatMap((id) => [...(this.#bookmarksByTag.get(id) ?? [])]);
     if (reset) {

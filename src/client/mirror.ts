@@ -44,6 +44,17 @@ export function requireNoAttempt(attempt: object | undefined): void {
   if (attempt !== undefined) throw new MirrorConflict('a write to this store is in progress');
 }
 
+/**
+ * Returns the bookmarks of a page that the store should take. It keeps a newer version, which comes from the response
+ * to a write: another process may have sent that write after the page was read. `findVersion` returns the stored
+ * `updated_at`, which every change raises. A reset replaces everything.
+ */
+export const omitOutdated = (
+  { reset, bookmarks }: MirrorPage,
+  findVersion: (id: number) => string | undefined,
+): Bookmark[] =>
+  reset ? bookmarks : bookmarks.filter(({ id, updated_at }) => updated_at >= (findVersion(id) ?? updated_at));
+
 /** A page of `/bookmarks/changes`, as a store applies it. */
 export type MirrorPage = Omit<Changes, 'has_more' | 'waited' | 'retry_after_ms'>;
 

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
 import { sortTags } from './memory-store.ts';
-import { findChangedTags, type MirrorPage, omitBookmarksOf, requireNext } from './mirror.ts';
+import { findChangedTags, type MirrorPage, omitBookmarksOf, omitOutdated, requireNext } from './mirror.ts';
 import type { BookmarkState, CollectionStore, PendingWrite, Report, StateChange } from './outbox.ts';
 import { OUTBOX_SCHEMA, SqliteOutbox } from './sqlite-outbox.ts';
 
@@ -94,10 +94,16 @@ export class SqliteStore implements CollectionStore, Disposable {
       requireNext(page, after, this.#findCursor());
       this.#outbox.notePage(page);
       const tagged = this.#findTagged(page);
-      this.#write(page);
+      this.#write({ ...page, bookmarks: omitOutdated(page, this.#findVersions()) });
       this.#writeCursor(page.cursor);
       return omitBookmarksOf(page, tagged);
     });
+  }
+
+  /** A function that returns the stored version of a bookmark. */
+  #findVersions(): (id: number) => string | undefined {
+    const find = this.#db.prepare('select updated_at from bookmarks where id = ?');
+    return (id) => (find.get(id) as { updated_at: string } | undefined)?.updated_at;
   }
 
   /** Returns the ids of bookmarks with a tag that the page renames or deletes. */
