@@ -171,7 +171,10 @@ export function findLengthFaults(readme: Markdown): string[] {
   ];
 }
 
-/** The map of the functions lists each table with the functions that write it. */
+const WRITES = /\b(?:insert into|update|delete from)\s+(\w+)/g;
+const READS = /(?<!delete )\b(?:from|join|using)\s+(\w+)|\brows_of_(?:shards|node)\(\s*'(\w+)'/g;
+
+/** The map of the functions lists each table with the functions that write it, and those that read it. */
 export function findFunctionMapFaults(map: Markdown): string[] {
   const texts = [...FILES]
     .filter((file) => /^sql\/.*\.sql$/.test(file))
@@ -179,20 +182,20 @@ export function findFunctionMapFaults(map: Markdown): string[] {
   const tables = texts.flatMap(({ text }) =>
     [...text.matchAll(/create (?:unlogged )?table (\w+)/g)].map(([, table]) => table!),
   );
-  const pairs = texts
-    .filter(({ file }) => file.startsWith('sql/functions/'))
-    .flatMap(({ file, text }) => {
-      const name = basename(file, '.sql').replaceAll('-', '_');
-      const written = text.matchAll(/\b(?:insert into|update|delete from)\s+(\w+)/g);
-      return [...written].map(([, table]) => `${table} ${name}`);
-    });
-  const documented = tableOf(map, '| table |').flatMap(([table, , functions]) =>
-    spansIn(functions).map((name) => `${spansIn(table)[0]} ${name}`),
-  );
-  const isTable = (pair: string) => tables.includes(pair.split(' ')[0]!);
-  return differ(
-    'functions that write',
-    documented.filter((pair) => !pair.endsWith(' src/store')),
-    [...new Set(pairs)].filter(isTable),
-  );
+  const functions = texts.filter(({ file }) => file.startsWith('sql/functions/'));
+  const pairsOf = (pattern: RegExp): string[] =>
+    functions.flatMap(({ file, text }) =>
+      [...text.matchAll(pattern)]
+        .map(([, table, shards]) => (table ?? shards)!)
+        .filter((table) => tables.includes(table))
+        .map((table) => `${table} ${basename(file, '.sql').replaceAll('-', '_')}`),
+    );
+  const documentedIn = (column: 2 | 3): string[] =>
+    tableOf(map, '| table |').flatMap((cells) =>
+      spansIn(cells[column]).map((name) => `${spansIn(cells[0])[0]} ${name}`),
+    );
+  return [
+    ...differ('functions that write', documentedIn(2), pairsOf(WRITES)),
+    ...differ('functions that read', documentedIn(3), pairsOf(READS)),
+  ];
 }
