@@ -128,6 +128,7 @@ test('a runbook section is refused if it is renamed, incomplete, too long or has
     ['`BookmarksSlow` (ticket)', '`BookmarksSlow` (page)'],
     ['`BookmarksSlow` (ticket)', '`BookmarksSlow` (ticket), `BookmarksSlower` (page)'],
     ['`BookmarksSlow` (ticket), ', ''],
+    ['**It means**, for `BookmarksSlowForMany`,', 'For `BookmarksSlowForMany`,'],
     ['**It helped when** the p99', 'The p99'],
     ['## Everything is slow\n', `## Everything is slow\n${'\n'.repeat(30)}`],
   ] as const) {

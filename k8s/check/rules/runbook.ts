@@ -44,6 +44,10 @@ function findSectionFaults(anchor: string, section: string, known: ReadonlySet<s
       .filter((alert) => !known.has(alert))
       .map((alert) => `names ${alert}, which is not an alert`),
     ...unless(section.split('\n').length <= SCREEN_LINES, 'does not fit on a screen'),
+    ...unless(
+      alertsOf(section).size === 0 || /\*\*It means\*\*.*\*\*Look here\.\*\*/s.test(section),
+      'does not begin with what its alerts mean',
+    ),
     ...unless(!isSymptom || section.includes('**Look here.**'), 'does not say where to look'),
     ...unless(!isSymptom || section.includes('**It helped when**'), 'does not say how to see that it helped'),
   ].map((fault) => `#${anchor} ${fault}`);
