@@ -20,8 +20,8 @@ export function readSections(text: string): Map<string, string> {
 
 /** The alerts that a section names, with their urgency. */
 const alertsOf = (section: string): Map<string, string> => {
-  const line = /^\*Alerts: (.*)\*$/m.exec(section)?.[1] ?? '';
-  return new Map([...line.matchAll(/`(\w+)` \((\w+)\)/g)].map(([, alert, urgency]) => [alert!, urgency!]));
+  const names = /^\*Alerts: ([^*]*)\*$/m.exec(section)?.[1] ?? '';
+  return new Map([...names.matchAll(/`(\w+)` \((\w+)\)/g)].map(([, alert, urgency]) => [alert!, urgency!]));
 };
 
 function findAlertFaults(
