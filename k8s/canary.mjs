@@ -6,9 +6,9 @@ import { parseAllDocuments, stringify } from 'yaml';
 /**
  * Helps `k8s/release.sh` with a canary, with three commands.
  *
- * - `objects MANIFESTS PODS` prints its Deployment, Service and disruption budget.
- * - `route MANIFESTS WEIGHT` prints the routes that send it this percentage of the requests.
- * - `compare NAMESPACE SECONDS` prints how the pods of both tracks serve.
+ * - `objects MANIFESTS PODS` prints the canary's Deployment, Service and disruption budget.
+ * - `route MANIFESTS WEIGHT` prints the routes that send the canary this percentage of the requests.
+ * - `compare NAMESPACE SECONDS` counts failed and slow requests of both versions, and prints which is worse.
  *
  * Plain JavaScript, because it runs on the operator's own Node.
  */
@@ -61,7 +61,7 @@ export const splitRoutes = (objects, weight) =>
       }
     });
 
-/** Counts failed and slow requests, from the metrics of several pods. */
+/** Counts failed and slow requests in the metrics of several pods. */
 export function countEvents(texts) {
   const counts = { failed: { bad: 0, all: 0 }, slow: { bad: 0, all: 0 } };
   for (const text of texts)
@@ -73,7 +73,7 @@ export function countEvents(texts) {
   return counts;
 }
 
-/** The events between two counts. After a restart, a process counts from 0. */
+/** The events between two counts. If a count fell, a process restarted at 0, so the later count is used. */
 function difference(before, after) {
   const between = (kind) =>
     after[kind].all < before[kind].all

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Installs or upgrades, after showing the target and asking:
+# Installs or upgrades. It shows the target and asks before it begins:
 #   k8s/release.sh [--yes] [overlay]               by default k8s/overlays/production
 #   k8s/release.sh [--yes] --canary 10 [overlay]   run the new version for 10 % of the requests, next to the old one
 #   k8s/release.sh --compare [overlay]             compare both for 5 minutes; exit with 1 if the canary is worse
 #   k8s/release.sh [--yes] --abort [overlay]       return to the old version for everybody
 # Without an option it releases the new version to everybody, and removes a canary.
-# The schema comes first, then the pods. If the migration or a roll-out fails, it prints the reason and exits with 1. It may
-# be run again.
+# It migrates the schema first, then replaces the pods. If the migration or a rollout fails, it prints the reason and
+# exits with 1. You can run it again.
 set -euo pipefail
 folder=$(dirname "$0")
 overlay="$folder/overlays/production"
@@ -63,21 +63,21 @@ if [ $mode = abort ]; then
   exit 0
 fi
 
-# The state of the Job: Complete, Failed, or nothing while it runs.
+# Prints the state of the Job: Complete, Failed, or nothing while it runs.
 job_end() {
   in_namespace get job migrate --output 'jsonpath={.status.conditions[?(@.status=="True")].type}' |
     tr ' ' '\n' | grep -xE 'Complete|Failed' || true
 }
 
-# Why the migration's pod is not running yet, or nothing: Unschedulable, ContainerCreating, ImagePullBackOff and
-# others.
+# Prints why the migration's pod does not run yet, for example Unschedulable, ContainerCreating or ImagePullBackOff.
+# Prints nothing if it runs.
 waiting_reason() {
   in_namespace get pods --selector app.kubernetes.io/component=migrate --output \
     'jsonpath={.items[*].status.conditions[?(@.type=="PodScheduled")].reason} {.items[*].status.containerStatuses[*].state.waiting.reason}' |
     xargs || true
 }
 
-# Waiting does not fix these: the image or the pod's settings are wrong.
+# Reasons that waiting does not fix, because the image or the pod's settings are wrong.
 cannot_start='ErrImagePull|ImagePullBackOff|InvalidImageName|CreateContainerConfigError'
 
 # api and worker have the same image, so they are rolled back together.
@@ -101,18 +101,18 @@ await_roll_outs() {
 }
 
 echo "== check"
-# The cluster reports unknown objects here (a missing operator, an old API), before anything is changed. The migration
-# is left out, because an existing Job cannot be changed.
+# If the cluster does not know an object (a missing operator, an old API), it says so here, before anything is changed.
+# Leaves out the migration, because an existing Job cannot be changed.
 if ! kubectl apply --dry-run=server --filename "$manifests" --selector 'app.kubernetes.io/component notin (migrate)' >/dev/null; then
   echo 'release: the cluster refuses these objects; nothing was changed' >&2
   exit 1
 fi
 
 echo "== migrate"
-# The last Job and its pods must be deleted before the next one starts.
+# Deletes the last Job and its pods before the next one starts.
 in_namespace delete job migrate --ignore-not-found --cascade=foreground --timeout=5m
-# Changes nothing that runs until the schema is migrated. The migration connects directly to Postgres, not through
-# PgBouncer.
+# Leaves out api, worker and PgBouncer until the schema is migrated. The migration does not need PgBouncer, because it
+# connects directly to Postgres.
 kubectl apply --filename "$manifests" \
   --selector 'app.kubernetes.io/component notin (api, worker),app.kubernetes.io/name notin (pgbouncer)'
 give_up_at=$((SECONDS + migration_limit_seconds))
@@ -138,7 +138,7 @@ if [ "$end" != Complete ]; then
 fi
 
 echo "== roll out"
-# PgBouncer first: a pod that cannot reach Postgres at its start exits and is restarted later.
+# PgBouncer comes first, because a pod that cannot reach Postgres at its start exits.
 kubectl apply --filename "$manifests" --selector 'app.kubernetes.io/component notin (api, worker)'
 await_roll_outs --selector app.kubernetes.io/name=pgbouncer
 if [ $mode = canary ]; then

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Restores a backup: k8s/restore.sh FILE
-# DATABASE_URL leads directly to Postgres, to an empty database, as its owner. The roles of
-# k8s/database/administrator.sql must exist; in a new cluster, create them first. Restores everything or nothing,
-# unless JOBS is above 1, which is faster.
+# DATABASE_URL must lead directly to Postgres, to an empty database, as its owner. The roles of
+# k8s/database/administrator.sql must exist: on a new server, create them first. By default, the script restores
+# everything or nothing. JOBS above 1 is faster, but a failure leaves a part of the data.
 set -euo pipefail
 file=$1
 : "${DATABASE_URL:?of an empty database, directly to Postgres, as its owner}"
-# Owners and rights are not restored: roles.sql grants those of the new database. Several jobs cannot share a
-# transaction. If one fails, drop the database and start again.
+# Does not restore owners and rights, because roles.sql grants those of the new database. Several jobs cannot share a
+# transaction, so if one fails, drop the database and start again.
 jobs=${JOBS:-1}
 if [ "$jobs" -gt 1 ]; then how=("--jobs=$jobs"); else how=(--single-transaction); fi
 pg_restore --exit-on-error "${how[@]}" --no-owner --no-privileges --dbname="$DATABASE_URL" "$file"

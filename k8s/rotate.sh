@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Switches the role with which the service connects to Postgres, under load: k8s/rotate.sh
-# ADMIN_DATABASE_URL leads directly to Postgres (of a Citus cluster, to its coordinator), as a role that may alter bookmarks_a
-# and bookmarks_b. One of the two serves. The other gets a new password on every node and takes over; the first loses its
-# login. If the script stops halfway, run it again: it continues with the same password.
+# Changes the role with which the service connects to Postgres, while the service runs: k8s/rotate.sh
+# ADMIN_DATABASE_URL must lead directly to Postgres, or to the coordinator of a Citus cluster. Its role must be allowed
+# to alter bookmarks_a and bookmarks_b. The service uses one of the two. The script gives the other a new password on
+# every node, lets the service use it, and then locks the first. If the script stops halfway, run it again: it
+# continues with the same password.
 set -euo pipefail
 : "${ADMIN_DATABASE_URL:?directly to Postgres, as a role that may alter roles}"
 namespace=${NAMESPACE:-bookmarks}
@@ -13,14 +14,15 @@ trap 'rm -rf "$folder"' EXIT
 
 stop() { echo "rotate: $*" >&2 && exit 1; }
 
-# Prints lines of failures. Fails if there are any.
+# Prints failures, one on each line. Fails if there are any.
 report() { [ -z "$1" ] || { printf '%s\n' "$1" | sed 's/^/rotate: /' >&2 && return 1; }; }
 
 in_namespace() { kubectl --namespace "$namespace" "$@"; }
 read_secret() { in_namespace get secret "$1" --output "go-template={{index .data \"$2\" | base64decode}}"; }
 
-# Writes keys of a Secret, given as pairs of a key and a file with its value; other keys are kept. Secrets are passed
-# by files, pipes and the environment, because anybody on the machine can read the arguments of a program.
+# Writes keys of a Secret and keeps its other keys. The arguments are pairs of a key and a file with its value. This
+# script passes secrets in files, pipes and the environment, because anybody on the machine can read a program's
+# arguments.
 write_secret() {
   local name=$1 values=''
   shift
@@ -37,8 +39,8 @@ roll() {
   for deployment in "$@"; do in_namespace rollout status "deployment/$deployment" --timeout="$roll_out_limit"; done
 }
 
-# Makes the administrator's url point to the service's database, because a cluster's nodes are known only there.
-# Separates the password from the url.
+# Sets admin_url to the administrator's url with the service's database, because only that database knows the nodes of
+# a cluster. Takes the password out of the url.
 read_admin_url() {
   local rest=${ADMIN_DATABASE_URL#*://} migrate database authority user=''
   migrate=$(read_secret connections MIGRATE_DATABASE_URL)
@@ -54,7 +56,7 @@ read_admin_url() {
   fi
 }
 
-# Runs SQL from standard input. Terse, because the context of an error would repeat the statement.
+# Runs SQL from standard input. Errors are terse, because their context would repeat the statement.
 run_sql() {
   PGPASSWORD=${admin_password-${PGPASSWORD-}} psql --no-psqlrc --quiet --tuples-only --no-align \
     --set=ON_ERROR_STOP=1 --set=VERBOSITY=terse --dbname="$admin_url"
@@ -120,7 +122,7 @@ EOS
   report "$failures"
 }
 
-# Each node alters the role by itself. If nodes propagated it to each other, they would block each other.
+# Alters a role on each node separately. If nodes propagated the change to each other, they would block each other.
 alter_role() {
   on_every_node <<EOS
 do \$do\$
@@ -132,8 +134,8 @@ end
 EOS
 }
 
-# The verifier that Postgres stores for a password. Statements appear in the servers' logs, which must not contain the
-# password.
+# Prints the verifier that Postgres stores for a password. Statements send the verifier, because they appear in the
+# logs of servers, which must not contain the password.
 make_verifier() {
   PASSWORD=$password node -e '
     const { createHash, createHmac, pbkdf2Sync, randomBytes } = require("node:crypto");
@@ -146,8 +148,8 @@ make_verifier() {
   '
 }
 
-# Nodes may connect to each other with the role's password from pg_dist_authinfo. Then they need the new one. Only a
-# superuser can read that table; for other administrators, the check of the nodes reports what is missing.
+# Gives the new password to nodes that connect to each other with a password from pg_dist_authinfo. Only a superuser can
+# read that table. For other administrators, the check of the nodes reports what is missing.
 pass_to_nodes() {
   local has_passwords
   has_passwords=$(
@@ -176,7 +178,7 @@ end
 EOS
 }
 
-# Nodes connect to each other with the session's role.
+# Checks that nodes reach each other as the new role. They connect to each other with the session's role.
 check_nodes() {
   [ "$is_cluster" = t ] || return 0
   local failures
@@ -218,14 +220,14 @@ forget_users() {
   mv "$folder/kept" "$folder/userlist.txt"
 }
 
-# While a rotation is in progress, PgBouncer's Secret contains this line, which is a comment for PgBouncer.
+# Marks a rotation in progress: this line in PgBouncer's Secret, which is a comment for PgBouncer.
 mark='; k8s/rotate.sh changes over to '
 read_admin_url
 take_lock
 find_cluster
 read_state
 
-# If PgBouncer no longer knows the first role, no pod uses it. Then the role only needs to be locked.
+# If PgBouncer no longer knows the first role, no pod uses that role, and only its lock is missing.
 if [ "$serving" = "$old" ] || grep -q "^\"$old\" " "$folder/userlist.txt"; then
   echo "== $new may log in"
   verifier=$(make_verifier)

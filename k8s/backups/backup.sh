@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # Backs up the database of a running service: k8s/backups/backup.sh FILE
-# DATABASE_URL leads directly to Postgres, not through PgBouncer. Its role is bookmarks_backup, which only reads, or
-# the owner of the tables. pg_dump must have the server's version or a newer one.
+# DATABASE_URL must lead directly to Postgres, not through PgBouncer. Its role is bookmarks_backup, which only reads,
+# or the owner of the tables. pg_dump must have the server's version or a newer one.
 set -euo pipefail
 file=$1
 : "${DATABASE_URL:?directly to Postgres, as bookmarks_backup or as the owner of the tables}"
 jobs=${JOBS:-1}
-# With several jobs the backup is a folder. Several jobs can restore it, too.
+# With several jobs, the backup is a folder. A restore can also use several jobs.
 if [ "$jobs" -gt 1 ]; then format=(--format=directory "--jobs=$jobs"); else format=(--format=custom); fi
 rm -rf "$file.part"
-# Imports in progress are left out. Otherwise a restore would run imports again that clients were told had failed. A
-# dump that fails leaves only a file named .part.
+# Leaves out imports in progress. A restored database would otherwise run imports whose clients were told that they
+# failed. A dump that fails leaves only a file that ends in .part.
 pg_dump "${format[@]}" --exclude-table-data=imports --exclude-table-data=import_chunks \
   --exclude-table-data=import_batches --exclude-table-data=import_errors --file="$file.part" --dbname="$DATABASE_URL"
 mv "$file.part" "$file"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Runs in the CronJob: scheduled.sh FOLDER KEEP
+# The CronJob runs this: scheduled.sh FOLDER KEEP
 # Makes a backup named after the time, reads it completely to check it, and then deletes all but the KEEP newest.
 # DATABASE_URL is as in backup.sh.
 set -euo pipefail
 folder=$1
 keep=$2
-# Remains of failed runs.
+# Deletes what failed runs left.
 rm -rf "$folder"/*.part
 file="$folder/bookmarks-$(date -u +%Y%m%dT%H%M%SZ).dump"
 bash "$(dirname "$0")/backup.sh" "$file"

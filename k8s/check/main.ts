@@ -10,7 +10,7 @@ import { findFaults, RULES } from './rules.ts';
  * dashboards, and runs the alerts' tests.
  */
 
-/** Rules that promtool has checked. Overlays with the same alerts are checked once. */
+/** The PrometheusRules that promtool has checked. It checks those that several overlays share only once. */
 const seen = new Set<string>();
 
 function checkRulesOnce(objects: readonly KubernetesObject[]): string[] {

@@ -1,6 +1,6 @@
 -- Creates the roles and the database. Run it once with psql 15 or newer, as a role that may create both. On a managed
--- Postgres that is its administrator, which is no superuser. The grants let it give the database to its owner, and
--- let k8s/rotate.sh end sessions. If it stops halfway, run it again: it keeps what exists.
+-- Postgres that is the administrator, who is not a superuser. The grants to current_user let the administrator give the
+-- database to its owner, and let k8s/rotate.sh end sessions. If this stops halfway, run it again: it keeps what exists.
 --   OWNER_PASSWORD=… SERVING_PASSWORD=… psql "$ADMIN_DATABASE_URL" --set=ON_ERROR_STOP=1 --file=k8s/database/administrator.sql
 \getenv owner_password OWNER_PASSWORD
 \getenv serving_password SERVING_PASSWORD
@@ -17,7 +17,7 @@ select format('create role bookmarks_a login password %L in role bookmarks_servi
 where to_regrole('bookmarks_a') is null \gexec
 select 'create role bookmarks_b nologin in role bookmarks_serving'
 where to_regrole('bookmarks_b') is null \gexec
--- Reads, for backups.
+-- Only reads, for backups.
 select 'create role bookmarks_backup nologin'
 where to_regrole('bookmarks_backup') is null \gexec
 grant bookmarks_a, bookmarks_b to current_user;

@@ -1,5 +1,5 @@
--- Shows the content of a restored database, so that a person can compare it with what they expect. Run by
--- k8s/restore.sh.
+-- Shows what a restored database contains, so that a person can compare it with what they expect. k8s/restore.sh runs
+-- this.
 select (select max(version) from schema_migrations) as schema,
   (select count(*) from users) as users,
   (select count(*) from tokens) as tokens,

@@ -55,7 +55,7 @@ function listTargets(objects: readonly KubernetesObject[], workload: Workload): 
   return environments.flatMap((environment) => listUrls(environment, workload));
 }
 
-/** The migration only needs its database. The other urls only make its configuration complete. */
+/** The migration connects only to its database. Its other urls only make the configuration complete. */
 const ofMigration = (name: string) => name === 'DATABASE_URL';
 
 /** Browsers use these addresses, pods do not. */

@@ -102,7 +102,7 @@ function readPeer(objects: readonly KubernetesObject[], peer: PolicyPeer): Peer[
     .map((workload) => ({ kind: 'pods', workload }));
 }
 
-/** The widest network for a managed store. A wider one could contain foreign hosts. */
+/** The shortest prefix of a managed store's network. A wider network could contain foreign hosts. */
 const NARROWEST_PREFIX = 24;
 
 /** The private networks that a rule for a public service must exclude. */

@@ -36,7 +36,7 @@ function findRuleFaults(rule: AdapterRule): string[] {
   ];
 }
 
-/** Pod metrics that autoscalers request, but that the adapter does not serve for each pod. */
+/** Finds metrics that autoscalers request and the adapter does not serve for each pod. */
 export function findAdapterFaults(objects: readonly KubernetesObject[], configuration: string): string[] {
   const rules: AdapterRule[] = parse(configuration).rules?.custom ?? [];
   return ofKind(objects, 'HorizontalPodAutoscaler').flatMap((autoscaler) => {

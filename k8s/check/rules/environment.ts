@@ -15,10 +15,10 @@ import {
 /** Variables of Node and of libraries, which the service itself does not read. */
 const OF_THE_RUNTIME = /^(NODE_OPTIONS|NODE_EXTRA_CA_CERTS|UV_THREADPOOL_SIZE|TZ)$/;
 
-/** The widest networks to trust for `X-Forwarded-For`: those of the gateway's few pods. */
+/** The shortest prefix of a network that may be trusted for `X-Forwarded-For`. The gateway has only a few pods. */
 const NARROWEST_PREFIX = { 4: 24, 6: 64 };
 
-/** The gateway, and one load balancer or CDN before it. */
+/** The most proxies that may add an address: the gateway, and one load balancer or CDN in front of it. */
 const MOST_PROXIES = 2;
 
 /** Settings that must be equal for api and worker. */

@@ -7,7 +7,7 @@ import type { Rule } from './rule.ts';
  * consider their effects. Rules about several objects are in the other files.
  */
 
-/** A value that other rules check, or that may be anything. */
+/** Any value: another rule checks it, or all values are fine. */
 const ANY: true = true;
 
 /** An inclusive range of numbers or quantities. A share such as `25%` counts by its number. */
@@ -56,8 +56,8 @@ const CONTAINER = {
 };
 
 /**
- * The probes of a serving container. One slow response does not kill the container. A container that cannot serve soon
- * gets no requests.
+ * A container that serves. Its probes must not kill it because of one slow response. If it cannot serve, it must soon
+ * get no requests.
  */
 const SERVER = {
   ...CONTAINER,

@@ -206,7 +206,7 @@ const findUnknown = (objects: readonly KubernetesObject[]): string[] => {
   );
 };
 
-/** Whether an expression groups or joins by namespace, or reads a recorded series, which is by namespace. */
+/** Whether an expression groups or joins by namespace. Recorded series are already grouped by namespace. */
 const tellsEnvironmentsApart = ({ expr }: AlertingRule): boolean =>
   /\b(by|on) *\([^)]*\bnamespace\b/.test(expr) || /^bookmarks:\w+/.test(expr.trim());
 

@@ -14,7 +14,7 @@ const PROBE_CONNECTIONS = 1;
 const STATEMENT_TIMEOUT_MS = 6_000;
 const LOCK_TIMEOUT_MS = 3_000;
 
-/** The longest wait of a request, except imports, for the database. */
+/** The longest time that a request waits for the database. Imports wait longer. */
 const REQUEST_DEADLINE_SECONDS = 10;
 
 /** In a smaller pool, one slow statement would delay everybody. */
@@ -96,7 +96,7 @@ export const listHosts = (line: string): string[] => /\bhost=(\S+)/.exec(line)?.
 export const listNodeDatabases = ({ databases }: Pooler): [name: string, line: string][] =>
   Object.entries(databases).filter(([name]) => !['bookmarks', 'bookmarks_import'].includes(name));
 
-/** The maximum of connections that all pods of the service open together. */
+/** The largest number of connections that all pods of the service may open together. */
 function countClientConnections(objects: readonly KubernetesObject[], nodes: number): number {
   return (['api', 'worker'] as const)
     .map((role) => {
@@ -175,7 +175,7 @@ export const poolerRules: Rule[] = [
   }),
   poolerRule("the poolers' pools fit into Postgres' connections, even with two roles", (pooler, objects) => {
     const { workload, databases } = pooler;
-    // Pools are per role, and a rotation uses two. Of several hosts, the one with the most connections counts.
+    // PgBouncer has a pool for each role, and a rotation uses two roles. The host with the most connections counts.
     const perInstance = Math.max(
       ...Object.values(databases)
         .flatMap(listHosts)

@@ -1,11 +1,11 @@
 import type { KubernetesObject } from '../objects.ts';
 import { find, ofKind } from './rule.ts';
 
-/** A number of pods, or a share such as `25%`, rounded up like in a roll-out. */
+/** Reads a number of pods. A share such as `25%` is rounded up, as in a rollout. */
 export const countPods = (value: string | number, of: number): number =>
   String(value).endsWith('%') ? Math.ceil((of * Number.parseInt(String(value), 10)) / 100) : Number(value);
 
-/** The maximum of a Deployment's pods, including those that a roll-out adds. */
+/** The largest number of pods that a Deployment may have, including those that a rollout adds. */
 export function countPodsAtMost(objects: readonly KubernetesObject[], name: string): number {
   const deployment = find(objects, 'Deployment', name)!;
   const autoscaler = ofKind(objects, 'HorizontalPodAutoscaler').find(

@@ -16,10 +16,10 @@ import {
   unless,
 } from './rule.ts';
 
-/** If a pod ends sooner, nodes and load balancers may still send it requests. */
+/** With a shorter preStop, nodes and load balancers may still send requests to a pod that has ended. */
 const SHORTEST_PRE_STOP_SECONDS = 5;
 
-/** The time between the end of the service and the kill. */
+/** The minimum time between the end of the service and the kill. */
 const ROOM_SECONDS = 5;
 
 /**
@@ -96,7 +96,7 @@ function isDrainable({ maxUnavailable, minAvailable }: Container, replicas: numb
   return leaving >= 1 && (replicas === 1 || leaving < replicas);
 }
 
-/** The minimum of a Deployment's pods. */
+/** The least number of pods that a Deployment may have. */
 function countPodsAtLeast(objects: readonly KubernetesObject[], deployment: KubernetesObject): number {
   const autoscaler = ofKind(objects, 'HorizontalPodAutoscaler').find(
     ({ spec }) => spec.scaleTargetRef.name === deployment.metadata.name,

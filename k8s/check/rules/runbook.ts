@@ -53,7 +53,7 @@ function findSectionFaults(anchor: string, section: string, known: ReadonlySet<s
   ].map((fault) => `#${anchor} ${fault}`);
 }
 
-/** Alerts that do not link to a section naming them, and sections that lack something. */
+/** Finds alerts that do not link to a section that names them, and sections that are incomplete. */
 export function findAlertsAstray(objects: readonly KubernetesObject[], runbook: string): string[] {
   const alerts = listAlertingRules(objects).filter(({ alert }) => alert !== undefined);
   if (alerts.length === 0) return [];

@@ -3,7 +3,7 @@ import { readDurationSeconds, readQuantity } from '../quantity.ts';
 import { findConfig } from './environment.ts';
 import { find, ofKind, type Rule, unless } from './rule.ts';
 
-/** The response to a held poll may come up to 3 s late, and then needs time on the network. */
+/** Added to a request's own time: a held poll may end up to 3 s late, and its response needs time on the network. */
 const ROOM_SECONDS = 10;
 
 interface RouteRule {
