@@ -17,7 +17,8 @@ RUN npm ci --omit=dev --ignore-scripts \
 RUN npm sbom --package-lock-only --sbom-format cyclonedx --sbom-type application > all-components.json
 COPY src src
 COPY sql sql
-# Precompiled code halves the time to load modules. Node stores it per user id, so this runs as the final user.
+# Precompiled code halves the time to load modules. Node keeps it separately for each user id, so this runs as the user
+# of the final image.
 ENV NODE_COMPILE_CACHE=/app/.compile-cache
 RUN install -d -o 10001 -g 10001 "$NODE_COMPILE_CACHE"
 USER 10001:10001
@@ -40,8 +41,8 @@ COPY --from=build --chown=10001:10001 /app/.compile-cache /app/.compile-cache
 WORKDIR /app
 ARG VERSION=unversioned
 ARG REVISION=unknown
-# The components of the image for scanners: modules, Node and Debian's packages. Read them with
-# `docker run --entrypoint cat … /app/sbom.json`.
+# Lists the components of the image for scanners: modules, Node and Debian's packages.
+# `docker run --entrypoint cat … /app/sbom.json` prints the list.
 RUN node src/packing/sbom.ts --system < all-components.json > sbom.json
 # The version in bookmarks_build_info and in traces.
 RUN printf '{"version":"%s","revision":"%s"}\n' "$VERSION" "$REVISION" > build.json

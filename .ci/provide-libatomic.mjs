@@ -1,6 +1,6 @@
-// Node 26, from the npm package `node`, links to libatomic.so.1, which minimal systems lack. This runs on the
-// machine's own Node before packages are installed. As root on Debian it installs the library; elsewhere it says what
-// to install.
+// Provides libatomic.so.1. Node 26, from the npm package `node`, links to this library, which minimal systems lack. As
+// root on Debian, the script installs it. Elsewhere it says what to install. It runs on the machine's own Node, before
+// packages are installed.
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 
