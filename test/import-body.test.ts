@@ -1,8 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import { parseToken } from '../src/domain/tokens.ts';
 import { isOversized, MAX_ENTRY_BYTES } from '../src/operations/import/body.ts';
 import { Preparers } from '../src/operations/import/preparers.ts';
+import { receiveImport } from '../src/operations/import/receive.ts';
+import { deleteOldImports } from '../src/store/sweep.ts';
+import { findPrincipal } from '../src/store/tokens.ts';
 import { runOn } from './support/database.ts';
 import { isRunning, listFamily } from './support/processes.ts';
 import { type TestUser, useService } from './support/service.ts';
@@ -137,6 +141,33 @@ test('what a slow database takes does not count as parsing', { timeout: 60_000 }
   expect((await preparers.prepare(body, stage)).batches).toBe(staged);
   expect(staged).toBeGreaterThan(0);
   preparers.close();
+});
+
+describe('a slow upload', () => {
+  const service = useService({ importInlineBytes: 0 });
+
+  test('is not taken for an abandoned one while it sends a few bytes every ten seconds', async () => {
+    const user = await service.user();
+    const principal = await findPrincipal(service.context.database, parseToken(user.token)!);
+    let now = 0;
+    const clock = { ...service.context.coordination.clock, now: () => now };
+    const context = { ...service.context, coordination: { ...service.context.coordination, clock } };
+    const parts = ['{"book', 'marks', '":', '[]}'].map(Buffer.from);
+    const next = async () => {
+      now += 10_000;
+      await runOn(
+        service.database.url,
+        `update imports set touched_at = touched_at - interval '50 seconds' where user_id = ${user.id}`,
+      );
+      await deleteOldImports(service.context.database);
+      return parts.shift();
+    };
+    const facts = { announcedBytes: undefined, requestHash: undefined };
+    await receiveImport(context, principal!, { next }, facts);
+    const chunks = `select convert_from(string_agg(bytes, '' order by position), 'UTF8') as body from import_chunks
+      where user_id = ${user.id}`;
+    expect(await runOn(service.database.url, chunks)).toEqual([{ body: '{"bookmarks":[]}' }]);
+  });
 });
 
 test('only an entry of more than 512 KiB is oversized', () => {

@@ -498,7 +498,7 @@ describe('a staged import as a job (decision 21)', () => {
       const [first, second] = [await own.user(), await own.user()];
       await using beginning = await holdLock(
         own.database.url,
-        `select begin_import(user_id, token_hash, gen_random_uuid(), 950, 1000, null) from tokens
+        `select begin_import(user_id, token_hash, gen_random_uuid(), 950, 1000) from tokens
       where user_id = ${first.id}`,
       );
       const response = importInto(second, [{ url: URL.padEnd(100, 'x') }]);

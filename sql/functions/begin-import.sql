@@ -1,11 +1,10 @@
 -- Begins to stage an import. Outcomes:
 -- - `import_busy`: the user has another one.
 -- - `import_unread`: the errors of earlier ones have not been sent yet.
--- - `responses_full`: there is no room for the response to a new key.
 -- - `import_full`: the staged imports of all users of this node would exceed the cap.
 -- The advisory lock makes the sum of staged bytes exact. Large imports are rare, so they can wait for it.
 create or replace function begin_import(
-  p_user_id bigint, p_token_hash bytea, p_import_id uuid, p_bytes bigint, p_staged_limit bigint, p_idempotency_key text,
+  p_user_id bigint, p_token_hash bytea, p_import_id uuid, p_bytes bigint, p_staged_limit bigint,
   out outcome text
 )
 language plpgsql as $$
@@ -16,13 +15,6 @@ begin
   end if;
   if (select sum(error_bytes) from imports where user_id = p_user_id and state = 'done') > 16777216 then
     outcome := 'import_unread';
-    return;
-  end if;
-  if p_idempotency_key is not null and kept_room(p_user_id) < 524288 and not exists (
-    select from idempotency_keys
-    where user_id = p_user_id and key = p_idempotency_key and created_at > now() - interval '24 hours'
-  ) then
-    outcome := 'responses_full';
     return;
   end if;
   perform pg_advisory_xact_lock(hashtextextended('imports.bytes', 0));

@@ -105,7 +105,9 @@ export class BodyReader {
   }
 
   #takeGathered(): Buffer {
-    const bytes = Buffer.concat(this.#gathered);
+    const [first] = this.#gathered;
+    const bytes =
+      first?.length === this.#gatheredBytes ? first : Buffer.concat(this.#gathered, this.#gatheredBytes);
     this.#gathered = [];
     this.#gatheredBytes = 0;
     return bytes;

@@ -97,7 +97,6 @@ export function addImportParser(scope: FastifyInstance, context: Context, bodies
     const body = bodies.source(request, context.config.importInlineBytes);
     const received = await receiveImport(context, request.principal!, body, {
       announcedBytes: announced === undefined ? undefined : Number(announced),
-      idempotencyKey: requestHash && String(request.headers['idempotency-key']),
       requestHash,
     });
     request.requestHash = requestHash?.digest();

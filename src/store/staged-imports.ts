@@ -41,19 +41,15 @@ export async function beginImport(
   db: Database,
   principal: PrincipalKey,
   id: string,
-  {
-    bytes,
-    stagedLimit,
-    idempotencyKey,
-  }: { bytes: number; stagedLimit: number; idempotencyKey?: string | undefined },
+  bytes: number,
+  stagedLimit: number,
 ): Promise<void> {
   const rows = await db.write(
     (sql) => sql<{ outcome: Outcome | null }[]>`
       select outcome
       from begin_import(
         p_user_id => ${principal.userId}, p_token_hash => ${principal.hash}, p_import_id => ${id},
-        p_bytes => ${bytes}, p_staged_limit => ${stagedLimit},
-        p_idempotency_key => ${idempotencyKey ?? null}
+        p_bytes => ${bytes}, p_staged_limit => ${stagedLimit}
       )`,
   );
   requireSuccess(rows);
@@ -76,17 +72,6 @@ export async function stageChunk(
       insert into import_chunks (user_id, import_id, position, bytes)
       select user_id, id, ${position}, ${bytes} from receiving
       returning position`,
-  );
-  return rows.length > 0;
-}
-
-/** Keeps an upload alive while there is nothing to stage. Returns false if the import was cancelled meanwhile. */
-export async function touchImport(db: Database, { userId, id }: StagedImport): Promise<boolean> {
-  const rows = await db.write(
-    (sql) => sql`
-      update imports set touched_at = now()
-      where user_id = ${userId} and id = ${id} and state = 'receiving'
-      returning id`,
   );
   return rows.length > 0;
 }

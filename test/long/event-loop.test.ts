@@ -77,7 +77,7 @@ async function queueBody(service: TestService, text: string): Promise<StagedImpo
     select token_hash as hash from tokens where user_id = ${user.id}`;
   const owner = { userId: user.id, hash: rows[0]!.hash };
   const staged = { userId: user.id, id: randomUUID() };
-  await beginImport(database, owner, staged.id, { bytes: 64 * MIB, stagedLimit: 128 * MIB });
+  await beginImport(database, owner, staged.id, 64 * MIB, 128 * MIB);
   const bytes = Buffer.from(text);
   for (let position = 0; position * 65_536 < bytes.length; position += 1)
     await stageChunk(database, staged, position, bytes.subarray(position * 65_536, (position + 1) * 65_536));

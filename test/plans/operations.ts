@@ -25,7 +25,6 @@ import {
   readErrors,
   readImport,
   stageChunk,
-  touchImport,
 } from '../../src/store/staged-imports.ts';
 import * as sweep from '../../src/store/sweep.ts';
 import { createTag, deleteTag, listTags, mergeTags, renameTag } from '../../src/store/tags.ts';
@@ -93,8 +92,7 @@ const search = (db: Database, { owner }: Collection, asked: Partial<SearchOption
 
 async function stage(db: Database, { owner }: Collection) {
   const staged = { userId: owner.userId, id: crypto.randomUUID(), leaseId: crypto.randomUUID() };
-  await beginImport(db, owner, staged.id, { bytes: 10, stagedLimit: LIMIT });
-  await touchImport(db, staged);
+  await beginImport(db, owner, staged.id, 10, LIMIT);
   await stageChunk(db, staged, 0, Buffer.from('{}'));
   await queueImport(db, owner, staged.id, {});
   return staged;

@@ -173,9 +173,7 @@ async function playImports(db: Database, owner: PrincipalKey): Promise<void> {
   await imports.importBookmarks(db, owner, importId(1), await prepare(3, 'merge'), LIMIT, idempotency);
   await imports.importBookmarks(db, owner, importId(2), await prepare(2, 'replace'), LIMIT, undefined);
   const stage = async (n: number) => {
-    const facts = { bytes: 100, stagedLimit: LIMIT, idempotencyKey: `staged ${n}` };
-    await staged.beginImport(db, owner, importId(n), facts);
-    await staged.touchImport(db, { userId, id: importId(n) });
+    await staged.beginImport(db, owner, importId(n), 100, LIMIT);
     await staged.stageChunk(db, { userId, id: importId(n) }, 0, Buffer.from('null'));
     await staged.queueImport(db, owner, importId(n), {
       idempotency: { ...idempotency, key: `staged ${n}` },

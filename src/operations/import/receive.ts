@@ -8,9 +8,9 @@ import {
   newImport,
   type StagedImport,
   stageChunk,
-  touchImport,
 } from '../../store/staged-imports.ts';
 import type { ImportContext } from './context.ts';
+import { freeBytes } from './free-bytes.ts';
 
 /** The largest body of an import (decision 2). */
 export const IMPORT_BODY_BYTES = 67_108_864;
@@ -21,7 +21,11 @@ export const IMPORT_BODY_BYTES = 67_108_864;
  */
 const CHUNK_BYTES = 49_152;
 
-const TOUCH_INTERVAL_MS = 10_000;
+/**
+ * Fewer bytes are staged after this time, so that the sweep does not take a slow upload for an abandoned one. It deletes
+ * uploads that stored nothing for a minute.
+ */
+const STAGE_INTERVAL_MS = 10_000;
 
 /** The body of a small import, or a large import whose body is in Postgres. */
 export type ReceivedImport = Buffer | StagedImport;
@@ -37,7 +41,6 @@ export interface ImportBody {
 /** What the request says about its body. */
 interface BodyFacts {
   announcedBytes: number | undefined;
-  idempotencyKey: string | undefined;
   /** Updated with each part of the body. */
   requestHash: Hash | undefined;
 }
@@ -81,7 +84,7 @@ class Upload {
   #bytes = 0;
   #staged: StagedImport | undefined;
   #chunks = 0;
-  #touchedAt = 0;
+  #stagedAt = 0;
   /** The chunk that is being staged while the next bytes arrive. */
   #staging: Promise<void> = Promise.resolve();
 
@@ -98,8 +101,8 @@ class Upload {
     this.#gathered += part.length;
     if (this.#bytes <= this.#context.config.importInlineBytes) return;
     if (this.#staged === undefined) await this.#begin();
-    if (this.#gathered > CHUNK_BYTES) await this.#stageChunk();
-    else await this.#touch();
+    if (this.#gathered > CHUNK_BYTES || this.#now() - this.#stagedAt >= STAGE_INTERVAL_MS)
+      await this.#stageChunk();
   }
 
   async end(): Promise<ReceivedImport> {
@@ -115,13 +118,16 @@ class Upload {
     if (this.#staged !== undefined) await cancelImport(this.#context.database, this.#staged).catch(() => {});
   }
 
+  #now(): number {
+    return this.#context.coordination.clock.now();
+  }
+
   async #begin(): Promise<void> {
     const { database, config } = this.#context;
     const staged = newImport(this.#principal.userId);
-    const { announcedBytes, idempotencyKey } = this.#facts;
-    const claimed = { bytes: announcedBytes ?? IMPORT_BODY_BYTES, stagedLimit: config.importStagedBytes };
+    const bytes = this.#facts.announcedBytes ?? IMPORT_BODY_BYTES;
     try {
-      await beginImport(database, this.#principal, staged.id, { ...claimed, idempotencyKey });
+      await beginImport(database, this.#principal, staged.id, bytes, config.importStagedBytes);
     } catch (error) {
       // The lost statement may have begun the import, which would then take the user's only place. With `#staged` set,
       // `drop` cancels it.
@@ -129,7 +135,7 @@ class Upload {
       throw error;
     }
     this.#staged = staged;
-    this.#touchedAt = performance.now();
+    this.#stagedAt = this.#now();
   }
 
   async #stageChunk(): Promise<void> {
@@ -137,8 +143,8 @@ class Upload {
     const bytes = this.#take();
     const position = this.#chunks;
     this.#chunks += 1;
-    const isStaged = stageChunk(this.#context.database, this.#staged!, position, bytes);
-    this.#staging = this.#require(isStaged);
+    this.#stagedAt = this.#now();
+    this.#staging = this.#store(position, bytes);
     // `#staging` is awaited later. Until then, nothing else handles its rejection.
     this.#staging.catch(() => {});
   }
@@ -151,15 +157,10 @@ class Upload {
     return bytes;
   }
 
-  /** Keeps a slow upload alive. The sweep deletes an upload that received nothing for a minute. */
-  async #touch(): Promise<void> {
-    if (performance.now() - this.#touchedAt < TOUCH_INTERVAL_MS) return;
-    await this.#require(touchImport(this.#context.database, this.#staged!));
-  }
-
-  async #require(isReceiving: Promise<boolean>): Promise<void> {
-    if (!(await isReceiving)) throw await this.#explainEnd();
-    this.#touchedAt = performance.now();
+  async #store(position: number, bytes: Buffer): Promise<void> {
+    if (!(await stageChunk(this.#context.database, this.#staged!, position, bytes)))
+      throw await this.#explainEnd();
+    freeBytes(bytes);
   }
 
   /** Why the import stopped receiving: it was cancelled, or its account was deleted with it. */

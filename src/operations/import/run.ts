@@ -18,6 +18,7 @@ import {
 import { finishImport, type ImportBatch, type PreparedImport } from '../../store/imports.ts';
 import { jobIdOf, parseJobId, readChunks, type StagedImport } from '../../store/staged-imports.ts';
 import type { ImportContext } from './context.ts';
+import { freeBytes } from './free-bytes.ts';
 
 /** The worker's part of a staged import: from the stored body to the stored result. */
 
@@ -183,6 +184,9 @@ async function* readBody(db: Database, staged: StagedImport): AsyncGenerator<Buf
     next = readChunks(db, staged, chunks.at(-1)!.position);
     // If the consumer stops here, nobody awaits this promise.
     next.catch(() => {});
-    for (const { bytes } of chunks) yield bytes;
+    for (const { bytes } of chunks) {
+      yield bytes;
+      freeBytes(bytes);
+    }
   }
 }
