@@ -9,8 +9,8 @@ import {
   type StagedImport,
   stageChunk,
 } from '../../store/staged-imports.ts';
+import { freeBytes } from './body.ts';
 import type { ImportContext } from './context.ts';
-import { freeBytes } from './free-bytes.ts';
 
 /** The largest body of an import (decision 2). */
 export const IMPORT_BODY_BYTES = 67_108_864;

@@ -17,8 +17,8 @@ import {
 } from '../../store/import-leases.ts';
 import { finishImport, type ImportBatch, type PreparedImport } from '../../store/imports.ts';
 import { jobIdOf, parseJobId, readChunks, type StagedImport } from '../../store/staged-imports.ts';
+import { freeBytes } from './body.ts';
 import type { ImportContext } from './context.ts';
-import { freeBytes } from './free-bytes.ts';
 
 /** The worker's part of a staged import: from the stored body to the stored result. */
 
