@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { reconcile } from '../src/client/reconcile.ts';
 import {
   BOOKMARK_FIELDS,
   FIELD_NAMES,
@@ -159,19 +158,6 @@ test('a replica of a release that does not know a field yet leaves it at its def
     )`;
   expect(imported!.outcome).toBeNull();
   for (const bookmark of await showEverywhere(user)) expect(bookmark).toMatchObject(defaults);
-});
-
-test.each(FIELD_NAMES)('the client finds a bookmark whose %s differs', async (name) => {
-  const user = await service.user();
-  const { body } = await user.post('/import', { bookmarks: [samplesFor('import', 1)] });
-  expect(body.imported).toBe(1);
-  const [there] = (await user.post('/bookmarks/list')).body.bookmarks;
-  const pages = async function* () {
-    yield [there];
-  };
-  const other = name === 'tags' ? [] : typeof there[name] === 'boolean' ? !there[name] : `${there[name]}?`;
-  expect(await reconcile(pages(), [there])).toMatchObject({ changed: [], unchanged: 1 });
-  expect(await reconcile(pages(), [{ ...there, [name]: other }])).toMatchObject({ changed: [there] });
 });
 
 test('the reference names every field where it may be given and where it is shown', async () => {

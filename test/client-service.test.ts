@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { ApiError, type Bookmark, BookmarkClient, TooManyGone } from '../src/client/index.ts';
+import { ApiError, type Bookmark, BookmarkClient } from '../src/client/index.ts';
 import type { Endpoints, ErrorCode } from '../src/domain/resources.ts';
 import { ROUTES } from '../src/http/app.ts';
 import { STATUS_BY_CODE } from '../src/http/error-responses.ts';
@@ -154,7 +154,7 @@ describe('every endpoint', () => {
       specifiers.filter(
         (from) =>
           !/^\.\/[a-z-]+\.ts$/.test(from) &&
-          !/^\.\.\/domain\/(resources|bookmark-fields|text|web-url)\.ts$/.test(from),
+          !/^\.\.\/domain\/(resources|text|thrown|web-url)\.ts$/.test(from),
       ),
     ).toEqual([]);
   });
@@ -359,61 +359,6 @@ describe('within the quota', () => {
     });
     for (let i = 0; i < 12; i += 1) await client.profile();
     expect(statuses).toEqual(Array(12).fill(200));
-  });
-});
-
-describe('reconcile', () => {
-  test('reports what is new, changed and gone', async () => {
-    const user = await service.user();
-    const client = clientOf(user.token);
-    for (let i = 0; i < 6; i += 1) await client.addBookmark({ ...page(i), tags: i === 5 ? ['old'] : [] });
-    const local = (await client.exportBookmarks()).bookmarks;
-    const [edited, deleted] = local as [Bookmark, Bookmark];
-    await client.editBookmark({ id: edited.id, title: 'edited' });
-    await client.deleteBookmark(deleted.id);
-    const [tag] = (await client.listTags()).tags;
-    await client.renameTag({ id: tag!.id, name: 'renamed' });
-    const added = await client.addBookmark(page(9));
-
-    const result = await client.reconcile(local);
-    expect(result.added).toEqual([added]);
-    expect(result.changed.map(({ id }) => id)).toEqual([edited.id, local[5]!.id]);
-    expect(result.changed[0]!.title).toBe('edited');
-    expect(result.gone).toEqual([deleted.id]);
-    expect(result.unchanged).toBe(3);
-  });
-
-  test('compares the fields that are held locally, and takes any iterable', async () => {
-    const user = await service.user();
-    const client = clientOf(user.token);
-    const added = await client.addBookmark(page(1));
-    const edited = await client.addBookmark(page(2));
-    await client.editBookmark({ id: edited.id, comment: 'changed' });
-    async function* stored() {
-      yield { id: added.id, updated_at: added.updated_at };
-      yield { id: edited.id, updated_at: '2020-01-01T00:00:00.000Z' };
-    }
-    expect(await client.reconcile(stored())).toMatchObject({ unchanged: 1, gone: [], added: [] });
-    expect(await client.reconcile([{ id: added.id }, { id: edited.id }])).toMatchObject({ unchanged: 2 });
-  });
-
-  test('refuses to report more than half as gone, unless forced', async () => {
-    const user = await service.user();
-    const client = clientOf(user.token);
-    const kept = [await client.addBookmark(page(1)), await client.addBookmark(page(2))];
-    const half = [...kept, { id: 900_000_001 }, { id: 900_000_002 }];
-    expect((await client.reconcile(half)).gone).toEqual([900_000_001, 900_000_002]);
-    const more = [...half, { id: 900_000_003 }];
-    await expect(client.reconcile(more)).rejects.toThrow(TooManyGone);
-    await expect(client.reconcile(more)).rejects.toMatchObject({ gone: 3, local: 5 });
-    expect((await client.reconcile(more, { force: true })).gone).toHaveLength(3);
-  });
-
-  test('of an empty local set reports everything as new', async () => {
-    const user = await service.user();
-    const client = clientOf(user.token);
-    await client.importBookmarks({ bookmarks: Array.from({ length: 700 }, (_, i) => page(i)) });
-    expect((await client.reconcile([])).added).toHaveLength(700);
   });
 });
 

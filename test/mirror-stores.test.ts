@@ -327,6 +327,38 @@ describe('a file', () => {
     store[Symbol.dispose]();
   });
 
+  test('is listed as of one moment, also if another process stores the response to an add meanwhile', async () => {
+    const path = nextFile();
+    using store = new SqliteStore(path);
+    using other = new SqliteStore(path);
+    const intent = { kind: 'delete', bookmark: bookmark(1, 'one') } as const;
+    const { id } = await store.update(0, () => ({ writes: [{ id: 0, intent, seen: undefined }] }));
+    store.bookmarks = function* () {
+      yield* SqliteStore.prototype.bookmarks.call(this);
+      void other.update(id, () => ({ writes: [], row: bookmark(1, 'one') }));
+    };
+    expect(await store.readAll()).toMatchObject({ rows: [], writes: [{ id }] });
+    expect(await store.readAll()).toMatchObject({ rows: [{ id: 1 }], writes: [] });
+  });
+
+  test('that another process is writing can be opened and read', async () => {
+    const path = nextFile();
+    new SqliteStore(path)[Symbol.dispose]();
+    using other = new DatabaseSync(path);
+    other.exec("begin immediate; insert into tags values (1, 'a')");
+    const beganMs = performance.now();
+    using store = new SqliteStore(path);
+    expect(await store.readAll()).toEqual({ rows: [], writes: [] });
+    expect(performance.now() - beganMs).toBeLessThan(4_000);
+  });
+
+  test('that is locked for too long is not called another file', () => {
+    const path = nextFile();
+    using other = new DatabaseSync(path);
+    other.exec('pragma journal_mode = wal; begin immediate');
+    expect(() => new SqliteStore(path)).toThrow(/^database is locked$/);
+  }, 20_000);
+
   test('with other contents is refused and left unchanged', () => {
     const path = nextFile();
     const other = new DatabaseSync(path);
@@ -338,11 +370,11 @@ describe('a file', () => {
     again.close();
   });
 
-  test('from a newer version is refused', () => {
+  test.each([1, 99])('from another version, here %i, is refused', (version) => {
     const path = nextFile();
     const other = new DatabaseSync(path);
-    other.exec('pragma user_version = 99');
+    other.exec(`pragma user_version = ${version}`);
     other.close();
-    expect(() => new SqliteStore(path)).toThrow(UnusableMirror);
+    expect(() => new SqliteStore(path)).toThrow(`${path} has other content, or another version`);
   });
 });

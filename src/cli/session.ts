@@ -1,5 +1,5 @@
-import { isSendable } from '../client/client.ts';
 import { BookmarkClient, type RetryEvent } from '../client/index.ts';
+import { isSendable } from '../client/requester.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
 import { type Credentials, readCredentials } from './credentials.ts';
 import type { Environment } from './environment.ts';

@@ -3,20 +3,14 @@ import { Collection, type CollectionOptions } from './collection.ts';
 import { type FollowOptions, followBookmarks, type SyncBatch } from './follow.ts';
 import { type MirrorBatch, type MirrorOptions, mirrorBookmarks } from './mirror.ts';
 import type { CollectionStore } from './outbox.ts';
-import { type LocalBookmark, type ReconcileOptions, type Reconciliation, reconcile } from './reconcile.ts';
-import { systemClock, type Timing } from './timing.ts';
 
 /**
- * The client of the Bookmark Service: one method per endpoint, plus `sync`, `listAll`, `mirror`, `collection` and
- * `reconcile`. It stays within the token's rate limit and waits as long as the service asks. It retries failed
+ * The client of the Bookmark Service: one method per endpoint, plus `sync`, `listAll`, `searchAll`, `mirror` and
+ * `collection`. It stays within the token's rate limit and waits as long as the service asks. It retries failed
  * requests if that is safe: reads, and writes that carry an `Idempotency-Key`. Every failure is an `ApiError`, except
  * an abort.
  */
 export class BookmarkClient extends EndpointClient {
-  private get timing(): Timing {
-    return { clock: this.options.clock ?? systemClock, random: this.options.random ?? Math.random };
-  }
-
   /** Returns a client with the same options for another token. It has its own quota. */
   withToken(token: string): BookmarkClient {
     return new BookmarkClient({ ...this.options, token });
@@ -27,7 +21,7 @@ export class BookmarkClient extends EndpointClient {
    * ends by itself, unless the service refuses the token. Store the cursor of each batch together with its bookmarks.
    */
   sync(options?: FollowOptions): AsyncGenerator<SyncBatch, void, undefined> {
-    return followBookmarks(this.requester, this.timing, options);
+    return followBookmarks(this.requester, options);
   }
 
   /**
@@ -36,7 +30,7 @@ export class BookmarkClient extends EndpointClient {
    * itself, unless the service refuses the token.
    */
   mirror(options: MirrorOptions): AsyncGenerator<MirrorBatch, void, undefined> {
-    return mirrorBookmarks(this.requester, this.timing, options);
+    return mirrorBookmarks(this.requester, options);
   }
 
   /**
@@ -44,18 +38,6 @@ export class BookmarkClient extends EndpointClient {
    * changes. A store belongs to one account: use another store for another account.
    */
   collection(store: CollectionStore, options?: CollectionOptions): Collection {
-    return new Collection(this.requester, this.timing, store, options);
-  }
-
-  /**
-   * Compares a local set of bookmarks with the service's. Finds those that are missing locally, those that differ in
-   * a local field, and those that no longer exist on the service. Throws `TooManyGone` if more than half of the local
-   * set no longer exists, unless `force` is set.
-   */
-  reconcile(
-    local: Iterable<LocalBookmark> | AsyncIterable<LocalBookmark>,
-    options?: ReconcileOptions,
-  ): Promise<Reconciliation> {
-    return reconcile(this.listAll(options), local, options);
+    return new Collection(this.requester, store, options);
   }
 }

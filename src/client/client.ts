@@ -42,58 +42,14 @@ import type {
   TrashDeletion,
   TrashList,
 } from '../domain/resources.ts';
-import { parseWebUrl } from '../domain/web-url.ts';
 import { streamExport } from './export-stream.ts';
 import {
+  type ClientOptions,
   type KeyedOptions,
   type Path,
   Requester,
   type RequestOptions,
-  type RetryEvent,
 } from './requester.ts';
-import { type Clock, systemClock } from './timing.ts';
-
-export interface ClientOptions {
-  /**
-   * The address of the service with its version: `https://bookmarks.example.org/api/v1`. The constructor throws a
-   * `TypeError` if the address or the token is malformed.
-   */
-  baseUrl: string;
-  /** A session token or an API token. Exchanging an invite needs none. */
-  token?: string | undefined;
-  /**
-   * The longest time without progress, in ms. Default: 30,000. The time for which the service may hold a request is
-   * added.
-   */
-  timeoutMs?: number | undefined;
-  /**
-   * How long a failed request is retried if that is safe, in ms from the first failure. Default: 120,000. 0 disables
-   * retries.
-   */
-  retryForMs?: number | undefined;
-  /** Called before each wait for a retry. */
-  onRetry?: ((event: RetryEvent) => void) | undefined;
-  /** Called before a request waits because the token's quota is used up. */
-  onQuotaWait?: ((waitMs: number) => void) | undefined;
-  /** Default: the platform's `fetch`. */
-  fetch?: typeof fetch | undefined;
-  clock?: Clock | undefined;
-  /** Returns a number from 0 up to but not including 1, for jitter. */
-  random?: (() => number) | undefined;
-}
-
-/** True if a header can carry the token: visible ASCII, like every token of the service. */
-export const isSendable = (token: string): boolean => /^[\x21-\x7e]+$/.test(token);
-
-/** Rejects unusable options at once. Otherwise each request would fail like a lost connection and be retried. */
-function checkOptions({ baseUrl, token }: ClientOptions): void {
-  const url = parseWebUrl(baseUrl);
-  if (url === null) throw new TypeError('baseUrl: expected an http or https url');
-  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
-    throw new TypeError('baseUrl: expected no user, password, query or fragment');
-  if (token !== undefined && !isSendable(token))
-    throw new TypeError('token: expected visible ASCII characters');
-}
 
 /** The largest pages of `/bookmarks/list` and `/bookmarks/search` (spec 8). */
 const LIST_LIMIT = 500;
@@ -135,32 +91,17 @@ interface Methods {
 /** A method for each endpoint. `BookmarkClient` extends it. The page uses this class to load less code. */
 export class EndpointClient implements Record<Methods[Path], unknown> {
   protected readonly options: ClientOptions;
-  readonly #requester: Requester;
+  protected readonly requester: Requester;
 
+  /** Throws a `TypeError` if the address or the token is malformed. */
   constructor(options: ClientOptions) {
-    checkOptions(options);
     this.options = options;
-    this.#requester = new Requester({
-      baseUrl: options.baseUrl.replace(/\/+$/, ''),
-      token: options.token,
-      // Browsers refuse a `fetch` that is called as a method of another object.
-      fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
-      clock: options.clock ?? systemClock,
-      random: options.random ?? Math.random,
-      timeoutMs: options.timeoutMs ?? 30_000,
-      retryForMs: options.retryForMs ?? 120_000,
-      onRetry: options.onRetry,
-      onQuotaWait: options.onQuotaWait,
-    });
-  }
-
-  protected get requester(): Requester {
-    return this.#requester;
+    this.requester = new Requester(options);
   }
 
   /** Returns the profile of the token's user (spec 4.1). */
   profile(options?: RequestOptions): Promise<Profile> {
-    return this.#requester.request('/user/profile', {}, options);
+    return this.requester.request('/user/profile', {}, options);
   }
 
   /**
@@ -171,22 +112,22 @@ export class EndpointClient implements Record<Methods[Path], unknown> {
     code: string,
     { email, ...options }: RequestOptions & { email?: string | undefined } = {},
   ): Promise<Session> {
-    return this.#requester.request('/auth/invite', { code, email }, options);
+    return this.requester.request('/auth/invite', { code, email }, options);
   }
 
   /** Exchanges the single-use code from `/login/app` for a session token. It is not retried. */
   exchangeCode(exchange: CodeExchange, options?: RequestOptions): Promise<Session> {
-    return this.#requester.request('/auth/exchange', exchange, options);
+    return this.requester.request('/auth/exchange', exchange, options);
   }
 
   /** Revokes the session token of this client (spec 4.1). */
   logout(options?: RequestOptions): Promise<LoggedOut> {
-    return this.#requester.request('/logout', {}, options);
+    return this.requester.request('/logout', {}, options);
   }
 
   /** Adds a bookmark (spec 4.2). Retries add it only once. */
   addBookmark(bookmark: NewBookmark, options?: KeyedOptions): Promise<Bookmark> {
-    return this.#requester.request('/bookmarks/add', bookmark, options);
+    return this.requester.request('/bookmarks/add', bookmark, options);
   }
 
   /**
@@ -194,12 +135,12 @@ export class EndpointClient implements Record<Methods[Path], unknown> {
    * if the bookmark has changed since.
    */
   editBookmark(edit: BookmarkEdit, options?: KeyedOptions): Promise<EditedBookmark> {
-    return this.#requester.request('/bookmarks/edit', edit, options) as Promise<EditedBookmark>;
+    return this.requester.request('/bookmarks/edit', edit, options);
   }
 
   /** Adds tags to and removes tags from at most 500 bookmarks, in one transaction (spec 4.2). */
   editBookmarks(edit: BookmarksEdit, options?: KeyedOptions): Promise<EditedBookmarks> {
-    return this.#requester.request('/bookmarks/edit', edit, options) as Promise<EditedBookmarks>;
+    return this.requester.request('/bookmarks/edit', edit, options);
   }
 
   /**
@@ -208,7 +149,7 @@ export class EndpointClient implements Record<Methods[Path], unknown> {
    */
   deleteBookmark(bookmark: number | BookmarkVersion, options?: KeyedOptions): Promise<Deleted> {
     const body = typeof bookmark === 'number' ? { id: bookmark } : bookmark;
-    return this.#requester.request('/bookmarks/delete', body, options);
+    return this.requester.request('/bookmarks/delete', body, options);
   }
 
   /**
@@ -217,7 +158,7 @@ export class EndpointClient implements Record<Methods[Path], unknown> {
    */
   deleteBookmarks(choice: number[] | BookmarksChoice, options?: KeyedOptions): Promise<DeletedBookmarks> {
     const body = Array.isArray(choice) ? { ids: choice } : choice;
-    return this.#requester.request('/bookmarks/delete', body, options) as Promise<DeletedBookmarks>;
+    return this.requester.request('/bookmarks/delete', body, options);
   }
 
   /**
@@ -225,67 +166,67 @@ export class EndpointClient implements Record<Methods[Path], unknown> {
    * are none (spec 4.2).
    */
   getBookmarks(choice: { id: number } | { url: string }, options?: RequestOptions): Promise<ChosenBookmarks> {
-    return this.#requester.request('/bookmarks/get', choice, options);
+    return this.requester.request('/bookmarks/get', choice, options);
   }
 
   /** Returns a page of search results, newest first by default (spec 4.2). `searchAll` reads all pages. */
   searchBookmarks(search: BookmarkSearch = {}, options?: RequestOptions): Promise<FoundBookmarks> {
-    return this.#requester.request('/bookmarks/search', search, options);
+    return this.requester.request('/bookmarks/search', search, options);
   }
 
   /** Returns a page of all bookmarks, in order of ids (spec 4.2). */
   listBookmarks(position: ListPosition = {}, options?: RequestOptions): Promise<BookmarkList> {
-    return this.#requester.request('/bookmarks/list', position, options);
+    return this.requester.request('/bookmarks/list', position, options);
   }
 
   /** Returns the new bookmarks since a cursor, and waits for some if asked to (spec 4.2). `sync` calls it in a loop. */
   syncBookmarks(position: SyncPosition = {}, options?: RequestOptions): Promise<SyncedBookmarks> {
-    return this.#requester.request('/bookmarks/sync', position, options);
+    return this.requester.request('/bookmarks/sync', position, options);
   }
 
   /** Returns the changes since a cursor, and waits for some if asked to. `mirror` calls it in a loop. */
   readChanges(position: ChangesPosition = {}, options?: RequestOptions): Promise<Changes> {
-    return this.#requester.request('/bookmarks/changes', position, options);
+    return this.requester.request('/bookmarks/changes', position, options);
   }
 
   /** Returns a page of the deleted bookmarks, most recently deleted first (contract 4.6). */
   listTrash(position: ListPosition = {}, options?: RequestOptions): Promise<TrashList> {
-    return this.#requester.request('/trash/list', position, options);
+    return this.requester.request('/trash/list', position, options);
   }
 
   /** Restores at most 500 deleted bookmarks under new ids, in one transaction (contract 4.6). */
   restoreBookmarks(ids: number[], options?: KeyedOptions): Promise<RestoredBookmarks> {
-    return this.#requester.request('/trash/restore', { ids }, options);
+    return this.requester.request('/trash/restore', { ids }, options);
   }
 
   /** Permanently deletes at most 500 bookmarks in the trash (contract 4.6). */
   deleteFromTrash(ids: number[], options?: KeyedOptions): Promise<TrashDeletion> {
-    return this.#requester.request('/trash/delete', { ids }, options);
+    return this.requester.request('/trash/delete', { ids }, options);
   }
 
   /** Permanently deletes everything in the trash (contract 4.6). */
   emptyTrash(options?: KeyedOptions): Promise<TrashDeletion> {
-    return this.#requester.request('/trash/delete', { all: true }, options);
+    return this.requester.request('/trash/delete', { all: true }, options);
   }
 
   /** Returns all tags with their numbers of bookmarks (spec 4.3). */
   listTags(options?: RequestOptions): Promise<TagList> {
-    return this.#requester.request('/tags/list', {}, options);
+    return this.requester.request('/tags/list', {}, options);
   }
 
   /** Creates a tag (spec 4.3). Retries create it only once. */
   createTag(tag: NewTag, options?: KeyedOptions): Promise<CreatedTag> {
-    return this.#requester.request('/tags/create', tag, options);
+    return this.requester.request('/tags/create', tag, options);
   }
 
   /** Renames a tag on all its bookmarks (spec 4.3). */
   renameTag(rename: TagRename, options?: KeyedOptions): Promise<BookmarkTag> {
-    return this.#requester.request('/tags/update', rename, options);
+    return this.requester.request('/tags/update', rename, options);
   }
 
   /** Deletes a tag. Its bookmarks are kept (spec 4.3). */
   deleteTag(id: number, options?: KeyedOptions): Promise<Deleted> {
-    return this.#requester.request('/tags/delete', { id }, options);
+    return this.requester.request('/tags/delete', { id }, options);
   }
 
   /**
@@ -293,7 +234,7 @@ export class EndpointClient implements Record<Methods[Path], unknown> {
    * token.
    */
   listTokens(options?: RequestOptions): Promise<TokenList> {
-    return this.#requester.request('/tokens/list', {}, options);
+    return this.requester.request('/tokens/list', {}, options);
   }
 
   /**
@@ -301,52 +242,52 @@ export class EndpointClient implements Record<Methods[Path], unknown> {
    * name taken.
    */
   createToken(token: NewToken, options?: RequestOptions): Promise<CreatedToken> {
-    return this.#requester.request('/tokens/create', token, options);
+    return this.requester.request('/tokens/create', token, options);
   }
 
   /** Revokes an API token of the account. */
   revokeToken(id: number, options?: KeyedOptions): Promise<Revoked> {
-    return this.#requester.request('/tokens/revoke', { id }, options);
+    return this.requester.request('/tokens/revoke', { id }, options);
   }
 
   /** Returns the sessions of the account. */
   listSessions(options?: RequestOptions): Promise<SessionList> {
-    return this.#requester.request('/sessions/list', {}, options);
+    return this.requester.request('/sessions/list', {}, options);
   }
 
   /** Ends a session of the account. */
   revokeSession(id: number, options?: KeyedOptions): Promise<Revoked> {
-    return this.#requester.request('/sessions/revoke', { id }, options);
+    return this.requester.request('/sessions/revoke', { id }, options);
   }
 
   /** Ends all sessions of the account except this client's. */
   revokeOtherSessions(options?: KeyedOptions): Promise<RevokedSessions> {
-    return this.#requester.request('/sessions/revoke-others', {}, options);
+    return this.requester.request('/sessions/revoke-others', {}, options);
   }
 
   /** Replaces the tag `id` with the tag `into_id` on all bookmarks, and deletes `id`. Returns the tag `into_id`. */
   mergeTags(merge: TagMerge, options?: KeyedOptions): Promise<Tag> {
-    return this.#requester.request('/tags/merge', merge, options);
+    return this.requester.request('/tags/merge', merge, options);
   }
 
   /** Permanently deletes the account and all its content. `confirm` is its e-mail address. Needs a session token. */
   deleteAccount(confirm: string, options?: RequestOptions): Promise<Deleted> {
-    return this.#requester.request('/account/delete', { confirm }, options);
+    return this.requester.request('/account/delete', { confirm }, options);
   }
 
   /** Returns all bookmarks at once (spec 4.4). */
   exportBookmarks(options?: RequestOptions): Promise<BookmarkExport> {
-    return this.#requester.request('/export', {}, options);
+    return this.requester.request('/export', {}, options);
   }
 
   /** Yields all bookmarks as the bytes of the export's JSON. Throws if the export is truncated. */
   exportStream(options?: RequestOptions): AsyncGenerator<Uint8Array, void, undefined> {
-    return streamExport(this.#requester, options);
+    return streamExport(this.requester, options);
   }
 
   /** Imports at most 100,000 bookmarks in one transaction (spec 4.4). Retries import them only once. */
   importBookmarks(bookmarks: BookmarkImport, options?: KeyedOptions): Promise<ImportResult> {
-    return this.#requester.request('/import', bookmarks, options);
+    return this.requester.request('/import', bookmarks, options);
   }
 
   /**

@@ -2,10 +2,9 @@ import type { Bookmark, NewBookmark } from '../domain/resources.ts';
 import { foldText } from '../domain/text.ts';
 import { type ConflictPolicy, mergeTags, showState, TEXT_FIELDS } from './merge.ts';
 import { MirrorConflict, mirrorBookmarks } from './mirror.ts';
-import type { CollectionStore, Intent, PendingWrite, Report } from './outbox.ts';
+import type { BookmarkState, CollectionStore, Intent, PendingWrite, Report } from './outbox.ts';
 import { finishAttempt, type Pushing, pushWrites } from './push.ts';
 import type { Requester, RequestOptions } from './requester.ts';
-import type { Timing } from './timing.ts';
 
 export interface CollectionOptions {
   /** Resolves conflicts in fields that both sides changed. Default: `theirs`. Each conflict is reported. */
@@ -34,14 +33,12 @@ const MAX_RESTARTS = 100;
  */
 export class Collection {
   readonly #requester: Requester;
-  readonly #timing: Timing;
   readonly #store: CollectionStore;
   readonly #policy: ConflictPolicy;
   #syncing: Promise<unknown> = Promise.resolve();
 
-  constructor(requester: Requester, timing: Timing, store: CollectionStore, options: CollectionOptions = {}) {
+  constructor(requester: Requester, store: CollectionStore, options: CollectionOptions = {}) {
     this.#requester = requester;
-    this.#timing = timing;
     this.#store = store;
     this.#policy = options.onConflict ?? 'theirs';
   }
@@ -80,18 +77,18 @@ export class Collection {
         title: title.trim(),
         comment: comment.trim(),
         tags: mergeTags([], trimAll(tags), []).map(({ name }) => name),
-        created_at: created_at ?? new Date(this.#timing.clock.now()).toISOString(),
+        // By the wall clock: the client's clock may stand still while the computer sleeps.
+        created_at: created_at ?? new Date().toISOString(),
       },
       onDuplicate: on_duplicate,
     };
-    return showState(
-      await this.#store.update(0, () => ({ writes: [{ id: 0, intent, seen: undefined }] })),
-    ) as Bookmark;
+    const state = await this.#store.update(0, () => ({ writes: [{ id: 0, intent, seen: undefined }] }));
+    return requireBookmark(state, state.id);
   }
 
   /** Changes the given fields. Rejects with `NotInCollection` if the bookmark does not exist. */
   async edit(id: number, edit: LocalEdit): Promise<Bookmark> {
-    return (await this.#write(id, (shown) => toIntent(shown, edit))) as Bookmark;
+    return requireBookmark(await this.#write(id, (shown) => toIntent(shown, edit)), id);
   }
 
   /** Deletes a bookmark. Rejects with `NotInCollection` if it does not exist. */
@@ -99,16 +96,14 @@ export class Collection {
     await this.#write(id, (bookmark) => ({ kind: 'delete', bookmark }));
   }
 
-  async #write(id: number, decide: (shown: Bookmark) => Intent | undefined): Promise<Bookmark | undefined> {
-    const state = await this.#store.update(id, (before) => {
-      const shown = showState(before);
-      if (shown === undefined) throw new NotInCollection(`there is no bookmark ${id}`);
-      const intent = decide(shown);
+  #write(id: number, decide: (shown: Bookmark) => Intent | undefined): Promise<BookmarkState> {
+    return this.#store.update(id, (before) => {
+      const intent = decide(requireBookmark(before, id));
       if (intent === undefined) return {};
-      const seen = before.writes.length > 0 ? before.writes.at(-1)!.seen : before.row?.updated_at;
+      const last = before.writes.at(-1);
+      const seen = last === undefined ? before.row?.updated_at : last.seen;
       return { writes: [...before.writes, { id: before.id, intent, seen }] };
     });
-    return showState(state);
   }
 
   /** Returns the writes that the service has not confirmed yet, in order. */
@@ -123,7 +118,7 @@ export class Collection {
 
   /** Removes these reports. Call it after they were shown or stored elsewhere. */
   async acknowledge(reports: readonly Report[]): Promise<void> {
-    if (reports.length > 0) await this.#store.dropReports(Math.max(...reports.map(({ seq }) => seq)));
+    await this.#store.dropReports(reports.map(({ seq }) => seq));
   }
 
   /**
@@ -142,7 +137,6 @@ export class Collection {
       requester: this.#requester,
       store: this.#store,
       policy: this.#policy,
-      now: () => this.#timing.clock.now(),
       options,
     };
     for (let restarts = 0; ; restarts += 1) {
@@ -168,7 +162,7 @@ export class Collection {
   }
 
   async #pull(options: RequestOptions): Promise<void> {
-    const pages = mirrorBookmarks(this.#requester, this.#timing, {
+    const pages = mirrorBookmarks(this.#requester, {
       store: this.#store,
       follow: false,
       request: options,
@@ -176,6 +170,13 @@ export class Collection {
     });
     for await (const _ of pages);
   }
+}
+
+/** Returns a bookmark as the user sees it. `id` is the id that the caller knows. */
+function requireBookmark(state: BookmarkState, id: number): Bookmark {
+  const shown = showState(state);
+  if (shown === undefined) throw new NotInCollection(`there is no bookmark ${id}`);
+  return shown;
 }
 
 const trimAll = (names: readonly string[]): string[] => names.map((name) => name.trim());

@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../domain/resources.ts';
+import { systemCodeOf } from '../domain/thrown.ts';
 
 /**
  * The codes of spec 7, and three codes of the client:
@@ -35,4 +36,12 @@ export class ApiError extends Error {
     this.retryAfterSeconds = details.retryAfterSeconds;
     this.requestId = details.requestId;
   }
+}
+
+/** Returns Node's codes for a failed connection, for example `ECONNREFUSED`. Browsers give none. */
+export function connectionCodes({ cause }: ApiError): string[] {
+  const reason = cause instanceof Error ? cause.cause : undefined;
+  // One error for each address of the host.
+  const several = reason instanceof AggregateError ? reason.errors : [];
+  return [reason, ...several].flatMap((each) => systemCodeOf(each) ?? []);
 }

@@ -15,21 +15,14 @@ export async function* streamExport(
   options?: RequestOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const { chunks, headers } = await requester.open('/export', {}, options);
-  let tail = new Uint8Array();
+  const decoder = new TextDecoder();
+  let tail = '';
   for await (const chunk of chunks) {
-    tail = joinTail(tail, chunk);
+    // A chunk may begin or end inside a character. The end of a complete export is ASCII.
+    tail = (tail + decoder.decode(chunk.subarray(-TAIL_BYTES))).slice(-TAIL_BYTES);
     yield chunk;
   }
-  if (END.test(new TextDecoder().decode(tail))) return;
+  if (END.test(tail)) return;
   const requestId = headers.get('x-request-id') ?? '';
   throw new ApiError('the export was truncated', { code: 'CONNECTION_LOST', requestId });
-}
-
-function joinTail(tail: Uint8Array, chunk: Uint8Array): Uint8Array<ArrayBuffer> {
-  const last = chunk.subarray(-TAIL_BYTES);
-  const kept = tail.subarray(Math.max(0, tail.length + last.length - TAIL_BYTES));
-  const joined = new Uint8Array(kept.length + last.length);
-  joined.set(kept);
-  joined.set(last, kept.length);
-  return joined;
 }

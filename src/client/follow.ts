@@ -1,6 +1,6 @@
 import type { Bookmark } from '../domain/resources.ts';
 import { type Requester, WITHOUT_END } from './requester.ts';
-import { POLL_PAUSE_MS, pausePolling, type Timing } from './timing.ts';
+import { POLL_PAUSE_MS, pausePolling } from './timing.ts';
 
 export interface FollowOptions {
   /** The cursor of the last stored batch, or the id of the last bookmark seen. Omit it to start from the beginning. */
@@ -50,7 +50,6 @@ function parsePosition(cursor: string | number): Position {
  */
 export async function* followBookmarks(
   requester: Requester,
-  timing: Timing,
   { cursor = 0, signal, follow = true }: FollowOptions = {},
 ): AsyncGenerator<SyncBatch, void, undefined> {
   let position = parsePosition(cursor);
@@ -60,7 +59,7 @@ export async function* followBookmarks(
       yield batch;
     }
   }
-  yield* syncFrom(requester, timing, position.lastId, signal, follow);
+  yield* syncFrom(requester, position.lastId, signal, follow);
 }
 
 async function* listFrom(
@@ -85,11 +84,11 @@ async function* listFrom(
 
 async function* syncFrom(
   requester: Requester,
-  timing: Timing,
   lastId: number,
   signal: AbortSignal | undefined,
   follow: boolean,
 ): AsyncGenerator<SyncBatch, void, undefined> {
+  const { timing } = requester;
   for (let cursor = lastId; ; ) {
     const askedMs = timing.clock.now();
     const page = await requester.request(

@@ -2,7 +2,6 @@
 
 export type * from '../domain/resources.ts';
 export { BookmarkClient } from './bookmark-client.ts';
-export type { ClientOptions } from './client.ts';
 export { Collection, type CollectionOptions, type LocalEdit, NotInCollection } from './collection.ts';
 export { ApiError, type ApiErrorDetails, type ClientErrorCode } from './errors.ts';
 export type { FollowOptions, SyncBatch } from './follow.ts';
@@ -27,13 +26,7 @@ export type {
   StateChange,
   TextField,
 } from './outbox.ts';
-export {
-  type LocalBookmark,
-  type ReconcileOptions,
-  type Reconciliation,
-  TooManyGone,
-} from './reconcile.ts';
-export type { KeyedOptions, RequestOptions, RetryEvent } from './requester.ts';
+export type { ClientOptions, KeyedOptions, RequestOptions, RetryEvent } from './requester.ts';
 export {
   formatTag,
   type ParsedSearch,

@@ -1,5 +1,5 @@
 import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
-import { sortTags } from './memory-store.ts';
+import { type StoredBookmark, showStored, sortTags } from './memory-store.ts';
 import {
   findChangedTags,
   type MirrorPage,
@@ -10,12 +10,17 @@ import {
 } from './mirror.ts';
 import type { BookmarkState, CollectionStore, PendingWrite, Report, StateChange } from './outbox.ts';
 
-/** A bookmark with the ids of its tags. Tag names are stored once for all bookmarks. */
-type StoredBookmark = Omit<Bookmark, 'tags'> & { tagIds: number[] };
+const openTables = (transaction: IDBTransaction) => ({
+  position: transaction.objectStore('position'),
+  bookmarks: transaction.objectStore('bookmarks'),
+  tags: transaction.objectStore('tags'),
+  outbox: transaction.objectStore('outbox'),
+  localIds: transaction.objectStore('localIds'),
+  ahead: transaction.objectStore('ahead'),
+  reports: transaction.objectStore('reports'),
+});
 
-const TABLES = ['position', 'bookmarks', 'tags', 'outbox', 'localIds', 'ahead', 'reports'] as const;
-
-type Tables = Record<(typeof TABLES)[number], IDBObjectStore>;
+type Tables = ReturnType<typeof openTables>;
 
 /** The version of the tables. Browsers refuse to open a database with a newer version. */
 const VERSION = 1;
@@ -84,22 +89,22 @@ export class IndexedDbStore implements CollectionStore {
         result<PendingWrite[]>(outbox.getAll()),
       ]);
       const nameByTag = new Map(names.map(({ id, name }) => [id, name]));
-      return { rows: stored.map((bookmark) => show(bookmark, nameByTag)), writes };
+      return { rows: stored.map((bookmark) => showStored(bookmark, nameByTag)), writes };
     });
   }
 
   readAhead(): Promise<number[]> {
-    return this.#read(({ ahead }) => result(ahead.getAllKeys() as IDBRequest<number[]>));
+    return this.#read(async ({ ahead }) => (await result(ahead.getAllKeys())).map(Number));
   }
 
   readReports(): Promise<Report[]> {
     return this.#read(({ reports }) => result(reports.getAll()));
   }
 
-  dropReports(seq: number): Promise<void> {
+  dropReports(seqs: readonly number[]): Promise<void> {
     return this.#write(async ({ reports }) => {
-      const keys = await result(reports.index('seq').getAllKeys(IDBKeyRange.upperBound(seq)));
-      for (const key of keys) reports.delete(key);
+      const keys = await Promise.all(seqs.map((seq) => result(reports.index('seq').getAllKeys(seq))));
+      for (const key of keys.flat()) reports.delete(key);
     });
   }
 
@@ -131,14 +136,14 @@ export class IndexedDbStore implements CollectionStore {
    * nothing else.
    */
   async #transact<T>(mode: IDBTransactionMode, work: (tables: Tables) => Promise<T>): Promise<T> {
-    const transaction = (await this.#open()).transaction(TABLES, mode, { durability: 'strict' });
+    const db = await this.#open();
+    const transaction = db.transaction([...db.objectStoreNames], mode, { durability: 'strict' });
     const end = new Promise<void>((resolve, reject) => {
       transaction.oncomplete = () => resolve();
       transaction.onabort = () => reject(transaction.error);
     });
-    const tables = Object.fromEntries(TABLES.map((name) => [name, transaction.objectStore(name)])) as Tables;
     try {
-      const [done] = await Promise.all([work(tables), end]);
+      const [done] = await Promise.all([work(openTables(transaction)), end]);
       return done;
     } catch (error) {
       if (transaction.error === null) abort(transaction);
@@ -198,13 +203,7 @@ async function findBookmark({ bookmarks, tags }: Tables, id: number): Promise<Bo
   const stored = await result<StoredBookmark | undefined>(bookmarks.get(id));
   if (stored === undefined) return undefined;
   const names = await Promise.all(stored.tagIds.map((tagId) => result<BookmarkTag>(tags.get(tagId))));
-  return show(stored, new Map(names.map((tag) => [tag.id, tag.name])));
-}
-
-function show({ tagIds, ...fields }: StoredBookmark, nameByTag: Map<number, string>): Bookmark {
-  const { id, url, title, comment, created_at, updated_at } = fields;
-  const tags = sortTags(tagIds.map((tagId) => ({ id: tagId, name: nameByTag.get(tagId)! })));
-  return { id, url, title, comment, tags, created_at, updated_at };
+  return showStored(stored, new Map(names.map((tag) => [tag.id, tag.name])));
 }
 
 /** Returns the ids of bookmarks with a tag that the page renames or deletes. */
@@ -212,10 +211,10 @@ async function findTagged({ bookmarks, tags }: Tables, page: MirrorPage): Promis
   const shown = [...page.bookmarks.flatMap((bookmark) => bookmark.tags), ...page.tags];
   const ids = [...new Set(shown.map(({ id }) => id))];
   const held = await Promise.all(ids.map((id) => result<BookmarkTag | undefined>(tags.get(id))));
-  const names = new Map(held.map((tag, at) => [ids[at]!, tag?.name]));
+  const names = new Map(held.filter((tag) => tag !== undefined).map(({ id, name }) => [id, name]));
   const changed = [...findChangedTags(page, (id) => names.get(id))];
   const tagged = changed.map((id) => result(bookmarks.index('tagIds').getAllKeys(id)));
-  return (await Promise.all(tagged)).flat() as number[];
+  return (await Promise.all(tagged)).flat().map(Number);
 }
 
 /** Returns the stored versions of the page's bookmarks. */
@@ -252,20 +251,24 @@ function removeBookmark({ bookmarks, ahead }: Tables, id: number): void {
 }
 
 /** Writes the changes of `update`. Returns the new id of the bookmark. */
-async function writeChange(tables: Tables, before: BookmarkState, change: StateChange): Promise<number> {
-  const { outbox, localIds, ahead, reports } = tables;
-  let id = change.row?.id ?? before.id;
+async function writeChange(
+  tables: Tables,
+  before: BookmarkState,
+  { row, writes, reports = [] }: StateChange,
+): Promise<number> {
+  const { outbox, localIds, ahead } = tables;
+  let id = row?.id ?? before.id;
   if (id !== before.id) localIds.put(id, before.id);
-  if (change.row && before.row === undefined) ahead.put(true, id);
-  if (change.row) putBookmark(tables, change.row);
-  if (change.row === null) removeBookmark(tables, id);
-  for (const report of change.reports ?? []) reports.add(report);
-  const writes = change.writes ?? before.writes;
-  const kept = new Set(writes.map(({ seq }) => seq));
-  for (const { seq } of before.writes) if (!kept.has(seq)) outbox.delete(seq);
-  for (const { seq: known, ...write } of writes) {
-    const seq = known ?? ((await result(outbox.add({ ...write, id }))) as number);
-    if (id === 0) id = -seq;
+  if (row && before.row === undefined) ahead.put(true, id);
+  if (row) putBookmark(tables, row);
+  if (row === null) removeBookmark(tables, id);
+  for (const report of reports) tables.reports.add(report);
+  if (writes === undefined) return id;
+  for (const { seq } of before.writes) outbox.delete(seq);
+  for (const write of writes) {
+    const seq = Number(await result(outbox.put({ ...write, id })));
+    if (id !== 0) continue;
+    id = -seq;
     outbox.put({ ...write, seq, id });
   }
   return id;

@@ -1,20 +1,29 @@
 import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
 import { compareByCodePoints, foldText } from '../domain/text.ts';
-import { MemoryOutbox } from './memory-outbox.ts';
-import { findChangedTags, type MirrorPage, omitBookmarksOf, omitOutdated, requireNext } from './mirror.ts';
+import {
+  findChangedTags,
+  type MirrorPage,
+  omitBookmarksOf,
+  omitOutdated,
+  requireNext,
+  requireNoAttempt,
+} from './mirror.ts';
 import type { BookmarkState, CollectionStore, PendingWrite, Report, StateChange } from './outbox.ts';
 
 /** A bookmark with the ids of its tags. Tag names are stored once for all bookmarks. */
-type StoredBookmark = Omit<Bookmark, 'tags'> & { tagIds: number[] };
+export type StoredBookmark = Omit<Bookmark, 'tags'> & { tagIds: number[] };
 
 /** A local copy in memory. */
 export class MemoryStore implements CollectionStore {
-  readonly #outbox = new MemoryOutbox();
   readonly #bookmarks = new Map<number, StoredBookmark>();
   readonly #nameByTag = new Map<number, string>();
-  /** The ids of each tag's bookmarks. */
-  readonly #bookmarksByTag = new Map<number, Set<number>>();
   #cursor: string | undefined;
+  /** In order. */
+  #writes: PendingWrite[] = [];
+  #lastSeq = 0;
+  readonly #idByLocal = new Map<number, number>();
+  readonly #ahead = new Set<number>();
+  #reports: Report[] = [];
 
   async readCursor(): Promise<string | undefined> {
     return this.#cursor;
@@ -22,63 +31,73 @@ export class MemoryStore implements CollectionStore {
 
   async apply(page: MirrorPage, after?: string | undefined): Promise<number[]> {
     requireNext(page, after, this.#cursor);
-    this.#outbox.notePage(page);
-    const { reset, deleted, tags, deleted_tags, cursor } = page;
+    requireNoAttempt(this.#writes[0]?.attempt);
     const bookmarks = omitOutdated(page, (id) => this.#bookmarks.get(id)?.updated_at);
     const changedTags = findChangedTags(page, (id) => this.#nameByTag.get(id));
-    const tagged = [...changedTags].flatMap((id) => [...(this.#bookmarksByTag.get(id) ?? [])]);
-    if (reset) {
-      this.#bookmarks.clear();
-      this.#nameByTag.clear();
-      this.#bookmarksByTag.clear();
-    }
+    const tagged = this.#findTagged(changedTags);
+    if (page.reset) for (const content of [this.#bookmarks, this.#nameByTag, this.#ahead]) content.clear();
     for (const bookmark of bookmarks) this.#put(bookmark);
-    for (const id of deleted) this.#remove(id);
-    for (const { id, name } of tags) this.#nameByTag.set(id, name);
-    for (const id of deleted_tags) this.#removeTag(id);
-    this.#cursor = cursor;
-    return omitBookmarksOf(page, tagged);
+    for (const { id } of page.bookmarks) this.#ahead.delete(id);
+    for (const id of page.deleted) this.#remove(id);
+    for (const { id, name } of page.tags) this.#nameByTag.set(id, name);
+    const deletedTags = new Set(page.deleted_tags);
+    for (const { tagIds, ...bookmark } of this.#findTagged(deletedTags))
+      this.#bookmarks.set(bookmark.id, { ...bookmark, tagIds: tagIds.filter((id) => !deletedTags.has(id)) });
+    for (const id of deletedTags) this.#nameByTag.delete(id);
+    this.#cursor = page.cursor;
+    return omitBookmarksOf(
+      page,
+      tagged.map(({ id }) => id),
+    );
   }
 
-  async update(id: number, work: (state: BookmarkState) => StateChange): Promise<BookmarkState> {
-    const state = this.#outbox.read(id);
-    const row = this.find(state.id);
-    const change = work({ ...state, row });
-    const after = this.#outbox.write(state, change, row !== undefined);
-    if (change.row === null) this.#remove(after.id);
-    else if (change.row !== undefined) this.#put(change.row);
-    return { ...after, row: this.find(after.id) };
+  async update(given: number, work: (state: BookmarkState) => StateChange): Promise<BookmarkState> {
+    const before = this.#read(given);
+    const { row, writes, reports = [] } = work(before);
+    let id = row?.id ?? before.id;
+    if (id !== before.id) this.#idByLocal.set(before.id, id);
+    if (row && before.row === undefined) this.#ahead.add(id);
+    if (row) this.#put(row);
+    if (row === null) this.#remove(id);
+    this.#reports.push(...reports);
+    if (writes === undefined) return this.#read(id);
+    const kept = this.#writes.filter((write) => write.id !== before.id);
+    for (const { seq = ++this.#lastSeq, ...write } of writes) {
+      if (id === 0) id = -seq;
+      kept.push({ ...write, seq, id });
+    }
+    this.#writes = kept.sort((a, b) => a.seq - b.seq);
+    return this.#read(id);
   }
 
-  readNext = async (): Promise<PendingWrite | undefined> => this.#outbox.first();
-  readOutbox = async (): Promise<PendingWrite[]> => this.#outbox.all();
-  readAll = async () => ({ rows: [...this.bookmarks()], writes: this.#outbox.all() });
-  readAhead = async (): Promise<number[]> => [...this.#outbox.ahead];
-  readReports = async (): Promise<Report[]> => [...this.#outbox.reports];
-  dropReports = async (seq: number): Promise<void> => this.#outbox.dropReports(seq);
+  readNext = async (): Promise<PendingWrite | undefined> => this.#writes[0];
+  readOutbox = async (): Promise<PendingWrite[]> => [...this.#writes];
+  readAll = async () => ({ rows: [...this.bookmarks()], writes: [...this.#writes] });
+  readAhead = async (): Promise<number[]> => [...this.#ahead];
+  readReports = async (): Promise<Report[]> => [...this.#reports];
+
+  async dropReports(seqs: readonly number[]): Promise<void> {
+    this.#reports = this.#reports.filter(({ seq }) => !seqs.includes(seq));
+  }
+
+  #read(given: number): BookmarkState {
+    const id = this.#idByLocal.get(given) ?? given;
+    return { id, row: this.find(id), writes: this.#writes.filter((write) => write.id === id) };
+  }
 
   #put({ tags, ...fields }: Bookmark): void {
-    this.#remove(fields.id);
-    for (const { id, name } of tags) {
-      this.#nameByTag.set(id, name);
-      const ids = this.#bookmarksByTag.get(id) ?? new Set();
-      this.#bookmarksByTag.set(id, ids.add(fields.id));
-    }
+    for (const { id, name } of tags) this.#nameByTag.set(id, name);
     this.#bookmarks.set(fields.id, { ...fields, tagIds: tags.map(({ id }) => id) });
   }
 
   #remove(id: number): void {
-    for (const tagId of this.#bookmarks.get(id)?.tagIds ?? []) this.#bookmarksByTag.get(tagId)?.delete(id);
     this.#bookmarks.delete(id);
+    this.#ahead.delete(id);
   }
 
-  #removeTag(tagId: number): void {
-    for (const id of this.#bookmarksByTag.get(tagId) ?? []) {
-      const bookmark = this.#bookmarks.get(id)!;
-      bookmark.tagIds = bookmark.tagIds.filter((other) => other !== tagId);
-    }
-    this.#bookmarksByTag.delete(tagId);
-    this.#nameByTag.delete(tagId);
+  #findTagged(tagIds: ReadonlySet<number>): StoredBookmark[] {
+    if (tagIds.size === 0) return [];
+    return [...this.#bookmarks.values()].filter((bookmark) => bookmark.tagIds.some((id) => tagIds.has(id)));
   }
 
   /** The number of bookmarks in the copy. */
@@ -88,26 +107,30 @@ export class MemoryStore implements CollectionStore {
 
   /** Returns the bookmark with this id as the service would, with its tags sorted by name. */
   find(id: number): Bookmark | undefined {
-    const held = this.#bookmarks.get(id);
-    return held && this.#show(held);
+    const stored = this.#bookmarks.get(id);
+    return stored && showStored(stored, this.#nameByTag);
   }
 
   /** Yields all bookmarks, in order of ids. */
   *bookmarks(): Generator<Bookmark, void, undefined> {
-    for (const id of [...this.#bookmarks.keys()].sort((a, b) => a - b)) {
-      yield this.#show(this.#bookmarks.get(id)!);
-    }
+    for (const stored of [...this.#bookmarks.values()].sort((a, b) => a.id - b.id))
+      yield showStored(stored, this.#nameByTag);
   }
 
   /** Returns all tags sorted by name, including those without bookmarks. */
   tags(): BookmarkTag[] {
     return sortTags([...this.#nameByTag].map(([id, name]) => ({ id, name })));
   }
+}
 
-  #show({ id, url, title, comment, tagIds, created_at, updated_at }: StoredBookmark): Bookmark {
-    const tags = tagIds.map((tagId) => ({ id: tagId, name: this.#nameByTag.get(tagId)! }));
-    return { id, url, title, comment, tags: sortTags(tags), created_at, updated_at };
-  }
+/** Returns a stored bookmark as the service would, with its tags sorted by name. */
+export function showStored(
+  { tagIds, ...fields }: StoredBookmark,
+  nameByTag: ReadonlyMap<number, string>,
+): Bookmark {
+  const { id, url, title, comment, created_at, updated_at } = fields;
+  const tags = tagIds.map((tagId) => ({ id: tagId, name: nameByTag.get(tagId) ?? '' }));
+  return { id, url, title, comment, tags: sortTags(tags), created_at, updated_at };
 }
 
 /** Sorts tags by name as the service does: by code points, ignoring case. */

@@ -1,7 +1,7 @@
-import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
+import type { Bookmark, BookmarkEdit, BookmarkTag } from '../domain/resources.ts';
 import { foldText } from '../domain/text.ts';
 import { sortTags } from './memory-store.ts';
-import type { BookmarkState, FieldConflict, Intent, PendingWrite, TextField } from './outbox.ts';
+import type { Attempt, BookmarkState, FieldConflict, Intent, PendingWrite, TextField } from './outbox.ts';
 
 /** How to resolve a field that both sides changed. A function returns the value to keep. */
 export type ConflictPolicy = 'theirs' | 'mine' | ((conflict: Omit<FieldConflict, 'kept'>) => string);
@@ -48,7 +48,7 @@ export function mergeTags(
 
 /** The request that a write needs, given the service's current bookmark. */
 export type Plan =
-  | { kind: 'send'; body: object; version: string | undefined; conflicts: FieldConflict[] }
+  | ({ kind: 'send' } & Pick<Attempt, 'body' | 'version' | 'conflicts'>)
   | { kind: 'done'; conflicts: FieldConflict[] }
   | { kind: 'gone' }
   | { kind: 'kept' };
@@ -80,8 +80,8 @@ function mergeFields(
   { fields }: Extract<Intent, { kind: 'edit' }>,
   row: Bookmark,
   policy: ConflictPolicy,
-): { body: { [Name in TextField]?: string } & { tags?: string[] }; conflicts: FieldConflict[] } {
-  const body: { [Name in TextField]?: string } = {};
+): { body: Omit<BookmarkEdit, 'id'>; conflicts: FieldConflict[] } {
+  const body: Omit<BookmarkEdit, 'id'> = {};
   const conflicts: FieldConflict[] = [];
   for (const field of TEXT_FIELDS) {
     const change = fields[field];

@@ -1,6 +1,6 @@
 import type { Bookmark, BookmarkTag, Changes } from '../domain/resources.ts';
 import { type Requester, type RequestOptions, WITHOUT_END } from './requester.ts';
-import { POLL_PAUSE_MS, pausePolling, type Timing } from './timing.ts';
+import { POLL_PAUSE_MS, pausePolling } from './timing.ts';
 
 /**
  * Where a mirror keeps its copy: a `MemoryStore`, a `SqliteStore` for Node, or an `IndexedDbStore` for browsers.
@@ -93,9 +93,9 @@ const LIMIT = 500;
  */
 export async function* mirrorBookmarks(
   requester: Requester,
-  timing: Timing,
   { store, signal, follow = true, request = WITHOUT_END }: MirrorOptions & { request?: RequestOptions },
 ): AsyncGenerator<MirrorBatch, void, undefined> {
+  const { timing } = requester;
   let cursor = await store.readCursor();
   for (let wasCaughtUp = false; ; ) {
     const askedMs = timing.clock.now();

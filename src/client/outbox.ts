@@ -1,4 +1,4 @@
-import type { Bookmark, BookmarkTag, NewBookmark } from '../domain/resources.ts';
+import type { Bookmark, BookmarkEdit, BookmarkTag, NewBookmark } from '../domain/resources.ts';
 import type { MirrorStore } from './mirror.ts';
 
 /** The fields that can conflict. Tags are merged as sets instead. */
@@ -34,10 +34,12 @@ export interface FieldConflict {
 /** A stored request. It is sent again with the same body and key after a crash. */
 export interface Attempt {
   key: string;
-  body: object;
+  /** An edit, or the version to delete. For an add, the new bookmark. */
+  body: NewBookmark | BookmarkEdit;
   /** The version that the request was made for. Undefined for an add. */
   version: string | undefined;
   conflicts: FieldConflict[];
+  /** Milliseconds since the epoch, by the wall clock. */
   startedMs: number;
 }
 
@@ -90,8 +92,8 @@ export interface StateChange {
    */
   writes?: (Omit<PendingWrite, 'seq'> & { seq?: number })[];
   /**
-   * The bookmark as the service returned it. Null if it no longer exists there. If its id differs, the writes move to
-   * that id.
+   * The bookmark as the service returned it. Null if it no longer exists there. If its id differs, `writes` is given
+   * too, and they get that id.
    */
   row?: Bookmark | null;
   reports?: Report[];
@@ -117,6 +119,6 @@ export interface CollectionStore extends MirrorStore {
    */
   readAhead(): Promise<number[]>;
   readReports(): Promise<Report[]>;
-  /** Removes the reports of all writes up to `seq`. */
-  dropReports(seq: number): Promise<void>;
+  /** Removes the reports of the writes with these numbers. */
+  dropReports(seqs: readonly number[]): Promise<void>;
 }

@@ -1,8 +1,8 @@
-import type { Bookmark, EditedBookmark } from '../domain/resources.ts';
+import type { Bookmark, Deleted, EditedBookmark } from '../domain/resources.ts';
 import { ApiError } from './errors.ts';
 import { type ConflictPolicy, planWrite } from './merge.ts';
 import type { Attempt, BookmarkState, CollectionStore, PendingWrite, Report, StateChange } from './outbox.ts';
-import { type Requester, type RequestOptions, randomId } from './requester.ts';
+import { KEY_LIFE_MS, type Requester, type RequestOptions, randomId } from './requester.ts';
 
 /**
  * Sends the writes of an outbox, in order. Each write goes through these steps. A crash after any step loses nothing.
@@ -17,14 +17,8 @@ export interface Pushing {
   requester: Requester;
   store: CollectionStore;
   policy: ConflictPolicy;
-  now: () => number;
   options: RequestOptions;
 }
-
-/** The service keeps responses for 24 hours. A later repeat of an add first checks whether the bookmark exists. */
-const KEY_LIFE_MS = 23 * 3_600_000;
-
-const PATHS = { add: '/bookmarks/add', edit: '/bookmarks/edit', delete: '/bookmarks/delete' } as const;
 
 /** Codes of refusals that are final: a repeat gets the same response. */
 const REFUSALS: ReadonlySet<string> = new Set(['VALIDATION_ERROR', 'LIMIT_EXCEEDED']);
@@ -53,10 +47,7 @@ export async function pushWrites(pushing: Pushing): Promise<void> {
 }
 
 /** Stores the request for a write. Removes the write instead if there is nothing to send. */
-async function begin(
-  { store, policy, now }: Pushing,
-  { id, seq }: PendingWrite,
-): Promise<Attempt | undefined> {
+async function begin({ store, policy }: Pushing, { id, seq }: PendingWrite): Promise<Attempt | undefined> {
   let attempt: Attempt | undefined;
   await store.update(id, (state) => {
     const [write] = state.writes;
@@ -66,60 +57,85 @@ async function begin(
     if (plan.kind === 'gone' || plan.kind === 'kept') return drop(state, [toReport(write, plan.kind)]);
     if (plan.kind === 'done') return drop(state, reportConflicts(write, plan.conflicts));
     const { body, version, conflicts } = plan;
-    attempt = { key: randomId(), body, version, conflicts, startedMs: now() };
+    attempt = { key: randomId(), body, version, conflicts, startedMs: Date.now() };
     return { writes: [{ ...write, attempt }, ...state.writes.slice(1)] };
   });
   return attempt;
 }
 
 async function send(pushing: Pushing, write: PendingWrite, attempt: Attempt): Promise<void> {
-  const { store } = pushing;
   try {
     const response = await request(pushing, write, attempt);
-    await store.update(write.id, (state) => {
-      if (!isCurrent(state, attempt)) return {};
-      return write.intent.kind === 'delete' ? { ...drop(state, []), row: null } : succeed(state, response);
-    });
+    await finish(pushing, write, attempt, (state, first) =>
+      'deleted' in response ? { ...drop(state, []), row: null } : succeed(state, first, attempt, response),
+    );
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     if (error.code === 'CONFLICT' || error.code === 'NOT_FOUND') await refresh(pushing, write, attempt);
-    else if (REFUSALS.has(error.code)) await refuse(store, write, attempt, error);
+    else if (REFUSALS.has(error.code)) await refuse(pushing, write, attempt, error);
     else throw error;
   }
 }
 
+/** Changes the bookmark of a write, unless another process has already finished the attempt. */
+const finish = (
+  { store }: Pushing,
+  { id }: PendingWrite,
+  { key }: Attempt,
+  work: (state: BookmarkState, first: PendingWrite) => StateChange,
+): Promise<BookmarkState> =>
+  store.update(id, (state) => {
+    const [first] = state.writes;
+    return first?.attempt?.key === key ? work(state, first) : {};
+  });
+
 async function request(
-  { requester, now, options }: Pushing,
+  { requester, options }: Pushing,
   { intent }: PendingWrite,
   { key, body, startedMs }: Attempt,
-): Promise<Bookmark | EditedBookmark> {
-  if (intent.kind === 'add' && now() - startedMs > KEY_LIFE_MS) {
-    const { url, created_at } = intent.bookmark;
-    const { bookmarks } = await requester.request('/bookmarks/get', { url }, options);
-    const added = bookmarks.find((one) => Date.parse(one.created_at) === Date.parse(created_at));
+): Promise<Bookmark | EditedBookmark | Deleted> {
+  const keyed = { ...options, idempotencyKey: key };
+  if ('id' in body) {
+    return intent.kind === 'delete'
+      ? requester.request('/bookmarks/delete', body, keyed)
+      : requester.request('/bookmarks/edit', body, keyed);
+  }
+  if (intent.kind === 'add' && !isFresh(startedMs)) {
+    const { bookmarks } = await requester.request('/bookmarks/get', { url: body.url }, options);
+    const added = bookmarks.find((one) => isSame(intent, one));
     if (added !== undefined) return added;
   }
-  const path = PATHS[intent.kind];
-  const response = await requester.request(path, body as never, { ...options, idempotencyKey: key });
-  return response as Bookmark | EditedBookmark;
+  return requester.request('/bookmarks/add', body, keyed);
+}
+
+/** False if the service may have forgotten the key. Also false if the wall clock was set back in the meantime. */
+function isFresh(startedMs: number): boolean {
+  const ageMs = Date.now() - startedMs;
+  return ageMs >= 0 && ageMs < KEY_LIFE_MS;
 }
 
 /**
- * Stores a successful response. Later writes that were made on the same version now build on the response's version,
- * unless another client changed the bookmark in between.
+ * Stores a successful response. Later writes that were made on the same version now build on the version that this
+ * write made, unless another client changed the bookmark in between.
  */
-function succeed(state: BookmarkState, response: Bookmark | EditedBookmark): StateChange {
-  const [write, ...rest] = state.writes as [PendingWrite, ...PendingWrite[]];
-  const { version, conflicts } = write.attempt!;
+function succeed(
+  state: BookmarkState,
+  write: PendingWrite,
+  { version, conflicts }: Attempt,
+  response: Bookmark | EditedBookmark,
+): StateChange {
   const reports = reportConflicts(write, conflicts);
   const { intent, seen } = write;
-  const isOther = intent.kind === 'add' && 'created_at' in response && !isSame(intent, response);
+  const isWhole = 'created_at' in response;
+  const isOther = intent.kind === 'add' && isWhole && !isSame(intent, response);
   if (isOther) reports.push(toReport(write, 'duplicate'));
+  // An add makes both times equal. A bookmark that was found by its url may have been edited since.
+  const made = isWhole ? response.created_at : response.updated_at;
   const sees = version === seen && !isOther;
-  const writes = rest.map((next) =>
-    sees && next.seen === seen ? { ...next, seen: response.updated_at } : next,
-  );
-  const row = 'created_at' in response ? response : state.row && { ...state.row, ...response };
+  const writes = state.writes
+    .slice(1)
+    .map((next) => (sees && next.seen === seen ? { ...next, seen: made } : next));
+  const row = isWhole ? response : state.row && { ...state.row, ...response };
   return { writes, reports, ...(row !== undefined && { row }) };
 }
 
@@ -129,36 +145,28 @@ const isSame = (
 ): boolean => Date.parse(bookmark.created_at) === Date.parse(created_at);
 
 /** Reads the current bookmark, so that the write is planned again. */
-async function refresh(
-  { requester, store, options }: Pushing,
-  { id }: PendingWrite,
-  attempt: Attempt,
-): Promise<void> {
-  const { bookmarks } = await requester.request('/bookmarks/get', { id }, options);
-  await store.update(id, (state) => {
-    if (!isCurrent(state, attempt)) return {};
-    const [write, ...rest] = state.writes as [PendingWrite, ...PendingWrite[]];
-    return { writes: [{ ...write, attempt: undefined }, ...rest], row: bookmarks[0] ?? null };
-  });
+async function refresh(pushing: Pushing, write: PendingWrite, attempt: Attempt): Promise<void> {
+  const { requester, options } = pushing;
+  const { bookmarks } = await requester.request('/bookmarks/get', { id: write.id }, options);
+  await finish(pushing, write, attempt, ({ writes: [, ...rest] }, first) => ({
+    writes: [{ ...first, attempt: undefined }, ...rest],
+    row: bookmarks[0] ?? null,
+  }));
 }
 
 /** Removes a refused write. If it was an add, also removes the later writes to that bookmark. */
 async function refuse(
-  store: CollectionStore,
-  { id }: PendingWrite,
+  pushing: Pushing,
+  write: PendingWrite,
   attempt: Attempt,
   { code, message }: ApiError,
 ): Promise<void> {
-  await store.update(id, (state) => {
-    if (!isCurrent(state, attempt)) return {};
-    const refused = id < 0 ? state.writes : state.writes.slice(0, 1);
-    const reports = refused.map((write) => ({ ...toReport(write, 'refused'), code, message }));
-    return { writes: state.writes.slice(refused.length), reports };
+  await finish(pushing, write, attempt, ({ id, writes }) => {
+    const refused = id < 0 ? writes : writes.slice(0, 1);
+    const reports = refused.map((each) => ({ ...toReport(each, 'refused'), code, message }));
+    return { writes: writes.slice(refused.length), reports };
   });
 }
-
-const isCurrent = ({ writes: [write] }: BookmarkState, { key }: Attempt): boolean =>
-  write?.attempt?.key === key;
 
 const drop = ({ writes }: BookmarkState, reports: Report[]): StateChange => ({
   writes: writes.slice(1),

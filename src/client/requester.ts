@@ -1,8 +1,9 @@
 import type { Endpoints } from '../domain/resources.ts';
-import type { ApiError } from './errors.ts';
+import { parseWebUrl } from '../domain/web-url.ts';
+import { ApiError } from './errors.ts';
 import { Quota } from './quota.ts';
 import { retryDelayMs } from './retry.ts';
-import { type Clock, sleep } from './timing.ts';
+import { type Clock, sleep, systemClock, type Timing } from './timing.ts';
 import { type OnUpload, type OpenResponse, openRequest, readJson, type Sending } from './transport.ts';
 
 export type Path = keyof Endpoints;
@@ -23,8 +24,6 @@ export interface RequestOptions {
   timeoutMs?: number | undefined;
   /** How long a failed request is retried, in ms from the first failure. 0 disables retries. */
   retryForMs?: number | undefined;
-  /** Called with the number of response bytes received so far. */
-  onProgress?: ((bytes: number) => void) | undefined;
   /** Called with the number of request bytes sent so far and their total. Not available in browsers. */
   onUpload?: OnUpload | undefined;
 }
@@ -41,17 +40,46 @@ export interface KeyedOptions extends RequestOptions {
 /** Retries the request forever. */
 export const WITHOUT_END = { retryForMs: Number.POSITIVE_INFINITY };
 
-/** The client's options, with defaults filled in. */
-interface RequesterOptions {
+/** How long the service recognizes an `Idempotency-Key`: 24 hours, minus some time for the request. */
+export const KEY_LIFE_MS = 23 * 3_600_000;
+
+export interface ClientOptions {
+  /** The address of the service with its version: `https://bookmarks.example.org/api/v1`. */
   baseUrl: string;
-  token: string | undefined;
-  fetch: typeof fetch;
-  clock: Clock;
-  random: () => number;
-  timeoutMs: number;
-  retryForMs: number;
-  onRetry: ((event: RetryEvent) => void) | undefined;
-  onQuotaWait: ((waitMs: number) => void) | undefined;
+  /** A session token or an API token. Exchanging an invite needs none. */
+  token?: string | undefined;
+  /**
+   * The longest time without progress, in ms. Default: 30,000. The time for which the service may hold a request is
+   * added.
+   */
+  timeoutMs?: number | undefined;
+  /**
+   * How long a failed request is retried if that is safe, in ms from the first failure. Default: 120,000. 0 disables
+   * retries.
+   */
+  retryForMs?: number | undefined;
+  /** Called before each wait for a retry. */
+  onRetry?: ((event: RetryEvent) => void) | undefined;
+  /** Called before a request waits because the token's quota is used up. */
+  onQuotaWait?: ((waitMs: number) => void) | undefined;
+  /** Default: the platform's `fetch`. */
+  fetch?: typeof fetch | undefined;
+  clock?: Clock | undefined;
+  /** Returns a number from 0 up to but not including 1, for jitter. */
+  random?: (() => number) | undefined;
+}
+
+/** True if a header can carry the token: visible ASCII, like every token of the service. */
+export const isSendable = (token: string): boolean => /^[\x21-\x7e]+$/.test(token);
+
+/** Rejects unusable options at once. Otherwise each request would fail like a lost connection and be retried. */
+function checkOptions({ baseUrl, token }: ClientOptions): void {
+  const url = parseWebUrl(baseUrl);
+  if (url === null) throw new TypeError('baseUrl: expected an http or https url');
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
+    throw new TypeError('baseUrl: expected no user, password, query or fragment');
+  if (token !== undefined && !isSendable(token))
+    throw new TypeError('token: expected visible ASCII characters');
 }
 
 /**
@@ -114,24 +142,41 @@ const keyHeader = (
 /** The parts of a request that all attempts share. */
 type Prepared = Pick<Sending, 'url' | 'body' | 'headers' | 'timeoutMs'>;
 
+/** An edit or a deletion of one bookmark is answered differently from one of several. */
+type Answer<P extends Path, Body> = P extends '/bookmarks/edit' | '/bookmarks/delete'
+  ? Body extends { id: number }
+    ? Exclude<Endpoints[P]['response'], { count: number }>
+    : Extract<Endpoints[P]['response'], { count: number }>
+  : Endpoints[P]['response'];
+
 /** Sends requests within the quota and with a timeout. Retries them if that is safe. */
 export class Requester {
-  readonly #options: RequesterOptions;
+  readonly timing: Timing;
+  readonly #options: ClientOptions & { fetch: typeof fetch; timeoutMs: number; retryForMs: number };
   readonly #quota: Quota;
 
-  constructor(options: RequesterOptions) {
-    this.#options = options;
-    this.#quota = new Quota(options.clock, options.onQuotaWait);
+  constructor(options: ClientOptions) {
+    checkOptions(options);
+    this.timing = { clock: options.clock ?? systemClock, random: options.random ?? Math.random };
+    this.#options = {
+      ...options,
+      baseUrl: options.baseUrl.replace(/\/+$/, ''),
+      // Browsers refuse a `fetch` that is called as a method of another object.
+      fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
+      timeoutMs: options.timeoutMs ?? 30_000,
+      retryForMs: options.retryForMs ?? 120_000,
+    };
+    this.#quota = new Quota(this.timing.clock, options.onQuotaWait);
   }
 
   /** Sends a request. Resolves with the body of the response. Rejects with an `ApiError` or the signal's reason. */
-  request<P extends Path>(
+  request<P extends Path, Body extends Endpoints[P]['request']>(
     path: P,
-    body: Endpoints[P]['request'],
+    body: Body,
     options: KeyedOptions = {},
-  ): Promise<Endpoints[P]['response']> {
+  ): Promise<Answer<P, Body>> {
     return this.#repeat(path, options, this.#prepare(path, body, options), ({ chunks }, requestId) =>
-      readJson<Endpoints[P]['response']>(chunks, requestId),
+      readJson<Answer<P, Body>>(chunks, requestId),
     );
   }
 
@@ -156,13 +201,16 @@ export class Requester {
 
   async #repeat<T>(
     path: Path,
-    { signal, onProgress, onUpload, retryForMs = this.#options.retryForMs }: RequestOptions,
+    { signal, onUpload, retryForMs = this.#options.retryForMs }: RequestOptions,
     same: Prepared,
     read: (response: OpenResponse, requestId: string) => Promise<T>,
   ): Promise<T> {
-    const { clock, random, onRetry } = this.#options;
+    const { clock, random } = this.timing;
+    const { fetch, onRetry } = this.#options;
     const callId = randomId();
-    const isRepeatable = ['read', 'poll'].includes(KINDS[path]) || 'idempotency-key' in same.headers;
+    const isKeyed = 'idempotency-key' in same.headers;
+    const isRepeatable = isKeyed || ['read', 'poll'].includes(KINDS[path]);
+    const startedMs = Date.now();
     let firstFailureMs: number | undefined;
     for (let failures = 1; ; failures += 1) {
       // The service logs this id, which identifies an attempt whose response was lost.
@@ -172,17 +220,20 @@ export class Requester {
         const number = KINDS[path] === 'public' ? undefined : await this.#quota.admit(signal);
         const onHeaders = (received: Headers) => number !== undefined && this.#quota.read(number, received);
         const response = await openRequest(
-          this.#options,
-          { ...same, headers, requestId, signal, onProgress, onUpload },
+          { fetch, clock },
+          { ...same, headers, requestId, signal, onUpload },
           onHeaders,
         );
         return await read(response, requestId);
       } catch (error) {
+        if (!(error instanceof ApiError)) throw error;
         const waitMs = retryDelayMs(error, failures, isRepeatable, random);
         firstFailureMs ??= clock.now();
         if (waitMs === undefined || clock.now() + waitMs > firstFailureMs + retryForMs) throw error;
-        onRetry?.({ path, error: error as ApiError, failures, waitMs });
+        onRetry?.({ path, error, failures, waitMs });
         await sleep(clock, waitMs, signal);
+        // By the wall clock, because the key also expires while the computer sleeps and `clock` may stand still.
+        if (isKeyed && Date.now() - startedMs >= KEY_LIFE_MS) throw error;
       }
     }
   }

@@ -1,10 +1,10 @@
-import { ApiError } from './errors.ts';
+import { type ApiError, connectionCodes } from './errors.ts';
 import { backoffMs } from './timing.ts';
 
 /** A wait that the service asks for is extended by up to this share, so that clients do not all return at once. */
 const STRETCH = 0.1;
 
-/** Codes in `cause.code` of Node's `fetch` for a connection that was never made, so nothing was sent. */
+/** Node's codes for a connection that was never made, so nothing was sent. */
 const NEVER_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']);
 
 /**
@@ -13,12 +13,12 @@ const NEVER_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_C
  * again.
  */
 export function retryDelayMs(
-  error: unknown,
+  error: ApiError,
   failures: number,
   isRepeatable: boolean,
   random: () => number,
 ): number | undefined {
-  if (!(error instanceof ApiError) || !mayRetry(error, isRepeatable)) return undefined;
+  if (!mayRetry(error, isRepeatable)) return undefined;
   const backoff = backoffMs(failures, random);
   if (error.retryAfterSeconds === undefined) return backoff;
   const askedMs = error.retryAfterSeconds * 1_000;
@@ -31,12 +31,6 @@ function mayRetry(error: ApiError, isRepeatable: boolean): boolean {
   if (error.status === 429) return true;
   // A redirect. The next attempt would be redirected too.
   if (error.code === 'UNEXPECTED_ANSWER' && error.status === 0) return false;
-  if (error.status === 0) return isRepeatable || wasNeverSent(error);
+  if (error.status === 0) return isRepeatable || connectionCodes(error).some((code) => NEVER_SENT.has(code));
   return isRepeatable && (error.status >= 500 || error.status === 408);
-}
-
-function wasNeverSent({ cause }: ApiError): boolean {
-  const reason = (cause as { cause?: { code?: unknown; errors?: { code?: unknown }[] } } | undefined)?.cause;
-  const codes = [reason?.code, ...(reason?.errors ?? []).map(({ code }) => code)];
-  return codes.some((code) => typeof code === 'string' && NEVER_SENT.has(code));
 }

@@ -1,14 +1,24 @@
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type SQLOutputValue } from 'node:sqlite';
 import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
+import { messageOf } from '../domain/thrown.ts';
 import { sortTags } from './memory-store.ts';
-import { findChangedTags, type MirrorPage, omitBookmarksOf, omitOutdated, requireNext } from './mirror.ts';
+import {
+  findChangedTags,
+  type MirrorPage,
+  omitBookmarksOf,
+  omitOutdated,
+  requireNext,
+  requireNoAttempt,
+} from './mirror.ts';
 import type { BookmarkState, CollectionStore, PendingWrite, Report, StateChange } from './outbox.ts';
-import { OUTBOX_SCHEMA, SqliteOutbox } from './sqlite-outbox.ts';
 
 /** The version of the tables. A file with another version is refused. */
 const VERSION = 2;
 
-/** Users may read these tables directly. There is one row per bookmark, per tag, and per tag of a bookmark. */
+/**
+ * Users may read the tables `bookmarks`, `tags` and `bookmark_tags` directly. They have one row per bookmark, per tag,
+ * and per tag of a bookmark.
+ */
 const SCHEMA = `
   create table position (only_row integer primary key check (only_row = 1), cursor text not null) strict;
   create table bookmarks (
@@ -26,13 +36,24 @@ const SCHEMA = `
     primary key (bookmark_id, tag_id)
   ) strict, without rowid;
   create index bookmark_tags_tag_id on bookmark_tags (tag_id);
-  ${OUTBOX_SCHEMA}
+  create table outbox (
+    seq integer primary key autoincrement,
+    bookmark_id integer not null,
+    pending text not null
+  ) strict;
+  create index outbox_bookmark_id on outbox (bookmark_id);
+  create table local_ids (
+    local_id integer primary key,
+    bookmark_id integer not null
+  ) strict;
+  create table ahead (bookmark_id integer primary key) strict;
+  create table reports (
+    number integer primary key autoincrement,
+    seq integer not null,
+    report text not null
+  ) strict;
   pragma user_version = ${VERSION};
 `;
-
-interface BookmarkRow extends Omit<Bookmark, 'tags'> {
-  tags: string;
-}
 
 const SELECT_BOOKMARKS = `
   select b.id, b.url, b.title, b.comment, b.created_at, b.updated_at,
@@ -43,10 +64,36 @@ const SELECT_BOOKMARKS = `
     ) as tags
   from bookmarks b`;
 
+const SELECT_WRITES = 'select seq, bookmark_id, pending from outbox';
+
+type Row = Record<string, SQLOutputValue>;
+
+const showBookmark = (row: Row): Bookmark => ({
+  id: Number(row.id),
+  url: String(row.url),
+  title: String(row.title),
+  comment: String(row.comment),
+  tags: sortTags(JSON.parse(String(row.tags))),
+  created_at: String(row.created_at),
+  updated_at: String(row.updated_at),
+});
+
+const showWrite = (row: Row): PendingWrite => ({
+  ...JSON.parse(String(row.pending)),
+  seq: Number(row.seq),
+  id: Number(row.bookmark_id),
+});
+
 /** The file is not a local copy, or another version of this program wrote it. */
 export class UnusableMirror extends Error {
   override readonly name = 'UnusableMirror';
 }
+
+/** SQLite's codes for a file that is damaged, or is not a SQLite file. */
+const UNUSABLE = new Set([11, 26]);
+
+const isUnusable = (error: unknown): boolean =>
+  error instanceof Error && 'errcode' in error && UNUSABLE.has(Number(error.errcode) & 0xff);
 
 /**
  * A local copy in a SQLite file, for Node. Each page is one transaction, so the copy continues from its cursor after
@@ -55,68 +102,65 @@ export class UnusableMirror extends Error {
  */
 export class SqliteStore implements CollectionStore, Disposable {
   readonly #db: DatabaseSync;
-  readonly #outbox: SqliteOutbox;
 
   /** Opens or creates a file. Throws `UnusableMirror` if the file has other content. */
   constructor(path: string) {
     this.#db = new DatabaseSync(path);
-    this.#outbox = new SqliteOutbox(this.#db);
     try {
-      this.#prepare();
+      this.#db.exec('pragma busy_timeout = 5000; pragma journal_mode = wal; pragma foreign_keys = on;');
+      // Opening an existing copy takes no lock, so it does not wait for another process that writes.
+      if (this.#readVersion() !== VERSION) this.#transact(() => this.#create(path));
     } catch (error) {
       this.#db.close();
-      if (error instanceof UnusableMirror) throw error;
-      throw new UnusableMirror(`${path} is not a local copy: ${(error as Error).message}`);
+      if (!isUnusable(error)) throw error;
+      throw new UnusableMirror(`${path} is not a local copy: ${messageOf(error)}`);
     }
   }
 
-  #prepare(): void {
-    this.#db.exec('pragma busy_timeout = 5000; pragma journal_mode = wal; pragma foreign_keys = on;');
-    this.#transact(() => {
-      const { user_version: version } = this.#db.prepare('pragma user_version').get() as {
-        user_version: number;
-      };
-      if (version === VERSION) return;
-      const { count } = this.#db.prepare('select count(*) as count from sqlite_schema').get() as {
-        count: number;
-      };
-      if (version !== 0 || count > 0) throw new UnusableMirror('the file has other content');
-      this.#db.exec(SCHEMA);
-    });
+  #create(path: string): void {
+    const version = this.#readVersion();
+    // Another process has created the tables in the meantime.
+    if (version === VERSION) return;
+    const [tables] = this.#listNumbers('select count(*) from sqlite_schema');
+    if (version !== 0 || tables !== 0)
+      throw new UnusableMirror(`${path} has other content, or another version of this program wrote it`);
+    this.#db.exec(SCHEMA);
+  }
+
+  #readVersion(): number | undefined {
+    return this.#listNumbers('pragma user_version')[0];
   }
 
   async readCursor(): Promise<string | undefined> {
-    return this.#findCursor();
+    return this.#findText('select cursor from position');
   }
 
   async apply(page: MirrorPage, after?: string | undefined): Promise<number[]> {
     return this.#transact(() => {
-      requireNext(page, after, this.#findCursor());
-      this.#outbox.notePage(page);
+      requireNext(page, after, this.#findText('select cursor from position'));
+      requireNoAttempt(this.#findWrites('order by seq limit 1')[0]?.attempt);
       const tagged = this.#findTagged(page);
-      this.#write({ ...page, bookmarks: omitOutdated(page, this.#findVersions()) });
-      this.#writeCursor(page.cursor);
+      const bookmarks = omitOutdated(page, (id) =>
+        this.#findText('select updated_at from bookmarks where id = ?', id),
+      );
+      if (page.reset) this.#db.exec('delete from ahead');
+      this.#forgetAhead(page.bookmarks.map(({ id }) => id));
+      this.#write({ ...page, bookmarks });
+      this.#db
+        .prepare(
+          'insert into position (only_row, cursor) values (1, ?) on conflict do update set cursor = excluded.cursor',
+        )
+        .run(page.cursor);
       return omitBookmarksOf(page, tagged);
     });
   }
 
-  /** A function that returns the stored version of a bookmark. */
-  #findVersions(): (id: number) => string | undefined {
-    const find = this.#db.prepare('select updated_at from bookmarks where id = ?');
-    return (id) => (find.get(id) as { updated_at: string } | undefined)?.updated_at;
-  }
-
   /** Returns the ids of bookmarks with a tag that the page renames or deletes. */
   #findTagged(page: MirrorPage): number[] {
-    const name = this.#db.prepare('select name from tags where id = ?');
-    const changed = findChangedTags(page, (id) => (name.get(id) as { name: string } | undefined)?.name);
-    const tagged = this.#db.prepare('select bookmark_id as id from bookmark_tags where tag_id = ?');
-    return [...changed].flatMap((id) => (tagged.all(id) as { id: number }[]).map((row) => row.id));
-  }
-
-  #findCursor(): string | undefined {
-    const row = this.#db.prepare('select cursor from position').get() as { cursor: string } | undefined;
-    return row?.cursor;
+    const changed = findChangedTags(page, (id) => this.#findText('select name from tags where id = ?', id));
+    return [...changed].flatMap((id) =>
+      this.#listNumbers('select bookmark_id from bookmark_tags where tag_id = ?', id),
+    );
   }
 
   #write({ reset, bookmarks, deleted, tags, deleted_tags }: Omit<MirrorPage, 'cursor'>): void {
@@ -139,74 +183,138 @@ export class SqliteStore implements CollectionStore, Disposable {
         putBookmarkTag.run(id, tag.id);
       }
     }
-    const removeBookmark = this.#db.prepare('delete from bookmarks where id = ?');
-    for (const id of deleted) removeBookmark.run(id);
+    this.#runEach('delete from bookmarks where id = ?', deleted);
+    this.#forgetAhead(deleted);
     for (const { id, name } of tags) putTag.run(id, name);
-    const removeTag = this.#db.prepare('delete from tags where id = ?');
-    for (const id of deleted_tags) removeTag.run(id);
+    this.#runEach('delete from tags where id = ?', deleted_tags);
   }
 
-  #writeCursor(cursor: string): void {
-    this.#db
-      .prepare(
-        'insert into position (only_row, cursor) values (1, ?) on conflict do update set cursor = excluded.cursor',
-      )
-      .run(cursor);
+  #forgetAhead(ids: readonly number[]): void {
+    this.#runEach('delete from ahead where bookmark_id = ?', ids);
   }
 
-  async update(id: number, work: (state: BookmarkState) => StateChange): Promise<BookmarkState> {
+  #runEach(sql: string, values: readonly number[]): void {
+    const statement = this.#db.prepare(sql);
+    for (const value of values) statement.run(value);
+  }
+
+  async update(given: number, work: (state: BookmarkState) => StateChange): Promise<BookmarkState> {
     return this.#transact(() => {
-      const pending = this.#outbox.read(id);
-      const row = this.find(pending.id);
-      const change = work({ ...pending, row });
-      const after = this.#outbox.write(pending, change, row !== undefined);
-      const bookmarks = change.row ? [change.row] : [];
-      const deleted = change.row === null ? [after.id] : [];
+      const before = this.#readState(given);
+      const { row, writes, reports = [] } = work(before);
+      const id = row?.id ?? before.id;
+      if (id !== before.id)
+        this.#db.prepare('insert into local_ids (local_id, bookmark_id) values (?, ?)').run(before.id, id);
+      if (row && before.row === undefined)
+        this.#runEach('insert into ahead (bookmark_id) values (?) on conflict do nothing', [id]);
+      const [bookmarks, deleted] = [row ? [row] : [], row === null ? [id] : []];
       this.#write({ reset: false, bookmarks, deleted, tags: [], deleted_tags: [] });
-      return { ...after, row: this.find(after.id) };
+      for (const report of reports) {
+        this.#db
+          .prepare('insert into reports (seq, report) values (?, ?)')
+          .run(report.seq, JSON.stringify(report));
+      }
+      if (writes === undefined) return this.#readState(id);
+      this.#runEach('delete from outbox where bookmark_id = ?', [before.id]);
+      return this.#readState(this.#appendWrites(id, writes));
     });
   }
 
-  readNext = async (): Promise<PendingWrite | undefined> => this.#outbox.first();
-  readOutbox = async (): Promise<PendingWrite[]> => this.#outbox.all();
-  readAll = async () => ({ rows: [...this.bookmarks()], writes: this.#outbox.all() });
-  readAhead = async (): Promise<number[]> => this.#outbox.ahead();
-  readReports = async (): Promise<Report[]> => this.#outbox.reports();
-  dropReports = async (seq: number): Promise<void> => this.#outbox.dropReports(seq);
+  #readState(given: number): BookmarkState {
+    const known = this.#listNumbers('select bookmark_id from local_ids where local_id = ?', given);
+    const id = known[0] ?? given;
+    return { id, row: this.find(id), writes: this.#findWrites('where bookmark_id = ? order by seq', id) };
+  }
+
+  #findWrites(clauses: string, ...values: number[]): PendingWrite[] {
+    return this.#db
+      .prepare(`${SELECT_WRITES} ${clauses}`)
+      .all(...values)
+      .map(showWrite);
+  }
+
+  /** Returns the id of the bookmark, which is new if `given` is 0. */
+  #appendWrites(given: number, writes: NonNullable<StateChange['writes']>): number {
+    const put = this.#db.prepare('insert into outbox (seq, bookmark_id, pending) values (?, ?, ?)');
+    const setId = this.#db.prepare('update outbox set bookmark_id = ? where seq = ?');
+    let id = given;
+    for (const { seq, id: _, ...pending } of writes) {
+      const { lastInsertRowid } = put.run(seq ?? null, id, JSON.stringify(pending));
+      if (id !== 0) continue;
+      id = -Number(lastInsertRowid);
+      setId.run(id, lastInsertRowid);
+    }
+    return id;
+  }
+
+  readNext = async (): Promise<PendingWrite | undefined> => this.#findWrites('order by seq limit 1')[0];
+  readOutbox = async (): Promise<PendingWrite[]> => this.#findWrites('order by seq');
+  readAhead = async (): Promise<number[]> => this.#listNumbers('select bookmark_id from ahead');
+
+  async readAll(): Promise<{ rows: Bookmark[]; writes: PendingWrite[] }> {
+    // Not `immediate`: it reads one snapshot without waiting for writers.
+    return this.#transact(
+      () => ({ rows: [...this.bookmarks()], writes: this.#findWrites('order by seq') }),
+      'begin',
+    );
+  }
+
+  async readReports(): Promise<Report[]> {
+    const rows = this.#db.prepare('select report from reports order by number').all();
+    return rows.map(({ report }) => JSON.parse(String(report)));
+  }
+
+  async dropReports(seqs: readonly number[]): Promise<void> {
+    this.#transact(() => this.#runEach('delete from reports where seq = ?', seqs));
+  }
 
   /** The number of bookmarks in the copy. */
   get size(): number {
-    const { count } = this.#db.prepare('select count(*) as count from bookmarks').get() as { count: number };
-    return count;
+    return this.#listNumbers('select count(*) from bookmarks')[0] ?? 0;
   }
 
   /** Returns the bookmark with this id as the service would, with its tags sorted by name. */
   find(id: number): Bookmark | undefined {
     const row = this.#db.prepare(`${SELECT_BOOKMARKS} where b.id = ?`).get(id);
-    return row && showBookmark(row as unknown as BookmarkRow);
+    return row && showBookmark(row);
   }
 
   /** Yields all bookmarks, in order of ids. */
   *bookmarks(): Generator<Bookmark, void, undefined> {
-    for (const row of this.#db.prepare(`${SELECT_BOOKMARKS} order by b.id`).iterate()) {
-      yield showBookmark(row as unknown as BookmarkRow);
-    }
+    for (const row of this.#db.prepare(`${SELECT_BOOKMARKS} order by b.id`).iterate())
+      yield showBookmark(row);
   }
 
   /** Returns all tags sorted by name, including those without bookmarks. */
   tags(): BookmarkTag[] {
-    const rows = this.#db.prepare('select id, name from tags').all() as unknown as BookmarkTag[];
-    return sortTags(rows.map(({ id, name }) => ({ id, name })));
+    const rows = this.#db.prepare('select id, name from tags').all();
+    return sortTags(rows.map(({ id, name }) => ({ id: Number(id), name: String(name) })));
   }
 
   [Symbol.dispose](): void {
     this.#db.close();
   }
 
-  #transact<T>(work: () => T): T {
-    // `immediate` takes the write lock at once. A second process then waits here instead of failing later in the
-    // transaction.
-    this.#db.exec('begin immediate');
+  /** Returns the first column of the first row, or undefined if there is no row. */
+  #findText(sql: string, ...values: number[]): string | undefined {
+    const [text] = Object.values(this.#db.prepare(sql).get(...values) ?? {});
+    return text === undefined ? undefined : String(text);
+  }
+
+  /** Returns the first column of all rows. */
+  #listNumbers(sql: string, ...values: number[]): number[] {
+    return this.#db
+      .prepare(sql)
+      .all(...values)
+      .map((row) => Number(Object.values(row)[0]));
+  }
+
+  /**
+   * `immediate` takes the write lock at once. A second process then waits here instead of failing later in the
+   * transaction.
+   */
+  #transact<T>(work: () => T, begin = 'begin immediate'): T {
+    this.#db.exec(begin);
     try {
       const result = work();
       this.#db.exec('commit');
@@ -217,13 +325,3 @@ export class SqliteStore implements CollectionStore, Disposable {
     }
   }
 }
-
-const showBookmark = ({ id, url, title, comment, tags, created_at, updated_at }: BookmarkRow): Bookmark => ({
-  id,
-  url,
-  title,
-  comment,
-  tags: sortTags(JSON.parse(tags)),
-  created_at,
-  updated_at,
-});

@@ -12,8 +12,6 @@ export interface Sending {
   /** The longest time without progress. */
   timeoutMs: number;
   signal: AbortSignal | undefined;
-  /** Called with the number of response bytes received so far. */
-  onProgress: ((bytes: number) => void) | undefined;
   onUpload: OnUpload | undefined;
 }
 
@@ -96,14 +94,11 @@ async function* readChunks(
   deadline: Deadline,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const reader = response.body?.getReader();
-  let bytes = 0;
   try {
     for (;;) {
       const result = await reader?.read();
       if (result === undefined || result.done) return;
       deadline.extend();
-      bytes += result.value.length;
-      sending.onProgress?.(bytes);
       yield result.value;
     }
   } catch (error) {
@@ -143,7 +138,7 @@ function describeFailure(
     return new ApiError(`no response within ${timeoutMs} ms`, { code: 'TIMEOUT', requestId });
   }
   if (signal?.aborted) return signal.reason;
-  if (/redirect/.test(String(((error as Error).cause as Error | undefined)?.message)))
+  if (error instanceof Error && error.cause instanceof Error && /redirect/.test(error.cause.message))
     return new ApiError('the address redirects to another one', { code: 'UNEXPECTED_ANSWER', requestId });
   return new ApiError('the connection was lost or could not be made', {
     code: 'CONNECTION_LOST',
@@ -152,7 +147,7 @@ function describeFailure(
   });
 }
 
-const CODES: ReadonlySet<string> = new Set<ErrorCode>([
+const CODES: readonly ErrorCode[] = [
   'VALIDATION_ERROR',
   'INVALID_TOKEN',
   'ACCOUNT_SUSPENDED',
@@ -163,26 +158,29 @@ const CODES: ReadonlySet<string> = new Set<ErrorCode>([
   'RATE_LIMITED',
   'INTERNAL_ERROR',
   'UNAVAILABLE',
-]);
+];
 
-function toApiError(response: Response, text: string, sending: Sending): ApiError {
-  const { status, headers } = response;
-  const { error, code } = parseErrorBody(text);
-  const isKnown = code !== undefined && CODES.has(code);
-  return new ApiError(isKnown && error !== undefined ? error : `unexpected response with status ${status}`, {
-    code: isKnown ? (code as ErrorCode) : 'UNEXPECTED_ANSWER',
+function toApiError({ status, headers }: Response, text: string, sending: Sending): ApiError {
+  const { error, code } = parseErrorBody(text) ?? {
+    error: `unexpected response with status ${status}`,
+    code: 'UNEXPECTED_ANSWER' as const,
+  };
+  return new ApiError(error, {
+    code,
     status,
     retryAfterSeconds: readRetryAfter(headers),
     requestId: headers.get('x-request-id') ?? sending.requestId,
   });
 }
 
-function parseErrorBody(text: string): { error?: string; code?: string } {
+/** Returns undefined for a body that the service would not send. */
+function parseErrorBody(text: string): { error: string; code: ErrorCode } | undefined {
   try {
-    const body = JSON.parse(text);
-    return typeof body?.error === 'string' && typeof body.code === 'string' ? body : {};
+    const { error, code: given } = JSON.parse(text);
+    const code = CODES.find((known) => known === given);
+    return typeof error === 'string' && code !== undefined ? { error, code } : undefined;
   } catch {
-    return {};
+    return undefined;
   }
 }
 

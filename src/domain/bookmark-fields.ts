@@ -1,7 +1,6 @@
 /**
- * The fields of a bookmark (section 2.2), described once. Types, schemas, import checks, search texts and the fields
- * that `reconcile` compares are all derived from this description. It imports nothing, because the client contains it
- * too.
+ * The fields of a bookmark (section 2.2), described once. Types, schemas, import checks and search texts are all
+ * derived from this description. It imports nothing, because the client contains it too.
  */
 
 /** The requests that can contain a field. */

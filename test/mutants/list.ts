@@ -58,8 +58,8 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'src/client/push.ts',
-    from: ', { ...options, idempotencyKey: key }',
-    to: ', options',
+    from: '{ ...options, idempotencyKey: key }',
+    to: 'options',
     tests: ['test/two-way.test.ts'],
   },
   {

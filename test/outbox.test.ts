@@ -1,0 +1,123 @@
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { type Bookmark, MemoryStore, type Report } from '../src/client/index.ts';
+import { FakeService, json, lose } from './support/fake-service.ts';
+
+/** A collection whose service sends prepared responses. */
+
+const HOUR_MS = 3_600_000;
+
+const bookmark = (fields: Partial<Bookmark> = {}): Bookmark => ({
+  id: 7,
+  url: 'https://example.org/',
+  title: 'mine',
+  comment: '',
+  tags: [],
+  created_at: '2026-01-31T12:00:00.000Z',
+  updated_at: '2026-01-31T12:00:00.000Z',
+  ...fields,
+});
+
+const page = (fields: object = {}) =>
+  json({
+    reset: false,
+    bookmarks: [],
+    deleted: [],
+    tags: [],
+    deleted_tags: [],
+    cursor: 'c',
+    has_more: false,
+    waited: false,
+    ...fields,
+  });
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** The computer sleeps: the wall clock goes on, and the client's clock stands still. */
+const sleepFor = (ms: number) => vi.setSystemTime(Date.now() + ms);
+
+describe('while the computer sleeps', () => {
+  test('the time of an added bookmark goes on', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    const collection = new FakeService().client().collection(new MemoryStore());
+    sleepFor(48 * HOUR_MS);
+    const now = new Date().toISOString();
+    expect((await collection.add({ url: 'https://example.org/' })).created_at).toBe(now);
+  });
+
+  test('a key expires, so the client looks for an added bookmark before it sends it again', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    const added = bookmark();
+    const fake = new FakeService(
+      page(),
+      lose('ECONNRESET'),
+      page(),
+      json({ bookmarks: [added] }),
+      page(),
+      page(),
+    );
+    const collection = fake.client({ retryForMs: 0 }).collection(new MemoryStore());
+    await collection.add({ url: added.url, title: added.title, created_at: added.created_at });
+    await expect(collection.sync()).rejects.toMatchObject({ code: 'CONNECTION_LOST' });
+    sleepFor(30 * HOUR_MS);
+    expect(await collection.sync()).toEqual([]);
+    expect(fake.received.map(({ path }) => path)).toEqual([
+      '/bookmarks/changes',
+      '/bookmarks/add',
+      '/bookmarks/changes',
+      '/bookmarks/get',
+      '/bookmarks/changes',
+    ]);
+  });
+
+  test('a request with an expired key is not sent again', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    const fake = new FakeService(lose('ECONNRESET'), json(bookmark()));
+    const onRetry = () => sleepFor(30 * HOUR_MS);
+    const adding = fake.run(fake.client({ onRetry }).addBookmark({ url: 'https://example.org/' }));
+    await expect(adding).rejects.toMatchObject({ code: 'CONNECTION_LOST' });
+    expect(fake.received).toHaveLength(1);
+  });
+});
+
+test('an added bookmark that was found later, but edited elsewhere, is not deleted unseen', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  const edited = bookmark({ title: 'theirs', updated_at: '2026-02-01T12:00:00.000Z' });
+  const fake = new FakeService(
+    page(),
+    lose('ECONNRESET'),
+    page(),
+    json({ bookmarks: [edited] }),
+    page({ bookmarks: [edited] }),
+    page(),
+  );
+  const collection = fake.client({ retryForMs: 0 }).collection(new MemoryStore());
+  const { id } = await collection.add({
+    url: edited.url,
+    title: 'mine',
+    created_at: edited.created_at,
+  });
+  await collection.delete(id);
+  await expect(collection.sync()).rejects.toMatchObject({ code: 'CONNECTION_LOST' });
+  sleepFor(30 * HOUR_MS);
+  expect(await collection.sync()).toMatchObject([{ kind: 'kept', id: 7 }]);
+  expect(fake.received.map(({ path }) => path)).not.toContain('/bookmarks/delete');
+});
+
+test('a report that was added after the others were read is not acknowledged with them', async () => {
+  const store = new MemoryStore();
+  const collection = new FakeService().client().collection(store);
+  const report = (seq: number): Report => ({
+    seq,
+    id: 7,
+    kind: 'kept',
+    intent: { kind: 'delete', bookmark: bookmark() },
+  });
+  await store.update(7, () => ({ reports: [report(2), report(4)] }));
+  const read = await collection.reports();
+  // Another process sends an earlier write to another bookmark.
+  await store.update(8, () => ({ reports: [report(3)] }));
+  await collection.acknowledge(read);
+  expect((await collection.reports()).map(({ seq }) => seq)).toEqual([3]);
+});
