@@ -2,6 +2,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { displayWidth, fitToWidth, toLine, writeOutControls } from '../src/cli/display-text.ts';
 import { readDate } from '../src/formats/entry.ts';
 import { parseNetscape } from '../src/formats/netscape.ts';
+import { readBookmarkFile } from '../src/formats/read-file.ts';
 
 // Pure functions that read files of other programs and show users' texts.
 
@@ -31,6 +32,32 @@ test('a line break in a description of a bookmark file is kept', () => {
   const html = `<!DOCTYPE NETSCAPE-Bookmark-file-1><DL><p>
     <DT><A HREF="https://example.org/">A</A><DD>one<br>two</DL>`;
   expect(parseNetscape(html).bookmarks[0]?.comment?.join('\n')).toMatch(/^one\s*\n\s*two/);
+});
+
+const titleIn = (bytes: Uint8Array) => readBookmarkFile(bytes, { foldersAsTags: true }).entries[0]?.title;
+const netscape = (charset: string) =>
+  `<!DOCTYPE NETSCAPE-Bookmark-file-1><META charset="${charset}"><DL><p><DT><A HREF="https://example.org/">Ä</A></DL>`;
+
+test('the mark of UTF-8 at the start of a file overrides its META element', () => {
+  expect(titleIn(Buffer.from(`\ufeff${netscape('windows-1252')}`))).toBe('Ä');
+  expect(titleIn(Buffer.from(netscape('windows-1252'), 'latin1'))).toBe('Ä');
+});
+
+test('a META element that names UTF-16 means UTF-8, because it was readable as ASCII', () => {
+  expect(titleIn(Buffer.from(netscape('utf-16')))).toBe('Ä');
+});
+
+test('a title about encodings does not change the encoding of JSON, CSV or a list', () => {
+  const title = 'Ä: <meta charset="latin1">';
+  expect(titleIn(Buffer.from(JSON.stringify([{ url: 'https://example.org/', title }])))).toBe(title);
+  expect(titleIn(Buffer.from(`https://example.org/ | ${title}`))).toBe(title);
+  expect(titleIn(Buffer.from(`url,title\nhttps://example.org/,"${title.replaceAll('"', '""')}"`))).toBe(
+    title,
+  );
+});
+
+test('an unknown encoding is named', () => {
+  expect(() => titleIn(Buffer.from(netscape('klingon')))).toThrow('the file is not text in klingon');
 });
 
 test('text of users holds no control characters, overrides or isolates when it is shown', () => {

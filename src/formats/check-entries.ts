@@ -3,6 +3,7 @@ import { BOUNDS } from '../domain/bounds.ts';
 import { cleanTagName, cutText, foldText, textRule } from '../domain/text.ts';
 import { parseTimestamp } from '../domain/timestamp.ts';
 import { findUrlFault } from '../domain/web-url.ts';
+import { isObject } from './entry.ts';
 
 /** Predicts which entries of an import the service will refuse, with the same messages as its response. */
 
@@ -16,18 +17,16 @@ export interface Refusal {
 
 const ERROR_TEXT_LENGTH = 200;
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 function findTagsFault(given: unknown): string | undefined {
   if (!Array.isArray(given)) return ': expected an array';
   const keys = new Set<string>();
   for (const [index, tag] of given.entries()) {
     const raw: unknown = isObject(tag) && 'name' in tag ? tag.name : tag;
-    const name = typeof raw === 'string' ? cleanTagName(raw) : undefined;
-    const rule = name === undefined ? 'expected a string' : textRule(name, BOUNDS.tagName, 1);
+    if (typeof raw !== 'string') return `[${index}]: expected a string`;
+    const name = cleanTagName(raw);
+    const rule = textRule(name, BOUNDS.tagName, 1);
     if (rule !== undefined) return `[${index}]: ${rule}`;
-    if (keys.add(foldText(name!)).size > BOUNDS.tagsPerBookmark)
+    if (keys.add(foldText(name)).size > BOUNDS.tagsPerBookmark)
       return `: at most ${BOUNDS.tagsPerBookmark} tags`;
   }
   return undefined;
@@ -65,7 +64,7 @@ function findFieldFault(given: unknown, field: Field): string | undefined {
 function findEntryFault(entry: unknown): string | undefined {
   if (!isObject(entry)) return 'expected an object';
   for (const name of namesGivenTo('import')) {
-    const fault = findFieldFault(entry[name], BOOKMARK_FIELDS[name] as Field);
+    const fault = findFieldFault(entry[name], BOOKMARK_FIELDS[name]);
     if (fault !== undefined) return `${name}${fault}`;
   }
   return undefined;

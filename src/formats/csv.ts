@@ -1,16 +1,11 @@
 import { CsvError, parse } from 'csv-parse/sync';
-import { type ForeignBookmark, type Format, UnreadableFile } from './entry.ts';
+import { type ForeignBookmark, type ForeignFile, type Format, stringsIn, UnreadableFile } from './entry.ts';
 import { splitFolders } from './folders.ts';
 import { CSV_COLUMNS, readCell } from './write-csv.ts';
 
 /** Reads CSV with a header: exports of Raindrop, Pocket and Instapaper, and tables with common column names. */
 
 type Row = Record<string, string>;
-
-interface CsvFile {
-  format: Format;
-  bookmarks: ForeignBookmark[];
-}
 
 const URL_COLUMNS = ['url', 'href', 'link', 'uri'];
 
@@ -34,7 +29,7 @@ export const looksLikeCsv = (text: string): boolean =>
   readHeader(text).columns.some((name) => URL_COLUMNS.includes(name));
 
 /** Parses the bookmarks of a table, in order. Throws `UnreadableFile` if the text is not valid CSV. */
-export function parseCsv(text: string): CsvFile {
+export function parseCsv(text: string): ForeignFile {
   const { line, columns } = readHeader(text);
   let rows: Row[];
   try {
@@ -111,7 +106,7 @@ function splitTags(text: string): string[] {
   if (text.startsWith('[')) {
     try {
       const names: unknown = JSON.parse(text);
-      if (Array.isArray(names)) return names.filter((name) => typeof name === 'string');
+      if (Array.isArray(names)) return stringsIn(names);
     } catch {
       // Not JSON: a name may begin with a bracket.
     }

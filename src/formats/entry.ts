@@ -37,6 +37,12 @@ export interface ForeignBookmark {
   updatedAt?: unknown;
 }
 
+/** A file of another program. */
+export interface ForeignFile {
+  format: Format;
+  bookmarks: ForeignBookmark[];
+}
+
 /** The file contains no readable bookmarks. The message says why, and what to do. */
 export class UnreadableFile extends Error {
   override readonly name = 'UnreadableFile';
@@ -58,8 +64,21 @@ export interface ParsedFile {
   folders: { folder: string[]; tag: string; bookmarks: number }[];
 }
 
-const textOf = (value: unknown): string =>
+export type JsonObject = Record<string, unknown>;
+
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Returns the strings of an array. Drops other values. */
+export const stringsIn = (value: unknown): string[] =>
+  Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
+
+/** Trims a text and removes what the service cannot store. Returns an empty text for other values. */
+export const textOf = (value: unknown): string =>
   typeof value === 'string' ? value.replaceAll('\0', '').toWellFormed().trim() : '';
+
+/** An entry whose tags are all names. */
+type NamedEntry = Omit<ImportEntry, 'tags'> & { tags: string[] };
 
 /**
  * Converts to milliseconds since 1970. Files use seconds, milliseconds or microseconds since 1970, or microseconds
@@ -92,14 +111,7 @@ export function readDate(value: unknown): string | undefined {
   return year >= 1 && year <= 9_999 ? date.toISOString() : undefined;
 }
 
-function toEntry({
-  url,
-  title,
-  comment = [],
-  tags = [],
-  createdAt,
-  updatedAt,
-}: ForeignBookmark): ImportEntry {
+function toEntry({ url, title, comment = [], tags = [], createdAt, updatedAt }: ForeignBookmark): NamedEntry {
   const updated = readDate(updatedAt);
   const created = readDate(createdAt) ?? updated;
   return {
@@ -126,12 +138,8 @@ function distinct(names: readonly string[]): string[] {
  * Turns another program's bookmarks into import entries. Entries with the same url, for example from several folders,
  * are combined into one with all tags. Otherwise the import would skip the later ones.
  */
-export function collect(
-  format: Format,
-  bookmarks: Iterable<ForeignBookmark>,
-  { foldersAsTags }: ReadOptions,
-): ParsedFile {
-  const byUrl = new Map<string, ImportEntry>();
+export function collect({ format, bookmarks }: ForeignFile, { foldersAsTags }: ReadOptions): ParsedFile {
+  const byUrl = new Map<string, NamedEntry>();
   const byTag = new Map<string, ParsedFile['folders'][number]>();
   const parsed: ParsedFile = { format, entries: [], leftOut: [], combined: 0, folders: [] };
   for (const bookmark of bookmarks) {
@@ -165,12 +173,12 @@ export function collect(
   return parsed;
 }
 
-function combine(first: ImportEntry, later: ImportEntry): void {
+function combine(first: NamedEntry, later: NamedEntry): void {
   first.title ||= later.title;
   if (later.comment && !first.comment?.includes(later.comment)) {
     first.comment = [first.comment, later.comment].filter(Boolean).join('\n\n');
   }
-  first.tags = distinct([...(first.tags as string[]), ...(later.tags as string[])]);
+  first.tags = distinct([...first.tags, ...later.tags]);
   if (later.created_at !== undefined && later.created_at < (first.created_at ?? '~')) {
     first.created_at = later.created_at;
   }

@@ -1,5 +1,5 @@
 import { Parser } from 'htmlparser2';
-import type { ForeignBookmark, Format } from './entry.ts';
+import type { ForeignBookmark, ForeignFile, Format } from './entry.ts';
 import { GENERATOR } from './write-netscape.ts';
 
 /**
@@ -15,7 +15,7 @@ const isOwnFolder = (attributes: Attributes): boolean =>
   attributes.personal_toolbar_folder === 'true' || attributes.unfiled_bookmarks_folder === 'true';
 
 /** Parses the bookmarks of a file, in order. Tolerates missing and unclosed elements. */
-export function parseNetscape(html: string): { format: Format; bookmarks: ForeignBookmark[] } {
+export function parseNetscape(html: string): ForeignFile {
   const reader = new NetscapeReader();
   const parser = new Parser({
     onopentag: (name, attributes) => reader.open(name, attributes),
@@ -26,31 +26,42 @@ export function parseNetscape(html: string): { format: Format; bookmarks: Foreig
   return { format: reader.format, bookmarks: reader.finish() };
 }
 
+/** The text of an element, which grows while the file is read. */
+interface Text {
+  text: string;
+}
+
+interface Heading {
+  attributes: Attributes;
+  name: Text;
+}
+
 interface Draft {
+  url: string;
   attributes: Attributes;
   folders: string[];
   section: string;
-  title: string;
-  description: string;
+  title: Text;
+  description: Text;
 }
 
 class NetscapeReader {
   readonly #drafts: Draft[] = [];
   /** The folder of each open list. Null if it does not become a tag. */
   readonly #folders: (string | null)[] = [];
-  #heading: { attributes: Attributes; name: string } | undefined;
-  #pageTitle = '';
+  #heading: Heading | undefined;
+  readonly #pageTitle: Text = { text: '' };
   #isOwn = false;
-  /** The element that receives the current text. */
-  #target: 'title' | 'heading' | 'description' | 'page' | 'section' | undefined;
+  /** Receives the current text. */
+  #target: Text | undefined;
   /** The heading of one of Pocket's lists: `Unread` or `Read Archive`. */
-  #section = '';
+  #section: Text = { text: '' };
   /** The bookmark that the next description belongs to. */
   #latest: Draft | undefined;
 
   /** Pocket's `ril_export.html` has lists below headings instead of folders. */
   get format(): Format {
-    return this.#pageTitle.trim() === 'Pocket Export' ? 'pocket' : 'netscape';
+    return this.#pageTitle.text.trim() === 'Pocket Export' ? 'pocket' : 'netscape';
   }
 
   open(name: string, attributes: Attributes): void {
@@ -59,16 +70,16 @@ class NetscapeReader {
         this.#isOwn ||= attributes.name === 'generator' && attributes.content === GENERATOR;
         break;
       case 'title':
-        this.#target = 'page';
+        this.#target = this.#pageTitle;
         break;
       case 'h1':
-        this.#section = '';
-        this.#target = 'section';
+        this.#section = { text: '' };
+        this.#target = this.#section;
         break;
       case 'h3':
-        this.#heading = { attributes, name: '' };
+        this.#heading = { attributes, name: { text: '' } };
         this.#latest = undefined;
-        this.#target = 'heading';
+        this.#target = this.#heading.name;
         break;
       case 'dl':
         this.#folders.push(this.#folderOf(this.#heading));
@@ -79,10 +90,10 @@ class NetscapeReader {
         this.#openLink(attributes);
         break;
       case 'dd':
-        this.#target = this.#latest === undefined ? undefined : 'description';
+        this.#target = this.#latest?.description;
         break;
       case 'br':
-        if (this.#target === 'description') this.text('\n');
+        if (this.#isInDescription()) this.text('\n');
         break;
       case 'dt':
       case 'hr':
@@ -98,48 +109,53 @@ class NetscapeReader {
       this.#target = undefined;
     }
     const isOver =
-      (name === 'a' && this.#target === 'title') ||
-      (name === 'h3' && this.#target === 'heading') ||
-      (name === 'title' && this.#target === 'page') ||
-      (name === 'h1' && this.#target === 'section');
+      (name === 'a' && this.#target === this.#latest?.title) ||
+      (name === 'h3' && this.#target === this.#heading?.name) ||
+      (name === 'title' && this.#target === this.#pageTitle) ||
+      (name === 'h1' && this.#target === this.#section);
     if (isOver) this.#target = undefined;
   }
 
   text(text: string): void {
-    if (this.#target === 'page') this.#pageTitle += text;
-    if (this.#target === 'section') this.#section += text;
-    if (this.#target === 'heading') this.#heading!.name += text;
-    if (this.#target === 'title') this.#latest!.title += text;
-    if (this.#target === 'description') this.#latest!.description += text;
+    if (this.#target !== undefined) this.#target.text += text;
   }
 
   finish(): ForeignBookmark[] {
     return this.#drafts.map((draft) => this.#toBookmark(draft));
   }
 
+  #isInDescription(): boolean {
+    return this.#target !== undefined && this.#target === this.#latest?.description;
+  }
+
   #openLink(attributes: Attributes): void {
     // A link inside a description is part of the description.
-    if (attributes.href === undefined || this.#target === 'description') return;
-    const folders = this.#folders.filter((folder) => folder !== null);
-    const section = this.format === 'pocket' ? this.#section.trim() : '';
-    this.#latest = { attributes, folders, section, title: '', description: '' };
+    if (attributes.href === undefined || this.#isInDescription()) return;
+    this.#latest = {
+      url: attributes.href,
+      attributes,
+      folders: this.#folders.filter((folder) => folder !== null),
+      section: this.format === 'pocket' ? this.#section.text.trim() : '',
+      title: { text: '' },
+      description: { text: '' },
+    };
     this.#drafts.push(this.#latest);
-    this.#target = 'title';
+    this.#target = this.#latest.title;
   }
 
-  #folderOf(heading: { attributes: Attributes; name: string } | undefined): string | null {
+  #folderOf(heading: Heading | undefined): string | null {
     if (heading === undefined || isOwnFolder(heading.attributes)) return null;
+    const name = heading.name.text;
     // Raindrop's folder for bookmarks outside all collections.
-    if (this.#pageTitle.includes('Raindrop.io') && heading.name === 'Unsorted') return null;
-    return heading.name;
+    return this.#pageTitle.text.includes('Raindrop.io') && name === 'Unsorted' ? null : name;
   }
 
-  #toBookmark({ attributes, folders, section, title, description }: Draft): ForeignBookmark {
+  #toBookmark({ url, attributes, folders, section, title, description }: Draft): ForeignBookmark {
     const tags = splitTags(attributes.tags ?? '');
     return {
-      url: attributes.href!,
-      title,
-      comment: this.#isOwn ? [description] : readDescription(description),
+      url,
+      title: title.text,
+      comment: this.#isOwn ? [description.text] : readDescription(description.text),
       folders: [folders],
       tags: [
         ...tags.map((tag) => (ARCHIVED_MARKS.has(tag) && !this.#isOwn ? 'archived' : tag)),

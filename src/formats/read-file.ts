@@ -1,12 +1,19 @@
 import type { ImportEntry } from '../domain/resources.ts';
 import { findRefusals, type Refusal } from './check-entries.ts';
 import { looksLikeCsv, parseCsv } from './csv.ts';
-import { collect, type ForeignBookmark, type ParsedFile, type ReadOptions, UnreadableFile } from './entry.ts';
-import { fromKarakeep, type KarakeepBookmark } from './karakeep.ts';
-import { fromLinkding, type LinkdingBookmark } from './linkding.ts';
+import {
+  collect,
+  type ForeignBookmark,
+  type ForeignFile,
+  isObject,
+  type JsonObject,
+  type ParsedFile,
+  type ReadOptions,
+  UnreadableFile,
+} from './entry.ts';
 import { parseNetscape } from './netscape.ts';
-import { fromPost, type PinboardPost, parsePinboardXml } from './pinboard.ts';
-import { fromChromium, fromFirefox, isChromiumFile, isFirefoxBackup } from './trees.ts';
+import { fromBuku, fromKarakeep, fromLinkding, fromPinboard, parsePinboardXml } from './services.ts';
+import { fromChromium, fromFirefox, isFirefoxBackup } from './trees.ts';
 
 /** Turns an exported file into the entries of an import. Detects the program that wrote it from the content. */
 
@@ -22,26 +29,26 @@ export interface CheckedFile extends ParsedFile {
 
 /** Reads a bookmark file and checks its entries as the service does. Throws `UnreadableFile`. */
 export function readBookmarkFile(bytes: Uint8Array, options: ReadOptions): CheckedFile {
-  const parsed = parseFile(bytes, options);
+  const file = parseFile(decode(bytes));
+  const parsed: ParsedFile = Array.isArray(file)
+    ? { format: 'bookmark-service', entries: file, leftOut: [], combined: 0, folders: [] }
+    : collect(file, options);
   return { ...parsed, refusals: findRefusals(parsed.entries) };
 }
 
-function parseFile(bytes: Uint8Array, options: ReadOptions): ParsedFile {
-  const text = decode(bytes);
+/** Returns the entries of this service's own export unchanged, so that it reports what is wrong with an entry. */
+function parseFile(text: string): ForeignFile | ImportEntry[] {
   const start = text.slice(0, 4_096).trimStart();
   if (start === '') throw new UnreadableFile('the file is empty');
-  if (/^[[{]/.test(start)) return readJson(text, options);
-  if (/^(<\?xml[^>]*>\s*)?<posts\b/i.test(start)) return collect('pinboard', parsePinboardXml(text), options);
-  if (start.startsWith('<')) return readHtml(text, options);
-  if (looksLikeCsv(start)) {
-    const { format, bookmarks } = parseCsv(text.trimStart());
-    return collect(format, bookmarks, options);
-  }
-  if (looksLikeOneTab(start)) return collect('onetab', parseOneTab(text), options);
+  if (/^[[{]/.test(start)) return parseJson(text);
+  if (/^(<\?xml[^>]*>\s*)?<posts\b/i.test(start))
+    return { format: 'pinboard', bookmarks: parsePinboardXml(text) };
+  if (start.startsWith('<')) return parseHtml(text);
+  if (looksLikeCsv(start)) return parseCsv(text.trimStart());
+  if (looksLikeOneTab(start)) return { format: 'onetab', bookmarks: parseOneTab(text) };
   throw new UnreadableFile(`the file format is unknown; expected ${KNOWN}`);
 }
 
-/** Decodes the text. The encoding comes from the first bytes or the `<META>` element; the default is UTF-8. */
 function decode(bytes: Uint8Array): string {
   const label = findEncoding(bytes);
   try {
@@ -51,11 +58,17 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
+/** Finds the encoding as browsers do: by the first bytes, then by the `<META>` element of HTML. The default is UTF-8. */
 function findEncoding(bytes: Uint8Array): string {
-  if (bytes[0] === 0xff && bytes[1] === 0xfe) return 'utf-16le';
-  if (bytes[0] === 0xfe && bytes[1] === 0xff) return 'utf-16be';
-  const head = Array.from(bytes.subarray(0, 1_024), (byte) => String.fromCharCode(byte)).join('');
-  return /<meta[^>]+charset=["']?([\w-]{1,40})/i.exec(head)?.[1]?.toLowerCase() ?? 'utf-8';
+  const [first, second] = bytes;
+  if (first === 0xff && second === 0xfe) return 'utf-16le';
+  if (first === 0xfe && second === 0xff) return 'utf-16be';
+  const head = new TextDecoder('latin1').decode(bytes.subarray(0, 1_024)).trimStart();
+  // In another format, or after the mark of UTF-8, the element would only be part of a title.
+  if (!head.startsWith('<')) return 'utf-8';
+  const label = /<meta[^>]+charset=["']?([\w-]{1,40})/i.exec(head)?.[1]?.toLowerCase() ?? 'utf-8';
+  // In UTF-16 the element would not have been found.
+  return label.startsWith('utf-16') ? 'utf-8' : label;
 }
 
 /** OneTab exports one tab per line, `URL | TITLE`, with blank lines between groups. */
@@ -71,71 +84,36 @@ const parseOneTab = (text: string): ForeignBookmark[] =>
       return { url, title: title.join(' | ') };
     });
 
-/** A record of buku's `--print --json`. */
-interface BukuRecord {
-  uri: string;
-  title?: unknown;
-  description?: unknown;
-  tags?: unknown;
-}
-
-const fromBuku = ({ uri, title, description, tags }: BukuRecord): ForeignBookmark => ({
-  url: uri,
-  title,
-  comment: [description],
-  tags: typeof tags === 'string' ? tags.split(',') : [],
-});
-
-function readHtml(text: string, options: ReadOptions): ParsedFile {
-  const { format, bookmarks } = parseNetscape(text);
-  if (bookmarks.length > 0 || /<!DOCTYPE NETSCAPE-Bookmark-file/i.test(text)) {
-    return collect(format, bookmarks, options);
-  }
+function parseHtml(text: string): ForeignFile {
+  const file = parseNetscape(text);
+  if (file.bookmarks.length > 0 || /<!DOCTYPE NETSCAPE-Bookmark-file/i.test(text)) return file;
   throw new UnreadableFile(`the file contains HTML without bookmarks; expected ${KNOWN}`);
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-const every = <T>(entries: unknown[], field: string): entries is T[] =>
-  entries.every((entry) => isObject(entry) && typeof entry[field] === 'string');
-
-function readJson(text: string, options: ReadOptions): ParsedFile {
-  const value = parse(text);
-  if (isFirefoxBackup(value)) return collect('firefox', fromFirefox(value), options);
-  if (isChromiumFile(value)) return collect('chrome', fromChromium(value), options);
-  const entries = Array.isArray(value)
-    ? value
-    : isObject(value)
-      ? (value.bookmarks ?? value.results)
-      : undefined;
+function parseJson(text: string): ForeignFile | ImportEntry[] {
+  const value = parseValue(text);
+  const whole: JsonObject = isObject(value) ? value : {};
+  if (isFirefoxBackup(whole)) return { format: 'firefox', bookmarks: fromFirefox(whole) };
+  if (isObject(whole.roots)) return { format: 'chrome', bookmarks: fromChromium(whole.roots) };
+  const entries = Array.isArray(value) ? value : (whole.bookmarks ?? whole.results);
   if (!Array.isArray(entries)) throw new UnreadableFile(`the file contains unknown JSON; expected ${KNOWN}`);
-  const isForeign = entries.length > 0;
-  if (isForeign && every<PinboardPost>(entries, 'href'))
-    return collect('pinboard', entries.map(fromPost), options);
-  if (isForeign && every<BukuRecord>(entries, 'uri')) return collect('buku', entries.map(fromBuku), options);
-  if (isForeign && entries.every((entry) => isObject(entry) && 'tag_names' in entry)) {
-    return collect('linkding', (entries as LinkdingBookmark[]).map(fromLinkding), options);
-  }
-  if (isForeign && entries.every((entry) => isObject(entry) && 'content' in entry && !('url' in entry))) {
-    const lists = isObject(value) ? value.lists : undefined;
-    return collect('karakeep', fromKarakeep(entries as KarakeepBookmark[], lists), options);
-  }
-  const isOwn = !isForeign || entries.some((entry) => isObject(entry) && 'url' in entry);
-  if (isOwn && (!isObject(value) || !('results' in value))) {
-    // Passed on unchanged, so that the service reports what is wrong with an entry.
-    return {
-      format: 'bookmark-service',
-      entries: entries as ImportEntry[],
-      leftOut: [],
-      combined: 0,
-      folders: [],
-    };
-  }
+  const objects = entries.filter(isObject);
+  const every = (test: (entry: JsonObject) => boolean) =>
+    entries.length > 0 && objects.length === entries.length && objects.every(test);
+  if (every(({ href }) => typeof href === 'string'))
+    return { format: 'pinboard', bookmarks: objects.map(fromPinboard) };
+  if (every(({ uri }) => typeof uri === 'string'))
+    return { format: 'buku', bookmarks: objects.map(fromBuku) };
+  if (every((entry) => 'tag_names' in entry))
+    return { format: 'linkding', bookmarks: objects.map(fromLinkding) };
+  if (every((entry) => 'content' in entry && !('url' in entry)))
+    return { format: 'karakeep', bookmarks: fromKarakeep(objects, whole.lists) };
+  const isOwn = entries.length === 0 || objects.some((entry) => 'url' in entry);
+  if (isOwn && !('results' in whole)) return entries;
   throw new UnreadableFile(`the file contains unknown JSON; expected ${KNOWN}`);
 }
 
-function parse(text: string): unknown {
+function parseValue(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -19,22 +19,20 @@ export interface TagNode {
 export function growTree(tags: readonly Tag[]): TagNode[] {
   const roots: TagNode[] = [];
   const nodes = new Map<string, TagNode>();
+  const findNode = (names: readonly string[]): TagNode => {
+    const key = foldText(JSON.stringify(names));
+    const known = nodes.get(key);
+    if (known !== undefined) return known;
+    const [name = ''] = names.slice(-1);
+    const node: TagNode = { name, path: joinFolders(names), tag: null, bookmark_count: 0, tags: [] };
+    nodes.set(key, node);
+    const siblings = names.length > 1 ? findNode(names.slice(0, -1)).tags : roots;
+    siblings.push(node);
+    return node;
+  };
   for (const { name: tag, bookmark_count } of tags) {
     const names = splitFolders(tag) ?? [tag];
-    let siblings = roots;
-    let node: TagNode | undefined;
-    for (const [i, name] of names.entries()) {
-      const key = foldText(JSON.stringify(names.slice(0, i + 1)));
-      node = nodes.get(key);
-      if (node === undefined) {
-        const path = splitFolders(tag) === undefined ? tag : joinFolders(names.slice(0, i + 1));
-        node = { name, path, tag: null, bookmark_count: 0, tags: [] };
-        nodes.set(key, node);
-        siblings.push(node);
-      }
-      siblings = node.tags;
-    }
-    Object.assign(node!, { name: names.at(-1), path: tag, tag, bookmark_count });
+    Object.assign(findNode(names), { name: names.at(-1), path: tag, tag, bookmark_count });
   }
   return roots;
 }

@@ -1,14 +1,9 @@
-import type { ForeignBookmark } from './entry.ts';
+import { type ForeignBookmark, isObject, type JsonObject, textOf } from './entry.ts';
 
 /** Reads files that keep bookmarks in a tree of folders: Firefox's JSON backup and Chromium's `Bookmarks` file. */
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-const childrenOf = (node: Record<string, unknown>): Record<string, unknown>[] =>
+const childrenOf = (node: JsonObject): JsonObject[] =>
   Array.isArray(node.children) ? node.children.filter(isObject) : [];
-
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** The field names that a program uses. */
 interface Shape {
@@ -17,14 +12,21 @@ interface Shape {
   createdAt: string;
   updatedAt: string;
   /** True for a folder that the program created itself. Its name says nothing about the bookmarks. */
-  isOwn(node: Record<string, unknown>): boolean;
+  isOwn(node: JsonObject): boolean;
 }
 
-/** Returns the bookmarks below a node, in file order. */
-function walk(top: Record<string, unknown>, shape: Shape, isTopOwn: boolean): ForeignBookmark[] {
+/** A node that is still to be read. `path` has the names of the folders around it. */
+interface Open {
+  node: JsonObject;
+  path: string[];
+  isOwn: boolean;
+}
+
+/** Returns the bookmarks below a node that the program created itself, in file order. */
+function walk(top: JsonObject, shape: Shape): ForeignBookmark[] {
   const found: ForeignBookmark[] = [];
   // An explicit stack, because a file may be nested deeper than the call stack allows.
-  const open = [{ node: top, path: [] as string[], isOwn: isTopOwn }];
+  const open: Open[] = [{ node: top, path: [], isOwn: true }];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const { node, path, isOwn } = next;
     const url = textOf(node[shape.url]);
@@ -39,7 +41,7 @@ function walk(top: Record<string, unknown>, shape: Shape, isTopOwn: boolean): Fo
       });
       continue;
     }
-    const name = textOf(node[shape.title]).trim();
+    const name = textOf(node[shape.title]);
     const below = isOwn || name === '' ? path : [...path, name];
     for (const child of childrenOf(node).reverse())
       open.push({ node: child, path: below, isOwn: shape.isOwn(child) });
@@ -64,20 +66,14 @@ const CHROMIUM: Shape = {
 };
 
 /** True for a Firefox backup (`bookmarks-….json`). */
-export const isFirefoxBackup = (value: unknown): value is Record<string, unknown> =>
-  isObject(value) && textOf(value.type).startsWith('text/x-moz-place');
+export const isFirefoxBackup = ({ type }: JsonObject): boolean => textOf(type).startsWith('text/x-moz-place');
 
 /** Reads Firefox's bookmarks. Skips the tags folder of old backups, which repeats bookmarks from other folders. */
-export const fromFirefox = (backup: Record<string, unknown>): ForeignBookmark[] =>
-  childrenOf({ children: [backup] }).flatMap((top) =>
-    walk({ ...top, children: childrenOf(top).filter(({ root }) => root !== 'tagsFolder') }, FIREFOX, true),
-  );
+export const fromFirefox = (backup: JsonObject): ForeignBookmark[] =>
+  walk({ ...backup, children: childrenOf(backup).filter(({ root }) => root !== 'tagsFolder') }, FIREFOX);
 
-/** True for the `Bookmarks` file of a Chromium, Chrome, Edge or Brave profile. */
-export const isChromiumFile = (value: unknown): value is { roots: Record<string, unknown> } =>
-  isObject(value) && isObject(value.roots);
-
-export const fromChromium = ({ roots }: { roots: Record<string, unknown> }): ForeignBookmark[] =>
+/** Reads the `roots` of the file `Bookmarks` in a profile of Chromium, Chrome, Edge or Brave. */
+export const fromChromium = (roots: JsonObject): ForeignBookmark[] =>
   Object.values(roots)
     .filter(isObject)
-    .flatMap((root) => walk(root, CHROMIUM, true));
+    .flatMap((root) => walk(root, CHROMIUM));

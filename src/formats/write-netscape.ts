@@ -28,7 +28,8 @@ const ENTITIES: Record<string, string> = {
   '\r': '&#13;',
 };
 
-const escapeText = (text: string): string => text.replace(/[&<>"\r]/g, (character) => ENTITIES[character]!);
+const escapeText = (text: string): string =>
+  text.replace(/[&<>"\r]/g, (character) => ENTITIES[character] ?? character);
 
 /** Chromium reads the file line by line, so each link and each folder must be on one line. */
 const escapeLine = (text: string): string => escapeText(text).replaceAll('\n', '&#10;');
@@ -75,55 +76,43 @@ function foldersOf(name: string): string[] | undefined {
 }
 
 /**
- * Writes a bookmark file whose folders come from tags with a path, for example `Work/Databases`. A tag that begins
- * another tag's path is a folder too. A bookmark appears in each of its folders, and its other tags are in TAGS. The
- * writer keeps all bookmarks in memory, because any of them can add a folder.
+ * Formats a bookmark file in chunks. Its folders come from tags with a path, for example `Work/Databases`. A tag that
+ * begins another tag's path is a folder too. A bookmark appears in each of its folders, and its other tags are in TAGS.
  */
-export class NetscapeWriter {
-  readonly #bookmarks: Bookmark[] = [];
-  readonly #tagFolders: boolean;
+export const formatNetscapeFile = (
+  bookmarks: readonly Bookmark[],
+  options: NetscapeOptions = {},
+): string[] => [NETSCAPE_HEAD, ...formatFolder(arrange(bookmarks, options), 1), NETSCAPE_END];
 
-  constructor({ tagFolders = false }: NetscapeOptions = {}) {
-    this.#tagFolders = tagFolders;
+function arrange(bookmarks: readonly Bookmark[], { tagFolders = false }: NetscapeOptions): Folder {
+  const root = openFolder();
+  const paths = findPaths(new Set(bookmarks.flatMap(({ tags }) => tags.map(({ name }) => name))));
+  for (const bookmark of bookmarks) {
+    const given = bookmark.tags.map(({ name }) => name);
+    const link = formatLink(
+      bookmark,
+      given.filter((name) => !paths.has(name)).map((name) => name.replaceAll(',', ' ')),
+    );
+    const folders = given
+      .map((name) => paths.get(name) ?? (tagFolders ? splitFolders(name) : undefined))
+      .filter((path) => path !== undefined);
+    for (const path of folders.length === 0 ? [[]] : folders) findFolder(root, path).links.push(link);
   }
+  return root;
+}
 
-  add(bookmark: Bookmark): void {
-    this.#bookmarks.push(bookmark);
-  }
-
-  /** Yields the file in chunks. */
-  *chunks(): Generator<string, void, undefined> {
-    yield NETSCAPE_HEAD;
-    yield* formatFolder(this.#arrange(), 1);
-    yield NETSCAPE_END;
-  }
-
-  #arrange(): Folder {
-    const root = openFolder();
-    const names = new Set(this.#bookmarks.flatMap(({ tags }) => tags.map(({ name }) => name)));
-    const paths = new Map<string, string[]>();
-    for (const name of names) {
-      const path = foldersOf(name);
-      for (let length = path?.length ?? 0; length > 0; length -= 1) {
-        const folder = path!.slice(0, length);
-        const tag = joinFolders(folder);
-        if (names.has(tag)) paths.set(tag, folder);
-      }
+/** Returns the folders of each tag that is written as a folder. */
+function findPaths(names: ReadonlySet<string>): Map<string, string[]> {
+  const paths = new Map<string, string[]>();
+  for (const name of names) {
+    const path = foldersOf(name) ?? [];
+    for (let length = path.length; length > 0; length -= 1) {
+      const folder = path.slice(0, length);
+      const tag = joinFolders(folder);
+      if (names.has(tag)) paths.set(tag, folder);
     }
-    for (const bookmark of this.#bookmarks) {
-      const given = bookmark.tags.map(({ name }) => name);
-      const link = formatLink(
-        bookmark,
-        given.filter((name) => !paths.has(name)).map((name) => name.replaceAll(',', ' ')),
-      );
-      const folders = given.flatMap((name) => {
-        const path = paths.get(name) ?? (this.#tagFolders ? splitFolders(name) : undefined);
-        return path === undefined ? [] : [path];
-      });
-      for (const path of folders.length === 0 ? [[]] : folders) findFolder(root, path).links.push(link);
-    }
-    return root;
   }
+  return paths;
 }
 
 function findFolder(root: Folder, path: readonly string[]): Folder {
@@ -144,11 +133,4 @@ function* formatFolder({ folders, links }: Folder, depth: number): Generator<str
     yield `${indent}</DL><p>\n`;
   }
   for (const link of links) yield indent + link;
-}
-
-/** Formats a whole file. */
-export function formatNetscapeFile(bookmarks: Iterable<Bookmark>, options: NetscapeOptions = {}): string[] {
-  const writer = new NetscapeWriter(options);
-  for (const bookmark of bookmarks) writer.add(bookmark);
-  return [...writer.chunks()];
 }

@@ -40,7 +40,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'src/formats/netscape.ts',
-    from: "if (this.#target === 'description') this.text('\\n');",
+    from: "if (this.#isInDescription()) this.text('\\n');",
     to: '',
     tests: ['test/formats.test.ts'],
   },

@@ -4,7 +4,7 @@ import { type Command, Option } from 'commander';
 import { ApiError, type BookmarkClient } from '../../client/index.ts';
 import type { Bookmark } from '../../domain/resources.ts';
 import { CSV_HEAD, formatCsv } from '../../formats/write-csv.ts';
-import { isWebUrl, NetscapeWriter } from '../../formats/write-netscape.ts';
+import { formatNetscapeFile, isWebUrl } from '../../formats/write-netscape.ts';
 import { CliError } from '../faults.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
 
@@ -121,9 +121,10 @@ async function* writeHtml(
   client: BookmarkClient,
   tagFolders: boolean,
 ): AsyncGenerator<string, void, undefined> {
-  const writer = new NetscapeWriter({ tagFolders });
-  for await (const page of readWebPages(session, client)) for (const bookmark of page) writer.add(bookmark);
-  yield* writer.chunks();
+  // All bookmarks are needed before the first line, because any of them can add a folder.
+  const bookmarks: Bookmark[] = [];
+  for await (const page of readWebPages(session, client)) bookmarks.push(...page);
+  yield* formatNetscapeFile(bookmarks, { tagFolders });
 }
 
 async function* writeCsv(session: Session, client: BookmarkClient): AsyncGenerator<string, void, undefined> {

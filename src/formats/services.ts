@@ -1,0 +1,91 @@
+import { Parser } from 'htmlparser2';
+import { type ForeignBookmark, isObject, type JsonObject, stringsIn, textOf } from './entry.ts';
+import { readDescription } from './netscape.ts';
+
+/**
+ * Reads the JSON and XML of other services and programs. `netscape.ts` reads the HTML that some of them export too.
+ */
+
+const tagIf = (condition: boolean, tag: string): string[] => (condition ? [tag] : []);
+
+/**
+ * Reads a post of Pinboard's `posts/all`. `description` is the title and `extended` the text. A missing title or text
+ * is `false`.
+ */
+export const fromPinboard = (post: JsonObject): ForeignBookmark => ({
+  url: textOf(post.href),
+  title: post.description,
+  comment: readDescription(textOf(post.extended)),
+  tags: [...textOf(post.tags).split(/\s+/), ...tagIf(post.toread === 'yes', 'toread')],
+  createdAt: post.time,
+});
+
+/** Parses the posts of Pinboard's XML. */
+export function parsePinboardXml(xml: string): ForeignBookmark[] {
+  const bookmarks: ForeignBookmark[] = [];
+  const parser = new Parser(
+    {
+      onopentag(name, { tag, ...post }) {
+        if (name === 'post' && post.href !== undefined) bookmarks.push(fromPinboard({ ...post, tags: tag }));
+      },
+    },
+    { xmlMode: true },
+  );
+  parser.end(xml);
+  return bookmarks;
+}
+
+/** Reads a bookmark of linkding's `/api/bookmarks/`. */
+export const fromLinkding = (bookmark: JsonObject): ForeignBookmark => ({
+  url: textOf(bookmark.url),
+  title: bookmark.title || bookmark.website_title,
+  comment: [bookmark.description || bookmark.website_description, bookmark.notes],
+  tags: [
+    ...stringsIn(bookmark.tag_names),
+    ...tagIf(bookmark.unread === true, 'toread'),
+    ...tagIf(bookmark.is_archived === true, 'archived'),
+  ],
+  createdAt: bookmark.date_added,
+  updatedAt: bookmark.date_modified,
+});
+
+/** Reads a record of buku's `--print --json`. */
+export const fromBuku = ({ uri, title, description, tags }: JsonObject): ForeignBookmark => ({
+  url: textOf(uri),
+  title,
+  comment: [description],
+  tags: textOf(tags).split(','),
+});
+
+/** Reads Karakeep's JSON export. Texts and uploaded files are left out because they have no url. */
+export function fromKarakeep(bookmarks: JsonObject[], lists: unknown): ForeignBookmark[] {
+  const known = Array.isArray(lists) ? lists.filter(isObject) : [];
+  const byId = new Map(known.map((list) => [textOf(list.id), list]));
+  return bookmarks.map(({ content: given, ...bookmark }) => {
+    const content = isObject(given) ? given : {};
+    return {
+      url: textOf(content.url),
+      title: bookmark.title || content.text || '(no link)',
+      comment: [bookmark.note, bookmark.description],
+      folders: stringsIn(bookmark.lists).map((id) => listPath(id, byId)),
+      tags: [
+        ...stringsIn(bookmark.tags),
+        ...tagIf(bookmark.archived === true, 'archived'),
+        ...tagIf(bookmark.favourited === true, 'favorite'),
+      ],
+      createdAt: bookmark.createdAt,
+    };
+  });
+}
+
+/** Returns the names of a list of Karakeep and its ancestors, outermost first. */
+function listPath(id: string, byId: ReadonlyMap<string, JsonObject>): string[] {
+  const names: string[] = [];
+  const seen = new Set<JsonObject>();
+  for (let list = byId.get(id); list !== undefined && !seen.has(list); ) {
+    seen.add(list);
+    names.unshift(textOf(list.name));
+    list = typeof list.parentId === 'string' ? byId.get(list.parentId) : undefined;
+  }
+  return names;
+}
