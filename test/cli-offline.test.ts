@@ -107,7 +107,8 @@ test('sync FILE prints conflicts once, and fails if a change was not applied', a
 test('an invalid change is refused before it is stored', async () => {
   const { file, run, offline } = await openShell();
   expect(await offline('add', 'mailto:a@b')).toMatchObject({ code: 2 });
-  expect(await offline('add', 'http://a/', '--created-at', 'soon')).toMatchObject({ code: 2 });
+  for (const time of ['soon', '2026', 'Jan 5 2026'])
+    expect(await offline('add', 'http://a/', '--created-at', time)).toMatchObject({ code: 2 });
   expect(await offline('edit', '-1', '--title', 'x')).toMatchObject({ code: 3 });
   expect(await offline('rm', '7')).toMatchObject({ code: 3 });
   expect((await run(['rm', '-1'])).err).toContain('--offline FILE');

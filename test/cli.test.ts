@@ -992,6 +992,8 @@ describe('sync', () => {
     expect(await ids()).toEqual([second]);
     expect((await run(['sync', '--cursor', String(first)])).out).toContain('https://example.org/2');
     expect((await run(['sync', '--cursor', 'nonsense'])).err).toContain('is not a cursor');
+    writeFileSync(file, '');
+    expect((await run(['sync', '--cursor-file', file])).err).toContain(`${file} contains no cursor`);
   });
 
   test.each([[[]], [['--follow']]])('stores the cursor only after it has printed: %j', async (options) => {
@@ -1154,7 +1156,7 @@ describe('a fault', () => {
 
   test('is one JSON object for scripts', async () => {
     const { run } = await openShell();
-    const { code, err } = await run(['rm', '999999999', '--json']);
+    const { code, err } = await run(['edit', '999999999', '--title', 'x', '--json']);
     expect(code).toBe(3);
     expect(JSON.parse(err)).toMatchObject({ code: 'NOT_FOUND', status: 404, error: expect.any(String) });
   });

@@ -30,6 +30,10 @@ export const gatherTags = (text: string, before: string[] = []): string[] => [
     .filter(Boolean),
 ];
 
+/** Splits ids into batches of 500, the service's limit for one request. */
+export const toBatches = (ids: readonly number[]): number[][] =>
+  Array.from({ length: Math.ceil(ids.length / 500) }, (_, n) => ids.slice(n * 500, (n + 1) * 500));
+
 /** `--tag`, which may be repeated. */
 export const tagsOption = (description: string): Option =>
   new Option('-t, --tag <name>', description).argParser(gatherTags);

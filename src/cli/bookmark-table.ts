@@ -1,6 +1,7 @@
 import type { Bookmark } from '../domain/resources.ts';
 import { toLine } from './display-text.ts';
 import type { Table } from './table.ts';
+import type { Terminal } from './terminal.ts';
 
 /** Makes a table with one line per bookmark. */
 export const bookmarkTable = (bookmarks: readonly Bookmark[]): Table => ({
@@ -19,3 +20,25 @@ export const bookmarkTable = (bookmarks: readonly Bookmark[]): Table => ({
     toLine(tags.map(({ name }) => name).join(', ')),
   ]),
 });
+
+/** Prints the first `limit` bookmarks of all pages while they arrive, as one JSON object or one table. */
+export async function printPages<Each extends Bookmark>(
+  terminal: Terminal,
+  pages: AsyncIterable<Each[]>,
+  toTable: (bookmarks: Each[]) => Table,
+  { limit, none }: { limit: number; none: string },
+): Promise<void> {
+  if (terminal.isJson) await terminal.write('{"bookmarks":[');
+  let count = 0;
+  for await (const whole of pages) {
+    const page = whole.slice(0, limit - count);
+    const separator = count === 0 ? '' : ',';
+    if (terminal.isJson)
+      await terminal.write(separator + page.map((bookmark) => JSON.stringify(bookmark)).join(','));
+    else await terminal.table(toTable(page), { header: count === 0 });
+    count += page.length;
+    if (count >= limit) break;
+  }
+  if (terminal.isJson) await terminal.write(']}\n');
+  else if (count === 0) terminal.note(none);
+}

@@ -1,17 +1,16 @@
 import { spawn } from 'node:child_process';
 
-const OPENERS: Partial<Record<NodeJS.Platform, string[]>> = {
+/** The program and its arguments that open a page in the platform's default browser. */
+const OPENERS: Partial<Record<NodeJS.Platform, [string, ...string[]]>> = {
   darwin: ['open'],
   // Unlike `start`, this passes `&` and `^` through unchanged.
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 };
 
-/**
- * Opens a page in `browser`, or in the platform's default browser. Resolves with true if the program started.
- */
+/** Opens a page in `browser`, or in the platform's default browser. Resolves with true if the program started. */
 export function openInBrowser(browser: string | undefined, url: string): Promise<boolean> {
   const [program, ...args] = browser === undefined ? (OPENERS[process.platform] ?? ['xdg-open']) : [browser];
-  const child = spawn(program!, [...args, url], { stdio: 'ignore', detached: true });
+  const child = spawn(program, [...args, url], { stdio: 'ignore', detached: true });
   child.unref();
   return new Promise((resolve) => {
     child.once('spawn', () => resolve(true));

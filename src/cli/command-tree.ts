@@ -27,7 +27,6 @@ export function readTree(command: Command, path = ''): CommandNode {
 export const listNodes = (node: CommandNode): CommandNode[] => [node, ...node.commands.flatMap(listNodes)];
 
 /** The flags that an option has, for example `-t` and `--tag`. */
-export const flagsOf = ({ short, long }: Option): string[] =>
-  [short, long].filter((flag) => flag != null) as string[];
+export const flagsOf = ({ short, long }: Option): string[] => [short, long].flatMap((flag) => flag ?? []);
 
 export const takesValue = (option: Option): boolean => option.required || option.optional;

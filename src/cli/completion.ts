@@ -8,8 +8,8 @@ export type Shell = (typeof SHELLS)[number];
 
 /** Writes the completion script for a shell. */
 export function writeCompletion(program: Command, shell: Shell): string {
-  const nodes = listNodes(readTree(program));
-  return { bash: writeBash, zsh: writeZsh, fish: writeFish }[shell](nodes);
+  const root = readTree(program);
+  return { bash: writeBash, zsh: writeZsh, fish: writeFish }[shell](listNodes(root), root);
 }
 
 interface Word {
@@ -61,8 +61,7 @@ const pathCases = (nodes: readonly CommandNode[]): string =>
     .map(({ path }) => quote(path))
     .join('|');
 
-function writeBash(nodes: readonly CommandNode[]): string {
-  const [root] = nodes as [CommandNode];
+function writeBash(nodes: readonly CommandNode[], root: CommandNode): string {
   const values = listValues(nodes).map(({ path, flags, choices }) => {
     const patterns = flags.map((flag) => (path === '' ? `*' ${flag}'` : quote(`${path} ${flag}`)));
     return `    ${patterns.join('|')}) COMPREPLY=($(compgen -W ${quote(choices.join(' '))} -- "$cur")); return ;;`;
@@ -91,8 +90,7 @@ complete -o default -F _bookmarks bookmarks
 `;
 }
 
-function writeZsh(nodes: readonly CommandNode[]): string {
-  const [root] = nodes as [CommandNode];
+function writeZsh(nodes: readonly CommandNode[], root: CommandNode): string {
   const describe = (words: readonly Word[]) =>
     words
       .map(({ word, description }) =>

@@ -1,5 +1,6 @@
+import { connectionCodes } from '../client/errors.ts';
 import { ApiError, type ClientErrorCode } from '../client/index.ts';
-import { messageOf } from '../domain/thrown.ts';
+import { systemCodeOf } from '../domain/thrown.ts';
 import { UnreadableFile } from '../formats/entry.ts';
 
 /**
@@ -23,8 +24,17 @@ export class CliError extends Error {
   }
 }
 
-/** The exit codes of a command that ends by itself. `--help` and the manual list them. */
-export const EXIT = { done: 0, failed: 1, usage: 2, notFound: 3, denied: 4, limit: 5, unavailable: 6 };
+/** The exit codes. `--help` and the manual list them. Shells use 130 for a program that Ctrl-C ended. */
+export const EXIT = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  notFound: 3,
+  denied: 4,
+  limit: 5,
+  unavailable: 6,
+  interrupted: 130,
+};
 
 const EXIT_BY_CODE: Record<string, number> = {
   USAGE: EXIT.usage,
@@ -77,20 +87,23 @@ export function describeFault(error: unknown, baseUrl: string | undefined): Faul
   if (error instanceof ApiError) return describeApiError(error, baseUrl);
   if (error instanceof CliError) return { error: error.message, code: error.code, advice: error.advice };
   if (error instanceof UnreadableFile) return { error: error.message, code: 'UNREADABLE_FILE' };
-  const { code, path, syscall } = error as NodeJS.ErrnoException;
-  if (code === 'ERR_SQLITE_ERROR') return { error: `the SQLite file: ${messageOf(error)}`, code };
-  if (syscall === undefined || code === undefined) return undefined;
+  const code = systemCodeOf(error);
+  if (!(error instanceof Error) || code === undefined) return undefined;
+  if (code === 'ERR_SQLITE_ERROR') return { error: `the SQLite file: ${error.message}`, code };
+  if (!('syscall' in error)) return undefined;
   const reasons: Record<string, string> = {
     ENOENT: 'no such file or folder',
     EACCES: 'permission denied',
     EISDIR: 'it is a folder',
     ENOSPC: 'the disk is full',
   };
-  return { error: `${path ?? syscall}: ${reasons[code] ?? messageOf(error)}`, code };
+  const where = 'path' in error ? error.path : error.syscall;
+  return { error: `${where}: ${reasons[code] ?? error.message}`, code };
 }
 
-function describeApiError({ message, code, status, requestId, cause }: ApiError, baseUrl = ''): Fault {
-  const where = status === 0 || code === 'UNEXPECTED_ANSWER' ? ` (${baseUrl}${reasonOf(cause)})` : '';
+function describeApiError(error: ApiError, baseUrl = ''): Fault {
+  const { message, code, status, requestId } = error;
+  const where = status === 0 || code === 'UNEXPECTED_ANSWER' ? ` (${baseUrl}${reasonOf(error)})` : '';
   return {
     error: message + where,
     code,
@@ -100,10 +113,10 @@ function describeApiError({ message, code, status, requestId, cause }: ApiError,
   };
 }
 
-/** Returns Node's code for a failed connection, for example `ECONNREFUSED`. */
-function reasonOf(cause: unknown): string {
-  type Reason = { code?: string; message?: string; errors?: { code?: string }[] };
-  const { code, message, errors } = ((cause as Error | undefined)?.cause ?? {}) as Reason;
-  const reason = code ?? errors?.[0]?.code ?? message;
+/** Says why a connection failed, for example `: ECONNREFUSED`. */
+function reasonOf(error: ApiError): string {
+  const { cause } = error;
+  const message = cause instanceof Error && cause.cause instanceof Error ? cause.cause.message : undefined;
+  const reason = connectionCodes(error)[0] ?? message;
   return reason === undefined ? '' : `: ${reason}`;
 }

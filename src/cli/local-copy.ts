@@ -25,11 +25,15 @@ export async function openStore(file: string): Promise<SqliteStore> {
   try {
     return new sqlite.SqliteStore(file);
   } catch (error) {
-    // SQLite does not say which file, nor why: the folder is missing, or the file is a folder or not accessible.
+    // SQLite does not name the file, and gives the same reason for a missing folder and for denied access.
     if (systemCodeOf(error) === 'ERR_SQLITE_ERROR')
-      throw new CliError(`${file}: ${messageOf(error)}`, 'Does its folder exist?', 'FAILED');
+      throw new CliError(
+        `${file}: ${messageOf(error)}`,
+        'Check that its folder exists and that no other program uses the file',
+        'FAILED',
+      );
     if (!(error instanceof sqlite.UnusableMirror)) throw error;
-    throw new CliError(error.message, 'Name a new file, or one that this command created');
+    throw new CliError(error.message, 'Name a new file, or one that `mirror` or `sync` created');
   }
 }
 

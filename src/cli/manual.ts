@@ -2,15 +2,16 @@ import type { Command } from 'commander';
 import { type CommandNode, listNodes, readTree } from './command-tree.ts';
 import { EXIT } from './faults.ts';
 
-const EXIT_MEANINGS: Record<keyof typeof EXIT, string> = {
-  done: 'Success.',
-  failed: 'Failed for another reason.',
-  usage: 'Wrong usage, or the service refused a value.',
-  notFound: 'Not found: a bookmark, tag or other object does not exist.',
-  denied: 'Not logged in, or the token does not allow this.',
-  limit: 'A limit was reached: the rate limit, or the number of bookmarks.',
-  unavailable: 'The service cannot be reached, or is temporarily unavailable.',
-};
+const EXITS: readonly [code: number, meaning: string][] = [
+  [EXIT.done, 'Success.'],
+  [EXIT.failed, 'Failed for another reason.'],
+  [EXIT.usage, 'Wrong usage, or the service refused a value.'],
+  [EXIT.notFound, 'Not found: a bookmark, tag or other object does not exist.'],
+  [EXIT.denied, 'Not logged in, or the token does not allow this.'],
+  [EXIT.limit, 'A limit was reached: the rate limit, or the number of bookmarks.'],
+  [EXIT.unavailable, 'The service cannot be reached, or is temporarily unavailable.'],
+  [EXIT.interrupted, 'Interrupted by Ctrl-C.'],
+];
 
 /** Escapes a text for roff, so that it contains no commands. */
 const toRoff = (text: string): string =>
@@ -28,9 +29,7 @@ export function writeManual(program: Command): string {
   const commands = listNodes(root)
     .slice(1)
     .filter(({ commands }) => commands.length === 0);
-  const exits = Object.entries(EXIT_MEANINGS).map(([name, text]) =>
-    describeEntry(String(EXIT[name as keyof typeof EXIT]), text),
-  );
+  const exits = EXITS.map(([code, meaning]) => describeEntry(String(code), meaning));
   return `.TH BOOKMARKS 1 "" "bookmarks ${program.version()}" "User Commands"
 .SH NAME
 bookmarks \\- ${toRoff(program.description())}
@@ -42,7 +41,7 @@ bookmarks \\- ${toRoff(program.description())}
 .SH OPTIONS
 ${writeOptions(root)}.SH COMMANDS
 ${commands.map(writeCommand).join('')}.SH EXIT STATUS
-${exits.join('')}${describeEntry('130', 'Interrupted by Ctrl-C.')}.SH ENVIRONMENT
+${exits.join('')}.SH ENVIRONMENT
 ${describeEntry('BOOKMARKS_URL', 'The address of the service. The option --url takes precedence.')}${describeEntry(
   'BOOKMARKS_TOKEN',
   'A token to use instead of the stored login.',

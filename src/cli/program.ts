@@ -18,9 +18,6 @@ import { describeFault, EXIT, exitCodeOf, Interrupted } from './faults.ts';
 import type { Run, Session } from './session.ts';
 import { type Streams, Terminal } from './terminal.ts';
 
-/** The exit code that shells use for a program that Ctrl-C ended. */
-const INTERRUPTED = 130;
-
 /** Reads the version from package.json, which has the same relative path in the repository and in the package. */
 const readVersion = (): string =>
   JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
@@ -55,7 +52,7 @@ export async function runCli(
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done;
     if (error instanceof CommanderError) return printUsageFault(error, args, streams);
-    if (signal.aborted || error instanceof Interrupted) return INTERRUPTED;
+    if (signal.aborted || error instanceof Interrupted) return EXIT.interrupted;
     return printFault(error, session, streams);
   }
 }
@@ -124,7 +121,7 @@ function printUsageFault(
 function printFault(error: unknown, session: Session | undefined, { stderr }: Streams): number {
   const print = (text: string) => stderr.write(`${writeOutControls(text)}\n`);
   const fault = describeFault(error, session?.baseUrl);
-  if (fault === undefined) print((error as Error)?.stack ?? String(error));
+  if (fault === undefined) print((error instanceof Error && error.stack) || String(error));
   else if (session?.terminal.isJson) print(JSON.stringify(fault));
   else {
     print(`bookmarks: ${fault.error}`);

@@ -25,31 +25,37 @@ const MIN_OTHER_WIDTH = 16;
 /** Formats the lines of a table, header first. Flexible columns are cut so that lines fit the screen. */
 export function displayTable({ columns, rows }: Table, screenWidth: number): string[] {
   const header = columns.map(({ name }) => name);
-  const widths = columns.map((_, i) =>
-    Math.max(...[header, ...rows].map((row) => displayWidth(row[i] ?? ''))),
+  const lines = [header, ...rows];
+  const widths = fitWidths(
+    columns.map((column, i) => ({
+      ...column,
+      width: Math.max(...lines.map((row) => displayWidth(row[i] ?? ''))),
+    })),
+    screenWidth - GAP.length * (columns.length - 1),
   );
-  shrink(widths, columns, screenWidth - GAP.length * (columns.length - 1));
-  return [header, ...rows].map((row) =>
-    row
-      .map((cell, i) => fitToWidth(cell, widths[i]!))
+  return lines.map((row) =>
+    widths
+      .map((width, i) => fitToWidth(row[i] ?? '', width))
       .join(GAP)
       .trimEnd(),
   );
 }
 
-/** Cuts the widest flexible columns until the table fits. */
-function shrink(widths: number[], columns: readonly Column[], available: number): void {
-  const flexible = columns.flatMap(({ isFlexible }, i) => (isFlexible ? [i] : []));
-  const others = flexible.filter((i) => !columns[i]!.isMain);
-  const excess = () => widths.reduce((sum, width) => sum + width, 0) - available;
-  cutWidest(widths, others, excess(), MIN_OTHER_WIDTH);
-  cutWidest(widths, flexible, excess(), MIN_WIDTH);
-}
-
-function cutWidest(widths: number[], flexible: readonly number[], columns: number, minWidth: number): void {
-  for (let excess = columns; excess > 0; excess -= 1) {
-    const widest = flexible.reduce((a, b) => (widths[b]! > widths[a]! ? b : a), flexible[0] ?? 0);
-    if (flexible.length === 0 || widths[widest]! <= minWidth) return;
-    widths[widest]! -= 1;
-  }
+/** Returns the width of each column. Cuts the widest flexible columns until the table fits. */
+function fitWidths(columns: (Column & { width: number })[], available: number): number[] {
+  let excess = columns.reduce((sum, { width }) => sum + width, 0) - available;
+  const cut = (cuttable: { width: number }[], minWidth: number) => {
+    for (; excess > 0; excess -= 1) {
+      const [widest] = cuttable.toSorted((a, b) => b.width - a.width);
+      if (widest === undefined || widest.width <= minWidth) return;
+      widest.width -= 1;
+    }
+  };
+  const flexible = columns.filter(({ isFlexible }) => isFlexible);
+  cut(
+    flexible.filter(({ isMain }) => !isMain),
+    MIN_OTHER_WIDTH,
+  );
+  cut(flexible, MIN_WIDTH);
+  return columns.map(({ width }) => width);
 }

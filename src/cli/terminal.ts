@@ -54,9 +54,16 @@ export class Terminal {
     const { stdout } = this.streams;
     if (!stdout.isTTY) return this.write(table.rows.map((row) => `${row.join('\t')}\n`).join(''));
     const lines = displayTable(table, stdout.columns ?? 80);
-    const [head, ...rows] = lines.map(writeOutControls);
-    const shown = header ? [this.#isPlain ? head! : `\u001b[1m${head}\u001b[22m`, ...rows] : rows;
+    const [head = '', ...rows] = lines.map(writeOutControls);
+    const shown = header ? [this.#isPlain ? head : `\u001b[1m${head}\u001b[22m`, ...rows] : rows;
     return this.#send(shown.map((line) => `${line}\n`).join(''));
+  }
+
+  /** Prints a result as JSON or as a table. Prints the note `none` instead of a table without rows. */
+  async printTable(value: unknown, table: Table, none: string): Promise<void> {
+    if (this.isJson) return this.print(value, () => '');
+    if (table.rows.length === 0) return this.note(none);
+    await this.table(table);
   }
 
   /** Prints a note for the user. */

@@ -65,16 +65,16 @@ export interface PendingWrite {
  * - `refused`: the service refused the write, or the add before it, for good
  * - `duplicate`: the url was already saved, and `on_duplicate` asked for the existing bookmark
  */
-export interface Report {
+export type Report = {
   /** The `seq` of the write. */
   seq: number;
   id: number;
-  kind: 'conflict' | 'kept' | 'gone' | 'refused' | 'duplicate';
   intent: Intent;
-  conflict?: FieldConflict | undefined;
-  code?: string | undefined;
-  message?: string | undefined;
-}
+} & (
+  | { kind: 'conflict'; conflict: FieldConflict }
+  | { kind: 'refused'; code: string; message: string; conflict?: undefined }
+  | { kind: 'kept' | 'gone' | 'duplicate'; conflict?: undefined }
+);
 
 /** A bookmark in the store with its pending writes, in order. */
 export interface BookmarkState {

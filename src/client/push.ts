@@ -163,7 +163,9 @@ async function refuse(
 ): Promise<void> {
   await finish(pushing, write, attempt, ({ id, writes }) => {
     const refused = id < 0 ? writes : writes.slice(0, 1);
-    const reports = refused.map((each) => ({ ...toReport(each, 'refused'), code, message }));
+    const reports = refused.map(
+      ({ seq, id, intent }): Report => ({ seq, id, intent, kind: 'refused', code, message }),
+    );
     return { writes: writes.slice(refused.length), reports };
   });
 }
@@ -173,12 +175,12 @@ const drop = ({ writes }: BookmarkState, reports: Report[]): StateChange => ({
   reports,
 });
 
-const toReport = ({ seq, id, intent }: PendingWrite, kind: Report['kind']): Report => ({
+const toReport = ({ seq, id, intent }: PendingWrite, kind: 'kept' | 'gone' | 'duplicate'): Report => ({
   seq,
   id,
-  kind,
   intent,
+  kind,
 });
 
-const reportConflicts = (write: PendingWrite, conflicts: Attempt['conflicts']): Report[] =>
-  conflicts.map((conflict) => ({ ...toReport(write, 'conflict'), conflict }));
+const reportConflicts = ({ seq, id, intent }: PendingWrite, conflicts: Attempt['conflicts']): Report[] =>
+  conflicts.map((conflict) => ({ seq, id, intent, kind: 'conflict', conflict }));

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { json } from 'node:stream/consumers';
+import { text } from 'node:stream/consumers';
 
 /**
  * `npm sbom --package-lock-only … | node src/packing/sbom.ts [--system]`: reads a list of all components and writes
@@ -53,7 +53,7 @@ function listSystem(): Component[] {
   return [describe('platform', 'node', version, `pkg:generic/node@${version}`), ...listPackages()];
 }
 
-const bom = (await json(process.stdin)) as Bom;
+const bom: Bom = JSON.parse(await text(process.stdin));
 const omitted = new Set(bom.components.filter(isForDevelopment).map((component) => component['bom-ref']));
 const system = process.argv.includes('--system') ? listSystem() : [];
 bom.components = [...bom.components.filter((component) => !omitted.has(component['bom-ref'])), ...system];

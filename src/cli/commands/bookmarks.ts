@@ -4,9 +4,10 @@ import { parseSearch } from '../../client/search-text.ts';
 import { SORTS } from '../../domain/bounds.ts';
 import type { Bookmark, BookmarkSearch } from '../../domain/resources.ts';
 import { foldText } from '../../domain/text.ts';
+import { parseTimestamp } from '../../domain/timestamp.ts';
 import { isWebUrl } from '../../formats/write-netscape.ts';
-import { gatherIds, gatherTags, integerFrom, tagsOption } from '../arguments.ts';
-import { bookmarkTable } from '../bookmark-table.ts';
+import { gatherIds, gatherTags, integerFrom, tagsOption, toBatches } from '../arguments.ts';
+import { bookmarkTable, printPages } from '../bookmark-table.ts';
 import { openInBrowser } from '../browser.ts';
 import { toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
@@ -113,9 +114,11 @@ interface AddOptions extends Fields {
 const completeUrl = (text: string): string =>
   /^[\w-]+(\.[\w-]+)+(:\d+)?([/?#]|$)/.test(text) ? `https://${text}` : text;
 
-/** Checks a url before it is stored offline. Otherwise the service would refuse it only at the next `sync`. */
-function requireUrl(url: string | undefined): void {
+/** Checks values before they are stored offline. Otherwise the service would refuse them only at the next `sync`. */
+function requireValid({ url, time }: { url?: string | undefined; time?: string | undefined }): void {
   if (url !== undefined && !isWebUrl(url)) throw new CliError(`${url} is not an http or https url`);
+  if (time !== undefined && parseTimestamp(time) === undefined)
+    throw new CliError(`${time} is not a valid time`, 'Expected a time like 2026-01-31T12:00:00Z');
 }
 
 async function add(
@@ -132,9 +135,7 @@ async function add(
     on_duplicate: onDuplicate,
   };
   if (offline !== undefined) {
-    requireUrl(sent.url);
-    if (createdAt !== undefined && Number.isNaN(Date.parse(createdAt)))
-      throw new CliError(`${createdAt} is not a valid time`, 'Expected a time like 2026-01-31T12:00:00Z');
+    requireValid({ url: sent.url, time: createdAt });
     const added = await useOffline(session, offline, (collection) => collection.add(sent));
     return session.terminal.print(added, () => `Added ${describe(added)}`);
   }
@@ -169,6 +170,7 @@ interface EditOptions extends Fields {
 
 async function edit(session: Session, ids: number[], options: EditOptions): Promise<void> {
   const { newUrl: url, title, comment, tag, tags, addTag, removeTag, offline } = options;
+  const [id, ...others] = ids;
   if (offline === undefined) requireIds(ids);
   const change = { url, title, comment, tags: tags ? tag : (tag ?? []) };
   const isWhole = Object.values(change).some((field) => field !== undefined);
@@ -179,19 +181,19 @@ async function edit(session: Session, ids: number[], options: EditOptions): Prom
       'Expected --new-url, --title, --comment, --tag, --no-tags, --add-tag or --remove-tag',
     );
   }
-  if (isWhole && (isTags || ids.length > 1)) {
+  if (isWhole && (isTags || others.length > 0)) {
     throw new CliError(
       'these fields can be changed only on one bookmark at a time',
       'For several bookmarks, use --add-tag and --remove-tag',
     );
   }
   if (offline !== undefined) {
-    requireUrl(url);
+    requireValid({ url });
     return editOffline(session, offline, ids, change, { isWhole, addTag, removeTag });
   }
   const client = await openOwnClient(session);
-  if (isWhole) {
-    const bookmark = await client.editBookmark({ id: ids[0]!, ...change }, { signal: session.signal });
+  if (isWhole && id !== undefined) {
+    const bookmark = await client.editBookmark({ id, ...change }, { signal: session.signal });
     return session.terminal.print(bookmark, () => `Changed ${describe(bookmark)}`);
   }
   await eachBatch(session, ids, 'Changed', (batch) =>
@@ -237,9 +239,6 @@ function requireIds(ids: readonly number[]): void {
   throw new CliError(`${local} is an id in a local copy`, 'Name its file: --offline FILE');
 }
 
-/** The service's limit of ids in one request. */
-const BATCH_SIZE = 500;
-
 /** Changes or deletes bookmarks in batches. Throws at the end if any id does not exist. */
 async function eachBatch(
   session: Session,
@@ -248,9 +247,7 @@ async function eachBatch(
   change: (batch: number[]) => Promise<{ missing: number[] }>,
 ): Promise<void> {
   const missing: number[] = [];
-  for (let from = 0; from < ids.length; from += BATCH_SIZE) {
-    missing.push(...(await change(ids.slice(from, from + BATCH_SIZE))).missing);
-  }
+  for (const batch of toBatches(ids)) missing.push(...(await change(batch)).missing);
   const changed = [...new Set(ids)].filter((id) => !missing.includes(id));
   if (missing.length > 0) {
     if (changed.length > 0) session.terminal.note(`${done} ${changed.join(', ')}`);
@@ -272,11 +269,6 @@ async function remove(session: Session, ids: number[], { offline }: { offline?: 
   }
   requireIds(ids);
   const client = await openOwnClient(session);
-  const [id, ...others] = ids as [number, ...number[]];
-  if (others.length === 0) {
-    await client.deleteBookmark(id, { signal: session.signal });
-    return session.terminal.print({ deleted: ids }, () => `Deleted ${id}`);
-  }
   await eachBatch(session, ids, 'Deleted', (batch) =>
     client.deleteBookmarks(batch, { signal: session.signal }),
   );
@@ -286,9 +278,7 @@ async function get(session: Session, given: string): Promise<void> {
   const { terminal, signal } = session;
   const client = await openOwnClient(session);
   const found = await client.getBookmarks(chooseBookmark(given), { signal });
-  if (terminal.isJson) return terminal.print(found, () => '');
-  if (found.bookmarks.length === 0) return terminal.note('no bookmark found');
-  await terminal.table(bookmarkTable(found.bookmarks));
+  await terminal.printTable(found, bookmarkTable(found.bookmarks), 'no bookmark found');
 }
 
 /** Reads the argument as an id, or else as a url. */
@@ -329,27 +319,17 @@ interface SearchCommandOptions {
 
 async function search(session: Session, words: string[], options: SearchCommandOptions): Promise<void> {
   const { terminal, signal } = session;
-  const {
-    tag = [],
-    tagUnder = [],
-    withoutTag = [],
-    untagged,
-    after,
-    before,
-    site,
-    sort,
-    page,
-    perPage,
-  } = options;
+  const { tag, tagUnder, withoutTag, untagged, after, before, site } = options;
+  const { sort, page, perPage } = options;
   const { search: typed, problems } = parseSearch(words.map(quoteOperator).join(' '));
   for (const { part } of problems)
     terminal.note(`${part} is not a valid operator here; searching for it as text`);
   const client = await openOwnClient(session);
   const query: BookmarkSearch = {
     ...typed,
-    tags: noneWhereEmpty([...(typed.tags ?? []), ...tag]),
-    tag_under: noneWhereEmpty([...(typed.tag_under ?? []), ...tagUnder]),
-    without_tags: noneWhereEmpty([...(typed.without_tags ?? []), ...withoutTag]),
+    tags: joinNames(typed.tags, tag),
+    tag_under: joinNames(typed.tag_under, tagUnder),
+    without_tags: joinNames(typed.without_tags, withoutTag),
     untagged: untagged ?? typed.untagged,
     site: site ?? typed.site,
     created_after: after ?? typed.created_after,
@@ -367,7 +347,9 @@ async function search(session: Session, words: string[], options: SearchCommandO
   terminal.note(`${found.total} found, ${shown} shown${more}`);
 }
 
-const noneWhereEmpty = (names: string[]): string[] | undefined => (names.length > 0 ? names : undefined);
+/** Returns undefined instead of no names, because the service refuses `untagged` together with an empty list. */
+const joinNames = (typed: string[] = [], given: string[] = []): string[] | undefined =>
+  typed.length + given.length > 0 ? [...typed, ...given] : undefined;
 
 /** Restores the quotes that the shell removed: `tag:"to read"` arrives as `tag:to read`. */
 function quoteOperator(word: string): string {
@@ -381,24 +363,9 @@ async function list(
 ): Promise<void> {
   const { terminal, signal } = session;
   if (offline !== undefined) {
-    const held = await useOffline(session, offline, (collection) => collection.list());
-    const bookmarks = held.slice(0, limit);
-    return terminal.isJson
-      ? terminal.print({ bookmarks }, () => '')
-      : terminal.table(bookmarkTable(bookmarks));
+    const bookmarks = (await useOffline(session, offline, (collection) => collection.list())).slice(0, limit);
+    return terminal.printTable({ bookmarks }, bookmarkTable(bookmarks), 'no bookmarks yet');
   }
-  const client = await openOwnClient(session);
-  if (terminal.isJson) await terminal.write('{"bookmarks":[');
-  let count = 0;
-  for await (const whole of client.listAll({ signal })) {
-    const page = whole.slice(0, limit - count);
-    const isFirst = count === 0;
-    count += page.length;
-    if (terminal.isJson) {
-      await terminal.write((isFirst ? '' : ',') + page.map((bookmark) => JSON.stringify(bookmark)).join(','));
-    } else await terminal.table(bookmarkTable(page), { header: isFirst });
-    if (count >= limit) break;
-  }
-  if (terminal.isJson) await terminal.write(']}\n');
-  else if (count === 0) terminal.note('no bookmarks yet');
+  const pages = (await openOwnClient(session)).listAll({ signal });
+  await printPages(terminal, pages, bookmarkTable, { limit, none: 'no bookmarks yet' });
 }

@@ -33,16 +33,24 @@ export async function syncFile(session: Session, file: string, onConflict: Confl
   throw new CliError(`${formatCount(lost.length, 'local change')} could not be applied`, undefined, 'FAILED');
 }
 
-function describeReport({ kind, id, intent, conflict, message }: Report): string {
+function describeReport(report: Report): string {
+  const { id, intent } = report;
   const what = intent.kind === 'edit' ? `${id}` : `${id} (${intent.bookmark.url})`;
-  if (kind === 'refused') return `${what}: not applied because the service refused it: ${message}`;
-  if (kind === 'gone')
-    return `${what}: not applied because it was deleted elsewhere: ${describeEdit(intent)}`;
-  if (kind === 'kept') return `${what}: not deleted because it was changed elsewhere`;
-  if (kind === 'duplicate') return `${what}: its url was already saved`;
-  const { field, mine, theirs, kept } = conflict!;
-  const quote = JSON.stringify;
-  return `${what}: ${field} was changed on both sides: here ${quote(mine)}, there ${quote(theirs)}; kept ${quote(kept)}`;
+  switch (report.kind) {
+    case 'refused':
+      return `${what}: not applied because the service refused it: ${report.message}`;
+    case 'gone':
+      return `${what}: not applied because it was deleted elsewhere: ${describeEdit(intent)}`;
+    case 'kept':
+      return `${what}: not deleted because it was changed elsewhere`;
+    case 'duplicate':
+      return `${what}: its url was already saved`;
+    case 'conflict': {
+      const { field, mine, theirs, kept } = report.conflict;
+      const quote = JSON.stringify;
+      return `${what}: ${field} was changed on both sides: here ${quote(mine)}, there ${quote(theirs)}; kept ${quote(kept)}`;
+    }
+  }
 }
 
 /** Describes what an edit wrote, so that the user can repeat it. */

@@ -158,10 +158,12 @@ async function findStart({ signal }: Session, client: BookmarkClient, options: S
   const kept = options.cursorFile && (await readCursor(options.cursorFile));
   const given = options.cursor ?? kept ?? FROM_START;
   if (isSyncCursor(given) || (kept !== undefined && /^[\w-]{1,200}$/.test(given))) return given;
-  throw new CliError(
-    `${given.slice(0, 40)} is not a cursor`,
-    'Expected a bookmark id, or a file that sync wrote',
-  );
+  throw kept === undefined
+    ? new CliError(`${given} is not a cursor`, 'Expected a bookmark id')
+    : new CliError(
+        `${options.cursorFile} contains no cursor`,
+        'To start from the beginning, name a new file',
+      );
 }
 
 async function readCursor(file: string): Promise<string | undefined> {

@@ -43,14 +43,14 @@ export function addTagCommands(program: Command, run: Run): void {
 async function list(session: Session, { tree = false }: { tree?: boolean }): Promise<void> {
   const { terminal, signal } = session;
   const list = await (await openOwnClient(session)).listTags({ signal });
-  if (terminal.isJson) return terminal.print(tree ? { tags: growTree(list.tags) } : list, () => '');
-  if (list.tags.length === 0) return terminal.note('no tags yet');
-  await terminal.table({
+  const roots = growTree(list.tags);
+  const table = {
     columns: [{ name: 'BOOKMARKS' }, { name: 'TAG', isFlexible: true }],
     rows: tree
-      ? drawTree(growTree(list.tags))
+      ? drawTree(roots)
       : list.tags.map(({ name, bookmark_count }) => [String(bookmark_count), toLine(name)]),
-  });
+  };
+  await terminal.printTable(tree ? { tags: roots } : list, table, 'no tags yet');
 }
 
 const drawTree = (nodes: readonly TagNode[], depth = 0): string[][] =>

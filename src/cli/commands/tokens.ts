@@ -79,12 +79,11 @@ const cellsOf = ({
 async function listTokens(session: Session): Promise<void> {
   const { terminal, signal } = session;
   const list = await (await openOwnClient(session)).listTokens({ signal });
-  if (terminal.isJson) return terminal.print(list, () => '');
-  if (list.tokens.length === 0) return terminal.note('no API tokens yet');
-  await terminal.table({
+  const table = {
     columns: [...COLUMNS, { name: 'SCOPE' }, { name: 'NAME', isFlexible: true }],
     rows: list.tokens.map((token) => [...cellsOf(token), toLine(token.scope), toLine(token.name)]),
-  });
+  };
+  await terminal.printTable(list, table, 'no API tokens yet');
 }
 
 async function createToken(
@@ -109,15 +108,15 @@ async function revokeToken(session: Session, id: number): Promise<void> {
 async function listSessions(session: Session): Promise<void> {
   const { terminal, signal } = session;
   const list = await (await openOwnClient(session)).listSessions({ signal });
-  if (terminal.isJson) return terminal.print(list, () => '');
-  await terminal.table({
+  const table = {
     columns: [...COLUMNS, { name: 'CLIENT', isFlexible: true }],
     rows: list.sessions.map((each) => {
       const known = [each.app_name, each.client].filter((name) => name !== null);
       const app = toLine(known.join(', ') || 'unknown');
       return [...cellsOf(each), each.is_current ? `${app} (this one)` : app];
     }),
-  });
+  };
+  await terminal.printTable(list, table, 'no sessions');
 }
 
 async function revokeSession(session: Session, id: number): Promise<void> {

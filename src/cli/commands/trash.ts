@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
-import { gatherIds, integerFrom } from '../arguments.ts';
+import type { BookmarkClient } from '../../client/index.ts';
+import type { TrashedBookmark } from '../../domain/resources.ts';
+import { gatherIds, integerFrom, toBatches } from '../arguments.ts';
+import { printPages } from '../bookmark-table.ts';
 import { toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
-
-/** The service's limit of ids in one request. */
-const BATCH = 500;
+import type { Table } from '../table.ts';
 
 /** Adds `trash` and its subcommands. */
 export function addTrashCommands(program: Command, run: Run): void {
@@ -35,47 +36,43 @@ async function list(
   { limit = Number.POSITIVE_INFINITY }: { limit?: number },
 ): Promise<void> {
   const { terminal, signal } = session;
-  const client = await openOwnClient(session);
-  if (terminal.isJson) await terminal.write('{"bookmarks":[');
-  let count = 0;
+  const pages = readTrash(await openOwnClient(session), limit, signal);
+  await printPages(terminal, pages, trashTable, { limit, none: 'the trash is empty' });
+}
+
+async function* readTrash(
+  client: BookmarkClient,
+  limit: number,
+  signal: AbortSignal,
+): AsyncGenerator<TrashedBookmark[], void, undefined> {
   let cursor: string | undefined;
   do {
-    const page = await client.listTrash({ cursor, limit: Math.min(limit - count, BATCH) }, { signal });
-    const isFirst = count === 0;
-    if (terminal.isJson) {
-      const texts = page.bookmarks.map((bookmark) => JSON.stringify(bookmark)).join(',');
-      await terminal.write((isFirst || texts === '' ? '' : ',') + texts);
-    } else if (page.bookmarks.length > 0) {
-      await terminal.table(
-        {
-          columns: [
-            { name: 'ID' },
-            { name: 'DELETED' },
-            { name: 'TITLE', isFlexible: true, isMain: true },
-            { name: 'URL', isFlexible: true },
-          ],
-          rows: page.bookmarks.map(({ id, deleted_at, title, url }) => [
-            String(id),
-            deleted_at.slice(0, 10),
-            toLine(title),
-            toLine(url),
-          ]),
-        },
-        { header: isFirst },
-      );
-    }
-    count += page.bookmarks.length;
+    const page = await client.listTrash({ cursor, limit: Math.min(limit, 500) }, { signal });
+    if (page.bookmarks.length > 0) yield page.bookmarks;
     cursor = page.next_cursor;
-  } while (cursor !== undefined && count < limit);
-  if (terminal.isJson) await terminal.write(']}\n');
-  else if (count === 0) terminal.note('the trash is empty');
+  } while (cursor !== undefined);
 }
+
+const trashTable = (bookmarks: readonly TrashedBookmark[]): Table => ({
+  columns: [
+    { name: 'ID' },
+    { name: 'DELETED' },
+    { name: 'TITLE', isFlexible: true, isMain: true },
+    { name: 'URL', isFlexible: true },
+  ],
+  rows: bookmarks.map(({ id, deleted_at, title, url }) => [
+    String(id),
+    deleted_at.slice(0, 10),
+    toLine(title),
+    toLine(url),
+  ]),
+});
 
 async function restore(session: Session, ids: number[]): Promise<void> {
   const client = await openOwnClient(session);
   const restored: { id: number; new_id: number }[] = [];
   const missing: number[] = [];
-  for (const batch of batches(ids)) {
+  for (const batch of toBatches(ids)) {
     const done = await client.restoreBookmarks(batch, { signal: session.signal });
     restored.push(...done.restored);
     missing.push(...done.missing);
@@ -90,21 +87,13 @@ async function restore(session: Session, ids: number[]): Promise<void> {
   );
 }
 
-async function remove(
-  session: Session,
-  ids: number[] | undefined,
-  { all = false }: { all?: boolean },
-): Promise<void> {
-  if (all === (ids !== undefined && ids.length > 0)) {
+async function remove(session: Session, ids: number[], { all = false }: { all?: boolean }): Promise<void> {
+  if (all === ids.length > 0)
     throw new CliError('name the bookmarks by their ids, or use --all', undefined, 'USAGE');
-  }
   const client = await openOwnClient(session);
   const options = { signal: session.signal };
   let count = 0;
   if (all) count = (await client.emptyTrash(options)).count;
-  else for (const batch of batches(ids!)) count += (await client.deleteFromTrash(batch, options)).count;
+  for (const batch of toBatches(ids)) count += (await client.deleteFromTrash(batch, options)).count;
   await session.terminal.print({ deleted: count }, () => `Permanently deleted ${count}`);
 }
-
-const batches = (ids: readonly number[]): number[][] =>
-  Array.from({ length: Math.ceil(ids.length / BATCH) }, (_, n) => ids.slice(n * BATCH, (n + 1) * BATCH));
