@@ -33,7 +33,7 @@ export async function openStore(file: string): Promise<SqliteStore> {
         'FAILED',
       );
     if (!(error instanceof sqlite.UnusableMirror)) throw error;
-    throw new CliError(error.message, 'Name a new file, or one that `mirror` or `sync` created');
+    throw new CliError(error.message, 'Name a new file');
   }
 }
 

@@ -1,4 +1,4 @@
-import { BookmarkClient, type RetryEvent } from '../client/index.ts';
+import { BookmarkClient } from '../client/index.ts';
 import { isSendable } from '../client/requester.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
 import { type Credentials, readCredentials } from './credentials.ts';
@@ -70,20 +70,16 @@ export function openClient(session: Session, baseUrl: string, token?: string): B
       'the token contains invalid characters',
       'Copy the whole token again, without any other text',
     );
-  const onRetry = ({ error, waitMs }: RetryEvent) => {
-    if (waitMs < MIN_NOTED_WAIT_MS) return;
-    session.terminal.note(`${error.message}; retrying in ${Math.round(waitMs / 1_000)} s`);
-  };
-  const onQuotaWait = (waitMs: number) => {
-    if (waitMs < MIN_NOTED_WAIT_MS) return;
-    session.terminal.note(`waiting ${Math.ceil(waitMs / 1_000)} s for the rate limit`);
+  const noteWait = (waitMs: number, text: string) => {
+    if (waitMs >= MIN_NOTED_WAIT_MS) session.terminal.note(text);
   };
   return new BookmarkClient({
     baseUrl,
     token,
     fetch: namedFetch,
-    onRetry,
-    onQuotaWait,
+    onRetry: ({ error, waitMs }) =>
+      noteWait(waitMs, `${error.message}; retrying in ${Math.round(waitMs / 1_000)} s`),
+    onQuotaWait: (waitMs) => noteWait(waitMs, `waiting ${Math.ceil(waitMs / 1_000)} s for the rate limit`),
     retryForMs: RETRY_FOR_MS,
   });
 }

@@ -100,8 +100,7 @@ async function* syncFrom(
       cursor = page.cursor;
       yield { bookmarks: page.bookmarks, cursor: String(cursor), isCaughtUp: !page.has_more };
     } else if (follow) {
-      // Either the poll was not held, or a replica that is shutting down held it while the load balancer still sends
-      // requests there.
+      // The service did not hold the poll, or a replica that is shutting down ended it early.
       const wasShort = !page.waited || timing.clock.now() - askedMs < POLL_PAUSE_MS;
       await pausePolling(timing, { wasShort, retryAfterMs: page.retry_after_ms }, signal);
     }

@@ -19,9 +19,7 @@ export interface MirrorStore {
    * the page itself are not included.
    */
   apply(page: MirrorPage, after?: string | undefined): Promise<number[]>;
-  /**
-   * Returns the bookmarks that the last page of a catch-up removes if no page contained them: see `CollectionStore`.
-   */
+  /** Returns the ids of bookmarks in the copy that no page has contained yet. See `CollectionStore.readAhead`. */
   readAhead?(): Promise<number[]>;
 }
 
@@ -45,9 +43,9 @@ export function requireNoAttempt(attempt: object | undefined): void {
 }
 
 /**
- * Returns the bookmarks of a page that the store should take. It keeps a newer version, which comes from the response
- * to a write: another process may have sent that write after the page was read. `findVersion` returns the stored
- * `updated_at`, which every change raises. A reset replaces everything.
+ * Returns the bookmarks of a page that are not older than those in the store. A bookmark in the store is newer if it
+ * comes from the response to a write that another process sent after the page was read. `findVersion` returns the
+ * stored `updated_at`, which every change raises. A reset replaces everything.
  */
 export const omitOutdated = (
   { reset, bookmarks }: MirrorPage,
@@ -121,7 +119,7 @@ export async function* mirrorBookmarks(
     wasCaughtUp = isCaughtUp;
     if (!follow && isCaughtUp) return;
     if (!wait || hasContent(page)) continue;
-    // Either the poll was not held, or the replica that held it is shutting down.
+    // The service did not hold the poll, or a replica that is shutting down ended it early.
     const wasShort = !page.waited || timing.clock.now() - askedMs < POLL_PAUSE_MS;
     await pausePolling(timing, { wasShort, retryAfterMs: page.retry_after_ms }, signal);
   }

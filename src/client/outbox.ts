@@ -16,7 +16,7 @@ export type Intent =
       fields: { [Name in TextField]?: { from: string; to: string } };
       addTags: string[];
       /**
-       * Identified by id, so that a tag renamed in the meantime is found. A tag with the id 0 is identified by name.
+       * Identified by id, so that a renamed tag is found. A tag with the id 0 is identified by its name.
        */
       removeTags: BookmarkTag[];
     }

@@ -1,14 +1,14 @@
 import { type Clock, sleep } from './timing.ts';
 
-/** While the quota is used up, at most one request per this time checks whether the service accepts requests again. */
+/** While the quota is used up, one request in each interval checks whether the service accepts requests again. */
 const PROBE_MS = 1_000;
 
 /** The longest rate-limit window of the service. */
 const MAX_RESET_MS = 3_600_000;
 
 /**
- * Tracks the token's remaining quota from response headers (spec 8). Requests wait here until there is quota, instead
- * of being refused.
+ * Tracks the token's remaining quota from response headers (spec 8). Requests wait here until they have quota, so that
+ * the service does not refuse them.
  */
 export class Quota {
   readonly #clock: Clock;

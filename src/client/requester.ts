@@ -20,7 +20,7 @@ export interface RetryEvent {
 export interface RequestOptions {
   /** Cancels the request, including its waits and retries. The call rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
-  /** The longest time without progress, in ms. The time for which the service may hold the request is added. */
+  /** The longest time without progress, in ms. The client adds the time for which the service may hold the request. */
   timeoutMs?: number | undefined;
   /** How long a failed request is retried, in ms from the first failure. 0 disables retries. */
   retryForMs?: number | undefined;
@@ -31,8 +31,8 @@ export interface RequestOptions {
 export interface KeyedOptions extends RequestOptions {
   /**
    * Makes repeats of a request harmless for 24 hours, even from another process. Up to 255 visible ASCII characters.
-   * The default is a new key per call. Revocations have no default key: with a key they wait for the account's other
-   * writes.
+   * The default is a new key per call. Revocations have no default key, because a write with a key waits for the
+   * account's other writes.
    */
   idempotencyKey?: string | undefined;
 }
@@ -49,8 +49,8 @@ export interface ClientOptions {
   /** A session token or an API token. Exchanging an invite needs none. */
   token?: string | undefined;
   /**
-   * The longest time without progress, in ms. Default: 30,000. The time for which the service may hold a request is
-   * added.
+   * The longest time without progress, in ms. Default: 30,000. The client adds the time for which the service may
+   * hold a request.
    */
   timeoutMs?: number | undefined;
   /**

@@ -56,7 +56,7 @@ export function parseSearch(text: string): ParsedSearch {
   const search: SearchFilter = {};
   for (const part of splitSearch(text)) {
     if (part.key !== undefined && part.value === '') continue;
-    const problem = part.key === undefined ? 'word' : applyOperator(search, part);
+    const problem = part.key === undefined ? 'word' : applyOperator(search, part.key, part);
     if (problem === undefined) continue;
     words.push(part.text);
     if (problem !== 'word') problems.push({ part: part.text, kind: problem });
@@ -71,46 +71,51 @@ export function parseSearch(text: string): ParsedSearch {
 /** Adds an operator to a search. Returns a problem if it cannot be applied. */
 function applyOperator(
   search: SearchFilter,
-  { key, value, isNegated }: SearchPart,
+  key: string,
+  { value, isNegated }: SearchPart,
 ): SearchProblem['kind'] | undefined {
-  if (key === 'tag') {
-    if ([...value].length > LONGEST_TAG) return 'value';
-    const list = isNegated ? 'without_tags' : 'tags';
-    search[list] = [...(search[list] ?? []), value];
-    return undefined;
-  }
-  if (key === '"') {
-    if (isNegated) return 'minus';
-    if ((search.phrases?.length ?? 0) >= MOST_PHRASES) return 'value';
-    search.phrases = [...(search.phrases ?? []), value];
-    return undefined;
-  }
-  if (key === 'under') {
-    if (isNegated) return 'minus';
-    const isTag = /[^/]/.test(value) && [...value].length <= LONGEST_TAG;
-    if (!isTag || (search.tag_under?.length ?? 0) >= MOST_PATHS) return 'value';
-    search.tag_under = [...(search.tag_under ?? []), value];
-    return undefined;
-  }
-  if (!['site', 'is', 'before', 'after'].includes(key!)) return 'unknown';
-  if (isNegated) return 'minus';
-  if (key === 'is') {
-    if (value.toLowerCase() !== 'untagged') return 'value';
-    search.untagged = true;
-    return undefined;
-  }
-  const read = key === 'site' ? readHost(value) : readDay(value, key === 'after' ? -1 : 0);
-  if (read === undefined) return 'value';
-  if (key === 'site') search.site = read;
-  else search[key === 'after' ? 'created_after' : 'created_before'] = read;
-  return undefined;
+  const apply = OPERATORS.get(isNegated ? `-${key}` : key);
+  if (apply !== undefined) return apply(search, value) ? undefined : 'value';
+  return OPERATORS.has(key) ? 'minus' : 'unknown';
 }
 
-const LONGEST_TAG = 255;
+/** Adds a value to a search. Returns false if the value is invalid. */
+type Apply = (search: SearchFilter, value: string) => boolean;
 
-const MOST_PHRASES = 10;
+const OPERATORS: ReadonlyMap<string, Apply> = new Map<string, Apply>([
+  ['tag', (search, name) => isTag(name) && append(search, 'tags', name)],
+  ['-tag', (search, name) => isTag(name) && append(search, 'without_tags', name)],
+  ['under', (search, name) => isTag(name) && /[^/]/.test(name) && append(search, 'tag_under', name, 10)],
+  ['"', (search, phrase) => append(search, 'phrases', phrase, 10)],
+  ['is', (search, text) => set(search, 'untagged', text.toLowerCase() === 'untagged' || undefined)],
+  ['site', (search, host) => set(search, 'site', readHost(host))],
+  ['before', (search, day) => set(search, 'created_before', readDay(day, 0))],
+  ['after', (search, day) => set(search, 'created_after', readDay(day, -1))],
+]);
 
-const MOST_PATHS = 10;
+const isTag = (name: string): boolean => [...name].length <= 255;
+
+function append(
+  search: SearchFilter,
+  field: 'tags' | 'without_tags' | 'tag_under' | 'phrases',
+  value: string,
+  most = Number.POSITIVE_INFINITY,
+): boolean {
+  const values = search[field] ?? [];
+  if (values.length >= most) return false;
+  search[field] = [...values, value];
+  return true;
+}
+
+function set<Field extends keyof SearchFilter>(
+  search: SearchFilter,
+  field: Field,
+  value: SearchFilter[Field],
+): boolean {
+  if (value === undefined) return false;
+  search[field] = value;
+  return true;
+}
 
 /** Returns the host of a host name or a whole url. Dots alone are no host. */
 const readHost = (text: string): string | undefined => {

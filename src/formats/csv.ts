@@ -15,13 +15,11 @@ function findDelimiter(header: string): string {
   return counts.reduce((most, next) => (next[1] > most[1] ? next : most))[0];
 }
 
-const readHeader = (text: string): { line: string; columns: string[] } => {
-  const line = text.split(/\r?\n/, 1)[0] ?? '';
+const readHeader = (text: string): { delimiter: string; columns: string[] } => {
+  const [line = ''] = text.split(/\r?\n/, 1);
   const delimiter = findDelimiter(line);
-  return {
-    line,
-    columns: line.split(delimiter).map((name) => name.replaceAll('"', '').trim().toLowerCase()),
-  };
+  const columns = line.split(delimiter).map((name) => name.replaceAll('"', '').trim().toLowerCase());
+  return { delimiter, columns };
 };
 
 /** True if a text begins like a table with a url column. */
@@ -30,11 +28,11 @@ export const looksLikeCsv = (text: string): boolean =>
 
 /** Parses the bookmarks of a table, in order. Throws `UnreadableFile` if the text is not valid CSV. */
 export function parseCsv(text: string): ForeignFile {
-  const { line, columns } = readHeader(text);
+  const { delimiter, columns } = readHeader(text);
   let rows: Row[];
   try {
     rows = parse(text, {
-      delimiter: findDelimiter(line),
+      delimiter,
       columns: (names: string[]) => names.map((name) => name.trim().toLowerCase()),
       skip_empty_lines: true,
       relax_column_count: true,
@@ -52,7 +50,7 @@ export function parseCsv(text: string): ForeignFile {
     format,
     bookmarks: rows.map((row) => {
       const bookmark = fromRow(row);
-      const { folders, tags } = (READERS[format] ?? readUsualFolder)(row);
+      const { folders, tags } = readPlace(format, row);
       return { ...bookmark, folders, tags: [...(bookmark.tags ?? []), ...tags] };
     }),
   };
@@ -66,40 +64,26 @@ function recognize(columns: readonly string[]): Format {
   return 'csv';
 }
 
-interface Place {
-  folders: string[][];
-  /** Tags for the states of other programs, for example unread. */
-  tags: string[];
-}
-
-/** Splits a path. Paths of this service escape `/` with a backslash. */
-const readPath = (text: string): string[][] => [splitFolders(text) ?? text.split('/')];
-
-const readUsualFolder = (row: Row): Place => ({
-  folders: readPath(row.folder ?? row.collection ?? ''),
-  tags: [],
-});
-
 const INSTAPAPER_TAGS: Readonly<Record<string, string>> = {
   Unread: 'toread',
   Archive: 'archived',
   Starred: 'favorite',
 };
 
-const READERS: Partial<Record<Format, (row: Row) => Place>> = {
-  raindrop: (row) => ({
-    folders: row.folder?.trim() === 'Unsorted' ? [] : readPath(row.folder ?? ''),
-    tags: [],
-  }),
-  pocket: ({ status }) => ({
-    folders: [],
-    tags: status === 'unread' ? ['toread'] : status === 'archive' ? ['archived'] : [],
-  }),
-  instapaper: ({ folder = '' }) => {
-    const state = INSTAPAPER_TAGS[folder.trim()];
-    return state === undefined ? { folders: [[folder]], tags: [] } : { folders: [], tags: [state] };
-  },
-};
+const POCKET_TAGS: Readonly<Record<string, string>> = { unread: 'toread', archive: 'archived' };
+
+/** Returns the folders of a row, and the tags for a state of another program, for example unread. */
+function readPlace(format: Format, row: Row): { folders: string[][]; tags: string[] } {
+  const folder = row.folder ?? row.collection ?? '';
+  const isInstapaper = format === 'instapaper';
+  const state =
+    format === 'pocket' ? POCKET_TAGS[row.status ?? ''] : isInstapaper && INSTAPAPER_TAGS[folder.trim()];
+  if (state) return { folders: [], tags: [state] };
+  if (format === 'pocket' || (format === 'raindrop' && folder.trim() === 'Unsorted'))
+    return { folders: [], tags: [] };
+  // Paths of this service escape `/` with a backslash. Instapaper's folders have no paths.
+  return { folders: [isInstapaper ? [folder] : (splitFolders(folder) ?? folder.split('/'))], tags: [] };
+}
 
 /** Splits names at commas or bars. Also reads a JSON array of names, which Instapaper writes. */
 function splitTags(text: string): string[] {

@@ -124,7 +124,7 @@ async function logout(session: Session, { local = false }: { local?: boolean }):
   await removeCredentials(environment.configDir);
   const ended = isSession && !local;
   await terminal.print({ logged_out: true, revoked: ended }, () =>
-    ended ? 'Logged out' : 'Deleted the stored token; it is valid until it is revoked or expires',
+    ended ? 'Logged out' : 'Deleted the stored token; it stays valid until it is revoked or expires',
   );
 }
 

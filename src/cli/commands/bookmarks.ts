@@ -156,7 +156,7 @@ async function warnOfDuplicates(
   const others = (found?.bookmarks ?? []).filter((other) => other.id !== id).map((other) => other.id);
   if (others.length === 0) return;
   terminal.note(
-    `This url is already saved: ${others.join(', ')}. Use --on-duplicate return to avoid duplicates`,
+    `This url is already saved: ${others.join(', ')}. To avoid duplicates, use --on-duplicate return`,
   );
 }
 
@@ -181,15 +181,27 @@ async function edit(session: Session, ids: number[], options: EditOptions): Prom
       'Expected --new-url, --title, --comment, --tag, --no-tags, --add-tag or --remove-tag',
     );
   }
-  if (isWhole && (isTags || others.length > 0)) {
+  if (isWhole && isTags)
+    throw new CliError(
+      '--add-tag and --remove-tag cannot be combined with other changes',
+      'Run one command for the tags and another one for the rest',
+    );
+  if (isWhole && others.length > 0)
     throw new CliError(
       'these fields can be changed only on one bookmark at a time',
       'For several bookmarks, use --add-tag and --remove-tag',
     );
-  }
   if (offline !== undefined) {
     requireValid({ url });
-    return editOffline(session, offline, ids, change, { isWhole, addTag, removeTag });
+    const removed = new Set(removeTag?.map(foldText));
+    const changed = await editOffline(session, offline, ids, (names) =>
+      isWhole
+        ? change
+        : { tags: [...names, ...(addTag ?? [])].filter((name) => !removed.has(foldText(name))) },
+    );
+    return session.terminal.print(isWhole ? changed[0] : { changed: ids }, () =>
+      changed.map((bookmark) => `Changed ${describe(bookmark)}`).join('\n'),
+    );
   }
   const client = await openOwnClient(session);
   if (isWhole && id !== undefined) {
@@ -204,33 +216,21 @@ async function edit(session: Session, ids: number[], options: EditOptions): Prom
   );
 }
 
-interface OfflineEdit {
-  /** Fields are given, rather than tags to add or remove. */
-  isWhole: boolean;
-  addTag: string[] | undefined;
-  removeTag: string[] | undefined;
-}
-
-async function editOffline(
+/** Changes bookmarks of a local copy. `toEdit` receives the names of a bookmark's tags. */
+function editOffline(
   session: Session,
   file: string,
   ids: readonly number[],
-  change: LocalEdit,
-  { isWhole, addTag = [], removeTag = [] }: OfflineEdit,
-): Promise<void> {
-  const removed = new Set(removeTag.map(foldText));
-  const changed = await useOffline(session, file, async (collection) => {
-    const bookmarks: Bookmark[] = [];
+  toEdit: (names: string[]) => LocalEdit,
+): Promise<Bookmark[]> {
+  return useOffline(session, file, async (collection) => {
+    const changed: Bookmark[] = [];
     for (const id of ids) {
       const names = (await collection.get(id))?.tags.map(({ name }) => name) ?? [];
-      const tags = [...names, ...addTag].filter((name) => !removed.has(foldText(name)));
-      bookmarks.push(await collection.edit(id, isWhole ? change : { tags }));
+      changed.push(await collection.edit(id, toEdit(names)));
     }
-    return bookmarks;
+    return changed;
   });
-  await session.terminal.print(isWhole ? changed[0] : { changed: ids }, () =>
-    changed.map((bookmark) => `Changed ${describe(bookmark)}`).join('\n'),
-  );
 }
 
 function requireIds(ids: readonly number[]): void {

@@ -1,14 +1,10 @@
 import type { Command } from 'commander';
-import { type BookmarkClient, type MirrorBatch, MirrorConflict } from '../../client/index.ts';
+import { type MirrorBatch, MirrorConflict } from '../../client/index.ts';
 import type { SqliteStore } from '../../client/sqlite-store.ts';
 import { formatCount } from '../display-text.ts';
 import { CliError } from '../faults.ts';
 import { openStore } from '../local-copy.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
-
-interface MirrorCommandOptions {
-  follow?: boolean;
-}
 
 /** Adds `mirror`. */
 export function addMirrorCommand(program: Command, run: Run): void {
@@ -26,12 +22,12 @@ export function addMirrorCommand(program: Command, run: Run): void {
 async function mirror(
   session: Session,
   file: string,
-  { follow = false }: MirrorCommandOptions,
+  { follow = false }: { follow?: boolean },
 ): Promise<void> {
   const client = await openOwnClient(session);
   using store = await openStore(file);
   try {
-    await keepUpToDate(session, client, store, follow);
+    await keepUpToDate(session, client.mirror({ store, signal: session.signal, follow }), store);
   } catch (error) {
     if (!(error instanceof MirrorConflict)) throw error;
     throw new CliError(
@@ -43,34 +39,23 @@ async function mirror(
 }
 
 async function keepUpToDate(
-  session: Session,
-  client: BookmarkClient,
+  { terminal }: Session,
+  batches: AsyncIterable<MirrorBatch>,
   store: SqliteStore,
-  follow: boolean,
 ): Promise<void> {
-  const { terminal, signal } = session;
   using progress = terminal.progress();
   progress.set(formatCount(store.size, 'bookmark'));
-  let sum = { changed: 0, removed: 0 };
-  for await (const batch of client.mirror({ store, signal, follow })) {
-    sum = { changed: sum.changed + batch.bookmarks.length, removed: sum.removed + batch.deleted.length };
-    if (!batch.isCaughtUp) progress.set(formatCount(store.size, 'bookmark'));
-    else {
-      progress.set('');
-      await report(session, batch, sum, store.size);
-      sum = { changed: 0, removed: 0 };
-    }
+  let [changed, removed] = [0, 0];
+  for await (const { bookmarks, deleted, isCaughtUp, reset } of batches) {
+    changed += bookmarks.length;
+    removed += deleted.length;
+    const count = formatCount(store.size, 'bookmark');
+    progress.set(isCaughtUp ? '' : count);
+    if (!isCaughtUp) continue;
+    await terminal.print(
+      { bookmarks: store.size, changed, removed, reset },
+      () => `${count}: ${changed} new or changed, ${removed} removed`,
+    );
+    [changed, removed] = [0, 0];
   }
-}
-
-function report(
-  { terminal }: Session,
-  { reset }: MirrorBatch,
-  { changed, removed }: { changed: number; removed: number },
-  bookmarks: number,
-): Promise<void> {
-  return terminal.print(
-    { bookmarks, changed, removed, reset },
-    () => `${formatCount(bookmarks, 'bookmark')}: ${changed} new or changed, ${removed} removed`,
-  );
 }

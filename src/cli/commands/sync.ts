@@ -54,7 +54,7 @@ async function sync(session: Session, file: string | undefined, options: SyncOpt
     const { onConflict = 'theirs', ...others } = options;
     if (Object.values(others).some(Boolean))
       throw new CliError(
-        'a file can be combined only with --on-conflict',
+        'with a file, the only possible option is --on-conflict',
         'To keep a file up to date, use bookmarks mirror --follow',
       );
     return syncFile(session, file, onConflict);
