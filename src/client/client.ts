@@ -43,53 +43,14 @@ import type {
   TrashList,
 } from '../domain/resources.ts';
 import { streamExport } from './export-stream.ts';
-import {
-  type ClientOptions,
-  type KeyedOptions,
-  type Path,
-  Requester,
-  type RequestOptions,
-} from './requester.ts';
+import { type ClientOptions, type KeyedOptions, Requester, type RequestOptions } from './requester.ts';
 
 /** The largest pages of `/bookmarks/list` and `/bookmarks/search` (spec 8). */
 const LIST_LIMIT = 500;
 const SEARCH_LIMIT = 100;
 
-/** The method for each endpoint. A missing endpoint or method is a type error. */
-interface Methods {
-  '/user/profile': 'profile';
-  '/auth/invite': 'exchangeInvite';
-  '/auth/exchange': 'exchangeCode';
-  '/logout': 'logout';
-  '/bookmarks/add': 'addBookmark';
-  '/bookmarks/edit': 'editBookmark' | 'editBookmarks';
-  '/bookmarks/delete': 'deleteBookmark' | 'deleteBookmarks';
-  '/bookmarks/get': 'getBookmarks';
-  '/bookmarks/search': 'searchBookmarks';
-  '/bookmarks/list': 'listBookmarks';
-  '/bookmarks/sync': 'syncBookmarks';
-  '/bookmarks/changes': 'readChanges';
-  '/trash/list': 'listTrash';
-  '/trash/restore': 'restoreBookmarks';
-  '/trash/delete': 'deleteFromTrash' | 'emptyTrash';
-  '/tags/list': 'listTags';
-  '/tags/create': 'createTag';
-  '/tags/update': 'renameTag';
-  '/tags/delete': 'deleteTag';
-  '/tags/merge': 'mergeTags';
-  '/export': 'exportBookmarks' | 'exportStream';
-  '/account/delete': 'deleteAccount';
-  '/tokens/list': 'listTokens';
-  '/tokens/create': 'createToken';
-  '/tokens/revoke': 'revokeToken';
-  '/sessions/list': 'listSessions';
-  '/sessions/revoke': 'revokeSession';
-  '/sessions/revoke-others': 'revokeOtherSessions';
-  '/import': 'importBookmarks';
-}
-
 /** A method for each endpoint. `BookmarkClient` extends it. The page uses this class to load less code. */
-export class EndpointClient implements Record<Methods[Path], unknown> {
+export class EndpointClient {
   protected readonly options: ClientOptions;
   protected readonly requester: Requester;
 

@@ -132,17 +132,15 @@ export class SqliteStore implements CollectionStore, Disposable {
   }
 
   async readCursor(): Promise<string | undefined> {
-    return this.#findText('select cursor from position');
+    return this.#finder('select cursor from position')();
   }
 
   async apply(page: MirrorPage, after?: string | undefined): Promise<number[]> {
     return this.#transact(() => {
-      requireNext(page, after, this.#findText('select cursor from position'));
+      requireNext(page, after, this.#finder('select cursor from position')());
       requireNoAttempt(this.#findWrites('order by seq limit 1')[0]?.attempt);
       const tagged = this.#findTagged(page);
-      const bookmarks = omitOutdated(page, (id) =>
-        this.#findText('select updated_at from bookmarks where id = ?', id),
-      );
+      const bookmarks = omitOutdated(page, this.#finder('select updated_at from bookmarks where id = ?'));
       if (page.reset) this.#db.exec('delete from ahead');
       this.#forgetAhead(page.bookmarks.map(({ id }) => id));
       this.#write({ ...page, bookmarks });
@@ -157,7 +155,7 @@ export class SqliteStore implements CollectionStore, Disposable {
 
   /** Returns the ids of bookmarks with a tag that the page renames or deletes. */
   #findTagged(page: MirrorPage): number[] {
-    const changed = findChangedTags(page, (id) => this.#findText('select name from tags where id = ?', id));
+    const changed = findChangedTags(page, this.#finder('select name from tags where id = ?'));
     return [...changed].flatMap((id) =>
       this.#listNumbers('select bookmark_id from bookmark_tags where tag_id = ?', id),
     );
@@ -295,10 +293,13 @@ export class SqliteStore implements CollectionStore, Disposable {
     this.#db.close();
   }
 
-  /** Returns the first column of the first row, or undefined if there is no row. */
-  #findText(sql: string, ...values: number[]): string | undefined {
-    const [text] = Object.values(this.#db.prepare(sql).get(...values) ?? {});
-    return text === undefined ? undefined : String(text);
+  /** Prepares a query. The function returns the first column of the first row, or undefined if there is no row. */
+  #finder(sql: string): (...values: number[]) => string | undefined {
+    const statement = this.#db.prepare(sql);
+    return (...values) => {
+      const [text] = Object.values(statement.get(...values) ?? {});
+      return text === undefined ? undefined : String(text);
+    };
   }
 
   /** Returns the first column of all rows. */
