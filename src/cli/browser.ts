@@ -7,7 +7,10 @@ const OPENERS: Partial<Record<NodeJS.Platform, [string, ...string[]]>> = {
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 };
 
-/** Opens a page in `browser`, or in the platform's default browser. Resolves with true if the program started. */
+/**
+ * Opens a page in `browser`, or in the platform's default browser. Resolves with true if the program started. It runs
+ * on after this process ends.
+ */
 export function openInBrowser(browser: string | undefined, url: string): Promise<boolean> {
   const [program, ...args] = browser === undefined ? (OPENERS[process.platform] ?? ['xdg-open']) : [browser];
   const child = spawn(program, [...args, url], { stdio: 'ignore', detached: true });

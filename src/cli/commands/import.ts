@@ -140,7 +140,7 @@ function addTags(entry: ImportEntry, tags: string[]): ImportEntry {
 
 function requireLimits(file: string, bookmarks: ImportEntry[]): void {
   const advice =
-    'An import is all or nothing, so the command does not split the file. Split it, and import each part.';
+    'An import is one transaction, so the command does not split the file. Split it, and import each part.';
   if (bookmarks.length > MAX_ENTRIES) {
     throw new CliError(
       `${file} contains ${count(bookmarks.length)}; an import takes at most 100,000`,

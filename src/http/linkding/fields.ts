@@ -31,7 +31,7 @@ export interface LinkdingFields {
 }
 
 /** A bookmark as linkding returns it. */
-export interface LinkdingBookmark extends LinkdingFields {
+interface LinkdingBookmark extends LinkdingFields {
   id: number;
   web_archive_snapshot_url: string;
   favicon_url: null;
