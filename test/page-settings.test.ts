@@ -36,7 +36,7 @@ browserTest('a file of a browser is previewed, imported, and what was left out i
   await page.getByText('5 bookmarks in a browser’s bookmark file').waitFor();
   await page.getByText('2 entries are not web pages and are left out').waitFor();
   await page
-    .getByText(/^javascript:.*: not a web page$/)
+    .getByRole('row', { name: /^javascript:.* not a web page$/ })
     .first()
     .waitFor();
   await page.getByText(/folders? becomes? (a )?tags?/).click();

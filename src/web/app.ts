@@ -1,7 +1,7 @@
 import { ApiError } from '../client/errors.ts';
 import type { Bookmark, Profile } from '../domain/resources.ts';
 import { describeError } from './errors.ts';
-import { notify } from './notices.ts';
+import { notifyError } from './notices.ts';
 import { keep, readKept } from './offline-store.ts';
 import { scriptAddress } from './script-address.ts';
 import { ask, client } from './session.ts';
@@ -13,9 +13,9 @@ import { ask, client } from './session.ts';
  * and sends those that were added offline.
  */
 export async function startApp({ email }: Profile, newest: readonly Bookmark[] | undefined): Promise<void> {
-  // Browsers support workers only over TLS and on `localhost`.
-  const workers = (navigator as Partial<Navigator>).serviceWorker;
-  void workers?.register(scriptAddress('/service-worker.js')).catch(() => {});
+  // Browsers support service workers only over TLS and on `localhost`.
+  if ('serviceWorker' in navigator)
+    void navigator.serviceWorker.register(scriptAddress('/service-worker.js')).catch(() => {});
   try {
     if (newest !== undefined) keep(email, { bookmarks: [...newest] });
   } catch {
@@ -35,7 +35,7 @@ async function sendWaiting(email: string): Promise<void> {
     } catch (error) {
       if (!(error instanceof ApiError) || [0, 401].includes(error.status) || error.status >= 429) return;
       // The service will never accept this bookmark. Report it once and drop it.
-      notify(`${bookmark.url}: ${describeError(error)}`, { kind: 'error' });
+      notifyError(`${bookmark.url}: ${describeError(error)}`);
     }
     keep(email, { waiting: (readKept() ?? kept).waiting.filter((one) => one.key !== key) });
   }

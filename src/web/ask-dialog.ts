@@ -1,41 +1,27 @@
-import { button, make } from './dom.ts';
+import { button, buttonRow, make, makeDialog, showDialog } from './dom.ts';
 import { texts } from './texts.ts';
 
 /** Dialogs that ask one question. */
 
-/** Shows a dialog. Resolves with true if the user confirms. */
-function showDialog(
-  label: string,
+/** Asks a question. Resolves with true if the user confirms. */
+async function confirm(
+  question: string,
   submit: string,
   kind: string,
-  ...content: HTMLElement[]
+  ...fields: HTMLElement[]
 ): Promise<boolean> {
-  return new Promise((resolve) => {
-    const form = make(
-      'form',
-      { method: 'dialog', class: 'ask' },
-      make('h2', { id: 'ask' }, label),
-      ...content,
-      make(
-        'div',
-        { class: 'buttons' },
-        make('button', { type: 'submit', value: 'yes', class: kind }, submit),
-        button(texts.cancel, () => dialog.close()),
-      ),
-    );
-    const dialog = make('dialog', { 'aria-labelledby': 'ask' }, form);
-    dialog.addEventListener('close', () => {
-      dialog.remove();
-      resolve(dialog.returnValue === 'yes');
-    });
-    document.body.append(dialog);
-    dialog.showModal();
-  });
+  const buttons = buttonRow(
+    make('button', { type: 'submit', value: 'yes', class: kind }, submit),
+    button(texts.cancel, () => dialog.close()),
+  );
+  const form = make('form', { method: 'dialog', class: 'stack' }, ...fields, buttons);
+  const dialog = makeDialog(question, form);
+  return (await showDialog(dialog)) === 'yes';
 }
 
 /** Asks the user to confirm a deletion. */
 export const confirmDeletion = (question: string, submit: string): Promise<boolean> =>
-  showDialog(question, submit, 'danger');
+  confirm(question, submit, 'danger');
 
 /** Asks for a text. Resolves with undefined if the user cancels. `others` are additional fields of the dialog. */
 export async function askForText(
@@ -53,6 +39,5 @@ export async function askForText(
     autocomplete: 'off',
     'aria-label': label,
   });
-  const isGiven = await showDialog(title, submit, 'primary', input, ...others);
-  return isGiven ? input.value.trim() : undefined;
+  return (await confirm(title, submit, 'primary', input, ...others)) ? input.value.trim() : undefined;
 }

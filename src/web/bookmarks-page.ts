@@ -3,11 +3,11 @@ import type { Bookmark, Changes } from '../domain/resources.ts';
 import { createCollection, type Order } from './collection.ts';
 import { fillTime } from './dates.ts';
 import { createDeletions } from './deletions.ts';
-import { button, icon, make, refill } from './dom.ts';
+import { button, buttonRow, icon, make, makeChoice, refill } from './dom.ts';
 import { addForm, type Draft, type Editor, editForm } from './editor.ts';
 import { followChanges } from './follow.ts';
 import { addKeys } from './keys.ts';
-import { notify, notifyBriefly } from './notices.ts';
+import { notifyBriefly, notifyError } from './notices.ts';
 import { drawRow, openRow, type RowActions } from './row.ts';
 import { searchBox } from './search-box.ts';
 import {
@@ -47,12 +47,13 @@ interface Place {
   top: number;
 }
 
-const placeOf = (state: unknown): Place | undefined => (state as { place?: Place } | null)?.place;
+const placeOf = (state: { place?: Place } | null): Place | undefined => state?.place;
 
-let searchText = new URLSearchParams(location.search).get('q') ?? '';
-let order: Order = placeOf(history.state)?.order ?? 'created';
+const textInAddress = () => new URLSearchParams(location.search).get('q') ?? '';
+const addressOf = (text: string) => (text.trim() === '' ? '/' : `/?q=${encodeURIComponent(text)}`);
+
 /** The terms that the rows highlight: those of the search that found them. */
-let terms = termsOf(searchText);
+let terms: readonly string[] = [];
 let editing: Editing | undefined;
 let adding: Editor | undefined;
 
@@ -76,106 +77,89 @@ const actions: RowActions = {
   },
   select: selection.select,
   isSelected: selection.has,
-  filterByTag: (name) => changeSearch(toggleTag(searchText, name)),
+  filterByTag: (name) => changeSearch(toggleTag(box.text, name)),
   terms: () => terms,
 };
 
 const list = windowedList<Bookmark>({
-  label: texts.list.label,
+  label: texts.name,
   draw: (bookmark) => (editing?.bookmark.id === bookmark.id ? editing.row : drawRow(bookmark, actions)),
   isLow: ({ tags }) => tags.length === 0,
   focusTarget: (row) => row.querySelector<HTMLElement>('.title, .editor input'),
   onNearEnd: () => void (collection.state === 'ready' && collection.readMore()),
 });
 const panel = tagsPanel({
-  onToggleTag: (name) => changeSearch(toggleTag(searchText, name)),
-  onTogglePath: (path) => changeSearch(togglePath(searchText, path)),
+  onToggleTag: (name) => changeSearch(toggleTag(box.text, name)),
+  onTogglePath: (path) => changeSearch(togglePath(box.text, path)),
   onRename: followRename,
 });
 const box = searchBox(
-  (text) => changeSearch(text, true),
+  (text) => replaceSearch(text),
   () => panel.tags,
 );
 
-const heading = make('h1', {}, texts.list.label);
+const heading = make('h1', {}, texts.name);
 const count = make('p', { class: 'total', role: 'status' });
 const notes = make('div', { class: 'search-notes', role: 'status' });
 const slot = make('div', { class: 'slot' });
 const end = make('div', { class: 'end' });
-const orders = make(
-  'select',
-  { 'aria-label': texts.search.order, onchange: () => changeOrder(orders.value as Order) },
-  ...Object.entries(texts.search.orders).map(([value, text]) => make('option', { value }, text)),
-);
+const orders = makeChoice(texts.search.orders, {
+  'aria-label': texts.search.order,
+  onchange: () => beginSearch(),
+});
 const addButton = button(texts.editor.addShort, () => openAdd({}), { kind: 'primary', icon: 'add' });
 nameKey(addButton, 'n');
-const tagsButton = button(texts.tags.open, () => toggleSide(), { kind: 'plain tags-button', icon: 'tag' });
+const tagsButton = button(texts.tags.title, () => toggleSide(), { kind: 'plain tags-button', icon: 'tag' });
 tagsButton.setAttribute('aria-expanded', 'false');
 
-const trashButton = button(texts.trash, () => void showTrash(), {
+const showTrash = () => import('./trash-screen.ts').then(({ openTrash }) => openTrash());
+const trashButton = button(texts.trash, () => void showTrash().catch(notifyError), {
   kind: 'plain trash-button',
   icon: 'trash',
 });
-
-async function showTrash(): Promise<void> {
-  try {
-    const { openTrash } = await import('./trash-screen.ts');
-    openTrash();
-  } catch {
-    notify(texts.errors.unexpected, { kind: 'error' });
-  }
-}
 
 function toggleSide(): void {
   const isOpen = panel.element.classList.toggle('shown');
   tagsButton.setAttribute('aria-expanded', String(isOpen));
 }
 
-/** Starts a search. Typing replaces the current history entry; a click on a tag adds one, so that Back undoes it. */
-function changeSearch(text: string, isTyped = false): void {
-  searchText = text;
-  if (!isTyped) box.set(text);
-  const address = text.trim() === '' ? '/' : `/?q=${encodeURIComponent(text)}`;
-  if (isTyped) history.replaceState(null, '', address);
-  else {
-    keepPlace();
-    history.pushState(null, '', address);
-  }
+/** Adds a search to the browser's history, so that Back undoes it. */
+function changeSearch(text: string): void {
+  keepPlace();
+  history.pushState(null, '', addressOf(text));
+  box.text = text;
+  beginSearch();
+}
+
+/** Changes the search in place. */
+function replaceSearch(text: string): void {
+  history.replaceState(null, '', addressOf(text));
+  box.text = text;
   beginSearch();
 }
 
 function beginSearch(): void {
   selection.clear();
-  void collection.search(searchText, order);
-  panel.mark(searchText);
+  void collection.search(box.text, orders.value);
+  panel.mark(box.text);
   scrollTo(0, 0);
 }
 
 function keepPlace(): void {
-  const place: Place = { order, count: collection.rows.length, top: scrollY };
+  const place: Place = { order: orders.value, count: collection.rows.length, top: scrollY };
   history.replaceState({ place }, '');
 }
 
 /** Reads as many rows as the reader had read before, and scrolls to the same position. */
 async function returnTo(place: Place | undefined): Promise<void> {
-  await collection.search(searchText, order, place?.count);
+  await collection.search(box.text, orders.value, place?.count);
   // The list gets its height in its first frame.
   if (place !== undefined) requestAnimationFrame(() => scrollTo(0, place.top));
 }
 
-function setOrder(next: Order): void {
-  order = next;
-  orders.value = next;
-}
-
-function changeOrder(next: Order): void {
-  order = next;
-  beginSearch();
-}
-
 function draw(added: number): void {
   keepEditor();
-  const sought = termsOf(searchText);
+  const sought = termsOf(box.text);
   if (collection.state === 'ready' && sought.join('\n') !== terms.join('\n')) {
     terms = sought;
     list.redrawAll();
@@ -189,21 +173,20 @@ function draw(added: number): void {
 function drawCount(): void {
   const { total, state } = collection;
   const cap = user.bookmark_limit;
-  const { problems } = parseSearch(searchText);
-  const said = problems.map(({ part, kind }) => texts.search.problems[kind](part));
-  const tag = state === 'ready' ? findNamedTag(searchText, panel.tags) : undefined;
-  const offer = tag && texts.search.offer(tag.bookmark_count, tag.name);
+  const { problems } = parseSearch(box.text);
+  const drawn: HTMLElement[] = problems.map(({ part, kind }) =>
+    make('p', {}, texts.search.problems[kind](part)),
+  );
+  const tag = state === 'ready' ? findNamedTag(box.text, panel.tags) : undefined;
+  if (tag !== undefined) {
+    const offer = texts.search.offer(tag.bookmark_count, tag.name);
+    drawn.push(button(offer, () => changeSearch(replaceWordsByTag(box.text, tag.name)), { icon: 'tag' }));
+  }
   // Screen readers announce each change, so equal texts are not written again.
-  if (notes.textContent !== [...said, offer].join(''))
-    refill(
-      notes,
-      ...said.map((text) => make('p', {}, text)),
-      offer !== undefined &&
-        button(offer, () => changeSearch(replaceWordsByTag(searchText, tag!.name)), { icon: 'tag' }),
-    );
+  if (notes.textContent !== drawn.map(({ textContent }) => textContent).join('')) refill(notes, ...drawn);
   if (state === 'failed' || total === undefined) refill(count);
-  else if (!isBlank(searchText)) refill(count, texts.search.found(total));
-  else refill(count, cap === null ? texts.list.all(total) : texts.list.ofCap(total, cap));
+  else if (!isBlank(box.text)) refill(count, texts.search.found(total));
+  else refill(count, cap === null ? texts.bookmarks(total) : texts.list.ofCap(total, cap));
 }
 
 function drawEnd(): void {
@@ -222,7 +205,7 @@ function drawEnd(): void {
       button(texts.list.more, () => void collection.readMore()),
     );
   else if (rows.length > 0) refill(end, rows.length > 20 && make('p', {}, texts.list.end));
-  else if (isBlank(searchText)) drawEmpty();
+  else if (isBlank(box.text)) drawEmpty();
   else refill(end, icon('search'), make('h2', {}, texts.list.none), make('p', {}, texts.list.noneHelp));
 }
 
@@ -232,9 +215,7 @@ function drawEmpty(): void {
     icon('mark'),
     make('h2', {}, texts.list.empty),
     make('p', {}, texts.list.emptyHelp),
-    make(
-      'div',
-      { class: 'buttons' },
+    buttonRow(
       button(texts.editor.add, () => openAdd({}), { kind: 'primary' }),
       make('a', { class: 'button plain', href: '/settings#import' }, texts.list.import),
     ),
@@ -332,12 +313,8 @@ function warnEditor(page: Changes): void {
 
 /** Changes the search if a tag in it was renamed, here or elsewhere. */
 function followRename(from: string, to: string): void {
-  const renamed = renameInSearch(searchText, from, to);
-  if (renamed === searchText) return;
-  searchText = renamed;
-  box.set(renamed);
-  history.replaceState(null, '', `/?q=${encodeURIComponent(renamed)}`);
-  beginSearch();
+  const renamed = renameInSearch(box.text, from, to);
+  if (renamed !== box.text) replaceSearch(renamed);
 }
 
 function applyChanges(page: Changes, sinceMs: number): void {
@@ -351,7 +328,7 @@ panel.element.append(trashButton);
 const main = make(
   'main',
   {},
-  make('div', { class: 'toolbar' }, heading, count, tagsButton, orders, addButton),
+  make('div', { class: 'toolbar' }, heading, count, tagsButton, orders.element, addButton),
   notes,
   slot,
   list.element,
@@ -361,9 +338,9 @@ const main = make(
 showShell('bookmarks', make('div', { class: 'layout' }, panel.element, main), box.element);
 document.title = texts.name;
 history.scrollRestoration = 'manual';
-box.set(searchText);
-orders.value = order;
-panel.mark(searchText);
+box.text = textInAddress();
+orders.value = placeOf(history.state)?.order ?? 'created';
+panel.mark(box.text);
 draw(0);
 
 addKeys({
@@ -394,11 +371,10 @@ addEventListener('drop', (event) => {
   openAdd({ url });
 });
 addEventListener('popstate', ({ state }) => {
-  searchText = new URLSearchParams(location.search).get('q') ?? '';
-  box.set(searchText);
-  setOrder(placeOf(state)?.order ?? order);
+  box.text = textInAddress();
+  orders.value = placeOf(state)?.order ?? orders.value;
   selection.clear();
-  panel.mark(searchText);
+  panel.mark(box.text);
   void returnTo(placeOf(state));
 });
 setInterval(() => {
@@ -411,7 +387,7 @@ const first = returnTo(placeOf(history.state));
 await Promise.all([first, panel.read(first).catch(() => {})]);
 following.resume();
 void import('./app.ts').then(({ startApp }) =>
-  startApp(user, isBlank(searchText) && order === 'created' ? collection.rows : undefined),
+  startApp(user, isBlank(box.text) && orders.value === 'created' ? collection.rows : undefined),
 );
 
 addEventListener('pagehide', () => {

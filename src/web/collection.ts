@@ -71,7 +71,8 @@ export function createCollection({ onChange, onRead }: Options): Collection {
   const missed: [page: Changes, sinceMs: number][] = [];
   let all: Bookmark[] = [];
   let rows: Bookmark[] = [];
-  let total: number | undefined;
+  /** The number of bookmarks that match the search, with the hidden ones. */
+  let found: number | undefined;
   let text = '';
   let matches = makeMatcher('');
   let order: Order = 'created';
@@ -91,7 +92,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     highestId = Math.max(highestId, ...bookmarks.map(({ id }) => id));
   };
   const count = (difference: number) => {
-    if (total !== undefined) total += difference;
+    if (found !== undefined) found += difference;
   };
 
   /** Reads a page. Returns undefined if a newer search took its place. */
@@ -99,15 +100,15 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     reading?.abort();
     const own = new AbortController();
     reading = own;
-    const found = ask(() =>
+    const asked = ask(() =>
       client.searchBookmarks(
         { ...parseSearch(text).search, sort: order, per_page: perPage, cursor: from },
         { signal: own.signal },
       ),
     );
-    request = found;
+    request = asked;
     try {
-      const page = await found;
+      const page = await asked;
       return own.signal.aborted ? undefined : page;
     } finally {
       if (reading === own) reading = undefined;
@@ -118,23 +119,21 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     clearTimeout(timer);
     state = 'reading';
     try {
-      const found = await read(perPage, from);
-      if (found === undefined) return;
-      const ids = new Set(all.map(({ id }) => id));
-      all =
-        from === undefined
-          ? keepSame(all, found.bookmarks)
-          : [...all, ...found.bookmarks.filter(({ id }) => !ids.has(id))];
-      cursor = found.next_cursor;
+      const page = await read(perPage, from);
+      if (page === undefined) return;
       if (from === undefined) {
-        const away = all.filter(({ id }) => hidden.has(id)).length;
-        total = found.total - away;
+        all = keepSame(all, page.bookmarks);
+        found = page.total;
         counted.clear();
         readMs = Date.now();
+      } else {
+        const ids = new Set(all.map(({ id }) => id));
+        all = [...all, ...page.bookmarks.filter(({ id }) => !ids.has(id))];
       }
-      noteIds(found.bookmarks);
+      cursor = page.next_cursor;
+      noteIds(page.bookmarks);
       state = 'ready';
-      onRead(found.bookmarks);
+      onRead(page.bookmarks);
     } catch (error) {
       if (isAbort(error)) return;
       state = 'failed';
@@ -147,9 +146,9 @@ export function createCollection({ onChange, onRead }: Options): Collection {
   const refresh = async () => {
     if (reading !== undefined) return refreshSoon();
     if (all.length <= NEXT_PAGES) return load(Math.max(FIRST_PAGE, all.length), undefined);
-    const found = await read(1).catch(() => undefined);
-    if (found === undefined) return;
-    total = found.total - all.filter(({ id }) => hidden.has(id)).length;
+    const page = await read(1).catch(() => undefined);
+    if (page === undefined) return;
+    found = page.total;
     readMs = Date.now();
     changed();
   };
@@ -169,7 +168,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     const next = compare === undefined ? -1 : all.findIndex((other) => compare(bookmark, other) < 0);
     const isBeyond = next < 0 && cursor !== undefined;
     if (!matches(bookmark)) {
-      if (before !== undefined) count(hidden.has(bookmark.id) ? 0 : -1);
+      if (before !== undefined) count(-1);
       else if (!isNew && cursor !== undefined && (isBeyond || order === 'updated')) return undefined;
       return -1;
     }
@@ -192,40 +191,42 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     return to;
   };
 
+  /** Puts a bookmark at its place. Returns true if it is new at the top of the list. */
+  const insert = (bookmark: Bookmark, isSure: boolean): boolean => {
+    const isNew = bookmark.created_at === bookmark.updated_at && !counted.has(bookmark.id);
+    const isShown = all.some(({ id }) => id === bookmark.id);
+    const at = place(bookmark, isNew, isSure);
+    counted.add(bookmark.id);
+    if (at === undefined) refreshSoon();
+    return at === 0 && !isShown;
+  };
+
+  /** Takes deleted bookmarks out of the list and of the total. */
+  const drop = (ids: readonly number[]) => {
+    const gone = new Set(ids);
+    const kept = all.filter(({ id }) => !gone.has(id));
+    count(kept.length - all.length);
+    all = kept;
+    for (const id of ids) {
+      hidden.delete(id);
+      counted.add(id);
+    }
+  };
+
   const apply = (page: Changes, sinceMs: number) => {
     if (reading !== undefined) missed.push([page, sinceMs]);
     const isSure = sinceMs >= readMs;
     let isKnown = !page.reset && !page.has_more;
-    const gone = new Set(page.deleted);
-    // Hidden bookmarks were subtracted from the total when they were hidden.
-    count(-all.filter(({ id }) => gone.has(id) && !hidden.has(id)).length);
-    for (const id of gone) {
+    for (const id of page.deleted)
       if (cursor !== undefined && !counted.has(id) && !all.some((one) => one.id === id)) isKnown = false;
-      counted.add(id);
-      hidden.delete(id);
-    }
-    if (gone.size > 0) all = all.filter(({ id }) => !gone.has(id));
+    drop(page.deleted);
     all = applyTags(all, page);
     if (page.deleted_tags.length > 0 && !isBlank(text)) isKnown = false;
     let added = 0;
-    for (const bookmark of page.bookmarks.toSorted((one, other) => one.id - other.id)) {
-      const isNew = bookmark.created_at === bookmark.updated_at && !counted.has(bookmark.id);
-      const isShown = all.some(({ id }) => id === bookmark.id);
-      const at = place(bookmark, isNew, isSure);
-      counted.add(bookmark.id);
-      if (at === undefined) isKnown = false;
-      if (at === 0 && !isShown) added += 1;
-    }
+    for (const bookmark of page.bookmarks.toSorted((one, other) => one.id - other.id))
+      if (insert(bookmark, isSure)) added += 1;
     if (!isKnown) refreshSoon();
     changed(added);
-  };
-
-  const leave = (ids: readonly number[], change: (id: number) => void, difference: number) => {
-    const known = new Set(all.map(({ id }) => id));
-    for (const id of ids) {
-      change(id);
-      if (known.has(id)) count(difference);
-    }
   };
 
   return {
@@ -233,7 +234,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
       return rows;
     },
     get total() {
-      return total;
+      return found === undefined ? undefined : found - (all.length - rows.length);
     },
     get hasMore() {
       return cursor !== undefined;
@@ -263,28 +264,18 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     },
     apply,
     put(bookmark) {
-      const isShown = all.some(({ id }) => id === bookmark.id);
-      const isNew = bookmark.created_at === bookmark.updated_at && !counted.has(bookmark.id);
-      const at = place(bookmark, isNew, true);
-      counted.add(bookmark.id);
-      if (at === undefined) refreshSoon();
-      changed(at === 0 && !isShown ? 1 : 0);
+      changed(insert(bookmark, true) ? 1 : 0);
     },
     hide(ids) {
-      leave(ids, (id) => hidden.add(id), -1);
+      for (const id of ids) hidden.add(id);
       changed();
     },
     show(ids) {
-      leave(ids, (id) => hidden.delete(id), 1);
+      for (const id of ids) hidden.delete(id);
       changed();
     },
     forget(ids) {
-      const gone = new Set(ids);
-      all = all.filter(({ id }) => !gone.has(id));
-      for (const id of ids) {
-        hidden.delete(id);
-        counted.add(id);
-      }
+      drop(ids);
       changed();
     },
   };

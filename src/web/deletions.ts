@@ -1,9 +1,9 @@
 import type { Bookmark } from '../domain/resources.ts';
 import type { Collection } from './collection.ts';
 import { describeError } from './errors.ts';
-import { type Notice, notify, notifyBriefly } from './notices.ts';
+import { notify, notifyBriefly, notifyError } from './notices.ts';
 import { titleOf } from './row.ts';
-import { API_BASE, ask, client } from './session.ts';
+import { ask, batchesOf, client } from './session.ts';
 import { texts } from './texts.ts';
 
 /** Deletes bookmarks with undo. The last deletions can be restored from the trash, even after a reload of the page. */
@@ -36,7 +36,8 @@ export function createDeletions(collection: Collection, user: string): Deletions
   const isRecent = ({ atMs }: Deletion) => Date.now() - atMs < UNDO_MS;
   const read = (): Deletion[] => JSON.parse(sessionStorage.getItem(key) ?? '[]');
   const kept = read().filter(isRecent);
-  const notices = new Map<Deletion, Notice>();
+  /** Functions that remove the notices. */
+  const notices = new Map<Deletion, () => void>();
   /** The pending requests. Each resolves to true if its bookmarks are in the trash. */
   const sending = new Map<Deletion, Promise<boolean>>();
 
@@ -48,7 +49,7 @@ export function createDeletions(collection: Collection, user: string): Deletions
     }
   };
   const drop = (deletion: Deletion) => {
-    notices.get(deletion)?.remove();
+    notices.get(deletion)?.();
     const at = kept.indexOf(deletion);
     if (at >= 0) kept.splice(at, 1);
     keep();
@@ -66,7 +67,7 @@ export function createDeletions(collection: Collection, user: string): Deletions
     } catch (error) {
       drop(deletion);
       collection.show(deletion.ids);
-      notify(texts.notDeleted(describeError(error)), { kind: 'error' });
+      notifyError(texts.notDeleted(describeError(error)));
       return false;
     } finally {
       sending.delete(deletion);
@@ -81,20 +82,17 @@ export function createDeletions(collection: Collection, user: string): Deletions
     } catch (error) {
       kept.push(deletion);
       keep();
-      notify(texts.notRestored(describeError(error)), { kind: 'error' });
+      notifyError(texts.notRestored(describeError(error)));
     }
   };
-  // Repeats pending requests when the page closes, because the browser may cancel the first ones.
-  addEventListener('pagehide', () => {
-    for (const { ids } of sending.keys()) sendLast(ids);
-  });
   const last = kept.at(-1);
   if (last !== undefined) offer(last);
   return {
     remove(bookmarks) {
-      if (bookmarks.length === 0) return;
+      const [first] = bookmarks;
+      if (first === undefined) return;
       const ids = bookmarks.map(({ id }) => id);
-      const text = texts.deleted(ids.length, titleOf(bookmarks[0]!));
+      const text = texts.deleted(ids.length, titleOf(first));
       const deletion = { ids, text, atMs: Date.now() };
       collection.hide(ids);
       kept.push(deletion);
@@ -109,35 +107,20 @@ export function createDeletions(collection: Collection, user: string): Deletions
   };
 }
 
-/** The service's limit of ids in one request. */
-const BATCH = 500;
-
-const batches = (ids: readonly number[]): number[][] =>
-  Array.from({ length: Math.ceil(ids.length / BATCH) }, (_, at) => ids.slice(at * BATCH, (at + 1) * BATCH));
-
-/** Deletes bookmarks. Safe to repeat: bookmarks that no longer exist are not an error. */
+/**
+ * Deletes bookmarks. Bookmarks that no longer exist are not an error. All requests start at once, so that they are
+ * under way if the page is closed.
+ */
 async function deleteAll(ids: readonly number[]): Promise<void> {
-  for (const batch of batches(ids)) await client.deleteBookmarks(batch, { retryForMs: 10_000 });
+  await Promise.all(batchesOf(ids).map((batch) => client.deleteBookmarks(batch, { retryForMs: 10_000 })));
 }
 
 /** Restores bookmarks from the trash. Returns how many were still there. */
 async function restoreAll(ids: readonly number[]): Promise<number> {
   let count = 0;
-  for (const batch of batches(ids)) {
+  for (const batch of batchesOf(ids)) {
     const { restored } = await client.restoreBookmarks(batch, { retryForMs: 10_000 });
     count += restored.length;
   }
   return count;
-}
-
-/** Sends a last request that outlives the page. Nobody reads its response. */
-function sendLast(ids: readonly number[]): void {
-  for (const batch of batches(ids)) {
-    void fetch(`${API_BASE}/bookmarks/delete`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ ids: batch }),
-      keepalive: true,
-    }).catch(() => {});
-  }
 }

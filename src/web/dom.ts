@@ -2,28 +2,26 @@
 
 type Child = Node | string | false | null | undefined;
 
-/**
- * The value of an attribute. `true` sets an empty attribute; false and undefined set none. A function listens to an
- * event.
- */
-type Value = string | number | boolean | undefined | ((event: never) => void);
+/** Listens to an event. As the type of a method, it also fits listeners to a more specific event. */
+type Listener = { listen(event: Event): void }['listen'];
 
-/** Creates an element. Functions, for example `onclick`, become event listeners. Other values become attributes. */
+/** `true` sets an empty attribute; false and undefined set none. A function such as `onclick` listens to an event. */
+type Attributes = Record<string, string | number | boolean | undefined | Listener>;
+
+/** Creates an element. */
 export function make<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
-  attributes: Record<string, Value> = {},
+  attributes: Attributes = {},
   ...children: Child[]
 ): HTMLElementTagNameMap[Name] {
   const element = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) setAttribute(element, key, value);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (typeof value === 'function') element.addEventListener(key.slice(2), value);
+    else if (value !== false && value !== undefined)
+      element.setAttribute(key, value === true ? '' : String(value));
+  }
   put(element, ...children);
   return element;
-}
-
-function setAttribute(element: Element, name: string, value: Value): void {
-  if (typeof value === 'function') element.addEventListener(name.slice(2), value as (event: Event) => void);
-  else if (value !== false && value !== undefined)
-    element.setAttribute(name, value === true ? '' : String(value));
 }
 
 /** Appends children and skips those that are false, empty or undefined. */
@@ -50,17 +48,20 @@ const ICONS = {
   mark: 'M7 3h10v18l-5-4-5 4z',
 } as const;
 
-/** Creates an icon that is hidden from screen readers. Its button has a label. */
-export function icon(name: keyof typeof ICONS): SVGSVGElement {
+/** Draws a path in a square of this size. */
+export function drawPath(size: number, d: string, attributes: Record<string, string>): SVGSVGElement {
   const svg = document.createElementNS(SVG, 'svg');
-  svg.setAttribute('viewBox', '0 0 24 24');
-  svg.setAttribute('aria-hidden', 'true');
-  svg.classList.add('icon');
   const path = document.createElementNS(SVG, 'path');
-  path.setAttribute('d', ICONS[name]);
+  const all = { viewBox: `0 0 ${size} ${size}`, ...attributes };
+  for (const [name, value] of Object.entries(all)) svg.setAttribute(name, value);
+  path.setAttribute('d', d);
   svg.append(path);
   return svg;
 }
+
+/** Creates an icon that is hidden from screen readers. Its button has a label. */
+export const icon = (name: keyof typeof ICONS): SVGSVGElement =>
+  drawPath(24, ICONS[name], { class: 'icon', 'aria-hidden': 'true' });
 
 /** Creates a button with a text and, optionally, an icon before it. */
 export const button = (
@@ -69,6 +70,14 @@ export const button = (
   { kind = 'plain', icon: name }: { kind?: string; icon?: keyof typeof ICONS } = {},
 ): HTMLButtonElement =>
   make('button', { type: 'button', class: kind, onclick }, name && icon(name), make('span', {}, text));
+
+/** Creates the button that submits a form. */
+export const submitButton = (text: string, kind = 'primary'): HTMLButtonElement =>
+  make('button', { type: 'submit', class: kind }, text);
+
+/** Puts buttons and fields in a row. */
+export const buttonRow = (...children: Child[]): HTMLElement =>
+  make('div', { class: 'buttons' }, ...children);
 
 /** Creates a button that shows only an icon. */
 export const iconButton = (
@@ -87,10 +96,92 @@ let ids = 0;
 /** Returns an id that is unique in the page. */
 export const newId = (): string => `e${++ids}`;
 
-/** Creates a field with its label above it. */
-export function field(label: string, input: HTMLElement, hint?: string): HTMLElement {
+/** Creates a field with its label above it. `shown` contains the input. */
+export function field(label: string, input: HTMLElement, hint?: string, shown = input): HTMLElement {
   input.id ||= newId();
   const hintElement = hint === undefined ? undefined : make('p', { class: 'hint', id: newId() }, hint);
   if (hintElement) input.setAttribute('aria-describedby', hintElement.id);
-  return make('div', { class: 'field' }, make('label', { for: input.id }, label), input, hintElement);
+  return make('div', { class: 'field' }, make('label', { for: input.id }, label), shown, hintElement);
+}
+
+/** Creates a field that finds entries of a list. */
+export const searchField = (label: string, oninput: () => void): HTMLInputElement =>
+  make('input', {
+    type: 'search',
+    'aria-label': label,
+    placeholder: label,
+    dir: 'auto',
+    autocomplete: 'off',
+    oninput,
+  });
+
+/** Creates a checkbox or a radio button with its label behind it. */
+export const check = (input: HTMLInputElement, label: string): HTMLElement =>
+  make('label', { class: 'check' }, input, label);
+
+/** Creates a form that checks its own input and stays in the page when it is submitted. */
+export const makeForm = (kind: string, onSubmit: () => unknown, ...children: Child[]): HTMLFormElement =>
+  make(
+    'form',
+    {
+      class: kind,
+      novalidate: true,
+      onsubmit: (event: SubmitEvent) => {
+        event.preventDefault();
+        void onSubmit();
+      },
+    },
+    ...children,
+  );
+
+interface Choice<Value> {
+  readonly element: HTMLSelectElement;
+  value: Value;
+}
+
+/** Creates a select. `options` has the text of each value. */
+export function makeChoice<Value extends string>(
+  options: Readonly<Record<Value, string>>,
+  attributes: Attributes = {},
+): Choice<Value> {
+  const isValue = (text: string): text is Value => Object.hasOwn(options, text);
+  const entries = Object.entries<string>(options);
+  const element = make(
+    'select',
+    attributes,
+    ...entries.map(([value, text]) => make('option', { value }, text)),
+  );
+  return {
+    element,
+    get value() {
+      if (!isValue(element.value)) throw new TypeError(`no option ${element.value}`);
+      return element.value;
+    },
+    set value(value) {
+      element.value = value;
+    },
+  };
+}
+
+/** Creates a dialog with a heading. */
+export const makeDialog = (title: string, ...content: Child[]): HTMLDialogElement =>
+  make('dialog', { 'aria-label': title }, make('h2', {}, title), ...content);
+
+/** Shows a dialog until it is closed. Resolves with its return value, which is empty if the reader cancels. */
+export function showDialog(dialog: HTMLDialogElement): Promise<string> {
+  document.body.append(dialog);
+  dialog.showModal();
+  return new Promise((resolve) => {
+    dialog.addEventListener('close', () => {
+      dialog.remove();
+      resolve(dialog.returnValue);
+    });
+  });
+}
+
+/** Replaces the children of a list. The focus stays on the button with the same label. */
+export function redrawList(list: HTMLElement, ...children: Child[]): void {
+  const focused = list.contains(document.activeElement) ? document.activeElement?.ariaLabel : undefined;
+  refill(list, ...children);
+  if (focused) list.querySelector<HTMLElement>(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
 }

@@ -1,7 +1,8 @@
+import { randomId } from '../client/requester.ts';
 import type { Bookmark, Tag } from '../domain/resources.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
 import { formatAgo } from './dates.ts';
-import { button, field, make, newId, refill } from './dom.ts';
+import { button, buttonRow, field, make, makeForm, refill, submitButton } from './dom.ts';
 import { describeError, hasCode, isAbort } from './errors.ts';
 import { titleOf } from './row.ts';
 import { ask, client } from './session.ts';
@@ -15,6 +16,13 @@ export interface Draft {
   title?: string;
   comment?: string;
   tags?: string[];
+}
+
+/** Reads the draft in the page's address. Android apps share an address as `url` or inside a text. */
+export function readDraft(): { url: string; title: string } {
+  const given = new URLSearchParams(location.search);
+  const [shared = ''] = /https?:\/\/\S+/i.exec(given.get('text') ?? '') ?? [];
+  return { url: given.get('url') || shared, title: given.get('title') ?? '' };
 }
 
 interface EditorOptions {
@@ -37,7 +45,6 @@ export interface Editor {
 
 interface EditorForm {
   title: string;
-  submit: string;
   draft: Draft;
   options: EditorOptions;
   save(draft: Required<Draft>): Promise<Bookmark>;
@@ -56,8 +63,7 @@ const isWebAddress = (text: string): boolean => parseWebUrl(text) !== null;
 export const completeUrl = (text: string): string =>
   /^[\p{L}\p{N}-]+(\.[\p{L}\p{N}-]+)+([:/?#]|$)/u.test(text) ? `https://${text}` : text;
 
-function buildEditor({ title, submit, draft, options, save, onUrl }: EditorForm): Editor {
-  const headingId = newId();
+function buildEditor({ title, draft, options, save, onUrl }: EditorForm): Editor {
   const attributes = { dir: 'auto', autocomplete: 'off' };
   const url = make('input', {
     type: 'url',
@@ -69,34 +75,35 @@ function buildEditor({ title, submit, draft, options, save, onUrl }: EditorForm)
   });
   const name = make('input', { ...attributes, name: 'title' });
   const comment = make('textarea', { ...attributes, name: 'comment', rows: 3 });
-  const tags = tagField(draft.tags ?? [], options.ownTags, texts.editor.tags);
+  const tags = tagField(draft.tags ?? [], options.ownTags, texts.tags.title);
   url.value = draft.url ?? '';
   name.value = draft.title ?? '';
   comment.value = draft.comment ?? '';
   const error = make('p', { class: 'error', role: 'alert' });
   const notice = make('p', { class: 'known', role: 'status' });
-  const saveButton = make('button', { type: 'submit', class: 'primary' }, submit);
-  const element = make(
-    'form',
-    { class: 'editor', 'aria-labelledby': headingId, novalidate: true },
-    make('h2', { id: headingId }, title),
+  const saveButton = submitButton(texts.editor.save);
+  const element = makeForm(
+    'editor',
+    () => submit(),
+    make('h2', {}, title),
     field(texts.editor.url, url),
     notice,
     make('div', { class: 'pair' }, field(texts.editor.title, name), tags.element),
     field(texts.editor.comment, comment),
     error,
-    make('div', { class: 'buttons' }, saveButton, button(texts.cancel, options.onCancel)),
+    buttonRow(saveButton, button(texts.cancel, options.onCancel)),
   );
+  element.ariaLabel = title;
   const read = () => ({ url: url.value, title: name.value, comment: comment.value, tags: tags.read() });
-  const submitForm = async () => {
+  const submit = async () => {
     const address = completeUrl(url.value.trim());
     if (!isWebAddress(address)) {
       refill(error, texts.editor.wrongUrl);
-      url.setAttribute('aria-invalid', 'true');
+      url.ariaInvalid = 'true';
       url.focus();
       return;
     }
-    url.removeAttribute('aria-invalid');
+    url.ariaInvalid = null;
     refill(error);
     saveButton.disabled = true;
     refill(saveButton, texts.editor.saving);
@@ -107,17 +114,13 @@ function buildEditor({ title, submit, draft, options, save, onUrl }: EditorForm)
       refill(error, describeFault(failure));
     } finally {
       saveButton.disabled = false;
-      refill(saveButton, submit);
+      refill(saveButton, texts.editor.save);
     }
   };
-  element.addEventListener('submit', (event) => {
-    event.preventDefault();
-    void submitForm();
-  });
   element.addEventListener('keydown', (event) => {
     if (event.isComposing) return;
     if (event.key === 'Escape') options.onCancel();
-    else if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void submitForm();
+    else if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void submit();
     // Keeps the keys typed here from triggering the shortcuts of the list.
     event.stopPropagation();
   });
@@ -176,14 +179,12 @@ export const addForm = (
   let last: { text: string; key: string } | undefined;
   return buildEditor({
     title: texts.editor.add,
-    submit: texts.editor.save,
     draft,
     options,
     onUrl: watchForKnown(onEdit),
     save(given) {
       const text = JSON.stringify(given);
-      if (last?.text !== text)
-        last = { text, key: Array.from(crypto.getRandomValues(new Uint32Array(4))).join('-') };
+      if (last?.text !== text) last = { text, key: randomId() };
       const { key } = last;
       return ask(() => client.addBookmark(given, { idempotencyKey: key, retryForMs: 15_000 }));
     },
@@ -199,7 +200,6 @@ export const editForm = (bookmark: Bookmark, options: EditorOptions): Editor => 
   let version = bookmark.updated_at;
   const editor = buildEditor({
     title: texts.editor.edit,
-    submit: texts.editor.save,
     draft: before,
     options,
     async save(given) {

@@ -36,13 +36,6 @@ export function describeFault({ code, message }: { code: string; message: string
   }
 }
 
-/** Describes why a request outside the API failed: `error` is its response, or the fault of the connection. */
-export function describeFailure(error: unknown): string {
-  if (!(error instanceof Response)) return texts.errors.lost;
-  if (error.status === 401) return texts.signIn.needed;
-  return error.status === 429 ? texts.errors.limited : texts.errors.unavailable;
-}
-
 export const hasCode = (error: unknown, code: ApiError['code']): error is ApiError =>
   error instanceof ApiError && error.code === code;
 

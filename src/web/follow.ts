@@ -60,9 +60,11 @@ export async function followChanges(
     channel = new BroadcastChannel(name);
     channel.onmessage = ({ data }: MessageEvent<Message>) => apply(data);
   };
+  listen();
+  const now = await ask(() => client.readChanges({ from: 'now' }));
   const lead = (signal: AbortSignal) =>
     poll(
-      () => cursor!,
+      () => cursor ?? now.cursor,
       signal,
       (page, nowAskedMs) => {
         const sinceMs = page.waited ? Math.max(nowAskedMs, Date.now() - LATE_MS) : askedMs;
@@ -71,9 +73,6 @@ export async function followChanges(
         apply(message);
       },
     );
-  listen();
-  const now = await ask(() => client.readChanges({ from: 'now' }));
-  cursor ??= now.cursor;
   return {
     resume() {
       if (channel === undefined) listen();
@@ -99,18 +98,17 @@ async function poll(
   signal: AbortSignal,
   onPage: (page: Changes, askedMs: number) => void,
 ): Promise<void> {
+  let attempt = new AbortController();
+  // A held request does not notice that the network is gone.
+  addEventListener('offline', () => attempt.abort(), { signal });
   for (let failures = 0; !signal.aborted; ) {
     const askedMs = Date.now();
-    const attempt = new AbortController();
-    const stopAttempt = () => attempt.abort();
-    signal.addEventListener('abort', stopAttempt);
-    // A held request does not notice that the network is gone.
-    addEventListener('offline', stopAttempt);
+    attempt = new AbortController();
     try {
       const page = await ask(() =>
         client.readChanges(
           { cursor: cursor(), wait: true, limit: 100 },
-          { signal: attempt.signal, retryForMs: 0 },
+          { signal: AbortSignal.any([signal, attempt.signal]), retryForMs: 0 },
         ),
       );
       if (failures > 0) sayConnection(undefined);
@@ -124,9 +122,6 @@ async function poll(
       if (signal.aborted) return;
       failures += 1;
       await pauseAfter(error, failures, signal);
-    } finally {
-      signal.removeEventListener('abort', stopAttempt);
-      removeEventListener('offline', stopAttempt);
     }
   }
 }
@@ -141,17 +136,14 @@ async function pauseAfter(error: unknown, failures: number, signal: AbortSignal)
   const askedMs = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1_000 : 0;
   const ended = new AbortController();
   const end = () => ended.abort();
-  const onSignal = ({ data }: MessageEvent) => data === 'signed-in' && end();
-  addEventListener('online', end);
-  signals.addEventListener('message', onSignal);
-  signal.addEventListener('abort', end);
+  const listening = { signal: ended.signal };
+  addEventListener('online', end, listening);
+  signals.addEventListener('message', ({ data }) => data === 'signed-in' && end(), listening);
   // If the user declined to sign in again, the poll waits until they do.
   const isSignedOut = hasCode(error, 'INVALID_TOKEN') || hasCode(error, 'ACCOUNT_SUSPENDED');
   const pauseMs = isSignedOut
     ? Number.POSITIVE_INFINITY
     : Math.max(askedMs, backoffMs(failures, Math.random));
-  await sleep(systemClock, pauseMs, ended.signal).catch(() => {});
-  removeEventListener('online', end);
-  signals.removeEventListener('message', onSignal);
-  signal.removeEventListener('abort', end);
+  await sleep(systemClock, pauseMs, AbortSignal.any([signal, ended.signal])).catch(() => {});
+  end();
 }

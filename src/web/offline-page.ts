@@ -1,7 +1,8 @@
+import { randomId } from '../client/requester.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
 import { fillTime } from './dates.ts';
-import { button, field, icon, make, refill } from './dom.ts';
-import { completeUrl } from './editor.ts';
+import { button, field, icon, make, makeForm, refill, submitButton } from './dom.ts';
+import { completeUrl, readDraft } from './editor.ts';
 import { moreTexts } from './more-texts.ts';
 import { type Kept, keep, readKept } from './offline-store.ts';
 import { drawLink } from './row.ts';
@@ -15,11 +16,9 @@ import { texts } from './texts.ts';
 /** Shows the page. Resolves when the network is back or the reader tries again. */
 export function showOfflinePage(kept: Kept): Promise<void> {
   const words = moreTexts.offline;
-  const given = new URLSearchParams(location.search);
-  const url = make('input', { type: 'url', name: 'url', autocomplete: 'off', required: true });
-  const title = make('input', { name: 'title', autocomplete: 'off', dir: 'auto' });
-  url.value = given.get('url') || (/https?:\S+/i.exec(given.get('text') ?? '')?.[0] ?? '');
-  title.value = given.get('title') ?? '';
+  const draft = readDraft();
+  const url = make('input', { type: 'url', value: draft.url, autocomplete: 'off', required: true });
+  const title = make('input', { value: draft.title, autocomplete: 'off', dir: 'auto' });
   const said = make('p', { role: 'status' });
   const list = make('ul', { class: 'items' });
   const draw = () => {
@@ -32,14 +31,13 @@ export function showOfflinePage(kept: Kept): Promise<void> {
     };
     refill(list, ...waiting.map(({ bookmark }) => entry(bookmark)), ...bookmarks.map(entry));
   };
-  const onsubmit = (event: SubmitEvent) => {
-    event.preventDefault();
+  const save = () => {
     const address = completeUrl(url.value.trim());
     if (parseWebUrl(address) === null) return refill(said, texts.editor.wrongUrl);
     const bookmark = { url: address, title: title.value, on_duplicate: 'return' as const };
     try {
       keep(kept.email, {
-        waiting: [{ key: crypto.randomUUID(), bookmark }, ...(readKept() ?? kept).waiting],
+        waiting: [{ key: randomId(), bookmark }, ...(readKept() ?? kept).waiting],
       });
     } catch {
       return refill(said, words.full);
@@ -64,13 +62,13 @@ export function showOfflinePage(kept: Kept): Promise<void> {
         make('h1', {}, texts.name),
         make('p', { role: 'status' }, words.lead),
         button(texts.tryAgain, end),
-        make(
-          'form',
-          { class: 'editor', onsubmit, novalidate: true },
+        makeForm(
+          'editor',
+          save,
           field(texts.editor.url, url),
           field(texts.editor.title, title),
           said,
-          make('button', { type: 'submit', class: 'primary' }, words.save),
+          submitButton(words.save),
         ),
         list,
       ),

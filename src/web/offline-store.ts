@@ -1,4 +1,5 @@
 import type { Bookmark, NewBookmark } from '../domain/resources.ts';
+import { hasSession } from './session.ts';
 
 /**
  * The data that this browser keeps for use without a network: the newest bookmarks, and new ones that wait to be
@@ -50,22 +51,16 @@ export function forgetOthers(email: string): void {
 
 /** Updates the stored data of an account. If the session has ended, calls `forgetShown` instead. */
 export function keep(email: string, change: Partial<Pick<Kept, 'bookmarks' | 'waiting'>>): void {
-  if (!/(^|; )signed-in=1(;|$)/.test(document.cookie)) {
+  if (!hasSession()) {
     forgetShown();
     return;
   }
   forgetOthers(email);
-  const { bookmarks, waiting } = {
-    bookmarks: [],
-    waiting: [],
-    ...readKept(),
-    ...change,
-  };
+  const { bookmarks, waiting } = { bookmarks: [], waiting: [], ...readKept(), ...change };
+  const newest = bookmarks.slice(0, MOST_KEPT);
   const kept: Kept = {
     email,
-    bookmarks: bookmarks
-      .slice(0, MOST_KEPT)
-      .map(({ url, title, created_at }) => ({ url, title, created_at })),
+    bookmarks: newest.map(({ url, title, created_at }) => ({ url, title, created_at })),
     waiting,
   };
   localStorage.setItem(KEY, JSON.stringify(kept));

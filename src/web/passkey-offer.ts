@@ -1,7 +1,7 @@
 import { moreTexts } from './more-texts.ts';
-import { notify, notifyBriefly } from './notices.ts';
+import { notify, notifyBriefly, notifyError } from './notices.ts';
 import { addPasskey, describePasskeyFailure } from './passkeys.ts';
-import { post } from './session.ts';
+import { post } from './post.ts';
 
 const KEY = 'passkey-offered';
 
@@ -13,14 +13,14 @@ export async function offerPasskey(): Promise<void> {
   if (ways.provider || ways.passkeys > 0) return;
   const words = moreTexts.passkeys;
   const add = async () => {
-    notice.remove();
+    removeOffer();
     try {
       if (await addPasskey()) notifyBriefly(words.added);
     } catch (error) {
-      notify(describePasskeyFailure(error), { kind: 'error' });
+      notifyError(describePasskeyFailure(error));
     }
   };
-  const notice = notify(words.offer, {
+  const removeOffer = notify(words.offer, {
     action: { text: words.add, run: () => void add() },
     isClosable: true,
   });

@@ -1,16 +1,17 @@
-import { describeFailure } from './errors.ts';
 import { moreTexts } from './more-texts.ts';
+import { describeFailure, hasStatus, post } from './post.ts';
 
 /** Passkeys, through the browser's WebAuthn. Loaded when a passkey is used or created. */
 
 /** Signs in with a passkey that the reader chooses. Returns false if they choose none. */
 export async function signInByPasskey(): Promise<boolean> {
-  const options = await send<PublicKeyCredentialRequestOptionsJSON>('/web/login/passkey/options', {});
+  const options = await post<PublicKeyCredentialRequestOptionsJSON>('/web/login/passkey/options', {});
   const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options);
   const credential = await choose(() => navigator.credentials.get({ publicKey }));
   if (credential === undefined) return false;
-  const { id, response } = credential.toJSON() as AuthenticationResponseJSON;
-  await send('/web/login/passkey', {
+  const { id, response } = credential.toJSON();
+  if (!('signature' in response)) throw new TypeError('the browser returned no signature');
+  await post('/web/login/passkey', {
     credential_id: id,
     client_data: response.clientDataJSON,
     authenticator_data: response.authenticatorData,
@@ -22,12 +23,13 @@ export async function signInByPasskey(): Promise<boolean> {
 
 /** Creates a passkey for the account. Returns false if the reader cancels. */
 export async function addPasskey(): Promise<boolean> {
-  const options = await send<PublicKeyCredentialCreationOptionsJSON>('/web/login/passkey/new', {});
+  const options = await post<PublicKeyCredentialCreationOptionsJSON>('/web/login/passkey/new', {});
   const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options);
   const credential = await choose(() => navigator.credentials.create({ publicKey }));
   if (credential === undefined) return false;
-  const { id, response } = credential.toJSON() as RegistrationResponseJSON;
-  await send('/web/login/passkey/add', {
+  const { id, response } = credential.toJSON();
+  if (!('attestationObject' in response)) throw new TypeError('the browser returned no attestation');
+  await post('/web/login/passkey/add', {
     credential_id: id,
     client_data: response.clientDataJSON,
     attestation: response.attestationObject,
@@ -38,7 +40,8 @@ export async function addPasskey(): Promise<boolean> {
 /** Returns the credential from the browser's dialog. Undefined if the reader cancelled or no credential fits. */
 async function choose(ask: () => Promise<Credential | null>): Promise<PublicKeyCredential | undefined> {
   try {
-    return ((await ask()) ?? undefined) as PublicKeyCredential | undefined;
+    const credential = await ask();
+    return credential instanceof PublicKeyCredential ? credential : undefined;
   } catch (error) {
     // InvalidStateError: this authenticator already has a passkey for the account.
     if (
@@ -50,17 +53,9 @@ async function choose(ask: () => Promise<Credential | null>): Promise<PublicKeyC
   }
 }
 
-/** `post` of `session.ts` cannot be used, because that file loads this one to sign in. */
-async function send<Body>(path: string, body: object): Promise<Body> {
-  const headers = { 'content-type': 'application/json' };
-  const response = await fetch(path, { method: 'POST', headers, body: JSON.stringify(body) });
-  if (!response.ok) throw response;
-  return (await response.json()) as Body;
-}
-
 /** Describes why a request for passkeys failed. */
 export function describePasskeyFailure(error: unknown): string {
-  if (error instanceof Response && error.status === 403) return moreTexts.passkeys.sessionOld;
-  if (error instanceof Response && error.status === 409) return moreTexts.passkeys.lastOne;
+  if (hasStatus(error, 403)) return moreTexts.passkeys.sessionOld;
+  if (hasStatus(error, 409)) return moreTexts.passkeys.lastOne;
   return describeFailure(error);
 }

@@ -20,7 +20,7 @@ export interface RowActions {
 /** The number of tags that fit next to a title. The others are counted. */
 const SHOWN_TAGS = 3;
 
-/** The number of colours of `.tile` in the style sheet. */
+/** The number of colours of the letters. */
 const HUES = 8;
 
 export const hostOf = (url: string): string => (parseWebUrl(url)?.host ?? '').replace(/^www\./, '');
@@ -35,10 +35,11 @@ export const titleOf = ({ title, url }: Pick<Bookmark, 'title' | 'url'>): string
  */
 function tile(host: string): HTMLElement {
   let sum = 0;
-  for (const character of host) sum = (sum * 31 + character.codePointAt(0)!) % 997;
-  const letter = [...host].find((character) => /[\p{L}\p{N}]/u.test(character)) ?? '•';
-  const classes = `tile hue-${sum % HUES}`;
-  return make('span', { class: classes, 'aria-hidden': 'true' }, letter.toUpperCase());
+  for (const character of host) sum = (sum * 31 + character.charCodeAt(0)) % 997;
+  const letter = /[\p{L}\p{N}]/u.exec(host)?.[0] ?? '•';
+  const element = make('span', { class: 'tile', 'aria-hidden': 'true' }, letter.toUpperCase());
+  element.style.setProperty('--hue', String((sum % HUES) * (360 / HUES) + 20));
+  return element;
 }
 
 function picker(bookmark: Bookmark, host: string, actions: RowActions): HTMLElement {

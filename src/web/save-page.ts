@@ -1,8 +1,7 @@
 import type { Bookmark, Tag } from '../domain/resources.ts';
-import { button, make, refill } from './dom.ts';
-import { addForm, type Editor, editForm } from './editor.ts';
-import { describeError } from './errors.ts';
-import { noticeElements, notify } from './notices.ts';
+import { button, buttonRow, make, refill } from './dom.ts';
+import { addForm, type Editor, editForm, readDraft } from './editor.ts';
+import { noticeElements, notifyError } from './notices.ts';
 import { ask, client, watchSession } from './session.ts';
 import { requireUser } from './start.ts';
 import { texts } from './texts.ts';
@@ -11,9 +10,6 @@ import { texts } from './texts.ts';
 
 await requireUser();
 
-const given = new URLSearchParams(location.search);
-/** Android apps share an address as `url` or inside a text. */
-const url = given.get('url') || (/https?:\/\/\S+/i.exec(given.get('text') ?? '')?.[0] ?? '');
 let tags: readonly Tag[] = [];
 const main = make('main', { class: 'save' });
 
@@ -32,16 +28,11 @@ function endSaved(bookmark: Bookmark, isNew: boolean): void {
   };
   const again = () => endSaved(bookmark, isNew);
   const undo = () =>
-    void ask(() => client.deleteBookmark(bookmark.id)).then(
-      () => end(texts.save.undone),
-      (error) => notify(describeError(error), { kind: 'error' }),
-    );
+    void ask(() => client.deleteBookmark(bookmark.id)).then(() => end(texts.save.undone), notifyError);
   refill(
     main,
-    make('p', { class: 'done', role: 'status' }, texts.save.done),
-    make(
-      'div',
-      { class: 'buttons' },
+    make('p', { class: 'done', role: 'status' }, texts.editor.saved),
+    buttonRow(
       button(
         texts.editor.edit,
         act(() => show(editForm(bookmark, { ...optionsFor(isNew), onCancel: again }))),
@@ -68,8 +59,7 @@ document.body.replaceChildren(main, ...noticeElements());
 document.body.dataset.started = 'yes';
 document.title = texts.save.title;
 watchSession();
-const draft = { url, title: given.get('title') ?? '' };
-show(addForm(draft, optionsFor(true), (known) => show(editForm(known, optionsFor(false)))));
+show(addForm(readDraft(), optionsFor(true), (known) => show(editForm(known, optionsFor(false)))));
 // Without the tags only the completion is missing.
 await ask(() => client.listTags()).then(
   (list) => {

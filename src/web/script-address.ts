@@ -1,10 +1,12 @@
 /** Restricts which addresses may be loaded as code: only the page's own workers. */
 
-interface TrustedTypes {
-  createPolicy(
-    name: string,
-    rules: { createScriptURL(text: string): string },
-  ): { createScriptURL(text: string): string };
+interface TrustedRules {
+  createScriptURL(text: string): string;
+}
+
+declare global {
+  /** Not in every browser, and not in TypeScript's types. */
+  var trustedTypes: { createPolicy(name: string, rules: TrustedRules): TrustedRules } | undefined;
 }
 
 const WORKERS = new Set([
@@ -18,9 +20,7 @@ const checkAddress = (address: string): string => {
   return address;
 };
 
-const policy = (globalThis as { trustedTypes?: TrustedTypes }).trustedTypes?.createPolicy('worker', {
-  createScriptURL: checkAddress,
-});
+const policy = globalThis.trustedTypes?.createPolicy('worker', { createScriptURL: checkAddress });
 
 /** Returns the address of a worker in the form that the page's security policy requires. */
 export const scriptAddress = (address: string): string =>

@@ -1,5 +1,5 @@
 import type { Tag } from '../domain/resources.ts';
-import { icon, iconButton, make, newId } from './dom.ts';
+import { icon, iconButton, make, makeForm, newId } from './dom.ts';
 import { quotaLeft } from './session.ts';
 import { nameKey } from './shortcuts.ts';
 import { texts } from './texts.ts';
@@ -9,7 +9,8 @@ import { texts } from './texts.ts';
 interface SearchBox {
   readonly element: HTMLFormElement;
   readonly input: HTMLInputElement;
-  set(text: string): void;
+  /** The text of the last search. The field may have a newer one, whose search begins soon. */
+  text: string;
 }
 
 /** The pause after a key, in ms. It is longer when little of the minute's quota is left. */
@@ -36,7 +37,6 @@ export function searchBox(onSearch: (text: string) => void, ownTags: () => reado
   let last = '';
   const search = () => {
     clearTimeout(timer);
-    clear.hidden = input.value === '';
     if (input.value === last) return;
     last = input.value;
     onSearch(last);
@@ -46,10 +46,8 @@ export function searchBox(onSearch: (text: string) => void, ownTags: () => reado
     search();
     input.focus();
   });
-  clear.hidden = true;
   input.addEventListener('input', () => {
     clearTimeout(timer);
-    clear.hidden = input.value === '';
     timer = setTimeout(search, pauseMs());
   });
   /** Loads the suggestions on first use. The field works without them. */
@@ -58,25 +56,17 @@ export function searchBox(onSearch: (text: string) => void, ownTags: () => reado
     addSuggestions(input, ownTags, search);
   };
   input.addEventListener('focus', () => void loadSuggestions().catch(() => {}), { once: true });
-  const onsubmit = (event: SubmitEvent) => {
-    event.preventDefault();
-    search();
-  };
-  const element = make(
-    'form',
-    { role: 'search', class: 'search', onsubmit },
-    icon('search'),
-    input,
-    clear,
-    hint,
-  );
+  const element = makeForm('search', search, icon('search'), input, clear, hint);
+  element.role = 'search';
   return {
     element,
     input,
-    set(text) {
-      input.value = text;
+    get text() {
+      return last;
+    },
+    set text(text) {
+      if (input.value !== text) input.value = text;
       last = text;
-      clear.hidden = text === '';
     },
   };
 }

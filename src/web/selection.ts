@@ -1,9 +1,8 @@
 import type { Bookmark, Tag } from '../domain/resources.ts';
 import type { Collection } from './collection.ts';
-import { button, make, put, refill } from './dom.ts';
-import { describeError } from './errors.ts';
-import { notify, notifyBriefly } from './notices.ts';
-import { ask, client } from './session.ts';
+import { button, make, makeForm, put, refill, submitButton } from './dom.ts';
+import { notifyBriefly, notifyError } from './notices.ts';
+import { ask, batchesOf, client } from './session.ts';
 import { texts } from './texts.ts';
 
 /** The selected bookmarks, and the bar with the actions on all of them. */
@@ -23,9 +22,6 @@ interface Options {
   onDelete(bookmarks: Bookmark[]): void;
   ownTags(): readonly Tag[];
 }
-
-/** The most bookmarks that one request may change. */
-const BATCH = 500;
 
 export function createSelection(collection: Collection, { onChange, onDelete, ownTags }: Options): Selection {
   const ids = new Set<number>();
@@ -86,7 +82,7 @@ export function createSelection(collection: Collection, { onChange, onDelete, ow
     if (own.signal.aborted) return;
     readingAll = undefined;
     if (isComplete) for (const { id } of collection.rows) ids.add(id);
-    else notify(texts.list.failed, { kind: 'error' });
+    else notifyError(texts.list.failed);
     changed();
   };
   const changeTag = async (kind: 'add_tags' | 'remove_tags') => {
@@ -94,28 +90,20 @@ export function createSelection(collection: Collection, { onChange, onDelete, ow
     if (tag === '') return name.focus();
     const chosen = [...ids];
     try {
-      for (let at = 0; at < chosen.length; at += BATCH) {
-        const ids = chosen.slice(at, at + BATCH);
-        await ask(() => client.editBookmarks({ ids, [kind]: [tag] }));
-      }
+      for (const ids of batchesOf(chosen)) await ask(() => client.editBookmarks({ ids, [kind]: [tag] }));
       name.value = '';
       notifyBriefly(texts.selection[kind === 'add_tags' ? 'tagged' : 'untagged'](chosen.length, tag));
     } catch (error) {
-      notify(describeError(error), { kind: 'error' });
+      notifyError(error);
     }
   };
   const all = button('', () => void selectAll(), { kind: 'plain all' });
-  const form = make(
-    'form',
-    {
-      onsubmit: (event: SubmitEvent) => {
-        event.preventDefault();
-        void changeTag('add_tags');
-      },
-    },
+  const form = makeForm(
+    '',
+    () => changeTag('add_tags'),
     name,
     known,
-    make('button', { type: 'submit', class: 'plain' }, texts.selection.tag),
+    submitButton(texts.selection.tag, 'plain'),
     button(texts.selection.untag, () => void changeTag('remove_tags')),
   );
   put(
@@ -135,9 +123,9 @@ export function createSelection(collection: Collection, { onChange, onDelete, ow
     button(texts.selection.clear, clear),
   );
   const range = (to: number): number[] => {
-    const places = collection.rows.map(({ id }) => id);
-    const [from, until] = [places.indexOf(last ?? to), places.indexOf(to)].sort((one, other) => one - other);
-    return from! < 0 ? [to] : places.slice(from, until! + 1);
+    const shown = collection.rows.map(({ id }) => id);
+    const [from, until] = [shown.indexOf(last ?? to), shown.indexOf(to)];
+    return from < 0 ? [to] : shown.slice(Math.min(from, until), Math.max(from, until) + 1);
   };
   return {
     element,

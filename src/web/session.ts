@@ -12,7 +12,7 @@ import { texts } from './texts.ts';
  * call goes through `ask`, so that nobody loses input when the session expires.
  */
 
-export const API_BASE = `${location.origin}/web/api/v1`;
+const API_BASE = `${location.origin}/web/api/v1`;
 
 /** The remaining quota from the last response. Searches while typing leave some of it for other requests. */
 let left = Number.POSITIVE_INFINITY;
@@ -20,12 +20,21 @@ let left = Number.POSITIVE_INFINITY;
 export const quotaLeft = (): number => left;
 
 const watchedFetch: typeof fetch = async (input, init) => {
-  const response = await fetch(input, init);
+  // The browser completes a deletion even if the page is closed meanwhile.
+  const keepalive = String(input).endsWith('/bookmarks/delete');
+  const response = await fetch(input, { ...init, keepalive });
   const remaining = response.headers.get('x-ratelimit-remaining');
   if (remaining !== null) left = Number(remaining);
   if (left > 0 && response.status < 429) noteSuccess(response.url.slice(API_BASE.length));
   return response;
 };
+
+/** The most ids that one request may have. */
+const BATCH = 500;
+
+/** Splits ids for several requests. */
+export const batchesOf = (ids: readonly number[]): number[][] =>
+  Array.from({ length: Math.ceil(ids.length / BATCH) }, (_, at) => ids.slice(at * BATCH, (at + 1) * BATCH));
 
 /** Paths whose requests are being retried. The warning disappears when all of them have succeeded. */
 const retried = new Set<string>();
@@ -62,9 +71,12 @@ export async function ask<T>(call: () => Promise<T>): Promise<T> {
 
 let user: Profile | undefined;
 
+/** True if the browser has a session. It may have ended. */
+export const hasSession = (): boolean => /(^|; )signed-in=1(;|$)/.test(document.cookie);
+
 /** Returns the user who is signed in, or undefined. */
 export async function findUser(): Promise<Profile | undefined> {
-  if (!/(^|; )signed-in=1(;|$)/.test(document.cookie)) return undefined;
+  if (!hasSession()) return undefined;
   try {
     // Without a network, fails at once: see `offline-page.ts`.
     user = await client.profile(navigator.onLine ? {} : { retryForMs: 0 });
@@ -87,14 +99,6 @@ async function requireSameUser(): Promise<void> {
 
 /** Messages about the session between the tabs of a browser. */
 export const signals = new BroadcastChannel('session');
-
-/** Sends JSON to a path outside the API. Rejects with the response if its status is not a success. */
-export async function post<Body>(path: string, body: object): Promise<Body> {
-  const headers = { 'content-type': 'application/json' };
-  const response = await fetch(path, { method: 'POST', headers, body: JSON.stringify(body) });
-  if (!response.ok) throw response;
-  return (await response.json()) as Body;
-}
 
 /**
  * Reacts to other tabs: returns to the start page after a sign-out, asks to sign in again when the session has ended,

@@ -31,7 +31,7 @@ const sections = [
 const index = make(
   'nav',
   { class: 'side index', 'aria-label': texts.menu.settings },
-  ...sections.map((each) => make('a', { href: `#${each.id}` }, each.querySelector('h2')!.textContent)),
+  ...sections.map((each) => make('a', { href: `#${each.id}` }, each.ariaLabel)),
 );
 const main = make('main', { class: 'settings' }, make('h1', {}, texts.menu.settings), ...sections);
 showShell('settings', make('div', { class: 'layout' }, index, main));

@@ -1,8 +1,8 @@
 import { icon, make } from './dom.ts';
-import { describeFailure } from './errors.ts';
-import { noticeElements, notify } from './notices.ts';
+import { noticeElements, notifyError } from './notices.ts';
 import { forgetKept } from './offline-store.ts';
-import { post, signals } from './session.ts';
+import { describeFailure, hasStatus, post } from './post.ts';
+import { signals } from './session.ts';
 import { texts } from './texts.ts';
 
 /** The frame that every page has around its content: the header with its links, and the notices. */
@@ -54,8 +54,8 @@ export async function signOut(): Promise<void> {
   try {
     await post('/web/logout', {});
   } catch (error) {
-    const hasEnded = error instanceof Response && error.status === 401;
-    if (!hasEnded) return void notify(describeFailure(error), { kind: 'error' });
+    // The session may have ended already.
+    if (!hasStatus(error, 401)) return void notifyError(describeFailure(error));
   }
   forgetKept();
   signals.postMessage('signed-out');

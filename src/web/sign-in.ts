@@ -1,4 +1,16 @@
-import { button, field, icon, make, refill } from './dom.ts';
+import {
+  button,
+  field,
+  icon,
+  make,
+  makeDialog,
+  makeForm,
+  put,
+  refill,
+  showDialog,
+  submitButton,
+} from './dom.ts';
+import { describeFailure, hasStatus, post } from './post.ts';
 import { texts } from './texts.ts';
 
 /** Signing in: the whole page for a new visitor, or a dialog above the page when the session has ended. */
@@ -10,17 +22,10 @@ const CODE = /^[A-Z0-9]{8}([A-Z0-9]{4})?$/;
 async function exchange(code: string): Promise<string | undefined> {
   if (!CODE.test(code)) return texts.signIn.malformedCode;
   try {
-    const headers = { 'content-type': 'application/json' };
-    const response = await fetch('/web/login/invite', {
-      method: 'POST',
-      headers,
-      body: JSON.stringify({ code }),
-    });
-    if (response.ok) return undefined;
-    if (response.status === 404 || response.status === 400) return texts.signIn.wrongCode;
-    return response.status === 429 ? texts.errors.limited : texts.errors.unavailable;
-  } catch {
-    return texts.errors.lost;
+    await post('/web/login/invite', { code });
+    return undefined;
+  } catch (error) {
+    return hasStatus(error, 400, 404) ? texts.signIn.wrongCode : describeFailure(error);
   }
 }
 
@@ -45,10 +50,7 @@ function passkeyButton(onSignedIn: () => void): HTMLElement[] {
       if (await signInByPasskey()) return onSignedIn();
       refill(failed, texts.signIn.noPasskey);
     } catch (error) {
-      const { status } = error instanceof Response ? error : { status: undefined };
-      if (status === 404) refill(failed, texts.signIn.noPasskey);
-      else if (status === 429) refill(failed, texts.errors.limited);
-      else refill(failed, status === undefined ? texts.errors.lost : texts.errors.unavailable);
+      refill(failed, hasStatus(error, 404) ? texts.signIn.noPasskey : describeFailure(error));
     } finally {
       submit.disabled = false;
     }
@@ -57,13 +59,18 @@ function passkeyButton(onSignedIn: () => void): HTMLElement[] {
   return [submit, failed];
 }
 
-/** Returns the provider's name from the document, if the service has a provider. */
-const providerName = (): string | undefined =>
-  document.querySelector<HTMLMetaElement>('meta[name="provider"]')?.content;
+/** A link to the provider, if the service has one, and a field for a code. */
+interface SignInForm {
+  elements: HTMLElement[];
+  input: HTMLInputElement;
+}
 
-/** Makes the form: a link to the provider, and a field for a code. Calls `onSignedIn` once a session exists. */
-function signInForm(onSignedIn: () => void, returnTo: string, isAgain: boolean): HTMLElement[] {
-  const provider = providerName();
+/**
+ * Makes the form. Calls `onSignedIn` once a session exists. With `isAgain`, the provider opens in a new tab, because
+ * leaving the page would lose unsaved input.
+ */
+function signInForm(onSignedIn: () => void, returnTo: string, isAgain: boolean): SignInForm {
+  const provider = document.querySelector<HTMLMetaElement>('meta[name="provider"]')?.content;
   const input = make('input', {
     name: 'code',
     autocomplete: 'one-time-code',
@@ -73,13 +80,8 @@ function signInForm(onSignedIn: () => void, returnTo: string, isAgain: boolean):
     required: true,
   });
   const error = make('p', { class: 'error', role: 'alert' });
-  const submit = make(
-    'button',
-    { type: 'submit', class: provider ? 'plain' : 'primary' },
-    texts.signIn.submit,
-  );
-  const onsubmit = async (event: SubmitEvent) => {
-    event.preventDefault();
+  const submit = submitButton(texts.signIn.title, provider ? 'plain' : 'primary');
+  const onSubmit = async () => {
     submit.disabled = true;
     const failure = await exchange(input.value.replace(/[\s-]/g, '').toUpperCase());
     submit.disabled = false;
@@ -87,25 +89,19 @@ function signInForm(onSignedIn: () => void, returnTo: string, isAgain: boolean):
     if (failure === undefined) onSignedIn();
     else input.focus();
   };
-  const form = make(
-    'form',
-    { class: 'sign-in-code', onsubmit: (event: SubmitEvent) => void onsubmit(event), novalidate: true },
-    field(texts.signIn.code, input, texts.signIn.codeHint),
-    error,
-    submit,
-  );
-  if (provider === undefined) return [form, ...passkeyButton(onSignedIn)];
+  const code = field(texts.signIn.code, input, texts.signIn.codeHint);
+  const elements = [makeForm('stack', onSubmit, code, error, submit), ...passkeyButton(onSignedIn)];
+  if (provider === undefined) return { elements, input };
   const link = make(
     'a',
     {
       class: 'button primary',
       href: `/login?return_to=${encodeURIComponent(returnTo)}`,
-      // Opens a new tab, because leaving the page would lose unsaved input.
       ...(isAgain && { target: '_blank' }),
     },
     texts.signIn.by(provider),
   );
-  return [link, make('p', { class: 'or' }, texts.signIn.or), form, ...passkeyButton(onSignedIn)];
+  return { elements: [link, make('p', { class: 'or' }, texts.signIn.or), ...elements], input };
 }
 
 /**
@@ -131,18 +127,17 @@ export async function showSignIn(): Promise<void> {
   // Opening a link with a code in this tab only changes the fragment, so the page reloads itself.
   addEventListener('hashchange', () => location.reload(), { once: true });
   await new Promise<void>((resolve) => {
-    const form = signInForm(resolve, location.pathname + location.search, false);
+    const { elements, input } = signInForm(resolve, location.pathname + location.search, false);
     const main = make(
       'main',
       { class: 'sign-in' },
       make('div', { class: 'brand' }, icon('mark')),
       make('h1', {}, texts.name),
       make('p', { class: 'lead' }, texts.signIn.lead),
-      ...form,
+      ...elements,
     );
     document.body.replaceChildren(main);
     document.title = `${texts.signIn.title} · ${texts.name}`;
-    const input = main.querySelector('input')!;
     if (linked !== undefined) input.value = linked;
     input.focus();
   });
@@ -165,38 +160,31 @@ let asked: Promise<boolean> | undefined;
  * dialog.
  */
 export function askToSignIn(): Promise<boolean> {
-  asked ??= showDialog().finally(() => {
+  asked ??= showSignInDialog().finally(() => {
     asked = undefined;
   });
   return asked;
 }
 
-function showDialog(): Promise<boolean> {
+async function showSignInDialog(): Promise<boolean> {
+  // Not `signals` of `session.ts`: this message must also reach the other listeners of this tab.
   const channel = new BroadcastChannel('session');
-  return new Promise<boolean>((resolve) => {
-    const heading = make('h2', { id: 'sign-in-again' }, texts.signIn.again);
-    const dialog = make('dialog', { class: 'sign-in again', 'aria-labelledby': 'sign-in-again' });
-    const end = (isSignedIn: boolean) => {
-      channel.close();
-      dialog.close();
-      dialog.remove();
-      resolve(isSignedIn);
-    };
-    const onSignedIn = () => {
-      channel.postMessage('signed-in');
-      end(true);
-    };
-    channel.onmessage = ({ data }) => data === 'signed-in' && end(true);
-    const cancel = make(
-      'button',
-      { type: 'button', class: 'plain', onclick: () => end(false) },
-      texts.cancel,
-    );
-    const form = signInForm(onSignedIn, '/', true);
-    refill(dialog, heading, make('p', {}, texts.signIn.ended), ...form, cancel);
-    dialog.addEventListener('cancel', () => end(false));
-    document.body.append(dialog);
-    dialog.showModal();
-    dialog.querySelector('input')!.focus();
-  });
+  const dialog = makeDialog(texts.signIn.again, make('p', {}, texts.signIn.ended));
+  const end = () => dialog.close('yes');
+  const onSignedIn = () => {
+    channel.postMessage('signed-in');
+    end();
+  };
+  channel.onmessage = ({ data }) => data === 'signed-in' && end();
+  const { elements, input } = signInForm(onSignedIn, '/', true);
+  put(
+    dialog,
+    ...elements,
+    button(texts.cancel, () => dialog.close()),
+  );
+  const answer = showDialog(dialog);
+  input.focus();
+  const isSignedIn = (await answer) === 'yes';
+  channel.close();
+  return isSignedIn;
 }

@@ -1,4 +1,4 @@
-import type { Bookmark, Changes, Tag } from '../domain/resources.ts';
+import type { Bookmark, BookmarkTag, Changes, Tag } from '../domain/resources.ts';
 import { foldText } from '../domain/text.ts';
 
 /** The counts of the user's tags, updated from changes of bookmarks. */
@@ -30,10 +30,9 @@ export function createTagCounts(): TagCounts {
       // The page does not contain all bookmarks of a deleted or merged tag.
       let isSure = !page.reset && !page.has_more && page.deleted_tags.length === 0;
       const after = new Map(tags.map((tag) => [tag.id, tag]));
-      const name = (id: number, name: string) => {
-        const tag = after.get(id);
-        if (tag?.name !== name)
-          after.set(id, { ...tag, id, name, bookmark_count: tag?.bookmark_count ?? 0 } as Tag);
+      const name = ({ id, name }: BookmarkTag) => {
+        const tag = after.get(id) ?? { id, name: '', bookmark_count: 0 };
+        if (tag.name !== name) after.set(id, { ...tag, name });
       };
       const count = (ids: readonly number[], difference: number) => {
         for (const id of ids) {
@@ -41,13 +40,13 @@ export function createTagCounts(): TagCounts {
           if (tag) after.set(id, { ...tag, bookmark_count: Math.max(0, tag.bookmark_count + difference) });
         }
       };
-      for (const tag of page.tags) name(tag.id, tag.name);
+      for (const tag of page.tags) name(tag);
       for (const bookmark of page.bookmarks) {
         const before = known.get(bookmark.id);
         const isSame = before?.updatedAt === bookmark.updated_at;
         if (isSame ? !before.isCounted : !before && bookmark.created_at !== bookmark.updated_at)
           isSure = false;
-        for (const tag of bookmark.tags) if (!after.has(tag.id)) name(tag.id, tag.name);
+        for (const tag of bookmark.tags) if (!after.has(tag.id)) name(tag);
         if (!isSame) {
           count(before?.ids ?? [], -1);
           count(
@@ -70,7 +69,8 @@ export function createTagCounts(): TagCounts {
   };
 }
 
-const sortByName = (tags: Tag[]): Tag[] => {
-  const keys = new Map(tags.map(({ id, name }) => [id, foldText(name)]));
-  return tags.sort((one, other) => (keys.get(one.id)! < keys.get(other.id)! ? -1 : 1));
-};
+const sortByName = (tags: readonly Tag[]): Tag[] =>
+  tags
+    .map((tag) => ({ tag, key: foldText(tag.name) }))
+    .sort((one, other) => (one.key < other.key ? -1 : 1))
+    .map(({ tag }) => tag);

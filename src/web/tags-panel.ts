@@ -1,8 +1,8 @@
 import { parseSearch } from '../client/search-text.ts';
 import type { Bookmark, Changes, Tag } from '../domain/resources.ts';
 import { growTree, type TagNode } from '../formats/tag-tree.ts';
-import { iconButton, make, refill } from './dom.ts';
-import { notify } from './notices.ts';
+import { iconButton, make, redrawList, searchField } from './dom.ts';
+import { notifyError } from './notices.ts';
 import { pathsOf, tagsOf } from './search-text.ts';
 import { ask, client, quotaLeft } from './session.ts';
 import { createTagCounts } from './tag-counts.ts';
@@ -57,14 +57,7 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
   let screen: TagsScreen | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const list = make('ul', { class: 'tags' });
-  const find = make('input', {
-    type: 'search',
-    'aria-label': texts.tags.find,
-    placeholder: texts.tags.find,
-    dir: 'auto',
-    autocomplete: 'off',
-    oninput: () => draw(),
-  });
+  const find = searchField(texts.tags.find, () => draw());
   const openScreen = async () => {
     const { openTagsScreen } = await import('./tags-screen.ts');
     screen = openTagsScreen({
@@ -75,11 +68,7 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
       },
     });
   };
-  const manage = iconButton(
-    'edit',
-    texts.tags.manage,
-    () => void openScreen().catch(() => notify(texts.errors.unexpected, { kind: 'error' })),
-  );
+  const manage = iconButton('edit', texts.tags.manage, () => void openScreen().catch(notifyError));
   const element = make(
     'aside',
     { class: 'side', 'aria-label': texts.tags.title },
@@ -90,19 +79,13 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
 
   const draw = () => {
     const sought = find.value.trim().toLowerCase();
-    const found = sought === '' ? tags : tags.filter(({ name }) => name.toLowerCase().includes(sought));
+    const found = tags.filter(({ name }) => name.toLowerCase().includes(sought));
+    const nodes = sought === '' ? growTree(tags) : found.map(nodeOf);
     find.hidden = tags.length < 10;
     manage.hidden = tags.length === 0;
-    const focused = document.activeElement?.closest<HTMLElement>('.tags button')?.getAttribute('aria-label');
-    refill(
-      list,
-      ...(sought === ''
-        ? drawBranch(growTree(tags), { left: SHOWN })
-        : found.slice(0, SHOWN).map((tag) => make('li', {}, tagButton(tag.name, tag)))),
-    );
-    if (tags.length === 0) refill(list, make('li', { class: 'hint' }, texts.tags.none));
-    stopAt(list.querySelector('.tag'));
-    if (focused != null) list.querySelector<HTMLElement>(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
+    redrawList(list, ...drawNodes(nodes, { left: SHOWN }));
+    if (tags.length === 0) list.append(make('li', { class: 'hint' }, texts.tags.none));
+    if (list.querySelector('.tag[tabindex="0"]') === null) stopAt(buttons()[0]);
     screen?.draw();
   };
   /**
@@ -110,7 +93,7 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
    * branch.
    */
   const buttons = () => [...list.querySelectorAll<HTMLElement>('.tag')];
-  const stopAt = (stop: Element | null | undefined) => {
+  const stopAt = (stop: Element | undefined) => {
     for (const each of buttons()) each.tabIndex = each === stop ? 0 : -1;
   };
   list.addEventListener('focusin', ({ target }) => {
@@ -121,32 +104,39 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
     const at = all.findIndex((each) => each === document.activeElement);
     if (at < 0) return;
     const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[event.key];
-    const twist = all[at]!.parentElement!.querySelector<HTMLElement>('.twist');
+    const twist = list.querySelector<HTMLElement>('.twist:has(+ :focus)');
     const toggles = twist?.ariaExpanded === 'true' ? 'ArrowLeft' : 'ArrowRight';
     if (to !== undefined) all[to]?.focus();
     else if (twist && event.key === toggles) twist.click();
     else return;
     event.preventDefault();
   });
-  const tagButton = (shown: string, { name, bookmark_count }: Pick<Tag, 'name' | 'bookmark_count'>) =>
-    filterButton({
-      shown,
-      label: texts.tags.count(name, bookmark_count),
-      count: bookmark_count,
-      isPressed: isSought(name),
-      onClick: () => onToggleTag(name),
-    });
-  /** Draws entries until there is no room left. */
-  const drawBranch = (nodes: readonly TagNode[], room: { left: number }): HTMLElement[] =>
+  /** Draws nodes, with those below them if they are open, until there is no room left. */
+  const drawNodes = (nodes: readonly TagNode[], room: { left: number }): HTMLElement[] =>
     nodes.flatMap(({ name, path, tag, bookmark_count, tags: below }) => {
       if (room.left === 0) return [];
       room.left -= 1;
-      if (below.length === 0) return make('li', {}, tagButton(name, { name: path, bookmark_count }));
+      const isBranch = below.length > 0;
+      const filter = make(
+        'button',
+        {
+          type: 'button',
+          class: 'tag',
+          tabindex: -1,
+          'aria-pressed': String(isBranch ? isPathSought(path) : isSought(path)),
+          'aria-label': isBranch ? texts.tags.under(path) : texts.tags.count(path, bookmark_count),
+          onclick: () => (isBranch ? onTogglePath(path) : onToggleTag(path)),
+        },
+        make('span', { class: 'name', dir: 'auto' }, name),
+        // The style shows the count. As text it would repeat the label, which already says it in words.
+        tag !== null && make('span', { class: 'count', 'data-count': texts.number(bookmark_count) }),
+      );
+      if (!isBranch) return make('li', {}, filter);
       const isOpen = open.has(path);
       const twist = make('button', {
         type: 'button',
         class: 'twist',
-        tabIndex: -1,
+        tabindex: -1,
         'aria-expanded': String(isOpen),
         'aria-label': texts.tags.below(path),
         onclick: () => {
@@ -154,15 +144,12 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
           draw();
         },
       });
-      const all = filterButton({
-        shown: name,
-        label: texts.tags.under(path),
-        count: tag === null ? undefined : bookmark_count,
-        isPressed: isPathSought(path),
-        onClick: () => onTogglePath(path),
-      });
-      const branch = make('div', { class: 'branch' }, twist, all);
-      return make('li', {}, branch, ...(isOpen ? [make('ul', {}, ...drawBranch(below, room))] : []));
+      return make(
+        'li',
+        {},
+        make('div', { class: 'branch' }, twist, filter),
+        isOpen && make('ul', {}, ...drawNodes(below, room)),
+      );
     });
   const show = (next: readonly Tag[]) => {
     const names = new Map(tags.map(({ id, name }) => [id, name]));
@@ -210,28 +197,10 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
   };
 }
 
-interface Filter {
-  shown: string;
-  label: string;
-  /** If undefined, no count is shown. */
-  count: number | undefined;
-  isPressed: boolean;
-  onClick(): void;
-}
-
-function filterButton({ shown, label, count, isPressed, onClick }: Filter): HTMLElement {
-  const attributes = {
-    type: 'button',
-    class: 'tag',
-    'aria-pressed': isPressed ? 'true' : 'false',
-    'aria-label': label,
-    onclick: onClick,
-  };
-  // The style shows the count. As text it would repeat the label, which already says it in words.
-  return make(
-    'button',
-    attributes,
-    make('span', { class: 'name', dir: 'auto' }, shown),
-    ...(count === undefined ? [] : [make('span', { class: 'count', 'data-count': texts.number(count) })]),
-  );
-}
+const nodeOf = ({ name, bookmark_count }: Tag): TagNode => ({
+  name,
+  path: name,
+  tag: name,
+  bookmark_count,
+  tags: [],
+});

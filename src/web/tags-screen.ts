@@ -1,10 +1,23 @@
 import type { Tag } from '../domain/resources.ts';
 import { foldText, isUnder } from '../domain/text.ts';
 import { askForText, confirmDeletion } from './ask-dialog.ts';
-import { button, icon, iconButton, make, newId, refill } from './dom.ts';
-import { describeError, hasCode } from './errors.ts';
+import {
+  button,
+  buttonRow,
+  check,
+  icon,
+  iconButton,
+  make,
+  makeChoice,
+  makeDialog,
+  redrawList,
+  refill,
+  searchField,
+  showDialog,
+} from './dom.ts';
+import { hasCode } from './errors.ts';
 import { moreTexts } from './more-texts.ts';
-import { notify } from './notices.ts';
+import { notifyError } from './notices.ts';
 import { ask, client } from './session.ts';
 import { texts } from './texts.ts';
 
@@ -37,64 +50,49 @@ const isUnused = (tag: Tag): boolean => tag.bookmark_count === 0;
 /** Opens the dialog. */
 export function openTagsScreen({ tags, read, onClose }: Options): TagsScreen {
   const words = moreTexts.tags;
-  const headingId = newId();
-  const list = make('ul', { class: 'items tag-items' });
+  const list = make('ul', { class: 'items long' });
   const rest = make('p', { class: 'hint', role: 'status' });
-  const find = make('input', {
-    type: 'search',
-    'aria-label': texts.tags.find,
-    placeholder: texts.tags.find,
-    dir: 'auto',
-    autocomplete: 'off',
-    oninput: () => draw(),
-  });
-  const order = make(
-    'select',
-    { 'aria-label': words.order, onchange: () => draw() },
-    ...Object.entries(words.orders).map(([value, text]) => make('option', { value }, text)),
-  );
+  const find = searchField(texts.tags.find, () => draw());
+  const order = makeChoice(words.orders, { 'aria-label': texts.search.order, onchange: () => draw() });
   const unused = button('', () => void deleteUnused(), { kind: 'danger' });
   const closing = new AbortController();
-  const dialog = make(
-    'dialog',
-    { class: 'tags-screen', 'aria-labelledby': headingId },
-    make('h2', { id: headingId }, texts.tags.manage),
+  const dialog = makeDialog(
+    texts.tags.manage,
     make('p', { class: 'hint' }, words.lead),
-    make('div', { class: 'buttons' }, find, order),
+    buttonRow(find, order.element),
     list,
     rest,
-    make(
-      'div',
-      { class: 'buttons' },
+    buttonRow(
       button(texts.close, () => dialog.close()),
       unused,
     ),
   );
+  dialog.className = 'wide';
 
   const act = async (work: () => Promise<unknown>) => {
     try {
       await ask(work);
     } catch (error) {
       // The tag was deleted elsewhere, which the list shows after reading it again.
-      if (!hasCode(error, 'NOT_FOUND')) notify(describeError(error), { kind: 'error' });
+      if (!hasCode(error, 'NOT_FOUND')) notifyError(error);
     }
     await read().catch(() => {});
   };
   const rename = async (tag: Tag) => {
     const key = foldText(tag.name);
     const below = tags().filter(({ id, name }) => id !== tag.id && isUnder(foldText(name), key)).length;
-    const box = make('input', { type: 'checkbox', checked: below > 0 });
+    const withChildren = make('input', { type: 'checkbox', checked: below > 0 });
     const name = await askForText(
       words.rename(tag.name),
       words.newName(tag.name),
       words.save,
       tag.name,
-      ...(below > 0 ? [make('label', { class: 'check' }, box, words.withChildren(below))] : []),
+      ...(below > 0 ? [check(withChildren, words.withChildren(below))] : []),
     );
     if (name === undefined || name === tag.name) return;
     const same = tags().find((each) => each.id !== tag.id && foldText(each.name) === foldText(name));
-    if (same === undefined || box.checked)
-      return act(() => client.renameTag({ id: tag.id, name, with_children: box.checked }));
+    if (same === undefined || withChildren.checked)
+      return act(() => client.renameTag({ id: tag.id, name, with_children: withChildren.checked }));
     const question = words.mergeAsk(tag.name, tag.bookmark_count, same.name, same.bookmark_count);
     if (await confirmDeletion(question, words.merge))
       await act(() => client.mergeTags({ id: tag.id, into_id: same.id }));
@@ -139,25 +137,18 @@ export function openTagsScreen({ tags, read, onClose }: Options): TagsScreen {
   const draw = () => {
     const all = tags();
     const sought = foldText(find.value.trim());
-    const found = all
-      .filter(({ name }) => foldText(name).includes(sought))
-      .sort(COMPARISONS[order.value as keyof typeof COMPARISONS]);
-    const focused = document.activeElement?.closest<HTMLElement>('.tag-items button')?.ariaLabel;
-    refill(list, ...found.slice(0, SHOWN).map(entry));
-    if (focused != null) list.querySelector<HTMLElement>(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
+    const found = all.filter(({ name }) => foldText(name).includes(sought)).sort(COMPARISONS[order.value]);
+    redrawList(list, ...found.slice(0, SHOWN).map(entry));
     const count = all.filter(isUnused).length;
     if (!unused.disabled) refill(rest, found.length > SHOWN && words.shown(SHOWN, found.length));
     unused.hidden = count === 0;
     refill(unused, words.unused(count));
   };
 
-  dialog.addEventListener('close', () => {
+  draw();
+  void showDialog(dialog).then(() => {
     closing.abort();
-    dialog.remove();
     onClose();
   });
-  document.body.append(dialog);
-  draw();
-  dialog.showModal();
   return { draw };
 }

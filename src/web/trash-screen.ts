@@ -1,12 +1,11 @@
 import type { TrashedBookmark } from '../domain/resources.ts';
 import { confirmDeletion } from './ask-dialog.ts';
 import { fillTime } from './dates.ts';
-import { button, iconButton, make, newId, refill } from './dom.ts';
-import { describeError } from './errors.ts';
+import { button, buttonRow, iconButton, make, makeDialog, refill, showDialog } from './dom.ts';
 import { moreTexts } from './more-texts.ts';
-import { notify, notifyBriefly } from './notices.ts';
+import { notifyBriefly, notifyError } from './notices.ts';
 import { drawLink, hostOf, titleOf } from './row.ts';
-import { ask, client } from './session.ts';
+import { ask, batchesOf, client } from './session.ts';
 import { texts } from './texts.ts';
 
 /** A dialog that lists the deleted bookmarks, to restore them or delete them permanently. */
@@ -16,28 +15,24 @@ const PAGE = 100;
 /** Opens the dialog and reads the first page. */
 export function openTrash(): void {
   const words = moreTexts.trash;
-  const headingId = newId();
-  const list = make('ul', { class: 'items tag-items' });
+  const list = make('ul', { class: 'items long' });
   const said = make('p', { class: 'hint', role: 'status' });
   const more = button(texts.list.more, () => void act(readMore));
   const restoreShown = button('', () => void act(() => restore(shown)));
   const empty = button(words.empty, () => void emptyTrash(), { kind: 'danger' });
-  const dialog = make(
-    'dialog',
-    { class: 'tags-screen', 'aria-labelledby': headingId },
-    make('h2', { id: headingId }, texts.trash),
+  const dialog = makeDialog(
+    texts.trash,
     make('p', { class: 'hint' }, words.lead),
     list,
     said,
-    make(
-      'div',
-      { class: 'buttons' },
+    buttonRow(
       button(texts.close, () => dialog.close()),
       more,
       restoreShown,
       empty,
     ),
   );
+  dialog.className = 'wide';
   let shown: readonly TrashedBookmark[] = [];
   let cursor: string | undefined;
   let isRead = false;
@@ -50,13 +45,13 @@ export function openTrash(): void {
     try {
       await ask(work);
     } catch (error) {
-      notify(describeError(error), { kind: 'error' });
+      notifyError(error);
     }
     isBusy = false;
     draw();
   };
   const readMore = async () => {
-    const page = await client.listTrash({ limit: PAGE, ...(cursor !== undefined && { cursor }) });
+    const page = await client.listTrash({ limit: PAGE, cursor });
     shown = [...shown, ...page.bookmarks];
     cursor = page.next_cursor;
     isRead = true;
@@ -68,8 +63,7 @@ export function openTrash(): void {
   const restore = async (bookmarks: readonly TrashedBookmark[]) => {
     const wanted = bookmarks.map(({ id }) => id);
     let count = 0;
-    for (let at = 0; at < wanted.length; at += PAGE) {
-      const ids = wanted.slice(at, at + PAGE);
+    for (const ids of batchesOf(wanted)) {
       const { restored } = await client.restoreBookmarks(ids);
       count += restored.length;
       take(ids);
@@ -127,10 +121,8 @@ export function openTrash(): void {
     more.hidden = isRead && cursor === undefined;
   };
 
-  dialog.addEventListener('close', () => dialog.remove());
-  document.body.append(dialog);
   draw();
   refill(said, texts.list.loading);
-  dialog.showModal();
+  void showDialog(dialog);
   void act(readMore);
 }

@@ -9,12 +9,10 @@ interface WindowedList<Item extends { id: number }> {
   readonly element: HTMLElement;
   /** Shows these items. The first `added` of them are new: what the reader sees stays in place. */
   show(items: readonly Item[], total: number, added?: number): void;
-  /** Draws a row again. */
-  redraw(id: number): void;
   redrawAll(): void;
   /** Opens a row and closes the one that was open. */
   open(id: number | undefined): void;
-  /** Moves the focus to a row; scrolls it into view. */
+  /** Moves the focus to a row and scrolls it into view. */
   focus(index: number): void;
   /** The index of the row that has the focus; -1 for none. */
   focused(): number;
@@ -51,7 +49,8 @@ export function windowedList<Item extends { id: number }>({
   const probe = make('div', { class: 'row-probe', 'aria-hidden': 'true' });
   const lowProbe = make('div', { class: 'row-probe low', 'aria-hidden': 'true' });
   const frame = make('div', { class: 'rows-frame' }, probe, lowProbe, element);
-  const drawn = new Map<number, { item: Item; row: HTMLElement }>();
+  /** The rows that have elements. A row without its item is drawn again. */
+  const drawn = new Map<number, { item: Item | undefined; row: HTMLElement }>();
   let items: readonly Item[] = [];
   let total = 0;
   let rowHeight = 0;
@@ -64,25 +63,22 @@ export function windowedList<Item extends { id: number }>({
   let isPlanned = false;
 
   const openIndex = () => (openId === undefined ? -1 : items.findIndex(({ id }) => id === openId));
-  const heightOf = (index: number) => tops[index + 1]! - tops[index]!;
-  /** What the open row is higher than when it is closed. */
-  const extra = (opened: number) => (opened < 0 ? 0 : Math.max(0, openHeight - heightOf(opened)));
-  const topOf = (index: number, opened: number) => tops[index]! + (index > opened ? extra(opened) : 0);
+  const closedTop = (index: number) => tops[index] ?? 0;
+  /** How much higher the open row is than when it is closed. */
+  const extra = (opened: number) =>
+    opened < 0 ? 0 : Math.max(0, openHeight - closedTop(opened + 1) + closedTop(opened));
+  const topOf = (index: number, opened: number) => closedTop(index) + (index > opened ? extra(opened) : 0);
   const measure = () => {
     let top = 0;
     tops = [0, ...items.map((item) => (top += isLow(item) ? lowHeight : rowHeight))];
   };
 
-  /** The last row that begins at or above this place, if none is open. */
-  const rowAt = (place: number): number => {
-    let [from, until] = [0, items.length - 1];
-    while (from < until) {
-      const middle = Math.ceil((from + until) / 2);
-      if (tops[middle]! <= place) from = middle;
-      else until = middle - 1;
-    }
-    return from;
-  };
+  /** The last row that begins at or above this position, if none is open. */
+  const rowAt = (position: number): number =>
+    Math.max(
+      0,
+      tops.findLastIndex((top) => top <= position),
+    );
 
   const sizes = new ResizeObserver(() => {
     const height = probe.getBoundingClientRect().height;
@@ -129,28 +125,30 @@ export function windowedList<Item extends { id: number }>({
   /** The indexes in view, and whether the reader has scrolled. Called before drawing, because it would force a layout after. */
   const inView = (opened: number): { first: number; last: number; isScrolled: boolean } => {
     const top = -element.getBoundingClientRect().top;
-    const first = rowAt(top - extra(opened));
+    const first = Math.min(items.length - 1, rowAt(top - extra(opened)));
     const last = Math.min(items.length - 1, rowAt(top + innerHeight) + 1);
     return { first, last, isScrolled: scrollY > 0 };
   };
 
-  /** The indexes that need an element: the open row, the focused row, the rows in view and those around them. */
-  const wanted = (opened: number, { first, last }: ReturnType<typeof inView>): number[] => {
-    const indexes = new Set([opened, focused()].filter((index) => index >= 0));
+  /** The indexes that need an element, the most urgent first: `others`, the rows in view, those around them. */
+  const wanted = ({ first, last }: ReturnType<typeof inView>, ...others: number[]): Set<number> => {
+    const indexes = new Set(others);
     for (let index = first; index <= last; index += 1) indexes.add(index);
-    for (let beyond = 1; beyond <= MARGIN; beyond += 1) {
-      if (last + beyond < items.length) indexes.add(last + beyond);
-      if (first - beyond >= 0) indexes.add(first - beyond);
-    }
-    return [...indexes];
+    for (let beyond = 1; beyond <= MARGIN; beyond += 1) indexes.add(last + beyond).add(first - beyond);
+    return indexes;
   };
 
-  /** The indexes that this frame draws, in order. The next frames draw the others. */
-  const chosen = (indexes: readonly number[]): number[] => {
+  /** The items that this frame draws, in order. The next frames draw the others. */
+  const chosen = (indexes: Iterable<number>): [index: number, item: Item][] => {
     let left = ROWS_A_FRAME;
-    const now = indexes.filter((index) => drawn.has(items[index]!.id) || left-- > 0);
-    if (now.length < indexes.length) plan();
-    return now.sort((one, other) => one - other);
+    const now: [number, Item][] = [];
+    for (const index of indexes) {
+      const item = items[index];
+      if (item === undefined) continue;
+      if (drawn.has(item.id) || left-- > 0) now.push([index, item]);
+      else plan();
+    }
+    return now.sort(([one], [other]) => one - other);
   };
 
   const resize = (height: number) => {
@@ -159,13 +157,14 @@ export function windowedList<Item extends { id: number }>({
     element.style.height = `${height}px`;
   };
 
-  const render = () => {
+  /** Draws the rows that need an element. `also` is the index of one that may be out of view. */
+  const render = (also = -1) => {
     if (rowHeight === 0) return;
     const opened = openIndex();
-    resize(tops[items.length]! + extra(opened));
+    resize(closedTop(items.length) + extra(opened));
     const view = inView(opened);
-    const indexes = chosen(wanted(opened, view));
-    const kept = new Set(indexes.map((index) => items[index]!.id));
+    const rows = chosen(wanted(view, opened, focused(), also));
+    const kept = new Set(rows.map(([, { id }]) => id));
     // Removes rows before it inserts others: an element that is moved loses the focus.
     for (const [id, { row }] of drawn) {
       if (kept.has(id)) continue;
@@ -173,8 +172,8 @@ export function windowedList<Item extends { id: number }>({
       drawn.delete(id);
     }
     let previous: Element | undefined;
-    for (const index of indexes) {
-      const row = rowOf(items[index]!);
+    for (const [index, item] of rows) {
+      const row = rowOf(item);
       const next: Element | null = previous ? previous.nextElementSibling : element.firstElementChild;
       if (row !== next) element.insertBefore(row, next);
       place(row, index, opened);
@@ -207,49 +206,30 @@ export function windowedList<Item extends { id: number }>({
       total = newTotal;
       measure();
       render();
-      if (added > 0 && isAbove) scrollBy(0, tops[added]!);
-    },
-    redraw(id) {
-      const known = drawn.get(id);
-      if (known) known.item = undefined as never;
-      render();
+      if (added > 0 && isAbove) scrollBy(0, closedTop(added));
     },
     redrawAll() {
-      for (const known of drawn.values()) known.item = undefined as never;
+      for (const known of drawn.values()) known.item = undefined;
       render();
     },
     open(id) {
-      const before = openId;
+      for (const each of [openId, id]) {
+        const known = each === undefined ? undefined : drawn.get(each);
+        if (known) known.item = undefined;
+      }
       openId = id;
       openHeight = 0;
-      for (const each of [before, id]) {
-        const known = each === undefined ? undefined : drawn.get(each);
-        if (known) known.item = undefined as never;
-      }
       render();
       const row = id === undefined ? undefined : drawn.get(id)?.row;
-      if (before !== undefined && before !== id) {
-        const old = drawn.get(before)?.row;
-        if (old) sizes.unobserve(old);
-      }
-      if (row) {
-        openHeight = row.getBoundingClientRect().height;
-        sizes.observe(row);
-        render();
-      }
+      if (row) sizes.observe(row);
     },
     focus(index) {
+      render(index);
       const item = items[index];
-      if (item === undefined) return;
-      const top = element.getBoundingClientRect().top + topOf(index, openIndex());
-      const below = top + heightOf(index) - innerHeight + 24;
-      const header = 80;
-      if (top < header) scrollBy(0, top - header);
-      else if (below > 0) scrollBy(0, below);
-      render();
-      const row = drawn.get(item.id)?.row;
-      if (row) focusTarget(row)?.focus({ preventScroll: true });
-      render();
+      const row = item && drawn.get(item.id)?.row;
+      if (!row) return;
+      focusTarget(row)?.focus({ preventScroll: true });
+      row.scrollIntoView({ block: 'nearest' });
     },
     focused,
   };

@@ -1,12 +1,12 @@
 import type { Profile } from '../../domain/resources.ts';
 import { formatDay } from '../dates.ts';
-import { field, make, put } from '../dom.ts';
+import { field, make, makeForm, submitButton } from '../dom.ts';
 import { hasCode } from '../errors.ts';
 import { moreTexts } from '../more-texts.ts';
 import { ask, client } from '../session.ts';
 import { freshLogin } from '../sign-in.ts';
 import { texts } from '../texts.ts';
-import { failure, run, section } from './section.ts';
+import { failure, section } from './section.ts';
 
 /** The profile of the account. */
 export function profileSection({
@@ -28,9 +28,8 @@ export function profileSection({
         : texts.list.ofCap(bookmark_count, bookmark_limit),
     ],
   ];
-  const list = make('dl', { class: 'profile' });
-  for (const [name, value] of facts) put(list, make('dt', {}, name), make('dd', { dir: 'auto' }, value));
-  return section('profile', words.title, words.lead, list);
+  const list = facts.flatMap(([name, value]) => [make('dt', {}, name), make('dd', { dir: 'auto' }, value)]);
+  return section('profile', words.title, words.lead, make('dl', { class: 'profile' }, ...list));
 }
 
 /** The bookmarklet: a link for the browser's bookmarks bar that saves the current page. */
@@ -57,14 +56,13 @@ export function deleteSection({ email }: Profile): HTMLElement {
   const failed = failure();
   const fresh = make('div', {});
   const typed = make('input', { type: 'email', autocomplete: 'off', name: 'confirm' });
-  const submit = make('button', { type: 'submit', class: 'danger' }, words.submit);
-  const onsubmit = (event: SubmitEvent) => {
-    event.preventDefault();
+  const submit = submitButton(words.title, 'danger');
+  const submitForm = () => {
     if (typed.value.trim().toLowerCase() !== email.toLowerCase()) {
       failed.say(words.notConfirmed(email));
       return typed.focus();
     }
-    void run(submit, failed, async () => {
+    void failed.run(submit, async () => {
       try {
         await ask(() => client.deleteAccount(typed.value.trim()));
         location.assign('/');
@@ -74,11 +72,6 @@ export function deleteSection({ email }: Profile): HTMLElement {
       }
     });
   };
-  const form = make(
-    'form',
-    { class: 'inline', onsubmit, novalidate: true },
-    field(words.confirm(email), typed),
-    submit,
-  );
+  const form = makeForm('inline', submitForm, field(words.confirm(email), typed), submit);
   return section('delete', words.title, words.lead, form, failed.element, fresh);
 }

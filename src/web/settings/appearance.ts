@@ -1,4 +1,4 @@
-import { field, make } from '../dom.ts';
+import { field, makeChoice } from '../dom.ts';
 import { moreTexts } from '../more-texts.ts';
 import { LANGUAGES } from '../texts/language.ts';
 import { section } from './section.ts';
@@ -19,13 +19,9 @@ function choose(choice: Choice, value: string): void {
 }
 
 function chooser(choice: Choice, label: string, options: Readonly<Record<string, string>>): HTMLElement {
-  const select = make(
-    'select',
-    { onchange: () => choose(choice, select.value) },
-    ...Object.entries(options).map(([value, text]) => make('option', { value }, text)),
-  );
-  select.value = localStorage.getItem(choice) ?? '';
-  return field(label, select);
+  const { element } = makeChoice(options, { onchange: () => choose(choice, element.value) });
+  element.value = localStorage.getItem(choice) ?? '';
+  return field(label, element);
 }
 
 export function appearanceSection(): HTMLElement {

@@ -1,5 +1,5 @@
 import type { Profile } from '../../domain/resources.ts';
-import { button, make, refill } from '../dom.ts';
+import { button, buttonRow, make, refill } from '../dom.ts';
 import { describeFault } from '../errors.ts';
 import { moreTexts } from '../more-texts.ts';
 import { download, failure, section } from './section.ts';
@@ -11,7 +11,7 @@ export function exportSection(profile: Profile): HTMLElement {
   const failed = failure();
   const stage = make('div', { class: 'stage', role: 'status' });
   const begin = (format: 'json' | 'html') => {
-    failed.clear();
+    failed.say(undefined);
     const bar = make('progress', {
       max: Math.max(1, profile.bookmark_count),
       value: 0,
@@ -34,9 +34,7 @@ export function exportSection(profile: Profile): HTMLElement {
     });
     transfer.send({ kind: 'export', format });
   };
-  const buttons = make(
-    'div',
-    { class: 'buttons' },
+  const buttons = buttonRow(
     button(words.json, () => begin('json')),
     button(words.html, () => begin('html')),
   );

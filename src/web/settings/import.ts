@@ -1,5 +1,5 @@
 import type { Profile } from '../../domain/resources.ts';
-import { button, field, make, newId, put, refill } from '../dom.ts';
+import { button, buttonRow, check, field, make, makeForm, newId, refill, submitButton } from '../dom.ts';
 import { describeFault } from '../errors.ts';
 import { moreTexts } from '../more-texts.ts';
 import { texts } from '../texts.ts';
@@ -13,20 +13,21 @@ export function importSection(profile: Profile): HTMLElement {
   const stage = make('div', { class: 'stage' });
   let transfer: Transfer | undefined;
   let file: File | undefined;
+  let preview: Preview | undefined;
 
   const stop = () => {
     transfer?.end();
     transfer = undefined;
   };
   const [nameId, hintId] = [newId(), newId()];
+  // The field covers its label, so it also takes files that are dropped there.
   const input = make('input', {
     type: 'file',
-    class: 'hidden',
     accept: '.html,.htm,.json,.csv,.xml,.txt',
     'aria-labelledby': nameId,
     'aria-describedby': hintId,
+    onchange: () => read(input.files?.[0]),
   });
-  input.addEventListener('change', () => read(input.files?.[0]));
   const drop = make(
     'label',
     { class: 'drop' },
@@ -34,23 +35,12 @@ export function importSection(profile: Profile): HTMLElement {
     make('strong', { id: nameId }, words.choose),
     make('span', { class: 'hint', id: hintId }, words.formats),
   );
-  drop.addEventListener('dragover', (event) => {
-    event.preventDefault();
-    drop.classList.add('over');
-  });
-  drop.addEventListener('dragleave', () => drop.classList.remove('over'));
-  drop.addEventListener('drop', (event) => {
-    event.preventDefault();
-    drop.classList.remove('over');
-    read(event.dataTransfer?.files[0]);
-  });
-  const folders = make('input', { type: 'checkbox', checked: true, id: newId(), onchange: () => read(file) });
-  const withFolders = make('label', { class: 'check', for: folders.id }, folders, words.folders);
+  const folders = make('input', { type: 'checkbox', checked: true, onchange: () => read(file) });
 
   const read = (chosen: File | undefined) => {
     if (chosen === undefined) return;
     file = chosen;
-    failed.clear();
+    failed.say(undefined);
     stop();
     transfer = startTransfer(onReport);
     transfer.send({ kind: 'read', file, foldersAsTags: folders.checked });
@@ -60,7 +50,8 @@ export function importSection(profile: Profile): HTMLElement {
   const onReport = (report: Report) => {
     switch (report.kind) {
       case 'preview':
-        return refill(stage, previewOf(report.preview));
+        preview = report.preview;
+        return refill(stage, previewOf(preview));
       case 'progress':
         return onProgress(report.done);
       case 'outcome':
@@ -77,11 +68,9 @@ export function importSection(profile: Profile): HTMLElement {
     }
   };
 
-  let preview: Preview | undefined;
   const previewOf = (found: Preview): HTMLElement => {
-    preview = found;
-    const merge = make('input', { type: 'radio', name: 'mode', value: 'merge', checked: true, id: newId() });
-    const replace = make('input', { type: 'radio', name: 'mode', value: 'replace', id: newId() });
+    const merge = make('input', { type: 'radio', name: 'mode', checked: true });
+    const replace = make('input', { type: 'radio', name: 'mode' });
     const typed = make('input', { autocomplete: 'off', autocapitalize: 'none', spellcheck: 'false' });
     const confirm = field(words.typeToReplace(words.replaceWord, profile.bookmark_count), typed);
     confirm.hidden = true;
@@ -91,25 +80,19 @@ export function importSection(profile: Profile): HTMLElement {
       cap !== null &&
       found.addresses > free &&
       make('p', { class: 'known' }, words.mayNotFit(present, cap, free));
-    for (const radio of [merge, replace]) {
-      radio.addEventListener('change', () => {
-        confirm.hidden = !replace.checked;
-      });
-    }
-    const onsubmit = (event: SubmitEvent) => {
-      event.preventDefault();
+    const submit = () => {
       if (replace.checked && typed.value.trim().toLowerCase() !== words.replaceWord) {
         failed.say(words.notConfirmed(words.replaceWord));
         return typed.focus();
       }
       // In both modes, the account has a bookmark for each address afterwards.
       if (cap !== null && found.addresses > cap) return failed.say(words.tooMany(found.addresses, cap));
-      failed.clear();
+      failed.say(undefined);
       begin(replace.checked ? 'replace' : 'merge', found.count);
     };
-    return make(
-      'form',
-      { class: 'card', onsubmit, novalidate: true },
+    const form = makeForm(
+      'card',
+      submit,
       make('h3', {}, words.holds(found.count, words.names[found.format])),
       make(
         'ul',
@@ -120,7 +103,7 @@ export function importSection(profile: Profile): HTMLElement {
         found.refused.length > 0 && make('li', {}, words.willRefuse(found.refused.length)),
       ),
       found.folders.length > 0 && folderList(found.folders),
-      ...skippedList(willSkip(found)),
+      ...refusedTable(refusedOf(found.refused, found)),
       make(
         'ol',
         { class: 'first' },
@@ -130,15 +113,13 @@ export function importSection(profile: Profile): HTMLElement {
         'fieldset',
         {},
         make('legend', {}, words.mode),
-        make('label', { class: 'check', for: merge.id }, merge, words.merge),
-        make('label', { class: 'check', for: replace.id }, replace, words.replace),
+        check(merge, words.merge),
+        check(replace, words.replace),
       ),
       warning,
       confirm,
-      make(
-        'div',
-        { class: 'buttons' },
-        make('button', { type: 'submit', class: 'primary' }, words.start(found.count)),
+      buttonRow(
+        submitButton(words.start(found.count)),
         button(texts.cancel, () => {
           stop();
           input.value = '';
@@ -146,6 +127,10 @@ export function importSection(profile: Profile): HTMLElement {
         }),
       ),
     );
+    form.addEventListener('change', () => {
+      confirm.hidden = !replace.checked;
+    });
+    return form;
   };
   const begin = (mode: 'merge' | 'replace', count: number) => {
     const label = make('p', { role: 'status' }, words.running(0, count));
@@ -161,22 +146,27 @@ export function importSection(profile: Profile): HTMLElement {
     refill(stage, label, bar, make('p', { class: 'hint' }, words.stay));
     transfer?.send({ kind: 'import', mode });
   };
-  const outcomeOf = (outcome: Outcome): HTMLElement => {
-    const refused = [
-      ...outcome.errors.map(({ url, error }) => ({ url: url ?? '', title: '', reason: error })),
-      ...leftOutOf(preview),
-    ];
-    const card = make(
+  const outcomeOf = ({ imported, skipped, errors }: Outcome): HTMLElement => {
+    const refused = refusedOf(errors, preview);
+    return make(
       'div',
       { class: 'card', role: 'status' },
-      make('h3', {}, words.imported(outcome.imported)),
-      outcome.skipped > 0 && make('p', {}, words.skipped(outcome.skipped)),
+      make('h3', {}, words.imported(imported)),
+      skipped > 0 && make('p', {}, words.skipped(skipped)),
       make('p', {}, make('a', { href: '/' }, words.see)),
+      refused.length > 0 && make('h4', {}, words.refused(refused.length)),
+      ...refusedTable(refused),
     );
-    if (refused.length > 0) put(card, ...refusedTable(refused));
-    return card;
   };
-  return section('import', words.title, words.lead, drop, withFolders, failed.element, stage);
+  return section(
+    'import',
+    words.title,
+    words.lead,
+    drop,
+    check(folders, words.folders),
+    failed.element,
+    stage,
+  );
 }
 
 type Folders = Preview['folders'];
@@ -200,70 +190,53 @@ function folderList(folders: Folders): HTMLElement {
   );
 }
 
-const leftOutOf = (preview: Preview | undefined): Refused[] =>
-  (preview?.leftOut ?? []).map((entry) => ({ ...entry, reason: moreTexts.import.noWebPage }));
-
-/** The entries that will not be imported, with reasons. */
-const willSkip = (found: Preview): Refused[] => [
-  ...found.refused.map(({ url, error }) => ({ url: url ?? '', title: '', reason: error })),
-  ...leftOutOf(found),
-];
-
-/** Shows the first entries, and a button that downloads all of them. */
-function skippedList(skipped: readonly Refused[]): HTMLElement[] {
-  if (skipped.length === 0) return [];
-  const line = ({ url, title, reason }: Refused) => make('li', { dir: 'auto' }, `${url || title}: ${reason}`);
-  return [make('ul', { class: 'facts' }, ...skipped.slice(0, 10).map(line)), downloadButton(skipped)];
-}
-
 interface Refused {
   url: string;
   title: string;
   reason: string;
 }
 
-/** The number of rows to show. The file has all of them. */
+/** The entries that are not imported: those that the service refuses, and those of the file that are not web pages. */
+const refusedOf = (
+  errors: readonly { url: string | null; error: string }[],
+  preview: Preview | undefined,
+): Refused[] => [
+  ...errors.map(({ url, error }) => ({ url: url ?? '', title: '', reason: error })),
+  ...(preview?.leftOut ?? []).map((entry) => ({ ...entry, reason: moreTexts.import.noWebPage })),
+];
+
+/** The number of rows to show. The downloaded table has all of them. */
 const SHOWN = 50;
 
 function refusedTable(refused: readonly Refused[]): HTMLElement[] {
+  if (refused.length === 0) return [];
   const words = moreTexts.import;
   const row = ({ url, title, reason }: Refused) =>
-    make('tr', {}, make('td', { dir: 'auto' }, title || url), make('td', {}, reason));
+    make('tr', {}, make('td', { dir: 'auto' }, url || title), make('td', {}, reason));
+  const head = [words.what, words.why].map((text) => make('th', { scope: 'col' }, text));
   return [
-    make('h4', {}, words.refused(refused.length)),
     make(
       'div',
       { class: 'scrolls', tabindex: '0', role: 'region', 'aria-label': words.refused(refused.length) },
       make(
         'table',
         {},
-        make(
-          'thead',
-          {},
-          make('tr', {}, make('th', { scope: 'col' }, words.what), make('th', { scope: 'col' }, words.why)),
-        ),
+        make('thead', {}, make('tr', {}, ...head)),
         make('tbody', {}, ...refused.slice(0, SHOWN).map(row)),
       ),
     ),
-    downloadButton(refused),
+    buttonRow(button(words.downloadRefused, () => download('refused.csv', toCsv(refused)))),
   ];
 }
-
-const downloadButton = (refused: readonly Refused[]): HTMLElement =>
-  make(
-    'div',
-    { class: 'buttons' },
-    button(moreTexts.import.downloadRefused, () => download('refused.csv', toCsv(refused))),
-  );
 
 /** Spreadsheets run a cell that begins like a formula. A quote before it makes it text. */
 const cell = (text: string): string =>
   `"${(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
 
-const toCsv = (refused: readonly Refused[]): Blob =>
-  new Blob(
-    [['url', 'title', 'reason'], ...refused.map(({ url, title, reason }) => [url, title, reason])].map(
-      (cells) => `${cells.map(cell).join(',')}\r\n`,
-    ),
+function toCsv(refused: readonly Refused[]): Blob {
+  const rows = [['url', 'title', 'reason'], ...refused.map(({ url, title, reason }) => [url, title, reason])];
+  return new Blob(
+    rows.map((cells) => `${cells.map(cell).join(',')}\r\n`),
     { type: 'text/csv' },
   );
+}

@@ -1,5 +1,5 @@
-import { make, newId, refill } from '../dom.ts';
-import { describeError } from '../errors.ts';
+import { button, make, refill } from '../dom.ts';
+import { describeError, hasCode } from '../errors.ts';
 
 /** A section of the settings: heading, purpose, content. */
 export function section(
@@ -8,47 +8,70 @@ export function section(
   lead: string,
   ...content: (Node | false | undefined)[]
 ): HTMLElement {
-  const headingId = newId();
   return make(
     'section',
-    { id, 'aria-labelledby': headingId },
-    make('h2', { id: headingId }, title),
+    { id, 'aria-label': title },
+    make('h2', {}, title),
     make('p', { class: 'lead' }, lead),
     ...content,
   );
 }
 
-/** The place in a section for an error. It is empty while there is none. */
-export interface Failure {
+/** Runs actions of a section, and has the place for their error. */
+interface Failure {
   readonly element: HTMLElement;
+  /** Shows an error or a text about one. Undefined removes it. */
   say(error: unknown): void;
-  clear(): void;
+  /** Runs the action of a form or a button. Disables the button meanwhile, and shows an error. */
+  run(button: HTMLButtonElement, work: () => Promise<unknown>): Promise<void>;
+  /** Creates a button that runs an action. */
+  button(text: string, kind: 'plain' | 'danger', work: () => Promise<unknown>): HTMLButtonElement;
 }
 
-export function failure(): Failure {
+export function failure(describe = describeError): Failure {
   const element = make('p', { class: 'error', role: 'alert' });
+  const say = (error: unknown) =>
+    refill(element, error === undefined || typeof error === 'string' ? error : describe(error));
+  const run: Failure['run'] = async (button, work) => {
+    say(undefined);
+    button.disabled = true;
+    try {
+      await work();
+    } catch (error) {
+      say(error);
+    } finally {
+      button.disabled = false;
+    }
+  };
   return {
     element,
-    say: (error) => refill(element, typeof error === 'string' ? error : describeError(error)),
-    clear: () => refill(element),
+    say,
+    run,
+    button(text, kind, work) {
+      const own = button(text, () => void run(own, work), { kind });
+      return own;
+    },
   };
 }
 
-/** Runs the action of a form or a button. Disables the button meanwhile, and shows an error. */
-export async function run(
-  button: HTMLButtonElement,
-  failed: Failure,
-  work: () => Promise<void>,
-): Promise<void> {
-  failed.clear();
-  button.disabled = true;
-  try {
-    await work();
-  } catch (error) {
-    failed.say(error);
-  } finally {
-    button.disabled = false;
-  }
+/** An entry of a list: its name, facts about it, and a button that ends it. */
+export const entry = (name: string, facts: string[], end: HTMLElement, badge?: Node | false): HTMLElement =>
+  make(
+    'li',
+    {},
+    make(
+      'div',
+      {},
+      make('strong', { dir: 'auto' }, name),
+      badge,
+      make('p', { class: 'hint' }, facts.join(' · ')),
+    ),
+    end,
+  );
+
+/** Ignores that something to end no longer exists. The list shows that after reading it again. */
+export function ignoreGone(error: unknown): void {
+  if (!hasCode(error, 'NOT_FOUND')) throw error;
 }
 
 /** Downloads a file. */
@@ -56,6 +79,6 @@ export function download(name: string, content: Blob): void {
   const href = URL.createObjectURL(content);
   const link = make('a', { href, download: name });
   link.click();
-  // The browser reads the URL in this task. It can be revoked in the next one.
+  // The browser may read the file a little later.
   setTimeout(() => URL.revokeObjectURL(href), 60_000);
 }

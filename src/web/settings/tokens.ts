@@ -1,15 +1,13 @@
 import type { ApiToken, CreatedToken } from '../../domain/resources.ts';
 import { formatAgo, formatDay } from '../dates.ts';
-import { button, field, make, refill } from '../dom.ts';
+import { button, field, make, makeChoice, makeForm, refill, submitButton } from '../dom.ts';
 import { hasCode } from '../errors.ts';
 import { moreTexts } from '../more-texts.ts';
 import { ask, client } from '../session.ts';
 import { freshLogin } from '../sign-in.ts';
-import { failure, run, section } from './section.ts';
+import { entry, failure, ignoreGone, section } from './section.ts';
 
 /** API tokens: for scripts and other programs. */
-
-const DAYS = [7, 30, 90, 365] as const;
 
 export function tokensSection(): HTMLElement {
   const words = moreTexts.tokens;
@@ -19,33 +17,16 @@ export function tokensSection(): HTMLElement {
 
   const read = async () => {
     const { tokens } = await ask(() => client.listTokens());
-    refill(list, ...tokens.map(entry));
+    refill(list, ...tokens.map(draw));
     if (tokens.length === 0) refill(list, make('li', { class: 'hint' }, words.none));
   };
-  const entry = (token: ApiToken) => {
-    const revoke = button(
-      words.revoke,
-      () =>
-        void run(revoke, failed, async () => {
-          await ask(() => client.revokeToken(token.id)).catch((error: unknown) => {
-            if (!hasCode(error, 'NOT_FOUND')) throw error;
-          });
-          await read();
-        }),
-      { kind: 'danger' },
-    );
-    revoke.setAttribute('aria-label', words.revokeNamed(token.name));
-    return make(
-      'li',
-      {},
-      make(
-        'div',
-        {},
-        make('strong', { dir: 'auto' }, token.name),
-        make('p', { class: 'hint' }, describe(token)),
-      ),
-      revoke,
-    );
+  const draw = (token: ApiToken) => {
+    const revoke = failed.button(words.revoke, 'danger', async () => {
+      await ask(() => client.revokeToken(token.id)).catch(ignoreGone);
+      await read();
+    });
+    revoke.ariaLabel = words.revokeNamed(token.name);
+    return entry(token.name, describe(token), revoke);
   };
   const name = make('input', {
     name: 'name',
@@ -54,28 +35,18 @@ export function tokensSection(): HTMLElement {
     dir: 'auto',
     autocomplete: 'off',
   });
-  const scope = make(
-    'select',
-    { name: 'scope' },
-    make('option', { value: 'read' }, words.read),
-    make('option', { value: 'write' }, words.write),
-  );
-  const days = make(
-    'select',
-    { name: 'days' },
-    ...DAYS.map((count) => make('option', { value: count }, words.days(count))),
-    make('option', { value: '' }, words.never),
-  );
+  const scope = makeChoice({ read: words.read, write: words.write }, { name: 'scope' });
+  const days = makeChoice(words.days, { name: 'days' });
   days.value = '90';
-  const submit = make('button', { type: 'submit', class: 'primary' }, words.create);
+  const submit = submitButton(words.create);
   const create = async () => {
     if (name.value.trim() === '') {
       failed.say(words.nameMissing);
       return name.focus();
     }
     const expires_in_days = days.value === '' ? null : Number(days.value);
-    const given = { name: name.value, scope: scope.value as 'read' | 'write', expires_in_days };
-    await run(submit, failed, async () => {
+    const given = { name: name.value, scope: scope.value, expires_in_days };
+    await failed.run(submit, async () => {
       try {
         const token = await ask(() => client.createToken(given));
         showOnce(token);
@@ -116,26 +87,19 @@ export function tokensSection(): HTMLElement {
     text.focus();
     text.select();
   };
-  const form = make(
-    'form',
-    {
-      class: 'inline',
-      novalidate: true,
-      onsubmit: (event: SubmitEvent) => {
-        event.preventDefault();
-        void create();
-      },
-    },
+  const form = makeForm(
+    'inline',
+    create,
     field(words.name, name),
-    field(words.scope, scope),
-    field(words.expires, days),
+    field(words.scope, scope.element),
+    field(words.expires, days.element),
     submit,
   );
   void read().catch(failed.say);
   return section('tokens', words.title, words.lead, list, form, failed.element, shown);
 }
 
-function describe({ scope, created_at, expires_at, last_used_at, last_four }: ApiToken): string {
+function describe({ scope, created_at, expires_at, last_used_at, last_four }: ApiToken): string[] {
   const words = moreTexts.tokens;
   return [
     scope === 'read' ? words.read : words.write,
@@ -143,5 +107,5 @@ function describe({ scope, created_at, expires_at, last_used_at, last_four }: Ap
     words.created(formatDay(created_at)),
     expires_at === null ? words.neverExpires : words.expiresOn(formatDay(expires_at)),
     last_used_at === null ? words.unused : words.used(formatAgo(last_used_at)),
-  ].join(' · ');
+  ];
 }

@@ -1,6 +1,6 @@
 import { EndpointClient } from '../../client/client.ts';
 import { ApiError } from '../../client/errors.ts';
-import type { Bookmark, ImportEntry } from '../../domain/resources.ts';
+import type { BookmarkExport, ImportEntry } from '../../domain/resources.ts';
 import { UnreadableFile } from '../../formats/entry.ts';
 import { readBookmarkFile } from '../../formats/read-file.ts';
 import { formatNetscapeFile, isWebUrl } from '../../formats/write-netscape.ts';
@@ -11,24 +11,18 @@ import type { Fault, Order, Outcome, Report } from './transfer.ts';
  * here, and the page gets only counts.
  */
 
-/** The part of a worker's global object that this file uses. TypeScript's types of documents and workers exclude each other. */
-interface WorkerScope {
-  postMessage(report: Report): void;
-  onmessage: ((event: MessageEvent<Order>) => void) | null;
-  location: { origin: string };
-}
+const client = new EndpointClient({ baseUrl: `${location.origin}/web/api/v1` });
 
-const scope = globalThis as unknown as WorkerScope;
-const client = new EndpointClient({ baseUrl: `${scope.location.origin}/web/api/v1` });
+const send = (report: Report): void => postMessage(report);
 
 /**
  * A merge is sent in batches, so that its progress can be shown. Each batch is a transaction of its own, and sending
  * one twice does no harm. 100,000 entries take less than half the quota of a minute.
  */
-const PART_ENTRIES = 2_500;
+const BATCH_ENTRIES = 2_500;
 
 /** About the largest body that the service does not queue, in characters. */
-const PART_LENGTH = 900_000;
+const BATCH_LENGTH = 900_000;
 
 let entries: ImportEntry[] = [];
 let onSignedIn: (isSignedIn: boolean) => void = () => {};
@@ -43,7 +37,7 @@ async function ask<T>(call: () => Promise<T>): Promise<T> {
       const signedIn = new Promise<boolean>((resolve) => {
         onSignedIn = resolve;
       });
-      scope.postMessage({ kind: 'signed-out' });
+      send({ kind: 'signed-out' });
       if (!(await signedIn)) throw error;
     }
   }
@@ -54,7 +48,7 @@ async function read(file: File, foldersAsTags: boolean): Promise<void> {
   entries = parsed.entries;
   const names = entries.flatMap((entry) => (Array.isArray(entry?.tags) ? entry.tags : []));
   const tags = new Set(names.map((tag) => (typeof tag === 'string' ? tag : String(tag?.name)).toLowerCase()));
-  scope.postMessage({
+  send({
     kind: 'preview',
     preview: {
       format: parsed.format,
@@ -72,38 +66,38 @@ async function read(file: File, foldersAsTags: boolean): Promise<void> {
   });
 }
 
-/** The batches of entries, each with the index of its first entry. */
-function* parts(): Generator<[number, ImportEntry[]]> {
-  let part: ImportEntry[] = [];
+function* batches(): Generator<ImportEntry[]> {
+  let batch: ImportEntry[] = [];
   let length = 0;
-  for (const [index, entry] of entries.entries()) {
+  for (const entry of entries) {
     const entryLength = JSON.stringify(entry).length;
-    if (part.length > 0 && (part.length === PART_ENTRIES || length + entryLength > PART_LENGTH)) {
-      yield [index - part.length, part];
-      part = [];
+    if (batch.length > 0 && (batch.length === BATCH_ENTRIES || length + entryLength > BATCH_LENGTH)) {
+      yield batch;
+      batch = [];
       length = 0;
     }
-    part.push(entry);
+    batch.push(entry);
     length += entryLength;
   }
-  if (part.length > 0) yield [entries.length - part.length, part];
+  if (batch.length > 0) yield batch;
 }
 
 /** Imports the entries. If a batch fails, the report covers the batches before it. */
 async function importEntries(mode: 'merge' | 'replace'): Promise<void> {
   const outcome: Outcome = { imported: 0, skipped: 0, errors: [] };
+  let done = 0;
   try {
-    const all: Iterable<[number, ImportEntry[]]> = mode === 'replace' ? [[0, entries]] : parts();
-    for (const [start, bookmarks] of all) {
-      const result = await ask(() => client.importBookmarks({ bookmarks, mode }));
-      outcome.imported += result.imported;
-      outcome.skipped += result.skipped;
-      outcome.errors.push(...result.errors.map((error) => ({ ...error, index: error.index + start })));
-      scope.postMessage({ kind: 'progress', done: start + bookmarks.length });
+    for (const bookmarks of mode === 'replace' ? [entries] : batches()) {
+      const { imported, skipped, errors } = await ask(() => client.importBookmarks({ bookmarks, mode }));
+      outcome.imported += imported;
+      outcome.skipped += skipped;
+      outcome.errors.push(...errors);
+      done += bookmarks.length;
+      send({ kind: 'progress', done });
     }
-    scope.postMessage({ kind: 'outcome', outcome });
+    send({ kind: 'outcome', outcome });
   } catch (error) {
-    scope.postMessage({ kind: 'outcome', outcome, fault: describe(error) });
+    send({ kind: 'outcome', outcome, fault: describe(error) });
   }
 }
 
@@ -111,34 +105,30 @@ async function importEntries(mode: 'merge' | 'replace'): Promise<void> {
 const MARK = '"created_at":"';
 
 async function exportAll(format: 'json' | 'html'): Promise<void> {
-  const pieces: BlobPart[] = [];
+  const { texts, count } = await ask(readExport);
+  const file = format === 'json' ? new Blob(texts, { type: 'application/json' }) : formatHtml(texts.join(''));
+  send({ kind: 'file', file, count });
+}
+
+async function readExport(): Promise<{ texts: string[]; count: number }> {
   const decoder = new TextDecoder();
+  const texts: string[] = [];
   let count = 0;
   let tail = '';
-  for await (const chunk of await ask(startExport)) {
-    pieces.push(chunk as Uint8Array<ArrayBuffer>);
-    const text = tail + decoder.decode(chunk, { stream: true });
-    const found = text.split(MARK);
-    count += found.length - 1;
-    tail = found.at(-1)!.slice(-MARK.length + 1);
-    scope.postMessage({ kind: 'progress', done: count });
+  for await (const chunk of client.exportStream()) {
+    const text = decoder.decode(chunk, { stream: true });
+    texts.push(text);
+    // A mark may be divided between two chunks.
+    const joined = tail + text;
+    count += joined.split(MARK).length - 1;
+    tail = joined.slice(1 - MARK.length);
+    send({ kind: 'progress', done: count });
   }
-  const json = new Blob(pieces, { type: 'application/json' });
-  scope.postMessage({ kind: 'file', file: format === 'json' ? json : toHtml(await json.text()), count });
+  return { texts, count };
 }
 
-/** Resolves with the stream once its first chunk has arrived. Before that, the session may turn out to have ended. */
-async function startExport(): Promise<AsyncIterable<Uint8Array>> {
-  const stream = client.exportStream();
-  const first = await stream.next();
-  return (async function* () {
-    if (!first.done) yield first.value;
-    yield* stream;
-  })();
-}
-
-function toHtml(json: string): Blob {
-  const { bookmarks } = JSON.parse(json) as { bookmarks: Bookmark[] };
+function formatHtml(json: string): Blob {
+  const { bookmarks }: BookmarkExport = JSON.parse(json);
   return new Blob(formatNetscapeFile(bookmarks.filter(({ url }) => isWebUrl(url))), { type: 'text/html' });
 }
 
@@ -154,9 +144,9 @@ async function follow(order: Order): Promise<void> {
     else if (order.kind === 'export') await exportAll(order.format);
     else onSignedIn(order.isSignedIn);
   } catch (error) {
-    if (error instanceof UnreadableFile) scope.postMessage({ kind: 'unreadable', message: error.message });
-    else scope.postMessage({ kind: 'fault', fault: describe(error) });
+    if (error instanceof UnreadableFile) send({ kind: 'unreadable', message: error.message });
+    else send({ kind: 'fault', fault: describe(error) });
   }
 }
 
-scope.onmessage = ({ data }) => void follow(data);
+addEventListener('message', ({ data }: MessageEvent<Order>) => void follow(data));

@@ -26,7 +26,7 @@ export interface Preview {
 export interface Outcome {
   imported: number;
   skipped: number;
-  errors: ImportError[];
+  errors: Pick<ImportError, 'url' | 'error'>[];
 }
 
 /** An error of the API in a form that can be sent between threads. */

@@ -25,7 +25,6 @@ export const de: Texts = {
     code: 'Einladungscode oder Code von einem anderen Gerät',
     codeHint:
       'Einladungscodes vergibt, wer diesen Dienst betreibt. Auf einem angemeldeten Gerät zeigt „Einstellungen › Sitzungen“ einen Code.',
-    submit: 'Anmelden',
     wrongCode: 'Dieser Code ist unbekannt, wurde schon verwendet oder ist abgelaufen. Bitte um einen neuen.',
     malformedCode: 'Ein Code hat 8 oder 12 Buchstaben und Ziffern, zum Beispiel ABCD1234.',
     byPasskey: 'Mit einem Passkey anmelden',
@@ -33,7 +32,6 @@ export const de: Texts = {
     fresh: 'Bestätige, dass du es bist',
     freshDone: 'Versuche es danach hier noch einmal.',
     needed: 'Du bist abgemeldet. Melde dich erneut an, um fortzufahren.',
-    button: 'Anmelden',
   },
 
   menu: { bookmarks: 'Lesezeichen', settings: 'Einstellungen', signOut: 'Abmelden', label: 'Hauptmenü' },
@@ -62,10 +60,8 @@ export const de: Texts = {
   },
 
   list: {
-    label: 'Lesezeichen',
     more: 'Mehr laden',
     loading: 'Wird geladen …',
-    all: bookmarks,
     ofCap: (count, cap) => `${number(count)} von ${number(cap)} Lesezeichen`,
     end: 'Ende der Liste.',
     empty: 'Noch keine Lesezeichen',
@@ -79,7 +75,6 @@ export const de: Texts = {
     select: (title) => `„${title}“ auswählen`,
     filterBy: (tag) => `Nur das Tag ${tag} anzeigen`,
     moreTags: (count) => `+${count}`,
-    created: (when) => `Hinzugefügt ${when}`,
     failed: 'Die Liste konnte nicht geladen werden.',
   },
 
@@ -88,9 +83,7 @@ export const de: Texts = {
     addShort: 'Hinzufügen',
     edit: 'Lesezeichen bearbeiten',
     url: 'Adresse',
-    urlHint: 'Eine Webadresse, zum Beispiel https://example.org/',
     title: 'Titel',
-    tags: 'Tags',
     tagsHint: 'Drücke nach jedem Tag die Eingabetaste oder tippe ein Komma.',
     comment: 'Kommentar',
     save: 'Speichern',
@@ -101,7 +94,6 @@ export const de: Texts = {
     editKnown: 'Bearbeiten',
     removeTag: (tag) => `Tag ${tag} entfernen`,
     suggestions: 'Deine Tags',
-    newTag: (tag) => `Neues Tag „${tag}“`,
     wrongUrl:
       'Das ist keine Webadresse. Eine Webadresse beginnt mit http:// oder https://, zum Beispiel https://example.org/',
     gone: 'Dieses Lesezeichen wurde anderswo gelöscht. Dein Text ist noch hier. Speichere ihn, um es neu anzulegen.',
@@ -120,7 +112,6 @@ export const de: Texts = {
 
   tags: {
     title: 'Tags',
-    open: 'Tags',
     all: 'Alle Lesezeichen',
     find: 'Tag suchen',
     untagged: 'Ohne Tags',
@@ -151,7 +142,6 @@ export const de: Texts = {
     unreachable: 'Der Dienst ist nicht erreichbar. Neuer Versuch …',
     busy: (seconds) => `Der Dienst ist ausgelastet. Neuer Versuch in ${number(seconds)} s.`,
     limited: (time) => `Zu viele Anfragen. Um ${time} geht es weiter.`,
-    back: 'Wieder verbunden.',
   },
 
   errors: {
@@ -171,7 +161,6 @@ export const de: Texts = {
 
   save: {
     title: 'Lesezeichen speichern',
-    done: 'Gespeichert.',
     undone: 'Das Lesezeichen ist im Papierkorb.',
     cancelled: 'Nichts wurde gespeichert.',
     open: 'Deine Lesezeichen öffnen',

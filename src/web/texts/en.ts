@@ -24,7 +24,6 @@ export const en = {
     code: 'Invite code or code from another device',
     codeHint:
       'The person who runs this service gives out invite codes. On a device where you are signed in, Settings › Sessions shows a code.',
-    submit: 'Sign in',
     wrongCode: 'This code is unknown, was already used, or has expired. Ask for a new one.',
     malformedCode: 'A code has 8 or 12 letters and digits, for example ABCD1234.',
     byPasskey: 'Sign in with a passkey',
@@ -32,7 +31,6 @@ export const en = {
     fresh: 'Confirm that it is you',
     freshDone: 'Then try again here.',
     needed: 'You are signed out. Sign in again to continue.',
-    button: 'Sign in',
   },
 
   menu: { bookmarks: 'Bookmarks', settings: 'Settings', signOut: 'Sign out', label: 'Main' },
@@ -56,10 +54,8 @@ export const en = {
   },
 
   list: {
-    label: 'Bookmarks',
     more: 'Load more',
     loading: 'Loading…',
-    all: (count: number) => bookmarks(count),
     ofCap: (count: number, cap: number) => `${number(count)} of ${number(cap)} bookmarks`,
     end: 'End of the list.',
     empty: 'No bookmarks yet',
@@ -73,7 +69,6 @@ export const en = {
     select: (title: string) => `Select “${title}”`,
     filterBy: (tag: string) => `Show only tag ${tag}`,
     moreTags: (count: number) => `+${count}`,
-    created: (when: string) => `Added ${when}`,
     failed: 'The list could not be loaded.',
   },
 
@@ -82,9 +77,7 @@ export const en = {
     addShort: 'Add',
     edit: 'Edit bookmark',
     url: 'Address',
-    urlHint: 'A web address, for example https://example.org/',
     title: 'Title',
-    tags: 'Tags',
     tagsHint: 'Press Enter or type a comma after each tag.',
     comment: 'Comment',
     save: 'Save',
@@ -95,7 +88,6 @@ export const en = {
     editKnown: 'Edit it',
     removeTag: (tag: string) => `Remove tag ${tag}`,
     suggestions: 'Your tags',
-    newTag: (tag: string) => `New tag “${tag}”`,
     wrongUrl:
       'This is not a web address. A web address starts with http:// or https://, for example https://example.org/',
     gone: 'This bookmark was deleted elsewhere. Your text is still here. Save it to add the bookmark again.',
@@ -115,7 +107,6 @@ export const en = {
 
   tags: {
     title: 'Tags',
-    open: 'Tags',
     all: 'All bookmarks',
     find: 'Find a tag',
     untagged: 'Without tags',
@@ -145,7 +136,6 @@ export const en = {
     unreachable: 'The service cannot be reached. Trying again…',
     busy: (seconds: number) => `The service is busy. Trying again in ${number(seconds)} s.`,
     limited: (time: string) => `Too many requests. The page continues at ${time}.`,
-    back: 'Connected again.',
   },
 
   errors: {
@@ -163,7 +153,6 @@ export const en = {
 
   save: {
     title: 'Save bookmark',
-    done: 'Saved.',
     undone: 'The bookmark is in the trash.',
     cancelled: 'Nothing was saved.',
     open: 'Open your bookmarks',

@@ -3,7 +3,7 @@ export const LANGUAGES = { en: 'English', de: 'Deutsch' } as const;
 
 type Language = keyof typeof LANGUAGES;
 
-const baseOf = (tag: string): string => tag.split('-')[0]!;
+const baseOf = (tag: string): string => tag.replace(/-.*/, '');
 const isKnown = (base: string): base is Language => Object.hasOwn(LANGUAGES, base);
 
 /**

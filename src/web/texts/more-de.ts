@@ -17,7 +17,6 @@ export const moreDe: MoreTexts = {
 
   tags: {
     lead: 'Wer Tags umbenennt, zusammenführt oder löscht, behält die Lesezeichen.',
-    order: 'Reihenfolge',
     orders: { use: 'Häufigste zuerst', name: 'Nach Name' },
     save: 'Umbenennen',
     rename: (name) => `Tag ${name} umbenennen`,
@@ -173,8 +172,7 @@ export const moreDe: MoreTexts = {
     read: 'Lesen',
     write: 'Lesen und schreiben',
     expires: 'Ablauf',
-    days: (count) => (count === 365 ? '1 Jahr' : `${number(count)} Tage`),
-    never: 'Nie',
+    days: { 7: '7 Tage', 30: '30 Tage', 90: '90 Tage', 365: '1 Jahr', '': 'Nie' },
     create: 'Token erstellen',
     token: (name) => `Token ${name}`,
     once: 'Kopiere es jetzt. Es wird nur einmal angezeigt.',
@@ -244,11 +242,12 @@ export const moreDe: MoreTexts = {
     lead: 'Löscht dein Konto mit allen Lesezeichen, Tags und Token endgültig. Exportiere deine Lesezeichen vorher.',
     confirm: (email) => `Tippe zur Bestätigung ${email}`,
     notConfirmed: (email) => `Tippe ${email} in das Feld, um zu bestätigen.`,
-    submit: 'Konto löschen',
   },
 
   keys: {
-    title: 'Tastatur',
+    title: 'Tastenkürzel',
+    lead: 'Diese Tasten wirken auf die Liste der Lesezeichen, aber nicht beim Tippen. Die Einstellung gilt für diesen Browser.',
+    use: 'Tastenkürzel verwenden',
     list: [
       ['/', 'suchen'],
       ['n', 'Lesezeichen hinzufügen'],
@@ -272,11 +271,5 @@ export const moreDe: MoreTexts = {
     language: 'Sprache',
     asBrowser: 'Wie der Browser',
     heights: { '': 'Normal', compact: 'Kompakt: nur Titel und Tags' },
-  },
-
-  keyboard: {
-    title: 'Tastatur',
-    lead: 'Diese Tasten wirken auf die Liste der Lesezeichen, aber nicht beim Tippen. Die Einstellung gilt für diesen Browser.',
-    single: 'Tastenkürzel',
   },
 };

@@ -16,7 +16,6 @@ export const moreEn = {
 
   tags: {
     lead: 'Renaming, merging and deleting tags keeps the bookmarks.',
-    order: 'Order',
     orders: { use: 'Most used first', name: 'By name' },
     save: 'Rename',
     rename: (name: string) => `Rename tag ${name}`,
@@ -167,8 +166,7 @@ export const moreEn = {
     read: 'Read',
     write: 'Read and write',
     expires: 'Expiration',
-    days: (count: number) => (count === 365 ? '1 year' : `${number(count)} days`),
-    never: 'Never',
+    days: { 7: '7 days', 30: '30 days', 90: '90 days', 365: '1 year', '': 'Never' },
     create: 'Create token',
     token: (name: string) => `Token ${name}`,
     once: 'Copy it now. It is shown only once.',
@@ -237,11 +235,12 @@ export const moreEn = {
     lead: 'Deletes your account with all bookmarks, tags and tokens for good. Export your bookmarks first.',
     confirm: (email: string) => `Type ${email} to confirm`,
     notConfirmed: (email: string) => `Type ${email} into the field to confirm.`,
-    submit: 'Delete account',
   },
 
   keys: {
-    title: 'Keyboard',
+    title: 'Keyboard shortcuts',
+    lead: 'These keys work on the list of bookmarks, but not while you type. The setting applies to this browser.',
+    use: 'Use keyboard shortcuts',
     list: [
       ['/', 'search'],
       ['n', 'add a bookmark'],
@@ -265,12 +264,6 @@ export const moreEn = {
     language: 'Language',
     asBrowser: 'Same as the browser',
     heights: { '': 'Comfortable', compact: 'Compact: titles and tags only' },
-  },
-
-  keyboard: {
-    title: 'Keyboard',
-    lead: 'These keys work on the list of bookmarks, but not while you type. The setting applies to this browser.',
-    single: 'Keyboard shortcuts',
   },
 };
 

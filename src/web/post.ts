@@ -1,0 +1,22 @@
+import { texts } from './texts.ts';
+
+/** Requests outside the API: they sign in and out. */
+
+/** Sends JSON. Rejects with the response if its status is not a success. */
+export async function post<Body>(path: string, body: object): Promise<Body> {
+  const headers = { 'content-type': 'application/json' };
+  const response = await fetch(path, { method: 'POST', headers, body: JSON.stringify(body) });
+  if (!response.ok) throw response;
+  return await response.json();
+}
+
+/** True if `post` rejected with a response that has one of these statuses. */
+export const hasStatus = (error: unknown, ...statuses: number[]): boolean =>
+  error instanceof Response && statuses.includes(error.status);
+
+/** Describes why `post` rejected: with a response, or because the connection failed. */
+export function describeFailure(error: unknown): string {
+  if (!(error instanceof Response)) return texts.errors.lost;
+  if (hasStatus(error, 401)) return texts.signIn.needed;
+  return hasStatus(error, 429) ? texts.errors.limited : texts.errors.unavailable;
+}
