@@ -176,6 +176,18 @@ describe('adding, editing, deleting', () => {
     expect(await page.locator('.tag-box .chip').allTextContents()).toEqual(['recipes', 'reading']);
   });
 
+  browserTest('the up arrow goes from the field to the last suggestion', async () => {
+    const reader = await browsers.reader(service);
+    await add(reader, 'Before', { tags: ['reading', 'recipes', 'relatives'] });
+    const page = await reader.open();
+    await shows(page).toEqual(['Before']);
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    await page.getByRole('combobox', { name: 'Tags' }).fill('re');
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Remove tag relatives' }).waitFor();
+  });
+
   browserTest('says which address is no web address, and keeps what was typed', async () => {
     const reader = await browsers.reader(service);
     const page = await reader.open();

@@ -257,6 +257,26 @@ describe('unsaved input', () => {
   });
 
   browserTest(
+    'of a new bookmark closes by itself, also if a deleted one was opened again above it',
+    async () => {
+      const reader = await browsers.reader(service);
+      const { id } = await add(reader, 'Shared');
+      const page = await reader.open();
+      await rowOf(page, 'Shared').getByRole('button', { name: 'Edit' }).click();
+      await page.getByRole('button', { name: 'Add', exact: true }).click();
+      await untilFollowing(service);
+      await call(reader, '/bookmarks/delete', { id });
+      await page.getByText('deleted elsewhere').waitFor();
+      const forms = page.getByRole('form', { name: 'Add bookmark' });
+      expect(await forms.count()).toBe(2);
+      await forms.first().getByRole('button', { name: 'Save' }).click();
+      await shows(page).toEqual(['Shared']);
+      await forms.getByRole('button', { name: 'Cancel' }).click();
+      expect(await forms.count()).toBe(0);
+    },
+  );
+
+  browserTest(
     'survives that its bookmark is edited elsewhere, and a search that does not find it',
     async () => {
       const reader = await browsers.reader(service);

@@ -228,32 +228,32 @@ function openAdd(draft: Draft, warning?: 'gone'): void {
     adding.focus();
     return;
   }
-  adding = addForm(
+  const close = () => {
+    form.element.remove();
+    if (adding === form) adding = undefined;
+    addButton.focus();
+  };
+  const form = addForm(
     draft,
     {
       ownTags: () => panel.tags,
-      onCancel: closeAdd,
+      onCancel: close,
       onSaved(bookmark) {
-        closeAdd();
+        close();
         collection.put(bookmark);
         notifyBriefly(texts.editor.added);
       },
     },
     (known) => {
-      closeAdd();
+      close();
       openEditor(known);
     },
   );
-  slot.prepend(adding.element);
+  adding = form;
+  slot.prepend(form.element);
   scrollTo(0, 0);
-  if (warning) adding.warn(warning);
-  adding.focus();
-}
-
-function closeAdd(): void {
-  adding?.element.remove();
-  adding = undefined;
-  addButton.focus();
+  if (warning) form.warn(warning);
+  form.focus();
 }
 
 /** Opens the form of a bookmark in its row, or above the list if it has no row. */

@@ -67,18 +67,15 @@ function buildEditor({ title, draft, options, save, onUrl }: EditorForm): Editor
   const attributes = { dir: 'auto', autocomplete: 'off' };
   const url = make('input', {
     type: 'url',
-    inputmode: 'url',
     spellcheck: 'false',
     autocomplete: 'off',
     name: 'url',
     required: true,
+    value: draft.url,
   });
-  const name = make('input', { ...attributes, name: 'title' });
-  const comment = make('textarea', { ...attributes, name: 'comment', rows: 3 });
+  const name = make('input', { ...attributes, name: 'title', value: draft.title });
+  const comment = make('textarea', { ...attributes, name: 'comment', rows: 3 }, draft.comment);
   const tags = tagField(draft.tags ?? [], options.ownTags, texts.tags.title);
-  url.value = draft.url ?? '';
-  name.value = draft.title ?? '';
-  comment.value = draft.comment ?? '';
   const error = make('p', { class: 'error', role: 'alert' });
   const notice = make('p', { class: 'known', role: 'status' });
   const saveButton = submitButton(texts.editor.save);

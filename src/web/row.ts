@@ -43,16 +43,12 @@ function tile(host: string): HTMLElement {
 }
 
 function picker(bookmark: Bookmark, host: string, actions: RowActions): HTMLElement {
-  let isRange = false;
   const box = make('input', {
     type: 'checkbox',
+    checked: actions.isSelected(bookmark),
     'aria-label': texts.list.select(titleOf(bookmark)),
-    onclick: (event: MouseEvent) => {
-      isRange = event.shiftKey;
-    },
-    onchange: () => actions.select(bookmark, box.checked, isRange),
+    onclick: (event: MouseEvent) => actions.select(bookmark, box.checked, event.shiftKey),
   });
-  box.checked = actions.isSelected(bookmark);
   return make('label', { class: 'pick' }, tile(host), box);
 }
 
