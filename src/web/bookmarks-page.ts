@@ -397,5 +397,4 @@ addEventListener('pagehide', () => {
 addEventListener('pageshow', ({ persisted }) => {
   if (persisted) following.resume();
 });
-if (hasPasskeys())
-  void import('./passkey-offer.ts').then(({ offerPasskey }) => offerPasskey()).catch(() => {});
+if (hasPasskeys()) void import('./passkeys.ts').then(({ offerPasskey }) => offerPasskey()).catch(() => {});

@@ -26,7 +26,7 @@ export interface Collection {
   readAll(signal: AbortSignal): Promise<boolean>;
   /** Applies a page of changes that were made after `sinceMs`. */
   apply(page: Changes, sinceMs: number): void;
-  /** Inserts a bookmark that was just saved at its place. */
+  /** Inserts or moves a bookmark that this page has saved. */
   put(bookmark: Bookmark): void;
   /** Hides bookmarks that will be deleted, until `show` or `forget`. */
   hide(ids: readonly number[]): void;
@@ -64,7 +64,7 @@ const COMPARISONS: Partial<Record<Order, (one: Bookmark, other: Bookmark) => num
 
 export function createCollection({ onChange, onRead }: Options): Collection {
   const hidden = new Set<number>();
-  /** The new bookmarks that the total includes, and the deleted ones that it no longer includes. */
+  /** The bookmarks whose addition or deletion the total already includes. */
   const counted = new Set<number>();
   /** The highest id that was read. A bookmark above it is new here, even if it was edited: it may be restored. */
   let highestId = 0;
@@ -95,7 +95,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     if (found !== undefined) found += difference;
   };
 
-  /** Reads a page. Returns undefined if a newer search took its place. */
+  /** Reads a page. Returns undefined if a newer request has aborted this one. */
   const read = async (perPage: number, from?: string) => {
     reading?.abort();
     const own = new AbortController();
@@ -157,7 +157,10 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     timer = setTimeout(() => void refresh(), quotaLeft() > 30 ? REFRESH_MS : REFRESH_LATER_MS);
   };
 
-  /** Moves a bookmark to its place and returns it; undefined if only the service knows the order or the total. */
+  /**
+   * Moves a bookmark to its position. Returns its index, or -1 if the rows read so far do not contain it. Returns
+   * undefined if only the service knows the order or the total. `isSure`: the change is later than the last read.
+   */
   const place = (bookmark: Bookmark, isNew: boolean, isSure: boolean): number | undefined => {
     const compare = COMPARISONS[order];
     const at = all.findIndex(({ id }) => id === bookmark.id);
@@ -191,7 +194,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     return to;
   };
 
-  /** Puts a bookmark at its place. Returns true if it is new at the top of the list. */
+  /** Inserts or moves a bookmark. Returns true if it is new at the top of the list. */
   const insert = (bookmark: Bookmark, isSure: boolean): boolean => {
     const isNew = bookmark.created_at === bookmark.updated_at && !counted.has(bookmark.id);
     const isShown = all.some(({ id }) => id === bookmark.id);
@@ -201,7 +204,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     return at === 0 && !isShown;
   };
 
-  /** Takes deleted bookmarks out of the list and of the total. */
+  /** Removes deleted bookmarks from the list, and from the total if it includes them. */
   const drop = (ids: readonly number[]) => {
     const gone = new Set(ids);
     const kept = all.filter(({ id }) => !gone.has(id));

@@ -1,4 +1,5 @@
 import { moreTexts } from './more-texts.ts';
+import { notify, notifyBriefly, notifyError } from './notices.ts';
 import { describeFailure, hasStatus, post } from './post.ts';
 
 /** Passkeys, through the browser's WebAuthn. Loaded when a passkey is used or created. */
@@ -58,4 +59,27 @@ export function describePasskeyFailure(error: unknown): string {
   if (hasStatus(error, 403)) return moreTexts.passkeys.sessionOld;
   if (hasStatus(error, 409)) return moreTexts.passkeys.lastOne;
   return describeFailure(error);
+}
+
+const OFFERED = 'passkey-offered';
+
+/** Offers a passkey to a user who has neither a linked provider nor a passkey. Asks once per browser. */
+export async function offerPasskey(): Promise<void> {
+  if (localStorage.getItem(OFFERED) !== null) return;
+  const ways = await post<{ provider: boolean; passkeys: number }>('/web/login/ways', {});
+  localStorage.setItem(OFFERED, 'yes');
+  if (ways.provider || ways.passkeys > 0) return;
+  const words = moreTexts.passkeys;
+  const add = async () => {
+    removeOffer();
+    try {
+      if (await addPasskey()) notifyBriefly(words.added);
+    } catch (error) {
+      notifyError(describePasskeyFailure(error));
+    }
+  };
+  const removeOffer = notify(words.offer, {
+    action: { text: words.add, run: () => void add() },
+    isClosable: true,
+  });
 }

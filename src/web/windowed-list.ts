@@ -7,7 +7,7 @@ import { make } from './dom.ts';
 
 interface WindowedList<Item extends { id: number }> {
   readonly element: HTMLElement;
-  /** Shows these items. The first `added` of them are new: what the reader sees stays in place. */
+  /** Shows these items. The first `added` of them are new. What the reader sees stays in place. */
   show(items: readonly Item[], total: number, added?: number): void;
   redrawAll(): void;
   /** Opens a row and closes the one that was open. */
@@ -55,11 +55,10 @@ export function windowedList<Item extends { id: number }>({
   let total = 0;
   let rowHeight = 0;
   let lowHeight = 0;
-  /** Where each row begins while none is open, in pixels, and where the last one ends. */
+  /** The top of each row in pixels while none is open, and the end of the last one. */
   let tops: readonly number[] = [0];
   let openId: number | undefined;
   let openHeight = 0;
-  let frameHeight = 0;
   let isPlanned = false;
 
   const openIndex = () => (openId === undefined ? -1 : items.findIndex(({ id }) => id === openId));
@@ -109,7 +108,6 @@ export function windowedList<Item extends { id: number }>({
     if (known?.item === item) return known.row;
     const row = draw(item);
     row.dataset.id = String(item.id);
-    if (item.id === openId) row.classList.add('open');
     // An open form is the same element as before: replacing it would lose the caret.
     if (known && known.row !== row) replaceRow(known.row, row);
     drawn.set(item.id, { item, row });
@@ -122,7 +120,7 @@ export function windowedList<Item extends { id: number }>({
     if (hadFocus) focusTarget(row)?.focus({ preventScroll: true });
   };
 
-  /** The indexes in view, and whether the reader has scrolled. Called before drawing, because it would force a layout after. */
+  /** The indexes in view, and whether the reader has scrolled. After drawing, this would force a layout. */
   const inView = (opened: number): { first: number; last: number; isScrolled: boolean } => {
     const top = -element.getBoundingClientRect().top;
     const first = Math.min(items.length - 1, rowAt(top - extra(opened)));
@@ -151,17 +149,11 @@ export function windowedList<Item extends { id: number }>({
     return now.sort(([one], [other]) => one - other);
   };
 
-  const resize = (height: number) => {
-    if (height === frameHeight) return;
-    frameHeight = height;
-    element.style.height = `${height}px`;
-  };
-
   /** Draws the rows that need an element. `also` is the index of one that may be out of view. */
   const render = (also = -1) => {
     if (rowHeight === 0) return;
     const opened = openIndex();
-    resize(closedTop(items.length) + extra(opened));
+    element.style.height = `${topOf(items.length, opened)}px`;
     const view = inView(opened);
     const rows = chosen(wanted(view, opened, focused(), also));
     const kept = new Set(rows.map(([, { id }]) => id));

@@ -7,8 +7,8 @@ import { formatNetscapeFile, isWebUrl } from '../../formats/write-netscape.ts';
 import type { Fault, Order, Outcome, Report } from './transfer.ts';
 
 /**
- * Runs as a worker with the session of the page: reads a file of bookmarks, imports it, exports all. The entries stay
- * here, and the page gets only counts.
+ * A worker that reads a file of bookmarks, imports it, and exports all bookmarks. It uses the session of the page. The
+ * entries stay in the worker. The page gets counts and the first few entries.
  */
 
 const client = new EndpointClient({ baseUrl: `${location.origin}/web/api/v1` });
@@ -101,7 +101,7 @@ async function importEntries(mode: 'merge' | 'replace'): Promise<void> {
   }
 }
 
-/** Occurs once in each bookmark: inside a text, its quotes have backslashes. */
+/** Occurs exactly once in each bookmark of an export, because quotes inside a text are escaped. */
 const MARK = '"created_at":"';
 
 async function exportAll(format: 'json' | 'html'): Promise<void> {

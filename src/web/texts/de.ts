@@ -24,7 +24,7 @@ export const de: Texts = {
     or: 'oder',
     code: 'Einladungscode oder Code von einem anderen Gerät',
     codeHint:
-      'Einladungscodes vergibt, wer diesen Dienst betreibt. Auf einem angemeldeten Gerät zeigt „Einstellungen › Sitzungen“ einen Code.',
+      'Einladungscodes bekommst du von der Person, die diesen Dienst betreibt. Auf einem angemeldeten Gerät findest du einen Code unter „Einstellungen › Sitzungen“.',
     wrongCode: 'Dieser Code ist unbekannt, wurde schon verwendet oder ist abgelaufen. Bitte um einen neuen.',
     malformedCode: 'Ein Code hat 8 oder 12 Buchstaben und Ziffern, zum Beispiel ABCD1234.',
     byPasskey: 'Mit einem Passkey anmelden',
@@ -47,7 +47,7 @@ export const de: Texts = {
         `Den Suchfilter „${part.split(':')[0]}:“ gibt es nicht. „${part}“ wird als Text gesucht.`,
       minus: (part) => `Nur Tags lassen sich ausschließen. „${part}“ wird als Text gesucht.`,
       value: (part) => `„${part}“ ist kein gültiger Filter und wird als Text gesucht.`,
-      untagged: (part) => `„${part}“ lässt sich nicht mit einem Tag verbinden und wird übergangen.`,
+      untagged: (part) => `„${part}“ lässt sich nicht mit einem Tag kombinieren und wird ignoriert.`,
     },
     found: (count) => (count === 0 ? 'Nichts gefunden' : `${bookmarks(count)} gefunden`),
     order: 'Reihenfolge',
@@ -149,11 +149,11 @@ export const de: Texts = {
     unavailable: 'Der Dienst ist nicht verfügbar. Versuche es gleich noch einmal.',
     limited: 'Zu viele Anfragen. Warte einen Moment und versuche es erneut.',
     internal:
-      'Der Dienst hat einen Fehler. Versuche es erneut. Bleibt es dabei, sag es der Person, die ihn betreibt.',
+      'Der Dienst hat einen Fehler. Versuche es erneut. Wenn es wieder passiert, sag es der Person, die den Dienst betreibt.',
     gone: 'Das gibt es nicht mehr. Es wurde anderswo gelöscht.',
     full: (message) => `Dein Konto ist voll: ${message}.`,
     suspended:
-      'Dein Konto ist gesperrt. Nichts darin ist gelöscht. Frage die Person, die diesen Dienst betreibt.',
+      'Dein Konto ist gesperrt. Nichts darin ist gelöscht. Wende dich an die Person, die diesen Dienst betreibt.',
     denied: (message) => `Das ist nicht erlaubt: ${message}.`,
     invalid: (message) => `Der Dienst hat das nicht angenommen: ${message}.`,
     unexpected: 'Auf dieser Seite ist etwas schiefgegangen. Lade sie neu und versuche es noch einmal.',

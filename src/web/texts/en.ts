@@ -23,7 +23,7 @@ export const en = {
     or: 'or',
     code: 'Invite code or code from another device',
     codeHint:
-      'The person who runs this service gives out invite codes. On a device where you are signed in, Settings › Sessions shows a code.',
+      'You get an invite code from the person who runs this service. On a device where you are signed in, you find a code under Settings › Sessions.',
     wrongCode: 'This code is unknown, was already used, or has expired. Ask for a new one.',
     malformedCode: 'A code has 8 or 12 letters and digits, for example ABCD1234.',
     byPasskey: 'Sign in with a passkey',
@@ -101,7 +101,7 @@ export const en = {
   restored: (count: number, of: number) =>
     count === of
       ? 'Restored.'
-      : `${number(count)} of ${bookmarks(of)} restored. The others are not in the trash any more.`,
+      : `${number(count)} of ${bookmarks(of)} restored. The others are no longer in the trash.`,
   notRestored: (reason: string) => `The bookmarks were not restored. ${reason}`,
   trash: 'Trash',
 

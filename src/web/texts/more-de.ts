@@ -16,7 +16,7 @@ export const moreDe: MoreTexts = {
   },
 
   tags: {
-    lead: 'Wer Tags umbenennt, zusammenführt oder löscht, behält die Lesezeichen.',
+    lead: 'Wenn du Tags umbenennst, zusammenführst oder löschst, bleiben die Lesezeichen erhalten.',
     orders: { use: 'Häufigste zuerst', name: 'Nach Name' },
     save: 'Umbenennen',
     rename: (name) => `Tag ${name} umbenennen`,
@@ -27,7 +27,7 @@ export const moreDe: MoreTexts = {
     deleteAsk: (name, count) =>
       `Tag „${name}“ löschen? Es wird von ${bookmarks(count)} entfernt. Die Lesezeichen bleiben.`,
     mergeAsk: (from, count, into, intoCount) =>
-      `Es gibt schon ein Tag „${into}“ mit ${bookmarks(intoCount)}. „${from}“ darin aufgehen lassen? Das ändert die Tags von ${bookmarks(count)} und löscht das Tag „${from}“.`,
+      `Es gibt schon ein Tag „${into}“ mit ${bookmarks(intoCount)}. „${from}“ damit zusammenführen? Das ändert die Tags von ${bookmarks(count)} und löscht das Tag „${from}“.`,
     merge: 'Zusammenführen',
     deleteButton: 'Tag löschen',
     unused: (count) =>
@@ -41,7 +41,7 @@ export const moreDe: MoreTexts = {
   },
 
   trash: {
-    lead: 'Gelöschte Lesezeichen bleiben eine Zeit lang hier. Danach sind sie endgültig gelöscht.',
+    lead: 'Gelöschte Lesezeichen bleiben eine Zeit lang hier. Danach werden sie endgültig gelöscht.',
     none: 'Der Papierkorb ist leer.',
     deleted: 'gelöscht',
     restore: 'Wiederherstellen',
@@ -191,7 +191,7 @@ export const moreDe: MoreTexts = {
 
   sessions: {
     title: 'Sitzungen',
-    lead: 'Wo du angemeldet bist.',
+    lead: 'Die Browser und Programme, die bei deinem Konto angemeldet sind.',
     unknown: 'Unbekanntes Programm',
     current: 'diese Sitzung',
     since: (when) => `seit ${when}`,
@@ -204,7 +204,7 @@ export const moreDe: MoreTexts = {
 
   device: {
     title: 'Ein anderes Gerät anmelden',
-    lead: 'Scanne auf dem anderen Gerät den QR-Code, öffne den Link oder tippe den Code. Zeig ihn sonst niemandem.',
+    lead: 'Scanne auf dem anderen Gerät den QR-Code, öffne den Link oder gib den Code ein. Zeig ihn sonst niemandem.',
     qr: 'QR-Code des Links',
     link: 'Link',
     until: (when) => `Gilt einmal, bis ${when}.`,
@@ -219,7 +219,7 @@ export const moreDe: MoreTexts = {
     unsupported: 'Dieser Browser kann keine Passkeys verwenden.',
     offer: 'Füge einen Passkey hinzu, damit du dich ohne Einladungscode wieder anmelden kannst.',
     add: 'Passkey hinzufügen',
-    added: 'Passkey hinzugefügt',
+    added: 'Passkey hinzugefügt.',
     notAdded: 'Es wurde kein Passkey hinzugefügt.',
     remove: 'Entfernen',
     removeNamed: (name, day) => `Passkey ${name}, hinzugefügt ${day}, entfernen`,
@@ -227,8 +227,8 @@ export const moreDe: MoreTexts = {
     since: (day) => `hinzugefügt ${day}`,
     used: (when) => `benutzt ${when}`,
     sessionOld:
-      'Dafür musst du dich vor Kurzem angemeldet haben. Melde dich ab, wieder an, und versuche es erneut.',
-    lastOne: 'Das ist der letzte Weg in dein Konto. Füge zuerst einen anderen Passkey hinzu.',
+      'Dafür musst du dich vor Kurzem angemeldet haben. Melde dich ab und wieder an. Versuche es dann erneut.',
+    lastOne: 'Nur so kannst du dich noch anmelden. Füge zuerst einen anderen Passkey hinzu.',
   },
 
   lockOut: {
@@ -256,7 +256,7 @@ export const moreDe: MoreTexts = {
       ['e', 'bearbeiten'],
       ['x', 'auswählen oder Auswahl aufheben'],
       ['Delete', 'löschen'],
-      ['z', 'Löschen rückgängig machen'],
+      ['z', 'letztes Löschen rückgängig machen'],
       ['?', 'diese Liste anzeigen'],
     ],
     change: 'Tastenkürzel abschalten',

@@ -39,7 +39,7 @@ export const moreEn = {
   },
 
   trash: {
-    lead: 'Deleted bookmarks stay here for some time. Then they are gone for good.',
+    lead: 'Deleted bookmarks stay here for some time. Then they are deleted for good.',
     none: 'The trash is empty.',
     deleted: 'deleted',
     restore: 'Restore',
@@ -185,7 +185,7 @@ export const moreEn = {
 
   sessions: {
     title: 'Sessions',
-    lead: 'Where you are signed in.',
+    lead: 'The browsers and programs that are signed in to your account.',
     unknown: 'Unknown program',
     current: 'this session',
     since: (when: string) => `since ${when}`,
@@ -213,7 +213,7 @@ export const moreEn = {
     unsupported: 'This browser cannot use passkeys.',
     offer: 'Add a passkey, so that you can sign in again without an invite code.',
     add: 'Add a passkey',
-    added: 'Passkey added',
+    added: 'Passkey added.',
     notAdded: 'No passkey was added.',
     remove: 'Remove',
     removeNamed: (name: string, day: string) => `Remove passkey ${name}, added ${day}`,
@@ -221,7 +221,7 @@ export const moreEn = {
     since: (day: string) => `added ${day}`,
     used: (when: string) => `used ${when}`,
     sessionOld: 'This needs a recent sign-in. Sign out, sign in again, and try once more.',
-    lastOne: 'This is the last way in to your account. Add another passkey first.',
+    lastOne: 'This is your only way to sign in. Add another passkey first.',
   },
 
   lockOut: {
@@ -247,9 +247,9 @@ export const moreEn = {
       ['j  k', 'next and previous bookmark'],
       ['Enter', 'open the bookmark'],
       ['e', 'edit it'],
-      ['x', 'toggle its selection'],
+      ['x', 'select or deselect it'],
       ['Delete', 'delete it'],
-      ['z', 'undo deleting'],
+      ['z', 'undo the last deletion'],
       ['?', 'show this list'],
     ],
     change: 'Turn off shortcuts',
