@@ -2,7 +2,7 @@ import { parseSearch } from '../client/search-text.ts';
 import type { Bookmark, Changes } from '../domain/resources.ts';
 import { isAbort } from './errors.ts';
 import { isBlank, makeMatcher } from './search-text.ts';
-import { ask, client, quotaLeft } from './session.ts';
+import { ask, client, delayMs } from './session.ts';
 
 /**
  * The bookmarks that the list shows: the pages of one search that were read so far. Changes from elsewhere are applied
@@ -49,9 +49,6 @@ const MOST_AT_ONCE = 500;
 
 /** The delay that combines several changes into one request. */
 const REFRESH_MS = 300;
-
-/** The delay while little quota is left. */
-const REFRESH_LATER_MS = 15_000;
 
 const compareTexts = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
 
@@ -154,7 +151,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
   };
   const refreshSoon = () => {
     clearTimeout(timer);
-    timer = setTimeout(() => void refresh(), quotaLeft() > 30 ? REFRESH_MS : REFRESH_LATER_MS);
+    timer = setTimeout(() => void refresh(), delayMs(REFRESH_MS));
   };
 
   /**

@@ -19,6 +19,9 @@ let left = Number.POSITIVE_INFINITY;
 
 export const quotaLeft = (): number => left;
 
+/** The delay before a request that is not urgent. It is longer while little quota is left. */
+export const delayMs = (usualMs: number): number => (left > 30 ? usualMs : 15_000);
+
 const watchedFetch: typeof fetch = async (input, init) => {
   // The browser completes a deletion even if the page is closed meanwhile.
   const keepalive = String(input).endsWith('/bookmarks/delete');

@@ -4,7 +4,7 @@ import { growTree, type TagNode } from '../formats/tag-tree.ts';
 import { iconButton, make, redrawList, searchField } from './dom.ts';
 import { notifyError } from './notices.ts';
 import { pathsOf, tagsOf } from './search-text.ts';
-import { ask, client, quotaLeft } from './session.ts';
+import { ask, client, delayMs } from './session.ts';
 import { createTagCounts } from './tag-counts.ts';
 import type { TagsScreen } from './tags-screen.ts';
 import { texts } from './texts.ts';
@@ -34,9 +34,6 @@ interface TagsPanel {
 const SHOWN = 300;
 
 const REFRESH_MS = 1_000;
-
-/** The delay while little quota is left. */
-const REFRESH_LATER_MS = 15_000;
 
 interface Options {
   /** Adds a tag to the search or removes it. */
@@ -170,7 +167,7 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
   /** Combines many changes into one request. If it fails, the counts stay as they are until the next change. */
   const refreshSoon = () => {
     clearTimeout(timer);
-    timer = setTimeout(() => void read().catch(() => {}), quotaLeft() > 30 ? REFRESH_MS : REFRESH_LATER_MS);
+    timer = setTimeout(() => void read().catch(() => {}), delayMs(REFRESH_MS));
   };
   return {
     element,
