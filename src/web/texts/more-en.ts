@@ -247,7 +247,7 @@ export const moreEn = {
       ['j  k', 'next and previous bookmark'],
       ['Enter', 'open the bookmark'],
       ['e', 'edit it'],
-      ['x', 'select or deselect it'],
+      ['x', 'add it to the selection, or remove it'],
       ['Delete', 'delete it'],
       ['z', 'undo the last deletion'],
       ['?', 'show this list'],
