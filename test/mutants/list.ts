@@ -1,10 +1,11 @@
+/** A mistake in the code or the SQL that a test must notice. */
 export interface Mutant {
   file: string;
   /** Occurs exactly once in the file. */
   from: string;
   to: string;
-  /** The test files that must catch it. */
-  tests: readonly string[];
+  /** The test that must fail, as `file › title`. It is run alone. */
+  caughtBy: string;
 }
 
 export const MUTANTS: readonly Mutant[] = [
@@ -12,534 +13,578 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'sql/functions/find-response.sql',
     from: "interval '24 hours'",
     to: "interval '12 hours'",
-    tests: ['test/idempotency.test.ts'],
+    caughtBy: 'test/idempotency.test.ts › a key is kept for 24 hours',
   },
   {
     file: 'sql/functions/create-own-token.sql',
     from: "kind = 'api' and expires_at > now()\n  ) >=",
     to: "kind = 'api'\n  ) >=",
-    tests: ['test/own-tokens.test.ts'],
+    caughtBy: 'test/own-tokens.test.ts › an account has at most 50 tokens, even with concurrent requests',
   },
   {
     file: 'sql/functions/revoke-other-sessions.sql',
     from: 'token_hash <> p_token_hash and expires_at > now()',
     to: 'token_hash <> p_token_hash',
-    tests: ['test/own-tokens.test.ts'],
+    caughtBy:
+      'test/own-tokens.test.ts › /sessions/revoke-others ends all sessions but this one, and no API token',
   },
   {
     file: 'src/cli/display-text.ts',
     from: '\\u202a-\\u202e\\u2066-\\u2069]+/g',
     to: '\\u202a-\\u202e]+/g',
-    tests: ['test/formats.test.ts'],
+    caughtBy:
+      'test/formats.test.ts › text of users holds no control characters, overrides or isolates when it is shown',
   },
   {
     file: 'src/formats/entry.ts',
     from: 'Date.parse(isLocal ?',
     to: 'Date.parse(isLocal && false ?',
-    tests: ['test/formats.test.ts'],
+    caughtBy:
+      'test/formats.test.ts › a date without an offset is UTC, also in the time zone Pacific/Kiritimati',
   },
   {
     file: 'src/formats/netscape.ts',
     from: "if (this.#isInDescription()) this.text('\\n');",
     to: '',
-    tests: ['test/formats.test.ts'],
+    caughtBy: 'test/formats.test.ts › a line break in a description of a bookmark file is kept',
   },
   {
     file: 'src/client/merge.ts',
     from: 'if_updated_at: row.updated_at',
     to: 'if_updated_at: undefined',
-    tests: ['test/two-way.test.ts'],
+    caughtBy:
+      'test/two-way.test.ts › five devices that may die at any step lose no write, apply none twice, and overwrite nothing unseen',
   },
   {
     file: 'src/client/merge.ts',
     from: 'if (theirs !== change.from) {',
     to: 'if (theirs === undefined) {',
-    tests: ['test/two-way.test.ts'],
+    caughtBy:
+      'test/two-way.test.ts › five devices that may die at any step lose no write, apply none twice, and overwrite nothing unseen',
   },
   {
     file: 'src/client/push.ts',
     from: '{ ...options, idempotencyKey: key }',
     to: 'options',
-    tests: ['test/two-way.test.ts'],
+    caughtBy:
+      'test/two-way.test.ts › five devices that may die at any step lose no write, apply none twice, and overwrite nothing unseen',
   },
   {
     file: 'src/client/push.ts',
     from: 'const write = await pushing.store.readNext();',
     to: 'const write = (await pushing.store.readOutbox()).at(-1);',
-    tests: ['test/two-way.test.ts'],
+    caughtBy:
+      'test/two-way.test.ts › five devices that may die at any step lose no write, apply none twice, and overwrite nothing unseen',
   },
   {
     file: 'sql/functions/sweep-tokens.sql',
     from: " and expires_at > '-infinity'",
     to: '',
-    tests: ['test/suspension.test.ts'],
+    caughtBy: 'test/suspension.test.ts › keeps its tokens through sweeps of expired ones',
   },
   {
     file: 'sql/functions/open-session.sql',
     from: 'v_suspended_at is not null',
     to: 'false',
-    tests: ['test/suspension.test.ts'],
+    caughtBy: 'test/suspension.test.ts › keeps an invite that was refused meanwhile',
   },
   {
     file: 'src/coordination/sliding-window.lua',
     from: 'isAdmitted = isAdmitted and log.live < log.limit',
     to: 'isAdmitted = log.live < log.limit',
-    tests: ['test/rate-limit.test.ts'],
+    caughtBy:
+      'test/rate-limit.test.ts › a request with two keys counts under both, or, if either is full, under neither',
   },
   {
     file: 'sql/functions/edit-bookmark.sql',
     from: 'v_updated_at <> p_if_updated_at',
     to: 'false',
-    tests: ['test/spec-4-2-conditional.test.ts'],
+    caughtBy:
+      'test/spec-4-2-conditional.test.ts › are CONFLICT for another version, and change nothing, including tags and counts',
   },
   {
     file: 'sql/functions/delete-bookmark.sql',
     from: 'v_updated_at <> p_if_updated_at',
     to: 'false',
-    tests: ['test/spec-4-2-conditional.test.ts'],
+    caughtBy:
+      'test/spec-4-2-conditional.test.ts › are CONFLICT for another version, and change nothing, including tags and counts',
   },
   {
     file: 'sql/functions/next-updated-at.sql',
     from: "interval '1 millisecond'",
     to: "interval '0'",
-    tests: ['test/spec-4-2-conditional.test.ts'],
+    caughtBy:
+      'test/spec-4-2-conditional.test.ts › increases with every change by at least a millisecond, whatever the clock says',
   },
   {
     file: 'sql/functions/move-to-trash.sql',
     from: '(deleted_at, id) <= (v_last_at, v_last_id)',
     to: '(deleted_at, id) < (v_last_at, v_last_id)',
-    tests: ['test/spec-4-6-trash.test.ts'],
+    caughtBy:
+      "test/spec-4-6-trash.test.ts › the trash has the account's limit of bookmarks, and the oldest are deleted first",
   },
   {
     file: 'sql/functions/suspend-user.sql',
     from: 'coalesce(a.suspended_at, v_at)',
     to: 'v_at',
-    tests: ['test/suspension.test.ts'],
+    caughtBy:
+      'test/suspension.test.ts › is refused with ACCOUNT_SUSPENDED wherever its tokens are used, and works as before after it is resumed',
   },
   {
     file: 'sql/functions/sign-in-by-passkey.sql',
     from: 'counter < p_counter or',
     to: 'counter <= p_counter or',
-    tests: ['test/passkeys.test.ts'],
+    caughtBy: 'test/passkeys.test.ts › from a copied passkey, whose counter does not increase',
   },
   {
     file: 'sql/functions/rename-tag.sql',
     from: ' and id <> all (v_ids)',
     to: '',
-    tests: ['test/tag-paths.test.ts'],
+    caughtBy:
+      'test/tag-paths.test.ts › Work becomes Work/x: ["Work","work/x","Work/x/x"] become ["Work/x","Work/x/x","Work/x/x/x"]',
   },
   {
     file: 'src/http/linkding/routes.ts',
     from: 'if (bodyReader !== undefined) throw',
     to: 'if (false) throw',
-    tests: ['test/linkding.test.ts'],
+    caughtBy:
+      'test/linkding.test.ts › a request without a body may have any content type, and one with a body only JSON',
   },
   {
     file: 'src/operations/import/preparers.ts',
     from: '      clearTimeout(timer);\n      if (message',
     to: '      if (message',
-    tests: ['test/import-body.test.ts'],
+    caughtBy: 'test/import-body.test.ts › what a slow database takes does not count as parsing',
   },
   {
     file: 'sql/functions/begin-import.sql',
     from: '> 16777216',
     to: '> 167772160',
-    tests: ['test/spec-4-4-import-export.test.ts'],
+    caughtBy:
+      'test/spec-4-4-import-export.test.ts › is RATE_LIMITED while more than 16 MiB of errors of earlier imports are unread',
   },
   {
     file: 'sql/functions/begin-import.sql',
     from: "  perform pg_advisory_xact_lock(hashtextextended('imports.bytes', 0));\n",
     to: '',
-    tests: ['test/spec-4-4-import-export.test.ts'],
+    caughtBy:
+      'test/spec-4-4-import-export.test.ts › imports that start at the same time do not exceed the limit of staged bytes together',
   },
   {
     file: 'sql/functions/replace-tag.sql',
     from: 'case when v_is_last then v_gaining else v_next.ids end',
     to: 'v_gaining',
-    tests: ['test/tag-operations.test.ts'],
+    caughtBy: 'test/tag-operations.test.ts › leads a follower of changes to the same collection',
   },
   {
     file: 'sql/functions/note-changes.sql',
     from: ', changed_at = excluded.changed_at',
     to: '',
-    tests: ['test/spec-4-2-changes.test.ts'],
+    caughtBy:
+      "test/spec-4-2-changes.test.ts › is not needed if a bookmark's old change was followed by another",
   },
   {
     file: 'sql/functions/sweep-responses.sql',
     from: 'for no key update skip locked;',
     to: 'for no key update;',
-    tests: ['test/sweeper.test.ts'],
+    caughtBy: 'test/sweeper.test.ts › the sweep of idempotency keys does not wait for a locked account',
   },
   {
     file: 'sql/functions/delete-user.sql',
     from: '  delete from search_signatures where user_id = v_id;\n',
     to: '',
-    tests: ['test/account-deletion.test.ts'],
+    caughtBy: 'test/account-deletion.test.ts › leaves nothing of the account, and nobody else loses anything',
   },
   {
     file: 'sql/functions/sweep-trash.sql',
     from: '    where user_id = v_user_id and deleted_at < now() - make_interval(days => p_days)\n',
     to: '    where user_id = v_user_id\n',
-    tests: ['test/spec-4-6-trash.test.ts'],
+    caughtBy:
+      'test/spec-4-6-trash.test.ts › a sweep deletes bookmarks that were deleted more than TRASH_DAYS ago',
   },
   {
     file: 'sql/functions/restore-bookmarks.sql',
     from: 'v_account.bookmark_count + cardinality(v_ids) > p_free_limit',
     to: 'v_account.bookmark_count > p_free_limit',
-    tests: ['test/spec-4-6-trash.test.ts'],
+    caughtBy:
+      'test/spec-4-6-trash.test.ts › refuses to exceed a limit, with any concurrency, and then restores nothing',
   },
   {
     file: 'sql/functions/restore-bookmarks.sql',
     from: 'v_row.created_at, v_row.updated_at',
     to: 'v_row.created_at, now()',
-    tests: ['test/spec-4-6-trash.test.ts'],
+    caughtBy:
+      'test/spec-4-6-trash.test.ts › returns a bookmark to the collection with a new id and all its fields, and followers see it',
   },
   {
     file: 'sql/functions/tag-ids-under.sql',
     from: "name_key >= p_key || '/'",
     to: 'name_key >= p_key',
-    tests: ['test/tag-paths.test.ts'],
+    caughtBy: 'test/tag-paths.test.ts › "100%" finds ["100%","100%/x"] and not ["100","1000/x","100/x"]',
   },
   {
     file: 'sql/functions/claim-import.sql',
     from: 'elsif attempts < p_max_attempts',
     to: 'elsif attempts <= p_max_attempts',
-    tests: ['test/import-lease.test.ts'],
+    caughtBy:
+      'test/import-lease.test.ts › that ended three times is not given again: the import never runs, and gets 503',
   },
   {
     file: 'sql/functions/claim-import.sql',
     from: '    and (i.lease_until is null or i.lease_until < now())\n',
     to: '',
-    tests: ['test/import-lease.test.ts'],
+    caughtBy: 'test/import-lease.test.ts › goes to one of many workers that claim it at once',
   },
   {
     file: 'sql/functions/exchange-invite.sql',
     from: 'expires_at > now() and ',
     to: '',
-    tests: ['test/spec-4-1-account.test.ts'],
+    caughtBy: 'test/spec-4-1-account.test.ts › an unknown, a used and an expired code get the same response',
   },
   {
     file: 'sql/functions/token-is-valid.sql',
     from: ' and expires_at > now()',
     to: '',
-    tests: ['test/spec-5-authentication.test.ts'],
+    caughtBy:
+      'test/spec-5-authentication.test.ts › an expired token is INVALID_TOKEN, even on a replica that knows it',
   },
   {
     file: 'sql/functions/add-passkey.sql',
     from: '>= p_limit',
     to: '> p_limit',
-    tests: ['test/passkeys.test.ts'],
+    caughtBy: 'test/passkeys.test.ts › beyond the limit of twenty',
   },
   {
     file: 'sql/functions/remove-passkey.sql',
     from: ' and credential_id <> p_credential_id)',
     to: ')',
-    tests: ['test/passkeys.test.ts'],
+    caughtBy: 'test/passkeys.test.ts › the last passkey cannot be removed, even if two are removed at once',
   },
   {
     file: 'sql/functions/link-identity.sql',
     from: 'elsif v_user_id <> p_user_id then',
     to: 'elsif false then',
-    tests: ['test/sign-in-link.test.ts'],
+    caughtBy:
+      'test/sign-in-link.test.ts › a person who belongs to another account is refused, and both accounts stay unchanged',
   },
   {
     file: 'sql/functions/first-sign-in.sql',
     from: 'not p_is_trusted or exists',
     to: 'exists',
-    tests: ['test/sign-in-accounts.test.ts'],
+    caughtBy:
+      'test/sign-in-accounts.test.ts › is not opened if the address is verified but the operator does not trust the provider',
   },
   {
     file: 'sql/functions/edit-bookmarks.sql',
     from: '      and (b.tag_ids && v_removed or not b.tag_ids @> v_added)\n',
     to: '',
-    tests: ['test/spec-4-2-several.test.ts'],
+    caughtBy:
+      'test/spec-4-2-several.test.ts › does not change bookmarks that already have these tags, including updated_at',
   },
   {
     file: 'sql/functions/add-unless-saved.sql',
     from: 'order by b.id desc',
     to: 'order by b.id',
-    tests: ['test/spec-4-2-bookmarks.test.ts'],
+    caughtBy: 'test/spec-4-2-bookmarks.test.ts › return gives the newest existing bookmark unchanged',
   },
   {
     file: 'sql/functions/search-bookmarks.sql',
     from: "or right(b.host, length(v_filter.site) + 1) = '.' || v_filter.site",
     to: 'or right(b.host, length(v_filter.site)) = v_filter.site',
-    tests: ['test/spec-4-2-search-options.test.ts'],
+    caughtBy: 'test/spec-4-2-search-options.test.ts › xample.org is read as urls are, and counts subdomains',
   },
   {
     file: 'sql/functions/read-changes.sql',
     from: '    or p_change < v_floor or p_change > v_last_change\n',
     to: '    or p_change > v_last_change\n',
-    tests: ['test/spec-4-2-changes.test.ts'],
+    caughtBy:
+      'test/spec-4-2-changes.test.ts › comes for a cursor older than the kept changes, and for no other',
   },
   {
     file: 'sql/functions/sweep-changes.sql',
     from: 'greatest(changes_floor, v_floor)',
     to: 'changes_floor',
-    tests: ['test/spec-4-2-changes.test.ts'],
+    caughtBy:
+      'test/spec-4-2-changes.test.ts › comes for a cursor older than the kept changes, and for no other',
   },
   {
     file: 'sql/functions/sweep-imports.sql',
     from: "when state = 'queued' then interval '1 day'",
     to: "when state = 'queued' then interval '1 hour'",
-    tests: ['test/sweeper.test.ts'],
+    caughtBy:
+      'test/sweeper.test.ts › a finished import is kept for an hour, a waiting one for a day, and an upload that stopped for a minute',
   },
   {
     file: 'sql/functions/resume-user.sql',
     from: 'set expires_at = t.suspended_expires_at, suspended',
     to: "set expires_at = 'infinity', suspended",
-    tests: ['test/suspension.test.ts'],
+    caughtBy: 'test/suspension.test.ts › keeps the expiry of its tokens, and its browser keeps the session',
   },
   {
     file: 'sql/functions/check-fresh-session.sql',
     from: "interval '15 minutes'",
     to: "interval '15 days'",
-    tests: ['test/account-deletion.test.ts'],
+    caughtBy:
+      'test/account-deletion.test.ts › takes a login within 15 minutes where the account has a provider',
   },
   {
     file: 'src/cli/commands/sync.ts',
     from: '    await printBookmarks(session, batch.bookmarks, printed.size === 0);\n',
     to: '    if (cursorFile !== undefined) await storeCursor(cursorFile, batch.cursor);\n    await printBookmarks(session, batch.bookmarks, printed.size === 0);\n',
-    tests: ['test/cli.test.ts'],
+    caughtBy: 'test/cli.test.ts › stores the cursor only after it has printed: []',
   },
   {
     file: 'src/cli/commands/sync.ts',
     from: '      await printPage(session, {',
     to: '      if (cursorFile !== undefined) await storeCursor(cursorFile, page.cursor);\n      await printPage(session, {',
-    tests: ['test/cli.test.ts'],
+    caughtBy: 'test/cli.test.ts › stores the cursor only after it has printed: ["--follow"]',
   },
   {
     file: 'src/client/merge.ts',
     from: "if (row.updated_at !== seen) return { kind: 'kept' };",
     to: '',
-    tests: ['test/two-way.test.ts'],
+    caughtBy:
+      'test/two-way.test.ts › five devices that may die at any step lose no write, apply none twice, and overwrite nothing unseen',
   },
   {
     file: 'src/client/mirror.ts',
     from: 'after === undefined || after === at',
     to: 'true',
-    tests: ['test/mirror-stores.test.ts'],
+    caughtBy: 'test/mirror-stores.test.ts › the mirror that lags changes nothing and reports it',
   },
   {
     file: 'src/client/quota.ts',
     from: 'request < this.#newest',
     to: 'false',
-    tests: ['test/client.test.ts'],
+    caughtBy: 'test/client.test.ts › the response of a poll does not bring back a quota of half a minute ago',
   },
   {
     file: 'src/client/requester.ts',
     from: "'/bookmarks/changes': 'poll'",
     to: "'/bookmarks/changes': 'read'",
-    tests: ['test/client.test.ts'],
+    caughtBy: 'test/client.test.ts › polls and imports get additional time, as the service may hold them',
   },
   {
     file: 'src/client/retry.ts',
     from: 'if (error.status === 0) return isRepeatable ||',
     to: 'if (error.status === 0) return true ||',
-    tests: ['test/client.test.ts'],
+    caughtBy: 'test/client.test.ts › nothing is, if the caller says so',
   },
   {
     file: 'src/client/sqlite-store.ts',
     from: "'begin immediate'",
     to: "'begin'",
-    tests: ['test/mirror-stores.test.ts'],
+    caughtBy:
+      'test/mirror-stores.test.ts › lets no other process write between the read and the write of an update',
   },
   {
     file: 'src/concurrency/semaphore.ts',
     from: 'line.waiting >= maxWaiting',
     to: 'line.waiting > maxWaiting',
-    tests: ['test/semaphore.test.ts'],
+    caughtBy: 'test/semaphore.test.ts › callers beyond the limit of waiters are refused at once',
   },
   {
     file: 'src/coordination/keep-pending.lua',
     from: "local over = redis.call('zcard', KEYS[1]) + 1 -",
     to: "local over = redis.call('zcard', KEYS[1]) -",
-    tests: ['test/pending-values.test.ts'],
+    caughtBy:
+      'test/pending-values.test.ts › the oldest values are dropped, so that a flood does not fill Redis',
   },
   {
     file: 'src/coordination/process-pending.ts',
     from: '    this.#kept[kind].delete(key);\n',
     to: '',
-    tests: ['test/pending-values.test.ts'],
+    caughtBy: 'test/pending-values.test.ts › a value is taken once',
   },
   {
     file: 'src/coordination/redis-pending.ts',
     from: 'client.getdel(name)',
     to: 'client.get(name)',
-    tests: ['test/pending-values.test.ts'],
+    caughtBy: 'test/pending-values.test.ts › a value kept by one replica can be taken by another, once',
   },
   {
     file: 'src/coordination/sliding-window.lua',
     from: 'if ahead > 0 then log.base, log.changed = log.base - ahead, true end',
     to: '',
-    tests: ['test/rate-limit.test.ts'],
+    caughtBy:
+      'test/rate-limit.test.ts › a clock that steps back admits nothing early, and the key is free again after one window',
   },
   {
     file: 'src/coordination/waiters.ts',
     from: 'waiter.mayHaveMissed = true;',
     to: '',
-    tests: ['test/notifications.test.ts'],
+    caughtBy: 'test/notifications.test.ts › a loss while a waiter queries is followed by one check',
   },
   {
     file: 'src/coordination/waiters.ts',
     from: 'if (held >= this.#places.maxHeldPerHolder)',
     to: 'if (held > this.#places.maxHeldPerHolder)',
-    tests: ['test/notifications.test.ts'],
+    caughtBy: 'test/notifications.test.ts › each holder has 16, independent of others',
   },
   {
     file: 'src/domain/bloom-filters.ts',
     from: 'filter[bit >> 3]! |= 1 << (bit & 7)',
     to: 'filter[bit >> 3]! = 1 << (bit & 7)',
-    tests: ['test/bloom-filters.test.ts'],
+    caughtBy:
+      'test/bloom-filters.test.ts › a filter has the bits of every part of its texts, whatever letters they have',
   },
   {
     file: 'src/domain/text.ts',
     from: ".replaceAll('ς', 'σ')",
     to: '',
-    tests: ['test/spec-4-3-tags.test.ts'],
+    caughtBy: 'test/spec-4-3-tags.test.ts › an existing name is a VALIDATION_ERROR: a final sigma',
   },
   {
     file: 'src/http/authentication.ts',
     from: "code === 'VALIDATION_ERROR' || code === 'PERMISSION_DENIED'",
     to: "code === 'VALIDATION_ERROR'",
-    tests: ['test/spec-5-authentication.test.ts'],
+    caughtBy:
+      'test/spec-5-authentication.test.ts › a revoked token with too small a scope is INVALID_TOKEN, not PERMISSION_DENIED',
   },
   {
     file: 'src/http/brute-force-limiter.ts',
     from: 'throw refuse(context, credential, refused.resetMs)',
     to: "throw refuse(context, 'bearer', refused.resetMs)",
-    tests: ['test/brute-force.test.ts'],
+    caughtBy:
+      'test/brute-force.test.ts › beyond the budget are named in the error, even if many come at once',
   },
   {
     file: 'src/http/connections.ts',
     from: 'this.#taken + PROGRESS_BYTES',
     to: 'this.#taken + 1',
-    tests: ['test/clients-that-leave.test.ts'],
+    caughtBy:
+      'test/clients-that-leave.test.ts › a connection is closed if its client reads less than 16 KiB within the stall time',
   },
   {
     file: 'src/http/bodies.ts',
     from: 'request.routeOptions.url',
     to: "''",
-    tests: ['test/idempotency.test.ts'],
+    caughtBy:
+      'test/idempotency.test.ts › another body or path with a used key is a VALIDATION_ERROR and changes nothing',
   },
   {
     file: 'src/http/linkding/fields.ts',
     from: 'tag_names: names.filter((name) => !isFlag(name))',
     to: 'tag_names: names',
-    tests: ['test/linkding.test.ts'],
+    caughtBy: 'test/linkding.test.ts › is an ordinary bookmark of the service, and its flags are tags',
   },
   {
     file: 'src/http/mcp.ts',
     from: '  if (origin === undefined || ',
     to: '  if (origin !== undefined || ',
-    tests: ['test/mcp.test.ts'],
+    caughtBy:
+      'test/mcp.test.ts › requests without a token, with a foreign Origin, or with another method are refused',
   },
   {
     file: 'src/http/quota-headers.ts',
     from: "groups.slice(0, 4).join(':')}::/64",
     to: "groups.join(':')}::/64",
-    tests: ['test/spec-8-limits.test.ts'],
+    caughtBy: 'test/spec-8-limits.test.ts › counts IPv6 by /64, and IPv4 by address, mapped or not',
   },
   {
     file: 'src/http/session-cookie.ts',
     from: "return token?.kind === 'session' ? token : undefined;",
     to: 'return token;',
-    tests: ['test/web-session.test.ts'],
+    caughtBy: 'test/web-session.test.ts › is INVALID_TOKEN, whatever it contains, and is cleared',
   },
   {
     file: 'src/mcp/server.ts',
     from: "on_duplicate: 'return',\n",
     to: '',
-    tests: ['test/mcp.test.ts'],
+    caughtBy: 'test/mcp.test.ts › writes and reads bookmarks, with versions',
   },
   {
     file: 'src/observability/metrics.ts',
     from: 'if (held) this.#waits',
     to: 'if (!held) this.#waits',
-    tests: ['test/observability.test.ts'],
+    caughtBy: 'test/observability.test.ts › requests are counted by class, and probes are not counted',
   },
   {
     file: 'src/operations/import/run.ts',
     from: '.catch(() => true)',
     to: '.catch(() => false)',
-    tests: ['test/import-lease.test.ts'],
+    caughtBy:
+      'test/import-lease.test.ts › is kept by a worker that could not renew it: the database may be back before it ends',
   },
   {
     file: 'src/operations/import/run.ts',
     from: 'signal.aborted || error instanceof DatabaseUnavailable',
     to: 'signal.aborted',
-    tests: ['test/import-lease.test.ts'],
+    caughtBy:
+      'test/import-lease.test.ts › costs an attempt if the run itself fails, and none if the database does',
   },
   {
     file: 'src/process/sweeper.ts',
     from: '    ...(hasWorker\n',
     to: '    ...(hasWorker || true\n',
-    tests: ['test/sweeper.test.ts'],
+    caughtBy: 'test/sweeper.test.ts › only processes with a worker queue a waiting import again',
   },
   {
     file: 'src/routes/exchange.ts',
     from: '    await endSession(context, session).catch(() => {});\n',
     to: '',
-    tests: ['test/rfc-9700.test.ts'],
+    caughtBy: 'test/rfc-9700.test.ts › a code whose use cannot be recorded leaves no session',
   },
   {
     file: 'src/routes/tags.ts',
     from: 'notifyAfter(context, principal, notifyChangesPolls, () =>\n      createTag',
     to: 'notifyAfter(context, principal, () => {}, () =>\n      createTag',
-    tests: ['test/spec-4-2-changes.test.ts'],
+    caughtBy: 'test/spec-4-2-changes.test.ts › a created tag ends the wait at once',
   },
   {
     file: 'src/sign-in/app-codes.ts',
     from: 'grant.redirectUri === redirect_uri && verifierFits',
     to: 'verifierFits',
-    tests: ['test/rfc-9700.test.ts'],
+    caughtBy: 'test/rfc-9700.test.ts › another redirect address gets nothing',
   },
   {
     file: 'src/sign-in/passkeys.ts',
     from: 'expectedOrigin: origin,\n      expectedRPID: rpId,\n      credential',
     to: "expectedOrigin: JSON.parse(Buffer.from(answer.client_data, 'base64url').toString()).origin,\n      expectedRPID: rpId,\n      credential",
-    tests: ['test/passkeys.test.ts'],
+    caughtBy: 'test/passkeys.test.ts › of a page of another origin',
   },
   {
     file: 'src/sign-in/pkce.ts',
     from: 'given.length === expected.length && timingSafeEqual(given, expected)',
     to: 'given.length === expected.length',
-    tests: ['test/rfc-9700.test.ts'],
+    caughtBy: 'test/rfc-9700.test.ts › a code is useless without its verifier, and an attempt uses it up',
   },
   {
     file: 'src/sign-in/return-to.ts',
     from: '/^\\/[/\\\\]/.test(url.pathname)',
     to: 'false',
-    tests: ['test/rfc-9700.test.ts'],
+    caughtBy: 'test/rfc-9700.test.ts › return_to="/.//evil.example" is refused',
   },
   {
     file: 'src/store/sweep.ts',
     from: "where state = 'queued' and (lease_until is null or lease_until < now())",
     to: "where state = 'queued'",
-    tests: ['test/import-lease.test.ts'],
+    caughtBy: 'test/import-lease.test.ts › keeps the sweep from queueing the import again, until it ends',
   },
   {
     file: 'src/web/follow.ts',
     from: '    cursor = message.page.cursor;\n',
     to: '    cursor ??= message.page.cursor;\n',
-    tests: ['test/page-live.test.ts'],
+    caughtBy: 'test/page-live.test.ts › is applied from the page of changes: nothing is read again',
   },
   {
     file: 'src/web/follow.ts',
     from: '      stopping.abort();\n',
     to: '',
-    tests: ['test/page-live.test.ts'],
+    caughtBy: 'test/page-live.test.ts › share no poll that a page in the back/forward cache would hold',
   },
   {
     file: 'src/web/search-text.ts',
     from: 'sameName(value, name)),\n  );',
     to: 'value === name),\n  );',
-    tests: ['test/search-text.test.ts'],
+    caughtBy:
+      'test/search-text.test.ts › toggling removes a tag that is in the search, in any case, and adds any other tag',
   },
   {
     file: 'k8s/rotate.sh',
     from: 'select count(pg_terminate_backend(pid)) from',
     to: 'select count(pid) from',
-    tests: ['test/long/k8s-rotate.test.ts'],
+    caughtBy:
+      'test/long/k8s-rotate.test.ts › a rotation changes the role while the service always works, and disables the old one',
   },
 ];

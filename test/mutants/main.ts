@@ -1,14 +1,14 @@
-import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import type { JsonTestResults } from 'vitest/node';
-import { MUTANTS } from './list.ts';
+import { openRunFolder } from '../chaos/run-folder.ts';
+import { startPostgres } from '../support/postgres.ts';
+import { ProjectCopy } from './copy.ts';
+import { MUTANTS, type Mutant } from './list.ts';
 
 /**
- * Applies each mutation of the list to a copy of the working tree, and runs the tests that must catch it. Fails if one
- * survives or no longer applies. `--part 3/10` runs every tenth, from the third.
+ * Applies each mutation of the list to a copy of the working tree, and runs the test that must catch it. Fails if a
+ * mutation survives or no longer applies, or if its test does not pass without it. `--part 3/10` runs every tenth, from
+ * the third.
  */
 
 const { values } = parseArgs({ options: { part: { type: 'string', default: '1/1' } } });
@@ -16,67 +16,50 @@ const [part = 0, parts = 0] = values.part.split('/').map(Number);
 if (!(Number.isInteger(part) && Number.isInteger(parts) && part >= 1 && part <= parts))
   throw new Error('--part is like 3/10');
 
-const root = join(import.meta.dirname, '../..');
-const copy = mkdtempSync(join(tmpdir(), 'mutants-'));
-const LEFT_OUT = new Set(['.git', 'node_modules', 'dist']);
-
-function runTests(files: readonly string[]): { status: number | null; failures: string[]; output: string } {
-  const report = join(copy, 'mutants-report.json');
-  rmSync(report, { force: true });
-  const options = ['run', '--bail=1', '--reporter=json', `--outputFile=${report}`];
-  const { status, stdout, stderr } = spawnSync('npx', ['vitest', ...options, ...files], {
-    cwd: copy,
-    encoding: 'utf8',
-    timeout: 600_000,
-  });
-  return { status, failures: listFailures(report), output: stdout + stderr };
-}
-
-/** The failed tests of a report with their messages. None if the run ended without a report. */
-function listFailures(report: string): string[] {
-  if (!existsSync(report)) return [];
-  const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as JsonTestResults;
-  return testResults
-    .flatMap(({ assertionResults }) => assertionResults)
-    .filter(({ status }) => status === 'failed')
-    .map(({ fullName, failureMessages }) => `${fullName}\n${failureMessages?.join('\n')}`);
-}
-
+const chosen = MUTANTS.filter((_, index) => index % parts === part - 1);
 const faults: string[] = [];
-try {
-  cpSync(root, copy, { recursive: true, filter: (path) => !LEFT_OUT.has(relative(root, path)) });
-  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
-  const mutants = MUTANTS.filter((_, index) => index % parts === part - 1);
-  // Without mutations the tests must pass. Otherwise a failure would not show that a mutation was found. Without file
-  // names, Vitest would run all tests.
-  const files = [...new Set(mutants.flatMap(({ tests }) => tests))];
-  const clean = files.length === 0 ? undefined : runTests(files);
-  if (clean !== undefined && clean.status !== 0) {
-    console.log(clean.output, ...clean.failures);
-    throw new Error('the tests fail without any mutation');
+
+/**
+ * Runs the tests without mutations. Returns the mutations whose test passes, because only for them a failure shows that
+ * the mutation was found.
+ */
+async function listTestable(copy: ProjectCopy): Promise<Mutant[]> {
+  const names = [...new Set(chosen.map(({ caughtBy }) => caughtBy))];
+  const outcomes = await copy.runTests(names);
+  for (const name of names) {
+    const { status, message } = outcomes.get(name)!;
+    if (status !== 'passed') faults.push(`without any mutation, the test ${status}: ${name}\n${message}`);
   }
-  for (const { file, from, to, tests } of mutants) {
-    const path = join(copy, file);
-    const text = readFileSync(path, 'utf8');
-    const name = `${file}: ${from.trim()} => ${to.trim()}`;
-    if (text.split(from).length !== 2) {
-      faults.push(`does not apply exactly once: ${name}`);
-      continue;
-    }
-    writeFileSync(
-      path,
-      text.replace(from, () => to),
-    );
-    const { status, failures, output } = runTests(tests);
-    writeFileSync(path, text);
-    // If no test failed, the mutation was not found. For example, the database may not have started.
-    if (status === 0) faults.push(`survived: ${name}`);
-    else if (failures.length === 0) faults.push(`no test ran to its failure: ${name}\n${output}`);
-    else console.log(`caught: ${name}`);
-  }
-  console.log(`${mutants.length} mutations, ${faults.length} not caught`);
-} finally {
-  rmSync(copy, { recursive: true, force: true });
+  return chosen.filter(({ caughtBy }) => outcomes.get(caughtBy)!.status === 'passed');
 }
+
+async function tryMutant(copy: ProjectCopy, { file, from, to, caughtBy }: Mutant): Promise<void> {
+  const name = `${file}: ${from.trim()} => ${to.trim()}`;
+  const restore = copy.replaceOnce(file, from, to);
+  if (restore === undefined) {
+    faults.push(`does not apply exactly once: ${name}`);
+    return;
+  }
+  const { status, message } = (await copy.runTests([caughtBy])).get(caughtBy)!;
+  restore();
+  if (status === 'failed') console.log(`caught: ${name}`);
+  else if (status === 'passed') faults.push(`survived: ${name}`);
+  else faults.push(`the test ${status}: ${name}\n${message}`);
+}
+
+const begunAt = performance.now();
+{
+  using _folder = openRunFolder();
+  // All runs share this server, and each makes its own databases.
+  await using postgres = await startPostgres();
+  const copies = Array.from({ length: availableParallelism() }, () => new ProjectCopy(postgres.url));
+  const queue = chosen.length === 0 ? [] : await listTestable(copies[0]!);
+  const work = async (copy: ProjectCopy) => {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) await tryMutant(copy, next);
+  };
+  await Promise.all(copies.map(work));
+}
+const seconds = Math.round((performance.now() - begunAt) / 1_000);
+console.log(`${chosen.length} mutations, ${faults.length} not caught, in ${seconds} s`);
 for (const fault of faults) console.error(fault);
 process.exitCode = faults.length === 0 ? 0 : 1;
