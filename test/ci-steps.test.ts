@@ -1,0 +1,94 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+
+/** The functions of `.ci/steps.sh`, with which `.ci/run` runs its steps. */
+
+const STEPS = join(import.meta.dirname, '../.ci/steps.sh');
+
+/** Runs a script as `.ci/run` does. Returns its exit code, and its output without the lines of times. */
+function runSteps(script: string): { code: number | null; lines: string[] } {
+  const { status, stdout } = spawnSync(
+    'bash',
+    ['-c', `set -uo pipefail\nsource ${STEPS}\n${script}\ncount`],
+    {
+      encoding: 'utf8',
+    },
+  );
+  const lines = stdout.split('\n').filter((line) => line !== '' && !/^== \d+ s for /.test(line));
+  return { code: status, lines };
+}
+
+test('functions run side by side, and the output of each is printed whole and in order', () => {
+  const { code, lines } = runSteps(`
+    slow() { step echo 'slow 1'; until [[ -f $work/quick ]]; do sleep 0.01; done; step echo 'slow 2'; }
+    quick() { step echo quick; touch $work/quick; }
+    side_by_side slow quick`);
+  expect(lines).toEqual([
+    '== side by side: slow quick',
+    '== echo slow 1',
+    'slow 1',
+    '== echo slow 2',
+    'slow 2',
+    '== echo quick',
+    'quick',
+    '0 passed, 0 failed, 0 skipped',
+  ]);
+  expect(code).toBe(0);
+});
+
+test('a step that fails or is skipped side by side is counted, and the others go on', () => {
+  const { code, lines } = runSteps(`
+    cannot() { return 75; }
+    one() { step false; step echo after; }
+    other() { step cannot; }
+    side_by_side one other && step echo last`);
+  expect(lines).toEqual(expect.arrayContaining(['after', 'last']));
+  expect(lines.slice(-3)).toEqual([
+    'skipped: cannot could not be done on this machine',
+    'failed: false',
+    '0 passed, 1 failed, 1 skipped',
+  ]);
+  expect(code).toBe(1);
+});
+
+test('a function that is killed counts as a failure, with the results of its earlier steps', () => {
+  const { code, lines } = runSteps(`
+    killed() { step false; kill -KILL $BASHPID; }
+    other() { step true; }
+    side_by_side killed other || echo 'something ended early'`);
+  expect(lines).toContain('something ended early');
+  expect(lines.slice(-3)).toEqual([
+    'failed: false',
+    'failed: killed ended with 137',
+    '0 passed, 2 failed, 0 skipped',
+  ]);
+  expect(code).toBe(1);
+});
+
+test('tests are counted by their report, and a command that ends without one has failed', () => {
+  const report = JSON.stringify({
+    testResults: [
+      {
+        name: 'a.test.ts',
+        status: 'passed',
+        assertionResults: [
+          { fullName: 'one', status: 'passed' },
+          { fullName: 'two', status: 'skipped' },
+        ],
+      },
+    ],
+  });
+  const { code, lines } = runSteps(`
+    write() { local option=\${*: -1}; echo '${report}' >"\${option#*=}"; }
+    nothing() { :; }
+    tests() { run_tests write; run_tests nothing; }
+    side_by_side tests`);
+  expect(lines.slice(-4)).toEqual([
+    'skipped: write: two',
+    'nothing ended without a report',
+    'failed: nothing',
+    '1 passed, 1 failed, 1 skipped',
+  ]);
+  expect(code).toBe(1);
+});
