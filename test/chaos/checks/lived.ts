@@ -39,7 +39,14 @@ export function checkLived({ evidence }: Story): Result {
   const findings = lives.flatMap((life) => [...findBadEnd(evidence.journal, life), ...findErrors(life)]);
   const warnings = lives.reduce((sum, { problems }) => sum + problems.length, 0);
   const killed = lives.filter(({ endedBy }) => endedBy === 'SIGKILL').length;
-  const counts = { processes: lives.length, killed, faults: faults.length, warnings };
+  const inOrder = lives.filter(({ endedBy, end }) => endedBy === 'SIGTERM' && end === 0).length;
+  const counts = {
+    processes: lives.length,
+    killed,
+    'ended in order': inOrder,
+    faults: faults.length,
+    warnings,
+  };
   return { point: 'lived', counts, findings };
 }
 

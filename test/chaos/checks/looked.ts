@@ -17,7 +17,12 @@ export function checkLooked(story: Story): Result {
     ...findDeleted(deletedMs, look),
   ]);
   const count = (source: Look['source']) => looks.filter((look) => look.source === source).length;
-  const counts = { exports: count('export'), lists: count('list'), 'contents of mirrors': count('mirror') };
+  const counts = {
+    exports: count('export'),
+    lists: count('list'),
+    'contents of mirrors': count('mirror'),
+    'bookmarks in them': looks.reduce((sum, { ids }) => sum + ids.length, 0),
+  };
   return { point: 'looked', counts, findings };
 }
 

@@ -11,12 +11,12 @@ export const MINIMUMS: Record<Point, Record<string, number>> = {
   unseen: { 'edits of a version': 10, conflicts: 10 },
   woken: { wakes: 20, 'of mirrors': 5 },
   asked: { shown: 100, 'done when sent again': 1 },
-  imported: { done: 10, replaces: 1, 'after a crash': 1 },
-  looked: { exports: 5, lists: 5, 'contents of mirrors': 5 },
+  imported: { done: 10, replaces: 1, 'after a crash': 1, entries: 100 },
+  looked: { exports: 5, lists: 5, 'contents of mirrors': 5, 'bookmarks in them': 500 },
   capped: { refused: 5, 'looks at the cap': 1 },
   limited: { 'undisturbed and used up': 1, refused: 50 },
   answered: { '200': 1_000 },
-  lived: { faults: 5, killed: 2, warnings: 1 },
+  lived: { faults: 5, killed: 2, 'ended in order': 1, warnings: 1 },
   rested: { processes: 1, gauges: 8, 'polls held before': 20 },
 };
 
