@@ -71,9 +71,12 @@ function choose(names: readonly string[]): readonly Bench[] {
 
 async function runAll(benches: readonly Bench[], options: Options): Promise<string[]> {
   const quick = options.quick === true;
-  await using environment = await openEnvironment(quick ? NEVER_OVERLOADED : {});
+  await using environment = await openEnvironment({
+    isSmokeRun: quick,
+    settings: quick ? NEVER_OVERLOADED : {},
+  });
   const effort = quick
-    ? { rounds: 1, seconds: 0.3, warmUpSeconds: 0.1 }
+    ? { rounds: 1, seconds: 0.2, warmUpSeconds: 0 }
     : { rounds: Number(options.rounds), seconds: Number(options.seconds), warmUpSeconds: 2 };
   const plan: Plan = { environment, effort, quick, large: options.large === true };
   return await runBenches(benches, plan, (lines) =>

@@ -60,7 +60,7 @@ async function hold(pollers: readonly Poller[]): Promise<void> {
     client.poll();
     if (index % 100 === 99) await sleep(20);
   }
-  await sleep(2_000);
+  await sleep(Math.min(2_000, 300 + pollers.length));
 }
 
 /** Sends a trigger on one of a few connections, each with one request at a time. */

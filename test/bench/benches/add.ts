@@ -1,8 +1,8 @@
-import type { Bench, Plan } from '../harness/bench.ts';
+import { type Bench, copyForWrites, type Plan } from '../harness/bench.ts';
 import { PGBENCH_TOKEN_HASH } from '../harness/collections.ts';
 import { sampleLoad } from '../harness/load.ts';
 import { pgbenchSide } from '../harness/programs.ts';
-import { type Replica, startReference, startReplica } from '../harness/replica.ts';
+import { openReference, openReplica, type Replica } from '../harness/replica.ts';
 import { type Line, lineOf } from '../harness/report.ts';
 import { compareSides, ratioOf, type Side } from '../harness/rounds.ts';
 import { ADDING, openCollection, tokensOf, usersFrom } from './collection.ts';
@@ -80,9 +80,9 @@ export const add: Bench = {
   async run(plan): Promise<Line[]> {
     const { environment, effort } = plan;
     const original = await openCollection(plan);
-    const url = await environment.copy(original, 'adding');
-    await using replica = await startReplica(environment, url);
-    await using reference = await startReference(environment, url);
+    const url = await copyForWrites(plan, original, 'adding');
+    await using replica = await openReplica(plan, url);
+    await using reference = await openReference(plan, url);
     const pgbench = pgbenchSide(
       'pgbench, the same statement',
       { url, folder: environment.folder, name: 'add', text: ADD_SCRIPT, clients: 10 },

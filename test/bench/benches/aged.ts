@@ -1,12 +1,5 @@
 import type { Bench, Plan } from '../harness/bench.ts';
-import {
-  issueTokens,
-  loadSamples,
-  PGBENCH_TOKEN_HASH,
-  populate,
-  settle,
-  tokenOf,
-} from '../harness/collections.ts';
+import { issueTokens, PGBENCH_TOKEN_HASH, populate, settle, tokenOf } from '../harness/collections.ts';
 import { sampleLoad } from '../harness/load.ts';
 import { repeatPgbench, runPsql } from '../harness/programs.ts';
 import { startReplica } from '../harness/replica.ts';
@@ -19,10 +12,10 @@ import { range } from './waiters.ts';
 /** Compares a database after a year of use with a copy whose rows are newly written. */
 
 const TAGS = 20;
-const EACH = 100;
+const eachOf = ({ quick }: Plan): number => (quick ? 20 : 100);
 
 /** A user's changes in a year: one a week, each an add, an edit, a deletion or a renamed tag. */
-const CHANGES_EACH = 52;
+const changesOf = ({ quick }: Plan): number => (quick ? 5 : 52);
 
 /** The users who send requests. All of them have changed bookmarks. */
 const USERS = 100;
@@ -77,15 +70,14 @@ const changeScript = (users: number, lastId: number): string => `
  */
 async function openAged(plan: Plan): Promise<string> {
   const { environment } = plan;
-  const users = usersOf(plan);
+  const [users, each] = [usersOf(plan), eachOf(plan)];
   return environment.database('aged', async (url) => {
-    await loadSamples(url);
-    await populate(url, { firstUser: 1, users, bookmarks: EACH, tags: TAGS });
+    await populate(url, { firstUser: 1, users, bookmarks: each, tags: TAGS });
     await issueTokens(url, 1, users);
     await settle(url);
     await runPsql(url, "alter system set autovacuum_naptime = '1s'");
     await runPsql(url, 'select pg_reload_conf()');
-    const lastId = Math.ceil(users * EACH * 1.2);
+    const lastId = Math.ceil(users * each * 1.2);
     const script = {
       url,
       folder: environment.folder,
@@ -93,7 +85,7 @@ async function openAged(plan: Plan): Promise<string> {
       text: changeScript(users, lastId),
       clients: 8,
     };
-    await repeatPgbench(script, users * CHANGES_EACH);
+    await repeatPgbench(script, users * changesOf(plan));
     await runPsql(url, 'alter system reset autovacuum_naptime');
     await runPsql(url, 'select pg_reload_conf()');
     await runPsql(url, 'checkpoint');

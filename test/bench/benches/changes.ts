@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BookmarkClient, MemoryStore } from '../../../src/client/index.ts';
+import { until } from '../../support/until.ts';
 import type { Bench, Plan } from '../harness/bench.ts';
 import { tokenOf } from '../harness/collections.ts';
 import { sampleLoad } from '../harness/load.ts';
 import { runPsql } from '../harness/programs.ts';
-import { type Replica, startReplica } from '../harness/replica.ts';
+import { openReplica, type Replica } from '../harness/replica.ts';
 import { cpuLineOf, type Line } from '../harness/report.ts';
 import { compareSides, type Side } from '../harness/rounds.ts';
 import { spreadOf } from '../harness/stats.ts';
@@ -18,6 +19,8 @@ const EDITS_PER_SECOND = 50;
 const MIRRORS = 10;
 /** Each edit goes to all mirrors at once. The pause lets all of them wait again. */
 const MIRRORED_EDITS_PER_SECOND = 20;
+/** Edits before those that are measured. */
+const WARM_UPS = 10;
 
 const API = '/api/v1';
 
@@ -122,16 +125,13 @@ async function measureEdits(
     followTitles(clientOf(at, tokenOf(EDITOR, 1 + n)), onTitle, ending.signal, resolve),
   );
   await Promise.all(caughtUp.map(({ promise }) => promise));
-  await sleep(500);
-  await send(20, perSecond);
-  await sleep(500);
+  await send(WARM_UPS, perSecond);
+  await until(() => latencies.length >= WARM_UPS * mirrors);
   latencies.length = 0;
   await send(count, perSecond);
-  await sleep(1_000);
+  await until(() => latencies.length >= count * mirrors);
   ending.abort();
   await Promise.all(following);
-  if (latencies.length < count * mirrors)
-    throw new Error(`${latencies.length} of ${count * mirrors} edits were seen`);
   return latencies.sort((a, b) => a - b);
 }
 
@@ -141,12 +141,12 @@ export const changes: Bench = {
   name: 'changes',
   async run(plan) {
     const url = await openCollection(plan);
-    await using left = await startReplica(plan.environment, url);
-    await using right = await startReplica(plan.environment, url);
+    await using left = await openReplica(plan, url);
+    await using right = await openReplica(plan, url, 'second');
     const lines = await runLooks(plan, url, left);
     const busy: number[][] = [];
     const mirrored: number[][] = [];
-    const count = plan.quick ? 40 : 100;
+    const count = plan.quick ? 10 : 100;
     for (let n = 0; n < Math.min(3, plan.effort.rounds); n += 1) {
       busy.push(await measureEdits([left, left], 1, count * 2, EDITS_PER_SECOND));
       mirrored.push(await measureEdits([left, right], MIRRORS, count, MIRRORED_EDITS_PER_SECOND));

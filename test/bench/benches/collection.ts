@@ -1,5 +1,5 @@
 import type { Plan } from '../harness/bench.ts';
-import { copyToNaive, issueTokens, loadSamples, populate, settle, tokenOf } from '../harness/collections.ts';
+import { copyToNaive, issueTokens, populate, settle, tokenOf } from '../harness/collections.ts';
 
 /** The collection that most benchmarks read, created once per run. The schema `naive` contains the same bookmarks. */
 
@@ -12,13 +12,12 @@ const TOKENS_PER_USER = 20;
 
 /** The sizes of the two large users' collections. */
 export const sizesOf = ({ quick }: Plan) =>
-  quick ? { ten: 1_000, hundred: 5_000 } : { ten: 10_000, hundred: 100_000 };
+  quick ? { ten: 700, hundred: 1_500 } : { ten: 10_000, hundred: 100_000 };
 
 /** Returns the database's url. */
 export function openCollection(plan: Plan): Promise<string> {
   const { ten, hundred } = sizesOf(plan);
   return plan.environment.database('collection', async (url) => {
-    await loadSamples(url);
     await populate(url, { firstUser: TEN_THOUSAND, users: 1, bookmarks: ten, tags: 300, hasPaths: true });
     await populate(url, {
       firstUser: HUNDRED_THOUSAND,

@@ -1,10 +1,10 @@
 import type { Plan } from '../harness/bench.ts';
-import { issueTokens, loadSamples, populate, settle } from '../harness/collections.ts';
+import { issueTokens, populate, settle } from '../harness/collections.ts';
 import { runPsql } from '../harness/programs.ts';
 
 /** Many users with few bookmarks each, like sync clients. */
 
-export const crowdOf = ({ quick }: Plan) => (quick ? 500 : 10_000);
+export const crowdOf = ({ quick }: Plan) => (quick ? 200 : 10_000);
 
 /** The polls that one token may hold. */
 const WAITS_PER_TOKEN = 16;
@@ -21,7 +21,6 @@ export const tokensForAll = (plan: Plan): number => Math.ceil(crowdOf(plan) / WA
 export function openCrowd(plan: Plan, bookmarksOfEach: number): Promise<string> {
   const users = crowdOf(plan);
   return plan.environment.database(`crowd_${bookmarksOfEach}`, async (url) => {
-    await loadSamples(url);
     await populate(url, { firstUser: 1, users, bookmarks: bookmarksOfEach, tags: 10 });
     await populate(url, { firstUser: users + 1, users: GREGARIOUS, bookmarks: 2, tags: 10 });
     await issueTokens(url, 1, users);

@@ -1,4 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { findFreePort } from '../../support/ports.ts';
+import { scrape } from '../../support/replica.ts';
+import { until } from '../../support/until.ts';
 import type { Bench } from '../harness/bench.ts';
 import { tokenOf } from '../harness/collections.ts';
 import { formatRequest, HttpConnection } from '../harness/http-connection.ts';
@@ -30,7 +33,9 @@ export const drain: Bench = {
     const polls = countWaiters(plan);
     const peaks: { following: number; ignoring: number }[] = [];
     for (let round = 0; round < plan.effort.rounds; round += 1) {
+      const metricsPort = await findFreePort();
       await using replica = await startReplica(plan.environment, url, {
+        METRICS_PORT: String(metricsPort),
         OVERLOAD_EVENT_LOOP_MS: '0',
         OVERLOAD_POOL_WAIT_MS: '0',
       });
@@ -40,8 +45,7 @@ export const drain: Bench = {
         ends.push(holdPoll(replica.port, tokenOf(user), cursor));
         if (user % 100 === 0) await sleep(200);
       }
-      // By then all polls are held, long before the first deadline.
-      await sleep(2_000);
+      await until(async () => (await scrape(metricsPort)).get('bookmarks_waiters') === polls);
       process.kill(pid, 'SIGTERM');
       const all = await Promise.all(ends);
       const following = largestBucket(all.map(({ at, retryAfterMs }) => at + retryAfterMs));

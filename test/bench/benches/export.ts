@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import type { Bench, Plan } from '../harness/bench.ts';
-import { issueTokens, loadSamples, populate, settle, tokenOf } from '../harness/collections.ts';
+import { issueTokens, populate, settle, tokenOf } from '../harness/collections.ts';
 import { drainTimed } from '../harness/http-exchange.ts';
 import { readPeakBytes, readResidentBytes } from '../harness/process-time.ts';
 import { timePsql } from '../harness/programs.ts';
-import { startReplica } from '../harness/replica.ts';
+import { openReplica } from '../harness/replica.ts';
 import { type Line, lineOf } from '../harness/report.ts';
 import { compareSides, ratioOf, type Side } from '../harness/rounds.ts';
 import { HUNDRED_THOUSAND, openCollection, sizesOf, TEN_THOUSAND } from './collection.ts';
@@ -16,7 +16,6 @@ const MEMORY_BYTES = 64 * 1_048_576;
 
 async function openMillion({ environment }: Plan): Promise<string> {
   return environment.database('million', async (url) => {
-    await loadSamples(url);
     await populate(url, { firstUser: MILLION, users: 1, bookmarks: 1_000_000, tags: 1_000 });
     await issueTokens(url, MILLION, 1);
     await settle(url);
@@ -41,7 +40,7 @@ const jsonOf = (user: number): string => `
 
 async function runExport(plan: Plan, { url, user, bookmarks }: Collection): Promise<Line> {
   const { postgresPid } = plan.environment;
-  await using replica = await startReplica(plan.environment, url);
+  await using replica = await openReplica(plan, url);
   let bytes = 0;
   const service: Side = {
     name: 'export',

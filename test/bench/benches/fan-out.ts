@@ -18,6 +18,8 @@ const WAIT_MS = 3_600_000;
 /** Awaits deliveries after this many notifications, so that the queue does not delay a replica's heartbeat. */
 const BURST = 20;
 
+const STALL_MS = 60_000;
+
 async function openReplicas(
   { environment, quick }: Plan,
   stack: AsyncDisposableStack,
@@ -51,6 +53,17 @@ function holdWaits(replicas: readonly Coordination[], count: number): number {
   return (process.memoryUsage.rss() - before) / count;
 }
 
+/** Resolves when the count is reached. Rejects if it stops rising, because a lost connection loses notifications. */
+async function untilReceived(count: () => number, expected: number): Promise<void> {
+  let [last, changedAt] = [count(), performance.now()];
+  while (last < expected) {
+    await nextTurn();
+    if (count() !== last) [last, changedAt] = [count(), performance.now()];
+    if (performance.now() - changedAt > STALL_MS)
+      throw new Error(`${last} of ${expected} notifications were received`);
+  }
+}
+
 /**
  * Notifies the channels in turn from the first replica, until all other replicas have received them. Returns the number
  * of deliveries.
@@ -63,7 +76,7 @@ async function wakeAll(replicas: readonly Coordination[], channels: number, wake
       replicas[0]!.notifier.notify(`changes:${(sent++ * 7_919) % channels}`);
       await nextTurn();
     }
-    while (received() - before < sent * (replicas.length - 1)) await nextTurn();
+    await untilReceived(() => received() - before, sent * (replicas.length - 1));
   }
   return received() - before;
 }

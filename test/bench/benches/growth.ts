@@ -1,5 +1,5 @@
 import type { Bench, Plan } from '../harness/bench.ts';
-import { issueTokens, loadSamples, populate, settle, tokenOf } from '../harness/collections.ts';
+import { issueTokens, populate, settle, tokenOf } from '../harness/collections.ts';
 import { type LoadJob, sampleLoad } from '../harness/load.ts';
 import { type Replica, startReplica } from '../harness/replica.ts';
 import type { Line } from '../harness/report.ts';
@@ -12,15 +12,14 @@ const USERS = 100;
 const EACH = 200;
 
 const sizesOf = ({ quick, large }: Plan): number[] =>
-  quick ? [10_000, 20_000] : [10_000, 1_000_000, ...(large ? [10_000_000] : [])];
+  quick ? [1_000, 2_000] : [10_000, 1_000_000, ...(large ? [10_000_000] : [])];
 
-async function openGrown({ environment }: Plan, others: number): Promise<string> {
+async function openGrown({ environment, quick }: Plan, others: number): Promise<string> {
   return environment.database(`grown_${others}`, async (url) => {
-    await loadSamples(url);
     // Half of the others before and half after, so that the hundred users are in the middle of the tables.
     const half = { users: others / 200, bookmarks: 100, tags: 10 };
     await populate(url, { firstUser: 1_001, ...half });
-    await populate(url, { firstUser: 1, users: USERS, bookmarks: EACH, tags: 20 });
+    await populate(url, { firstUser: 1, users: USERS, bookmarks: quick ? 20 : EACH, tags: 20 });
     await populate(url, { firstUser: 1_001 + half.users, ...half });
     await issueTokens(url, 1, USERS);
     await settle(url);

@@ -7,18 +7,11 @@ import { spreadOf } from '../harness/stats.ts';
 import { openCrowd, readLastId } from './crowd.ts';
 import { countWaiters, pollerOf, range } from './waiters.ts';
 
-/** The unit of the result of `runIdle`. */
-export const IDLE_UNIT = 'ms a second';
-
-/**
- * What 1,000 clients that only poll cost each process, in milliseconds of CPU per second. `settings` are extra
- * variables.
- */
-export async function runIdle(plan: Plan, settings: Record<string, string> = {}): Promise<ProcessTimes> {
+/** What 1,000 clients that only poll cost each process, in milliseconds of CPU per second. */
+async function runIdle(plan: Plan): Promise<ProcessTimes> {
   const { environment, quick } = plan;
   const url = await openCrowd(plan, 2);
-  const short = quick ? { SYNC_WAIT_SECONDS: '2' } : {};
-  await using replica = await startReplica(environment, url, { ...short, ...settings });
+  await using replica = await startReplica(environment, url, quick ? { SYNC_WAIT_SECONDS: '1' } : {});
   const cursor = await readLastId(url);
   const count = countWaiters(plan);
   await using _clients = await holdPolls(
@@ -30,23 +23,24 @@ export async function runIdle(plan: Plan, settings: Record<string, string> = {})
     redis: [environment.redis.pid],
   };
   // Each client polls at least once in this time.
-  const seconds = quick ? 4 : 60;
+  const seconds = quick ? 1.5 : 60;
   const before = readProcessTimes(groups);
   await sleep(seconds * 1_000);
   const used = Object.entries(timesBetween(before, readProcessTimes(groups)));
   return Object.fromEntries(used.map(([name, ms]) => [name, ms / seconds / (count / 1_000)]));
 }
 
-export const nameIdle = (plan: Plan, process: string): string =>
-  `${countWaiters(plan).toLocaleString('en')} clients: CPU of ${process}, for 1,000 of them`;
-
 /** Measures idle clients that each repeat a 29 s poll. */
 export const idle: Bench = {
   name: 'idle',
   async run(plan) {
+    const clients = `${countWaiters(plan).toLocaleString('en')} clients`;
     const used = await runIdle(plan);
     return Object.entries(used).map(([name, ms]) => ({
-      ...{ bench: 'idle', what: nameIdle(plan, name), unit: IDLE_UNIT, service: spreadOf([ms]) },
+      bench: 'idle',
+      what: `${clients}: CPU of ${name}, for 1,000 of them`,
+      unit: 'ms a second',
+      service: spreadOf([ms]),
     }));
   },
 };

@@ -1,9 +1,9 @@
-import type { Bench, Plan } from '../harness/bench.ts';
+import { type Bench, copyForWrites, type Plan } from '../harness/bench.ts';
 import { issueTokens, makeSamples, tokenOf } from '../harness/collections.ts';
 import { postTimed } from '../harness/http-exchange.ts';
 import { readProcessTimes, timesBetween } from '../harness/process-time.ts';
 import { runPsql, timePsql } from '../harness/programs.ts';
-import { type Replica, startReplica } from '../harness/replica.ts';
+import { openReplica, type Replica, startReplica } from '../harness/replica.ts';
 import type { Line } from '../harness/report.ts';
 import { type Spread, spreadOf } from '../harness/stats.ts';
 import { openCollection } from './collection.ts';
@@ -85,9 +85,9 @@ async function copyRows(url: string, user: number): Promise<number> {
 async function runSize(plan: Plan, entries: number, effort: { rounds: number }): Promise<Line[]> {
   const { environment } = plan;
   const original = await openCollection(plan);
-  const url = await environment.copy(original, 'importing');
+  const url = await copyForWrites(plan, original, 'importing');
   await makeImporters(url, FIRST_USER, effort.rounds + 1);
-  await using api = await startReplica(environment, url);
+  await using api = await openReplica(plan, url);
   await using worker = await startReplica(environment, url, {}, 'worker');
   const bodies = { merge: makeImport(entries, 'merge'), replace: makeImport(entries, 'replace') };
   const run: Run = { plan, url, api, worker, bodies, entries };
@@ -127,8 +127,8 @@ const markMerge = (ratio: Spread) => ({ text: '≥ 0.45', reached: ratio.median 
 export const importAll: Bench = {
   name: 'import',
   async run(plan) {
-    const small = await runSize(plan, plan.quick ? 1_000 : 10_000, plan.effort);
-    const large = await runSize(plan, plan.quick ? 5_000 : 100_000, plan.effort);
-    return [...small, ...large];
+    if (plan.quick) return await runSize(plan, 1_000, plan.effort);
+    const small = await runSize(plan, 10_000, plan.effort);
+    return [...small, ...(await runSize(plan, 100_000, plan.effort))];
   },
 };

@@ -1,8 +1,8 @@
-import type { Bench, Plan } from '../harness/bench.ts';
+import { type Bench, copyForWrites, type Plan } from '../harness/bench.ts';
 import { tokenOf } from '../harness/collections.ts';
 import { postTimed } from '../harness/http-exchange.ts';
 import { halfOf, measureLatency, runLoad } from '../harness/load.ts';
-import { startReplica } from '../harness/replica.ts';
+import { openReplica, startReplica } from '../harness/replica.ts';
 import type { Line } from '../harness/report.ts';
 import { type Latency, spreadOf } from '../harness/stats.ts';
 import { ADDING, openCollection, tokensOf, usersFrom } from './collection.ts';
@@ -32,17 +32,17 @@ function mixOf(port: number, seconds: number) {
 
 async function runConcurrency(plan: Plan, concurrency: number): Promise<Line> {
   const { environment, effort, quick } = plan;
-  const url = await environment.copy(await openCollection(plan), 'beside');
+  const url = await copyForWrites(plan, await openCollection(plan), 'beside');
   await makeImporters(url, FIRST_USER, IMPORTS * effort.rounds);
-  await using api = await startReplica(environment, url);
+  await using api = await openReplica(plan, url);
   await using _worker = await startReplica(
     environment,
     url,
     { IMPORT_CONCURRENCY: String(concurrency) },
     'worker',
   );
-  const body = makeImport(quick ? 5_000 : 50_000, 'merge');
-  const warm = await runLoad(mixOf(api.port, effort.warmUpSeconds));
+  const body = makeImport(quick ? 500 : 50_000, 'merge');
+  const warm = await runLoad(mixOf(api.port, effort.seconds));
   const perSecond = halfOf([warm.requests / warm.seconds]);
   const measure = () => measureLatency({ ...mixOf(api.port, effort.seconds), perSecond });
   const alone: Latency[] = [];

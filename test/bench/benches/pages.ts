@@ -2,7 +2,7 @@ import { formatCursor } from '../../../src/routes/cursor.ts';
 import type { Bench, Plan } from '../harness/bench.ts';
 import { sampleLoad } from '../harness/load.ts';
 import { runPsql } from '../harness/programs.ts';
-import { startReference, startReplica } from '../harness/replica.ts';
+import { openReference, openReplica } from '../harness/replica.ts';
 import { lineOf } from '../harness/report.ts';
 import { compareSides, ratioOf, type Side } from '../harness/rounds.ts';
 import { openCollection, TEN_THOUSAND, tokensOf } from './collection.ts';
@@ -35,8 +35,8 @@ const pageBench = ({ name, limit, path, bodyOf }: PageBench): Bench => ({
   async run(plan: Plan) {
     const url = await openCollection(plan);
     const starts = await readStarts(url, limit);
-    await using replica = await startReplica(plan.environment, url);
-    await using reference = await startReference(plan.environment, url);
+    await using replica = await openReplica(plan, url);
+    await using reference = await openReference(plan, url);
     const { postgresPid, redis } = plan.environment;
     const load = { connections: CONNECTIONS, expectStatus: 200 };
     const service: Side = {

@@ -2,7 +2,7 @@ import type { Bench, Plan } from '../harness/bench.ts';
 import { COMMON_WORD, RARE_WORD, SECOND_WORD } from '../harness/collections.ts';
 import { measureLatency, sampleLoad } from '../harness/load.ts';
 import { pgbenchSide } from '../harness/programs.ts';
-import { type Replica, startReplica } from '../harness/replica.ts';
+import { openReplica, type Replica } from '../harness/replica.ts';
 import { type Line, lineOf } from '../harness/report.ts';
 import { compareSides, ratioOf, type Side } from '../harness/rounds.ts';
 import { HUNDRED_THOUSAND, openCollection, TEN_THOUSAND, tokensOf } from './collection.ts';
@@ -85,9 +85,9 @@ export const search: Bench = {
   name: 'search',
   async run(plan) {
     const url = await openCollection(plan);
-    await using replica = await startReplica(plan.environment, url);
+    await using replica = await openReplica(plan, url);
     const lines: Line[] = [];
-    for (const size of SIZES) {
+    for (const size of plan.quick ? SIZES.slice(-1) : SIZES) {
       for (const each of SEARCHES) lines.push(await runSearch(plan, url, replica, size, each));
     }
     return lines;
@@ -104,7 +104,7 @@ export const tags: Bench = {
   async run(plan) {
     const url = await openCollection(plan);
     const { folder, postgresPid, redis } = plan.environment;
-    await using replica = await startReplica(plan.environment, url);
+    await using replica = await openReplica(plan, url);
     const service: Side = {
       name: 'tags',
       processes: { api: [replica.pid], postgres: [postgresPid], redis: [redis.pid] },

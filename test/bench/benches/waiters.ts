@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Bench, Plan } from '../harness/bench.ts';
+import { type Bench, copyForWrites, type Plan } from '../harness/bench.ts';
 import { tokenOf } from '../harness/collections.ts';
 import { holdPolls, type Poller, type PollProcess, type WakeReport } from '../harness/polls.ts';
 import {
@@ -8,7 +8,7 @@ import {
   readResidentBytes,
   timesBetween,
 } from '../harness/process-time.ts';
-import { type Replica, startReference, startReplica } from '../harness/replica.ts';
+import { openReference, openReplica, type Replica } from '../harness/replica.ts';
 import type { Line } from '../harness/report.ts';
 import { spreadOf } from '../harness/stats.ts';
 import { crowdOf, openCrowd, readLastId, tokensForAll } from './crowd.ts';
@@ -49,18 +49,18 @@ const barePollerOf = (bare: Replica, user: number): Poller => ({
 });
 
 /** The wake times, and the cost of one wake for each group of processes. */
-export interface Woken extends WakeReport {
+interface Woken extends WakeReport {
   cpuMicros: Record<string, number>;
 }
 
 /** The memory of one held poll, and the wakes. */
-export interface Held {
+interface Held {
   kilobytes: number;
   wakes: Woken;
 }
 
 /** Holds the polls and measures the memory of each. Then wakes some of them in turn. */
-export async function runHeld(server: Replica, pollers: Poller[], wakes: number): Promise<Held> {
+async function runHeld(server: Replica, pollers: Poller[], wakes: number): Promise<Held> {
   const before = readResidentBytes(server.pid);
   await using clients = await holdPolls(pollers);
   const kilobytes = (readResidentBytes(server.pid) - before) / 1_024 / pollers.length;
@@ -77,7 +77,7 @@ async function wakeWarmly(clients: PollProcess, wakes: number, groups: ProcessGr
 }
 
 /** One add wakes all polls of an account. Returns the wakes per second. */
-export async function runBurst(pollers: Poller[]): Promise<number> {
+async function runBurst(pollers: Poller[]): Promise<number> {
   await using clients = await holdPolls(pollers);
   const { wakes, seconds } = await clients.wake(pollers.length, 0);
   return wakes / seconds;
@@ -93,10 +93,10 @@ interface Round {
 /** Uses fresh processes, because a process does not return its memory. */
 async function runRound(plan: Plan, url: string, round: number): Promise<Round> {
   const count = countWaiters(plan);
-  const wakes = plan.quick ? 100 : 2_000;
+  const wakes = plan.quick ? 50 : 2_000;
   const users = range(1, count);
-  await using replica = await startReplica(plan.environment, url);
-  await using bare = await startReference(plan.environment, url);
+  await using replica = await openReplica(plan, url);
+  await using bare = await openReference(plan, url);
   const cursor = await readLastId(url);
   const hold = {
     ours: () =>
@@ -134,16 +134,12 @@ async function runInTurn<T>(
   return { ours: await ours(), theirs: second };
 }
 
-/** Runs two replicas with waiters on each, woken by adds at the other replica. `settings` are extra variables. */
-export async function runAcross(
-  plan: Plan,
-  url: string,
-  settings: Record<string, string> = {},
-): Promise<Woken> {
+/** Runs two replicas with waiters on each, woken by adds at the other replica. */
+async function runAcross(plan: Plan, url: string): Promise<Woken> {
   const { environment, quick } = plan;
-  const each = quick ? 200 : 2_000;
-  await using left = await startReplica(environment, url, settings);
-  await using right = await startReplica(environment, url, settings);
+  const each = quick ? 100 : 2_000;
+  await using left = await openReplica(plan, url);
+  await using right = await openReplica(plan, url, 'second');
   const cursor = await readLastId(url);
   const pollers = [
     ...range(1, each).map((user) => pollerOf(left, right, user, cursor)),
@@ -151,7 +147,7 @@ export async function runAcross(
   ];
   await using clients = await holdPolls(pollers);
   const groups = { api: [left.pid, right.pid], redis: [environment.redis.pid] };
-  return await wakeWarmly(clients, quick ? 100 : 2_000, groups);
+  return await wakeWarmly(clients, quick ? 50 : 2_000, groups);
 }
 
 function linesOf(count: number, rounds: readonly Round[]): Line[] {
@@ -197,7 +193,7 @@ function linesOf(count: number, rounds: readonly Round[]): Line[] {
 export const waiters: Bench = {
   name: 'waiters',
   async run(plan) {
-    const url = await plan.environment.copy(await openCrowd(plan, 2), 'waiting');
+    const url = await copyForWrites(plan, await openCrowd(plan, 2), 'waiting');
     const rounds: Round[] = [];
     for (let n = 0; n < Math.min(3, plan.effort.rounds); n += 1) rounds.push(await runRound(plan, url, n));
     const across: WakeReport[] = [];

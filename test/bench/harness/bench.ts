@@ -12,6 +12,13 @@ export interface Plan {
   large: boolean;
 }
 
+/**
+ * The database for a benchmark that writes: a copy, so that the next benchmark reads the same rows. A smoke run needs
+ * none.
+ */
+export const copyForWrites = ({ environment, quick }: Plan, url: string, name: string): Promise<string> =>
+  quick ? Promise.resolve(url) : environment.copy(url, name);
+
 /** A benchmark, which yields one or more lines of the table. */
 export interface Bench {
   name: string;

@@ -7,6 +7,7 @@ import { makeFolder, removeFolder } from '../../support/folders.ts';
 import { findFreePort, waitUntilListening } from '../../support/ports.ts';
 import { provide } from '../../support/programs.ts';
 import { silentLog } from '../../support/silent-log.ts';
+import { loadSamples } from './collections.ts';
 import { runPsql } from './programs.ts';
 
 /** The servers that all benchmarks share: one Postgres, one Redis, and a folder. Disposing removes them. */
@@ -16,10 +17,15 @@ export interface Environment extends AsyncDisposable {
   redis: { url: string; pid: number };
   /** Variables for every replica. They override the bench's own. */
   settings: Record<string, string>;
-  /** The url of a database by name. The first call creates it by `make`; later calls return the same one. */
+  /**
+   * The url of a database by name. The first call creates it, migrated and with the sample texts, and fills it by
+   * `make`. Later calls return the same one.
+   */
   database(name: string, make: (url: string) => Promise<void>): Promise<string>;
   /** Copies a database under another name. Nobody may be connected to the original. */
   copy(url: string, name: string): Promise<string>;
+  /** Starts a server on the first call with this name. Later calls return the same one. It ends with the environment. */
+  share<T extends AsyncDisposable>(name: string, start: () => Promise<T>): Promise<T>;
   drop(url: string): Promise<void>;
 }
 
@@ -37,8 +43,23 @@ const POSTGRES_SETTINGS = {
   file_copy_method: 'copy',
 };
 
-/** Starts the servers. `settings` are variables for every replica. */
-export async function openEnvironment(settings: Record<string, string> = {}): Promise<Environment> {
+/** A smoke run measures nothing, so its database need not survive a power loss. */
+const SMOKE_SETTINGS = {
+  ...POSTGRES_SETTINGS,
+  shared_buffers: '128MB',
+  fsync: 'off',
+  full_page_writes: 'off',
+};
+
+/** How to start the servers. */
+interface EnvironmentOptions {
+  isSmokeRun: boolean;
+  /** Variables for every replica. */
+  settings: Record<string, string>;
+}
+
+/** Starts the servers. */
+export async function openEnvironment({ isSmokeRun, settings }: EnvironmentOptions): Promise<Environment> {
   const stack = new AsyncDisposableStack();
   try {
     const folder = makeFolder('bench');
@@ -46,23 +67,34 @@ export async function openEnvironment(settings: Record<string, string> = {}): Pr
     const postgres = await openEmbeddedPostgres({
       dataDir: join(folder, 'postgres'),
       log: silentLog,
-      settings: POSTGRES_SETTINGS,
+      settings: isSmokeRun ? SMOKE_SETTINGS : POSTGRES_SETTINGS,
     });
     stack.defer(() => postgres.stop());
     const redis = await startRedis(folder, stack);
-    const made = new Map<string, Promise<string>>();
     const databases = openDatabases(postgres.url);
+    const base = await databases.create('base');
+    await loadSamples(base);
+    const made = new Map<string, Promise<string>>();
+    const shared = new Map<string, Promise<AsyncDisposable>>();
     return {
       folder,
       postgresPid: postgres.pid!,
       redis,
       settings,
       database: (name, make) => {
-        const url = made.get(name) ?? databases.create(name).then((url) => make(url).then(() => url));
+        const url = made.get(name) ?? databases.copy(base, name).then((url) => make(url).then(() => url));
         made.set(name, url);
+        url.catch(() => made.delete(name));
         return url;
       },
       copy: databases.copy,
+      share: <T extends AsyncDisposable>(name: string, start: () => Promise<T>) => {
+        const server = shared.get(name) ?? start().then((started) => stack.use(started));
+        shared.set(name, server);
+        // After a failure, the next call starts it again.
+        server.catch(() => shared.delete(name));
+        return server as Promise<T>;
+      },
       drop: databases.drop,
       [Symbol.asyncDispose]: () => stack.disposeAsync(),
     };

@@ -4,6 +4,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findFreePort, waitUntilListening } from '../../support/ports.ts';
+import type { Plan } from './bench.ts';
 import type { Environment } from './environment.ts';
 
 /** A server in a separate process. Disposing ends it. */
@@ -15,11 +16,35 @@ export interface Replica extends AsyncDisposable {
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const REFERENCE = fileURLToPath(new URL('../reference/server.ts', import.meta.url));
 
+/** The longest start, on a busy machine. */
+const START_MS = 120_000;
+
 /** Differs from a deployment only in the limit, which is too high to be reached. Each request is still counted. */
 const SETTINGS = {
   NODE_ENV: 'production',
   RATE_LIMIT_REQUESTS: '100000',
   FREE_BOOKMARK_LIMIT: '1000000000',
+};
+
+/**
+ * A replica with the usual settings. Each benchmark gets a fresh one, because earlier requests change its memory and
+ * speed. In a smoke run, all benchmarks on a database use the same one. A benchmark that needs two names the second.
+ */
+export function openReplica({ environment, quick }: Plan, url: string, name = 'first'): Promise<Replica> {
+  const start = () => startReplica(environment, url);
+  return quick ? borrow(environment.share(`${name} replica of ${url}`, start)) : start();
+}
+
+/** A reference server, shared like a replica. */
+export function openReference({ environment, quick }: Plan, url: string): Promise<Replica> {
+  const start = () => startReference(environment, url);
+  return quick ? borrow(environment.share(`reference of ${url}`, start)) : start();
+}
+
+/** The server without its end. */
+const borrow = async (server: Promise<Replica>): Promise<Replica> => {
+  const { port, pid } = await server;
+  return { port, pid, [Symbol.asyncDispose]: async () => {} };
 };
 
 /** Starts the service in a role, with its log in a file. `settings` override our own variables. */
@@ -54,8 +79,14 @@ export async function startReplica(
   const end = once(child, 'exit').then(() => {
     throw new Error(`the service does not start: ${readFileSync(logFile, 'utf8')}`);
   });
-  await Promise.race([waitUntilListening(port), end]);
   end.catch(() => {});
+  try {
+    await Promise.race([waitUntilListening(port, START_MS), end]);
+  } catch (error) {
+    child.off('exit', reportDeath);
+    child.kill('SIGKILL');
+    throw error;
+  }
   return {
     ...replica,
     async [Symbol.asyncDispose]() {
@@ -76,7 +107,7 @@ function splitArguments(settings: Record<string, string>) {
 }
 
 /** Starts the reference server with a database and the environment's Redis. */
-export async function startReference({ redis }: Environment, databaseUrl: string): Promise<Replica> {
+async function startReference({ redis }: Environment, databaseUrl: string): Promise<Replica> {
   const child = fork(REFERENCE, {
     env: {
       PATH: process.env.PATH,

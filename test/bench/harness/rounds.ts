@@ -37,6 +37,7 @@ export interface SideResult {
 export interface Effort {
   rounds: number;
   seconds: number;
+  /** 0 for no warm-up. */
   warmUpSeconds: number;
 }
 
@@ -45,7 +46,7 @@ export interface Effort {
  * gave unexpected responses.
  */
 export async function compareSides(sides: readonly Side[], effort: Effort): Promise<SideResult[]> {
-  for (const side of sides) await runSide(side, effort.warmUpSeconds);
+  if (effort.warmUpSeconds > 0) for (const side of sides) await runSide(side, effort.warmUpSeconds);
   const samples = new Map<Side, Sample[]>(sides.map((side) => [side, []]));
   const times = new Map<Side, ProcessTimes[]>(sides.map((side) => [side, []]));
   for (let round = 0; round < effort.rounds; round += 1) {
