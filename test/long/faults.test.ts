@@ -362,7 +362,7 @@ describe('Postgres under a running service', () => {
     }
   };
 
-  test('frozen with Redis: a known invalid token is refused from memory', async () => {
+  test('frozen with Redis: a token that has used up its limit is refused from memory', async () => {
     const strict = await fleet.start('api', { RATE_LIMIT_REQUESTS: 1 });
     const { token } = await fleet.user();
     expect((await strict.post('/tags/list', {}, token)).status).toBe(200);

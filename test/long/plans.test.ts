@@ -142,14 +142,3 @@ const describeStatements = (statements: RanStatement[]): string =>
     .slice(0, 3)
     .map(({ rows, text, plan }) => `${rows} rows: ${text}\n${plan}`)
     .join('\n');
-
-test('the pending list of the tag index, which every search by tag reads, has at most 128 kB', async () => {
-  await using database = await createDatabase();
-  await runOn(database.url, FILLING.all[0]);
-  const [row] = await runOn<{ pages: string }>(
-    database.url,
-    "select gin_clean_pending_list('bookmarks_tag_ids') as pages",
-  );
-  // 16 pages of 8 kB, and the pages that the last write was filling.
-  expect(Number(row!.pages)).toBeLessThanOrEqual(18);
-});

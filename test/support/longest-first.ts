@@ -6,6 +6,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  */
 const LONGEST = [
   'long/broken-fleets',
+  'long/two-way',
+  'long/generated-clients',
   'long/event-loop',
   'long/hostile-imports',
   'long/plans',
