@@ -8,15 +8,21 @@ import { MUTANTS, type Mutant } from './list.ts';
 /**
  * Applies each mutation of the list to a copy of the working tree, and runs the test that must catch it. Fails if a
  * mutation survives or no longer applies, or if its test does not pass without it. `--part 3/10` runs every tenth, from
- * the third.
+ * the third. File names run only the mutations of these files.
  */
 
-const { values } = parseArgs({ options: { part: { type: 'string', default: '1/1' } } });
+const { values, positionals } = parseArgs({
+  options: { part: { type: 'string', default: '1/1' } },
+  allowPositionals: true,
+});
 const [part = 0, parts = 0] = values.part.split('/').map(Number);
 if (!(Number.isInteger(part) && Number.isInteger(parts) && part >= 1 && part <= parts))
   throw new Error('--part is like 3/10');
 
-const chosen = MUTANTS.filter((_, index) => index % parts === part - 1);
+const chosen = MUTANTS.filter(({ file }) => positionals.length === 0 || positionals.includes(file)).filter(
+  (_, index) => index % parts === part - 1,
+);
+if (chosen.length === 0) throw new Error('no mutation was chosen');
 const faults: string[] = [];
 
 /**
@@ -53,7 +59,7 @@ const begunAt = performance.now();
   // All runs share this server, and each makes its own databases.
   await using postgres = await startPostgres();
   const copies = Array.from({ length: availableParallelism() }, () => new ProjectCopy(postgres.url));
-  const queue = chosen.length === 0 ? [] : await listTestable(copies[0]!);
+  const queue = await listTestable(copies[0]!);
   const work = async (copy: ProjectCopy) => {
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) await tryMutant(copy, next);
   };
