@@ -6,6 +6,7 @@ import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ROUTES } from '../../src/http/app.ts';
 import { makeFolder, removeFolder } from '../support/folders.ts';
+import { installFromRegistry } from '../support/registry.ts';
 import { useService } from '../support/service.ts';
 
 /**
@@ -32,12 +33,7 @@ afterAll(() => removeFolder(folder));
 let isInstalled = false;
 beforeAll(async () => {
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module', dependencies: TOOLS }));
-  isInstalled = await run('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts'], {
-    cwd: folder,
-  }).then(
-    () => true,
-    () => false,
-  );
+  isInstalled = await installFromRegistry([], folder);
   const document = await fetch(`${service.origin}/openapi.json`);
   writeFileSync(join(folder, 'openapi.json'), await document.text());
 }, 600_000);
@@ -51,7 +47,7 @@ async function runTool(name: string, ...args: string[]): Promise<string> {
 /** Defines a test that is skipped if the registry cannot be reached. */
 const testWithTools = (name: string, work: () => Promise<void>): void =>
   test(name, { timeout: 300_000 }, async ({ skip }) => {
-    if (!isInstalled) skip('npm could not install the tools');
+    if (!isInstalled) skip('the package registry cannot be reached');
     await work();
   });
 

@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeFolder, removeFolder } from '../support/folders.ts';
 import { installPackage } from '../support/package.ts';
+import { installFromRegistry } from '../support/registry.ts';
 import { useService } from '../support/service.ts';
 
 /** Runs the packed client and command line on each supported version of Node, with binaries from npm. */
@@ -25,11 +26,8 @@ async function installNode(major: number): Promise<string | undefined> {
   const name = `node-${process.platform}-${process.arch}`;
   const prefix = join(folder, `node-${major}`);
   mkdirSync(prefix);
-  const install = ['install', '--no-save', '--ignore-scripts', '--prefix', prefix, `${name}@${major}`];
-  return await run('npm', install).then(
-    () => join(prefix, 'node_modules', name, 'bin/node'),
-    () => undefined,
-  );
+  const isInstalled = await installFromRegistry(['--no-save', '--prefix', prefix, `${name}@${major}`]);
+  return isInstalled ? join(prefix, 'node_modules', name, 'bin/node') : undefined;
 }
 
 test.for([20, 22, 26])(
@@ -37,7 +35,7 @@ test.for([20, 22, 26])(
   { timeout: 120_000 },
   async (major, { skip }) => {
     const node = await installNode(major);
-    if (node === undefined) return skip('npm could not install this version of Node');
+    if (node === undefined) return skip('the package registry cannot be reached');
     expect((await run(node, ['--version'])).stdout).toMatch(new RegExp(`^v${major}\\.`));
     const { token } = await service.user();
     const env = {
