@@ -104,7 +104,7 @@ export const add: Bench = {
         mark: { text: '≤ 300 µs', reached: postgres.median <= 300 },
       },
       lineOf(
-        { bench: 'add', what: 'beside a bare insert, 8 clients' },
+        { bench: 'add', what: 'compared with a bare insert, 8 clients' },
         few!,
         naive!,
         ratioOf(few!, naive!),

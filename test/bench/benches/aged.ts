@@ -93,7 +93,7 @@ async function openAged(plan: Plan): Promise<string> {
 }
 
 /** Rewrites a copy's rows as if they had been added in turn and never changed. */
-async function layDownAnew(url: string): Promise<void> {
+async function rewriteRows(url: string): Promise<void> {
   await runPsql(
     url,
     `begin;
@@ -136,8 +136,8 @@ export const aged: Bench = {
   async run(plan) {
     const { environment, effort } = plan;
     const original = await openAged(plan);
-    const fresh = await environment.copy(original, 'laid_down_anew');
-    await layDownAnew(fresh);
+    const fresh = await environment.copy(original, 'rewritten');
+    await rewriteRows(fresh);
     const lived = await environment.copy(original, 'lived');
     await using ours = await startReplica(environment, lived);
     await using theirs = await startReplica(environment, fresh);
@@ -145,7 +145,7 @@ export const aged: Bench = {
     for (const [kind, { connections, ...request }] of Object.entries(KINDS)) {
       const sides = [ours, theirs].map(
         ({ port, pid }, n): Side => ({
-          name: n === 0 ? 'aged' : 'the same rows laid down anew',
+          name: n === 0 ? 'aged' : 'the same rows, newly written',
           processes: { api: [pid], postgres: [environment.postgresPid] },
           run: (seconds) =>
             sampleLoad({
@@ -158,8 +158,8 @@ export const aged: Bench = {
             }),
         }),
       );
-      const [old, anew] = await compareSides(sides, effort);
-      lines.push(cpuLineOf({ bench: 'aged', what: kind }, old!, anew!, 0.8));
+      const [old, fresher] = await compareSides(sides, effort);
+      lines.push(cpuLineOf({ bench: 'aged', what: kind }, old!, fresher!, 0.8));
     }
     return lines;
   },

@@ -49,15 +49,15 @@ async function runLooks(plan: Plan, url: string, replica: Replica): Promise<Line
   const { cursor } = await clientOf(replica, tokenOf(HUNDRED_THOUSAND)).readChanges({ from: 'now' });
   const last = await runPsql(url, `select max(id) from bookmarks where user_id = ${HUNDRED_THOUSAND}`);
   return [
-    await compare(plan, 'first page of 100 of 100,000, beside `list`', [
+    await compare(plan, 'first page of 100 of 100,000, compared with `list`', [
       sideOf(plan, replica, 'changes', { limit: 100 }),
       sideOf(plan, replica, 'list', { limit: 100 }),
     ]),
-    await compare(plan, 'first page of 500 of 100,000, beside `list`', [
+    await compare(plan, 'first page of 500 of 100,000, compared with `list`', [
       sideOf(plan, replica, 'changes', { limit: 500 }),
       sideOf(plan, replica, 'list', { limit: 500 }),
     ]),
-    await compare(plan, 'idle, beside `sync`', [
+    await compare(plan, 'idle, compared with `sync`', [
       sideOf(plan, replica, 'changes', { cursor }),
       sideOf(plan, replica, 'sync', { cursor: Number(last) }),
     ]),

@@ -76,7 +76,7 @@ export const growth: Bench = {
         const ratio = ratioOf(result, before);
         lines.push({
           bench: 'growth',
-          what: `${kind}: ${result.name} of others beside ${before.name}`,
+          what: `${kind}: ${result.name} of others compared with ${before.name}`,
           unit: '/s',
           service: result.rate,
           reference: before.rate,

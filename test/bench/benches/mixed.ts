@@ -140,12 +140,12 @@ function describeRuns(
   const redisBytes = spread(({ redisBytes, report }) => redisBytes / report.requests).median;
   return {
     bench: 'mixed',
-    what: `${count} replica${count === 1 ? '' : 's'}, ${waiting.toLocaleString('en')} held polls beside`,
+    what: `${count} replica${count === 1 ? '' : 's'}, with ${waiting.toLocaleString('en')} held polls`,
     unit: '/s',
     service: spread(({ report }) => report.requests / report.seconds),
     cpu: Object.fromEntries(Object.keys(runs[0]!.cpu).map((name) => [name, cpuOf(name)])),
     latency: { p50: latency('p50'), p99: latency('p99'), p999: latency('p999'), max: latency('max') },
-    note: `p99.9 ${latency('p999').median.toFixed(0)} ms; ${bytes.toFixed(0)} bytes an response, ${redisBytes.toFixed(0)} bytes to and from Redis a request`,
+    note: `p99.9 ${latency('p999').median.toFixed(0)} ms; ${bytes.toFixed(0)} bytes a response, ${redisBytes.toFixed(0)} bytes to and from Redis a request`,
   };
 }
 

@@ -55,9 +55,9 @@ export const request: Bench = {
     const limitedRow = bare('bare Fastify, one row, one script in Redis, our headers', '/limited-row');
     const [ours, withRow, withLimit] = await compareSides([service, row, limitedRow], plan.effort);
     return [
-      cpuLineOf({ bench: 'request', what: 'profile, beside one row' }, ours!, withRow!, 0.55),
+      cpuLineOf({ bench: 'request', what: 'profile, compared with one row' }, ours!, withRow!, 0.55),
       cpuLineOf(
-        { bench: 'request', what: 'profile, beside one row and one script in Redis' },
+        { bench: 'request', what: 'profile, compared with one row and one script in Redis' },
         ours!,
         withLimit!,
         0.85,

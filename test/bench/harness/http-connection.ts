@@ -82,7 +82,7 @@ function parseResponse(seen: Buffer): HttpResponse | undefined {
   const head = seen.toString('latin1', 0, headEnd);
   const at = head.indexOf('ontent-'); // Content-Length, or content-length
   const length = /content-length: (\d+)/i.exec(at < 0 ? '' : head);
-  if (length === null) throw new Error(`an response without a content length:\n${head}`);
+  if (length === null) throw new Error(`a response without a content length:\n${head}`);
   const bytes = headEnd + 4 + Number(length[1]);
   if (seen.length < bytes) return undefined;
   return { status: Number(head.slice(9, 12)), bytes, body: seen.subarray(headEnd + 4, bytes) };
