@@ -22,10 +22,12 @@ step() {
 
 # Runs a test command as a step. Its JSON report counts the tests.
 run_tests() {
-  local file="$work/${1//[^a-z]/-}.json"
+  local file="$work/${1//[^a-z]/-}.json" begun=$SECONDS
+  echo "== $1"
   # shellcheck disable=SC2086
-  step $1 -- --reporter=default --reporter=json --outputFile.json="$file"
+  $1 -- --reporter=default --reporter=json --outputFile.json="$file" || note --failed "$1"
   note --report "$1=$file"
+  echo "== $((SECONDS - begun)) s for $1"
 }
 
 # Runs functions side by side, and prints the whole output of each when it has ended, in the given order. Each may have

@@ -71,24 +71,26 @@ test('tests are counted by their report, and a command that ends without one has
     testResults: [
       {
         name: 'a.test.ts',
-        status: 'passed',
+        status: 'failed',
         assertionResults: [
           { fullName: 'one', status: 'passed' },
           { fullName: 'two', status: 'skipped' },
+          { fullName: 'three', status: 'failed' },
         ],
       },
     ],
   });
   const { code, lines } = runSteps(`
-    write() { local option=\${*: -1}; echo '${report}' >"\${option#*=}"; }
+    write() { local option=\${*: -1}; echo '${report}' >"\${option#*=}"; return 1; }
     nothing() { :; }
     tests() { run_tests write; run_tests nothing; }
     side_by_side tests`);
-  expect(lines.slice(-4)).toEqual([
+  expect(lines.slice(-5)).toEqual([
     'skipped: write: two',
     'nothing ended without a report',
+    'failed: three',
     'failed: nothing',
-    '1 passed, 1 failed, 1 skipped',
+    '1 passed, 2 failed, 1 skipped',
   ]);
   expect(code).toBe(1);
 });
