@@ -39,20 +39,20 @@ describe('of evidence made by hand', () => {
   const SPOILT: [string, Point, RegExp, (evidence: Evidence) => void][] = [
     ['a lost bookmark', 'added', /4 .* is lost/, ({ rest }) => rest.rows.pop()],
     [
-      'other content',
+      'a bookmark with other content',
       'added',
       /another title/,
       ({ rest }) => Object.assign(rest.rows[0]!, { title: 'other' }),
     ],
     ['a lost tag', 'added', /another lasting tags/, ({ rest }) => Object.assign(rest.rows[0]!, { tags: [] })],
     [
-      'what was replaced is still there',
+      'a bookmark that exists after it was replaced',
       'added',
       /1 was replaced and is there/,
       ({ rest }) => rest.rows.unshift({ ...rest.rows[0]!, id: 1, url: 'http://a/', title: 'title 1' }),
     ],
     [
-      'what was deleted is still there',
+      'a bookmark that exists after it was deleted',
       'added',
       /4 was deleted and is there/,
       ({ journal }) => {
@@ -118,19 +118,19 @@ describe('of evidence made by hand', () => {
       ({ journal }) => Object.assign(journal.mirrors[0]!.copy!.tags[0]!, { name: 'old' }),
     ],
     [
-      'a time that a mirror has otherwise',
+      'another time of a bookmark in a mirror',
       'mirrored',
       /mirror: bookmark 4 has another updated_at/,
       ({ journal }) => Object.assign(journal.mirrors[0]!.copy!.bookmarks[1]!, { updated_at: '' }),
     ],
     [
-      'a mirror that is in another order',
+      'a mirror with another order',
       'mirrored',
       /mirror: bookmarks are out of order/,
       ({ journal }) => journal.mirrors[0]!.copy!.bookmarks.reverse(),
     ],
     [
-      'a mirror of a user that has nothing any more',
+      'a mirror that holds something of an empty account',
       'mirrored',
       /mirror: tag 1 is held and gone/,
       ({ rest }) => rest.collections.clear(),
@@ -142,7 +142,7 @@ describe('of evidence made by hand', () => {
       ({ journal }) => Object.assign(journal.mirrors[0]!, { copy: undefined }),
     ],
     [
-      'a mirror that is woken late',
+      'a mirror that is notified late',
       'woken',
       /mirror got "title title 2" 8970 ms late/,
       ({ journal }) => Object.assign(journal.mirrors[0]!.receipts[1]!, { atMs: 9_000, askedMs: -1 }),
@@ -154,7 +154,7 @@ describe('of evidence made by hand', () => {
       ({ journal }) => Object.assign(journal.attempts[0]!, { path: '/bookmarks/changes', endMs: 60_000 }),
     ],
     [
-      'what was deleted before it was asked for',
+      'a response with a bookmark that was deleted before the request',
       'looked',
       /holds 3, which was deleted before/,
       ({ journal }) => {
@@ -173,14 +173,14 @@ describe('of evidence made by hand', () => {
       },
     ],
     [
-      'another order',
+      'bookmarks in another order',
       'followed',
       /got 1 after 2/,
       ({ journal: { followers } }) =>
         followers[0]!.receipts.splice(0, 2, ...followers[0]!.receipts.slice(0, 2).reverse()),
     ],
     [
-      'a late wake',
+      'a late notification',
       'woken',
       /told of 1 8990 ms late/,
       ({ journal }) => {
@@ -188,9 +188,14 @@ describe('of evidence made by hand', () => {
           Object.assign(receipt, { atMs: 9_000, askedMs: -1 });
       },
     ],
-    ['what nobody asked for', 'asked', /nobody asked for 1/, ({ journal }) => journal.calls.shift()],
     [
-      'what was refused',
+      'a bookmark that nobody asked for',
+      'asked',
+      /nobody asked for 1/,
+      ({ journal }) => journal.calls.shift(),
+    ],
+    [
+      'a bookmark whose add was refused',
       'asked',
       /add was refused: UNAVAILABLE/,
       (evidence) => Object.assign(first(evidence), { outcome: 'refused', code: 'UNAVAILABLE' }),
@@ -215,7 +220,7 @@ describe('of evidence made by hand', () => {
       (evidence) => Object.assign(theImport(evidence).result!, { imported: 1 }),
     ],
     [
-      'a mixture',
+      'a response that mixes before and after a replace',
       'looked',
       /holds 2 from before a replace/,
       ({ journal }) => {
@@ -225,7 +230,7 @@ describe('of evidence made by hand', () => {
       },
     ],
     [
-      'a short response',
+      'a response that lacks a bookmark',
       'looked',
       /lacks 4/,
       ({ journal: { looks } }) => Object.assign(looks[1]!, { ids: [3], count: 1 }),
@@ -264,7 +269,7 @@ describe('of evidence made by hand', () => {
       ({ journal }) => Object.assign(journal.attempts[0]!, { status: 500 }),
     ],
     [
-      'what hangs',
+      'a request that hangs',
       'answered',
       /hung/,
       ({ journal }) => Object.assign(journal.attempts[0]!, { endMs: 60_000 }),
@@ -291,7 +296,7 @@ describe('of evidence made by hand', () => {
       /ended with SIGKILL after SIGTERM/,
       ({ journal }) => Object.assign(journal.lives[0]!, { end: 'SIGKILL' }),
     ],
-    ['what is left', 'rested', /a waiter/, ({ rest }) => rest.leftovers.push('a waiter')],
+    ['a waiter that remains', 'rested', /a waiter/, ({ rest }) => rest.leftovers.push('a waiter')],
   ];
 
   test.each(SPOILT)('%s is found', (_name, point, text, spoil) => {
