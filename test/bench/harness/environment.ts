@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { openEmbeddedPostgres } from '../../../src/embedded/postgres.ts';
 import { migrate } from '../../../src/store/migrations.ts';
 import { makeFolder, removeFolder } from '../../support/folders.ts';
+import { findMemoryFolder } from '../../support/memory-folder.ts';
 import { findFreePort, waitUntilListening } from '../../support/ports.ts';
 import { provide } from '../../support/programs.ts';
 import { silentLog } from '../../support/silent-log.ts';
@@ -62,7 +63,7 @@ interface EnvironmentOptions {
 export async function openEnvironment({ isSmokeRun, settings }: EnvironmentOptions): Promise<Environment> {
   const stack = new AsyncDisposableStack();
   try {
-    const folder = makeFolder('bench');
+    const folder = makeFolder('bench', isSmokeRun ? findMemoryFolder() : undefined);
     stack.defer(() => removeFolder(folder));
     const postgres = await openEmbeddedPostgres({
       dataDir: join(folder, 'postgres'),
@@ -71,7 +72,7 @@ export async function openEnvironment({ isSmokeRun, settings }: EnvironmentOptio
     });
     stack.defer(() => postgres.stop());
     const redis = await startRedis(folder, stack);
-    const databases = openDatabases(postgres.url);
+    const databases = openDatabases(postgres.url, isSmokeRun ? 'wal_log' : 'file_copy');
     const base = await databases.create('base');
     await loadSamples(base);
     const made = new Map<string, Promise<string>>();
@@ -117,7 +118,8 @@ async function startRedis(folder: string, stack: AsyncDisposableStack) {
   return { url: `redis://127.0.0.1:${port}`, pid: child.pid! };
 }
 
-function openDatabases(serverUrl: string) {
+/** Copies by `file_copy` are faster for large databases, and need a checkpoint. */
+function openDatabases(serverUrl: string, strategy: 'file_copy' | 'wal_log') {
   const urlOf = (name: string) => Object.assign(new URL(serverUrl), { pathname: `/${name}` }).href;
   const nameOf = (url: string) => new URL(url).pathname.slice(1);
   const drop = async (url: string) => {
@@ -131,7 +133,7 @@ function openDatabases(serverUrl: string) {
     },
     copy: async (url: string, name: string) => {
       await drop(urlOf(name));
-      await runPsql(serverUrl, `create database ${name} template ${nameOf(url)} strategy file_copy`);
+      await runPsql(serverUrl, `create database ${name} template ${nameOf(url)} strategy ${strategy}`);
       return urlOf(name);
     },
     drop,
