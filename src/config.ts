@@ -1,8 +1,15 @@
-import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { parseRedisAddress, type RedisAddress } from './coordination/redis-address.ts';
-import { findContradiction, SIGN_IN_SCHEMAS, type SignInSettings, toSettings } from './sign-in/variables.ts';
+import {
+  fileText,
+  flag,
+  isLoopback,
+  SIGN_IN_SCHEMAS,
+  type SignInSettings,
+  signInSettings,
+  splitList,
+} from './sign-in/variables.ts';
 import { findUrlFault } from './store/database-url.ts';
 
 /** An environment variable is invalid. The message names it, the fault and an example. */
@@ -44,19 +51,10 @@ const databaseUrl = z
   .optional()
   .meta({ example: 'postgres://user:password@localhost:5432/bookmarks', secret: true });
 
-const splitList = (text: string): string[] =>
-  text
-    .split(',')
-    .map((part) => part.trim())
-    .filter(Boolean);
-
 const isOrigin = (text: string): boolean => {
   const url = URL.parse(text);
   return url !== null && text === `${url.protocol}//${url.host}`;
 };
-
-/** Whether a host name or address is reachable only from this machine. */
-export const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|\[?::1\]?)$/.test(host);
 
 /**
  * HTTPS, or HTTP on loopback. Elsewhere on plain HTTP, others could read the session, and browsers would not send a
@@ -104,19 +102,6 @@ const redisAddress = z
   })
   .optional()
   .meta({ example: 'redis://localhost:6379', secret: true });
-
-const caFile = z
-  .string()
-  .transform((path, ctx) => {
-    try {
-      return readFileSync(path, 'utf8');
-    } catch {
-      ctx.issues.push({ code: 'custom', message: 'expected a file that can be read', input: path });
-      return z.NEVER;
-    }
-  })
-  .optional()
-  .meta({ example: '/etc/redis/ca.pem' });
 
 /** `key=value`, separated by commas, percent-encoded as in OpenTelemetry's specification. */
 const resourceAttributes = z
@@ -174,14 +159,7 @@ const SETTINGS = {
   dataDir: variable('DATA_DIR', z.string().default('.data').meta({ example: '.data' })),
   databasePoolSize: variable('DATABASE_POOL_SIZE', integer(1, 1_000, 10)),
   databaseImportPoolSize: variable('DATABASE_IMPORT_POOL_SIZE', integer(1, 100, 2)),
-  databasePrepare: variable(
-    'DATABASE_PREPARE',
-    z
-      .enum(['true', 'false'], 'expected true or false')
-      .transform((text) => text === 'true')
-      .default(true)
-      .meta({ example: 'true' }),
-  ),
+  databasePrepare: variable('DATABASE_PREPARE', flag(true)),
   /** Whether `migrate` distributes the tables over the nodes of a Citus cluster. This cannot be undone. */
   databaseSharding: variable(
     'DATABASE_SHARDING',
@@ -209,7 +187,10 @@ const SETTINGS = {
   /** If absent, there can be only one replica, and it coordinates in its own process. */
   redisAddress: variable('REDIS_URL', redisAddress),
   /** The certificate authority of Redis in PEM. Default: Node's own list. */
-  redisCa: variable('REDIS_CA_FILE', caFile),
+  redisCa: variable(
+    'REDIS_CA_FILE',
+    fileText('expected a file that can be read and is not empty', '/etc/redis/ca.pem'),
+  ),
   /** The password of the Sentinels, not of Redis. */
   redisSentinelPassword: variable('REDIS_SENTINEL_PASSWORD', z.string().optional().meta({ secret: true })),
   redisPrefix: variable(
@@ -285,14 +266,7 @@ const SETTINGS = {
       .meta({ example: 'off' }),
   ),
   /** Whether the service also offers linkding's API. */
-  compatLinkding: variable(
-    'COMPAT_LINKDING',
-    z
-      .enum(['true', 'false'], 'expected true or false')
-      .default('false')
-      .transform((value) => value === 'true')
-      .meta({ example: 'true' }),
-  ),
+  compatLinkding: variable('COMPAT_LINKDING', flag(false)),
   drainSeconds: variable('DRAIN_SECONDS', integer(0, 60, 0)),
   /**
    * Requests are refused while the event loop's mean delay, or the longest wait for a connection, exceeds this. 0
@@ -354,55 +328,63 @@ export type Config = Values & {
   signIn: SignInSettings;
 };
 
-type SignInSchemas = typeof SIGN_IN_SCHEMAS;
-type SignInValues = { [Name in keyof SignInSchemas]: z.output<SignInSchemas[Name]> };
+/** The schemas of all variables, by name. */
+const SCHEMAS: Readonly<Record<string, z.ZodType>> = {
+  ...Object.fromEntries(Object.values(SETTINGS).map(({ name, schema }) => [name, schema])),
+  ...SIGN_IN_SCHEMAS,
+};
 
 /** An example of a variable for error messages. */
-const describeExample = (name: string, schema: z.ZodType): string =>
-  `for example ${name}=${String(schema.meta()?.example)}`;
+const describeExample = (name: string): string => `${name}=${String(SCHEMAS[name]?.meta()?.example)}`;
+
+/** The text of a variable. A blank one counts as unset. */
+const textOf = (env: Environment, name: string): string | undefined => env[name]?.trim() || undefined;
+
+/** The error for a variable that breaks a rule. */
+function errorOf(env: Environment, name: string, rule: string | undefined): ConfigError {
+  const text = textOf(env, name);
+  const got = text === undefined || SCHEMAS[name]?.meta()?.secret ? '' : `, got "${text}"`;
+  return new ConfigError(`${name}: ${rule}${got}; for example ${describeExample(name)}`);
+}
 
 function readVariable(env: Environment, name: string, schema: z.ZodType): unknown {
-  const text = env[name];
-  const result = schema.safeParse(text?.trim() || undefined);
-  if (result.success) return result.data;
-  const got = schema.meta()?.secret ? '' : `, got "${text}"`;
-  throw new ConfigError(
-    `${name}: ${result.error.issues[0]!.message}${got}; ${describeExample(name, schema)}`,
-  );
+  const { success, data, error } = schema.safeParse(textOf(env, name));
+  if (success) return data;
+  throw errorOf(env, name, error.issues[0]?.message);
 }
 
 /** Reads the variables of signing in. Refuses contradictory or dangerous combinations. */
 function readSignIn(env: Environment): SignInSettings {
-  const values = Object.fromEntries(
-    Object.entries(SIGN_IN_SCHEMAS).map(([name, schema]) => [name, readVariable(env, name, schema)]),
-  ) as SignInValues;
-  const found = findContradiction(values);
-  if (found !== undefined)
-    throw new ConfigError(
-      `${found.name}: ${found.rule}; ${describeExample(found.name, SIGN_IN_SCHEMAS[found.name])}`,
-    );
-  return toSettings(values);
+  const names = Object.keys(SIGN_IN_SCHEMAS);
+  const given = Object.fromEntries(names.map((name) => [name, textOf(env, name)]));
+  const { success, data, error } = signInSettings.safeParse(given);
+  if (success) return data;
+  const [issue] = error.issues;
+  throw errorOf(env, String(issue?.path[0]), issue?.message);
 }
 
-function refuseIncomplete(config: Config): void {
-  const missing = (['databaseUrl', 'redisAddress'] as const)
-    .filter((setting) => config[setting] === undefined)
-    .map((setting) => SETTINGS[setting]);
-  if (!config.production || missing.length === 0) return;
-  const examples = missing.map(({ name, schema }) => `${name}=${String(schema.meta()?.example)}`);
+function refuseIncomplete({ production, databaseUrl, redisAddress }: Config): void {
+  const missing = [
+    ...(databaseUrl === undefined ? [SETTINGS.databaseUrl.name] : []),
+    ...(redisAddress === undefined ? [SETTINGS.redisAddress.name] : []),
+  ];
+  if (!production || missing.length === 0) return;
   throw new ConfigError(
-    `${missing.map(({ name }) => name).join(' and ')}: required when NODE_ENV=production; for example ${examples.join(' ')}`,
+    `${missing.join(' and ')}: required when NODE_ENV=production; for example ${missing.map(describeExample).join(' ')}`,
   );
 }
+
+/** Whether browsers can sign in. The session cookie needs a known origin. */
+export const servesPages = ({ publicUrl, host }: Pick<Config, 'publicUrl' | 'host'>): boolean =>
+  publicUrl !== undefined || isLoopback(host);
 
 /**
  * Signing in through a provider needs `PUBLIC_URL`, because the provider redirects to it, and the `Host` header of a
  * request cannot be trusted.
  */
-function refuseUnreachable({ signIn, publicUrl, host }: Config): void {
-  if (signIn.provider === undefined || publicUrl !== undefined || isLoopback(host)) return;
-  const { name, schema } = SETTINGS.publicUrl;
-  throw new ConfigError(`${name}: required if OIDC_ISSUER is set; ${describeExample(name, schema)}`);
+function refuseUnreachable(env: Environment, config: Config): void {
+  if (config.signIn.provider === undefined || servesPages(config)) return;
+  throw errorOf(env, SETTINGS.publicUrl.name, 'required if OIDC_ISSUER is set');
 }
 
 /** By default, an account's limit is five times a token's, and premium accounts have the same limits as others. */
@@ -428,6 +410,6 @@ export function readConfig(env: Environment = process.env): Config {
   ) as Values;
   const config: Config = { ...settings, ...completeRateLimits(settings), signIn: readSignIn(env) };
   refuseIncomplete(config);
-  refuseUnreachable(config);
+  refuseUnreachable(env, config);
   return config;
 }

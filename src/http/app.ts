@@ -7,7 +7,7 @@ import {
   fastify,
   LogController,
 } from 'fastify';
-import { type Config, isLoopback } from '../config.ts';
+import { type Config, servesPages } from '../config.ts';
 import type { Context } from '../context.ts';
 import { notFound } from '../domain/errors.ts';
 import { parseShortJson } from '../domain/json.ts';
@@ -177,9 +177,6 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   }
   return app;
 }
-
-/** Whether browsers can sign in: the session cookie needs a known origin. */
-const servesPages = ({ publicUrl, host }: Config): boolean => publicUrl !== undefined || isLoopback(host);
 
 async function mountRoutes(
   app: FastifyInstance,

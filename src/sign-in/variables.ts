@@ -30,16 +30,43 @@ export interface SignInSettings {
   appRedirects: readonly string[];
 }
 
-const splitList = (text: string): string[] =>
+/** Splits a list at its commas. */
+export const splitList = (text: string): string[] =>
   text
     .split(',')
     .map((part) => part.trim())
     .filter(Boolean);
 
-const LOOPBACK_HOSTS = ['127.0.0.1', '[::1]', 'localhost'];
+/** The schema of a variable that is `true` or `false`. */
+export const flag = (byDefault: boolean) =>
+  z
+    .enum(['true', 'false'], 'expected true or false')
+    .transform((text) => text === 'true')
+    .default(byDefault)
+    .meta({ example: 'true' });
+
+/** The schema of a variable that names a file. Its value is the text of the file. */
+export const fileText = (rule: string, example: string) =>
+  z
+    .string()
+    .transform((path, ctx) => {
+      try {
+        const text = readFileSync(path, 'utf8');
+        if (text.trim() !== '') return text;
+      } catch {
+        // Handled below, like an empty file.
+      }
+      ctx.issues.push({ code: 'custom', message: rule, input: path });
+      return z.NEVER;
+    })
+    .optional()
+    .meta({ example });
+
+/** Whether a host name or address is reachable only from this machine. */
+export const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|\[?::1\]?)$/.test(host);
 
 /** Whether unencrypted requests to the url stay on this computer. */
-export const isOnLoopback = (url: URL): boolean => LOOPBACK_HOSTS.includes(url.hostname);
+export const isOnLoopback = (url: URL): boolean => isLoopback(url.hostname);
 
 function isIssuer(text: string): boolean {
   const url = URL.parse(text);
@@ -52,21 +79,6 @@ const DOMAIN = /^(?=.{1,253}$)([a-z\d]([a-z\d-]{0,61}[a-z\d])?\.)+[a-z\d-]{2,63}
 
 /** A domain in ASCII and lower case, for comparison. Empty if the text is not a domain. */
 export const foldDomain = (text: string): string => domainToASCII(text).toLowerCase();
-
-const secretFile = z
-  .string()
-  .transform((path, ctx) => {
-    try {
-      const secret = readFileSync(path, 'utf8').trim();
-      if (secret !== '') return secret;
-    } catch {
-      // Handled below, like an empty file.
-    }
-    ctx.issues.push({ code: 'custom', message: 'expected a file that contains the secret', input: path });
-    return z.NEVER;
-  })
-  .optional()
-  .meta({ example: '/run/secrets/oidc-client-secret' });
 
 /** A schema for each variable. docs/configuration.md describes the variables. */
 export const SIGN_IN_SCHEMAS = {
@@ -85,7 +97,10 @@ export const SIGN_IN_SCHEMAS = {
     .regex(/^[\x20-\x7e]{1,1024}$/, 'expected 1 to 1024 characters of printable ASCII')
     .optional()
     .meta({ example: 'the-secret-from-the-provider', secret: true }),
-  OIDC_CLIENT_SECRET_FILE: secretFile,
+  OIDC_CLIENT_SECRET_FILE: fileText(
+    'expected a file that contains the secret',
+    '/run/secrets/oidc-client-secret',
+  ),
   OIDC_SCOPES: z
     .string()
     .refine(
@@ -100,11 +115,7 @@ export const SIGN_IN_SCHEMAS = {
     .regex(/^[^\p{C}\p{Zl}\p{Zp}]{1,60}$/u, 'expected 1 to 60 printable characters')
     .optional()
     .meta({ example: 'Example Accounts' }),
-  OIDC_TRUST_EMAIL: z
-    .enum(['true', 'false'], 'expected true or false')
-    .transform((text) => text === 'true')
-    .default(false)
-    .meta({ example: 'true' }),
+  OIDC_TRUST_EMAIL: flag(false),
   OIDC_ALLOWED_DOMAINS: z
     .string()
     .transform((text) => splitList(text).map((domain) => foldDomain(domain) || domain))
@@ -129,15 +140,7 @@ export const SIGN_IN_SCHEMAS = {
     .meta({ example: 'https://app.example.org/signed-in,org.example.app:/signed-in' }),
 };
 
-export type SignInSchemas = typeof SIGN_IN_SCHEMAS;
-type SignInName = keyof SignInSchemas;
-type Values = { [N in SignInName]: z.output<SignInSchemas[N]> };
-
-/** A forbidden combination: the variable to change, and the rule. */
-interface Contradiction {
-  name: SignInName;
-  rule: string;
-}
+type SignInName = keyof typeof SIGN_IN_SCHEMAS;
 
 /** Variables that have no effect without a provider. */
 const OF_A_PROVIDER = [
@@ -149,50 +152,36 @@ const OF_A_PROVIDER = [
   'OIDC_ALLOWED_DOMAINS',
 ] as const;
 
-/** Returns the first contradiction among values that are valid on their own; undefined if there is none. */
-export function findContradiction(values: Values): Contradiction | undefined {
-  const isSet = (name: SignInName) => values[name] !== undefined && values[name] !== false;
-  if (values.OIDC_ISSUER === undefined) {
-    const lonely = OF_A_PROVIDER.find(isSet);
-    if (lonely) return { name: 'OIDC_ISSUER', rule: `required if ${lonely} is set` };
-    if (values.SIGN_UP === 'open') return { name: 'OIDC_ISSUER', rule: 'required if SIGN_UP=open' };
-    return undefined;
-  }
-  if (!isSet('OIDC_CLIENT_ID')) return { name: 'OIDC_CLIENT_ID', rule: 'required if OIDC_ISSUER is set' };
-  if (isSet('OIDC_CLIENT_SECRET') === isSet('OIDC_CLIENT_SECRET_FILE')) {
-    const rule = isSet('OIDC_CLIENT_SECRET')
-      ? 'set together with OIDC_CLIENT_SECRET_FILE; set only one of them'
-      : 'required if OIDC_ISSUER is set, or OIDC_CLIENT_SECRET_FILE';
-    return { name: 'OIDC_CLIENT_SECRET', rule };
-  }
-  return findAddressContradiction(values);
-}
-
-/** If e-mail addresses decide who may sign in, the provider must send them and be trusted with them. */
-function findAddressContradiction(values: Values): Contradiction | undefined {
-  const asksForEmail = values.OIDC_SCOPES.split(' ').includes('email');
-  if (values.SIGN_UP === 'open' && !values.OIDC_TRUST_EMAIL)
-    return { name: 'OIDC_TRUST_EMAIL', rule: 'must be true if SIGN_UP=open' };
-  if ((values.OIDC_TRUST_EMAIL || values.OIDC_ALLOWED_DOMAINS) && !asksForEmail)
-    return {
-      name: 'OIDC_SCOPES',
-      rule: 'must include email if OIDC_TRUST_EMAIL or OIDC_ALLOWED_DOMAINS is set',
-    };
-  return undefined;
-}
-
-/** Makes the settings from values without contradictions. */
-export function toSettings(values: Values): SignInSettings {
-  const { OIDC_ISSUER: issuer, SIGN_UP: signUp, APP_REDIRECTS: appRedirects } = values;
-  if (issuer === undefined) return { provider: undefined, signUp, appRedirects };
-  const provider = {
-    issuer,
-    clientId: values.OIDC_CLIENT_ID!,
-    clientSecret: (values.OIDC_CLIENT_SECRET ?? values.OIDC_CLIENT_SECRET_FILE)!,
-    scopes: values.OIDC_SCOPES,
-    name: values.OIDC_NAME ?? new URL(issuer).host,
-    trustEmail: values.OIDC_TRUST_EMAIL,
-    allowedDomains: values.OIDC_ALLOWED_DOMAINS ?? [],
+/** All variables of signing in. A forbidden combination is an issue of the variable that must change. */
+export const signInSettings = z.object(SIGN_IN_SCHEMAS).transform((values, ctx): SignInSettings => {
+  const refuse = (name: SignInName, message: string) => {
+    ctx.issues.push({ code: 'custom', message, path: [name], input: values });
+    return z.NEVER;
   };
-  return { provider, signUp, appRedirects };
-}
+  const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_SCOPES: scopes } = values;
+  const { OIDC_CLIENT_SECRET: secret, OIDC_CLIENT_SECRET_FILE: secretOfFile } = values;
+  const { SIGN_UP: signUp, APP_REDIRECTS: appRedirects, OIDC_TRUST_EMAIL: trustEmail } = values;
+  if (issuer === undefined) {
+    const lonely = OF_A_PROVIDER.find((name) => values[name] !== undefined && values[name] !== false);
+    if (lonely) return refuse('OIDC_ISSUER', `required if ${lonely} is set`);
+    if (signUp === 'open') return refuse('OIDC_ISSUER', 'required if SIGN_UP=open');
+    return { provider: undefined, signUp, appRedirects };
+  }
+  if (clientId === undefined) return refuse('OIDC_CLIENT_ID', 'required if OIDC_ISSUER is set');
+  const clientSecret = secret ?? secretOfFile?.trim();
+  if (clientSecret === undefined)
+    return refuse('OIDC_CLIENT_SECRET', 'required if OIDC_ISSUER is set, or OIDC_CLIENT_SECRET_FILE');
+  if (secret !== undefined && secretOfFile !== undefined)
+    return refuse('OIDC_CLIENT_SECRET', 'set together with OIDC_CLIENT_SECRET_FILE; set only one of them');
+  // If e-mail addresses decide who may sign in, the provider must send them and be trusted with them.
+  if (signUp === 'open' && !trustEmail) return refuse('OIDC_TRUST_EMAIL', 'must be true if SIGN_UP=open');
+  if ((trustEmail || values.OIDC_ALLOWED_DOMAINS) && !scopes.split(' ').includes('email'))
+    return refuse('OIDC_SCOPES', 'must include email if OIDC_TRUST_EMAIL or OIDC_ALLOWED_DOMAINS is set');
+  const name = values.OIDC_NAME ?? new URL(issuer).host;
+  const allowedDomains = values.OIDC_ALLOWED_DOMAINS ?? [];
+  return {
+    provider: { issuer, clientId, clientSecret, scopes, name, trustEmail, allowedDomains },
+    signUp,
+    appRedirects,
+  };
+});

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { Command, InvalidArgumentError } from 'commander';
-import { isLoopback } from '../../src/config.ts';
 import { BASE_PATH } from '../../src/http/mount.ts';
+import { isLoopback } from '../../src/sign-in/variables.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 import { runDay } from './day.ts';
 import { formatVerdict, judge } from './judge.ts';
