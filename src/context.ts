@@ -8,13 +8,7 @@ import { systemCodeOf } from './domain/thrown.ts';
 import { KnownPrincipals } from './domain/tokens.ts';
 import type { Logger } from './observability/log.ts';
 import { Metrics, serveMetrics } from './observability/metrics.ts';
-import {
-  noTracing,
-  openTracing,
-  type Tracing,
-  traceCoordination,
-  traceDatabase,
-} from './observability/tracing.ts';
+import { openTracing, traceCoordination, traceDatabase } from './observability/tracing.ts';
 import { Preparers } from './operations/import/preparers.ts';
 import { runImport } from './operations/import/run.ts';
 import { LastUses } from './operations/last-uses.ts';
@@ -48,7 +42,6 @@ export interface Context {
   readonly pageReader: PageReader<number, Page>;
   readonly changesReader: PageReader<ChangesStart, ChangesPage>;
   readonly metrics: Metrics;
-  readonly tracing: Tracing;
   readonly outboundBacklog: OutboundBacklog;
   /** Bytes of request bodies that are being received or handled. */
   readonly received: HeldBytes;
@@ -131,8 +124,9 @@ export async function openContext(
 ): Promise<Context> {
   await using opened = new AsyncDisposableStack();
   const metrics = new Metrics();
-  const tracing = await openConfiguredTracing(config, role);
-  opened.defer(() => tracing.close());
+  const { otlpEndpoint, traceRatio: ratio, traceResource: resource } = config;
+  if (otlpEndpoint !== undefined)
+    opened.defer(await openTracing({ endpoint: otlpEndpoint, ratio, role, resource }));
 
   const databaseFaults = new DatabaseFaults(log);
   const openPool = async (pool: 'api' | 'import', options: Partial<DatabaseOptions>) => {
@@ -153,7 +147,7 @@ export async function openContext(
     };
     const database = await openPlaced(given, pool === 'api' ? config.databaseNodes : undefined);
     opened.defer(() => database.close());
-    return config.otlpEndpoint ? traceDatabase(database, tracing) : database;
+    return otlpEndpoint === undefined ? database : traceDatabase(database);
   };
   const size = { max: config.databasePoolSize, shared: countShared(config) };
   const database = await openPool('api', { ...size, deadlineMs: OPERATION_DEADLINE_MS });
@@ -167,7 +161,7 @@ export async function openContext(
     runImport: (id, stop) => runImport(context, id, stop),
   });
   opened.defer(() => plain.close());
-  const coordination = config.otlpEndpoint ? traceCoordination(plain, tracing) : plain;
+  const coordination = otlpEndpoint === undefined ? plain : traceCoordination(plain);
 
   const outboundBacklog = new OutboundBacklog({
     processBytes: config.maxOutboundBacklog,
@@ -189,7 +183,6 @@ export async function openContext(
     probe,
     databaseFaults,
     metrics,
-    tracing,
     principals: new KnownPrincipals(),
     lastUses: new LastUses(),
     pageReader: new PageReader(database, SYNC_PAGES, requestPermits, OPERATION_DEADLINE_MS),
@@ -226,13 +219,6 @@ async function listenForMetrics({ registry }: Metrics, { host, metricsPort }: Co
       `METRICS_PORT: cannot listen on ${host}:${metricsPort} (${code}); for example METRICS_PORT=9464`,
     );
   }
-}
-
-async function openConfiguredTracing(
-  { otlpEndpoint: endpoint, traceRatio: ratio, traceResource: resource }: Config,
-  role: string,
-): Promise<Tracing> {
-  return endpoint === undefined ? noTracing : openTracing({ endpoint, ratio, role, resource });
 }
 
 /** The statement of an import may take as long as its request waits. It may wait as long again for a connection. */

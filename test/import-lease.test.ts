@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { prepareEntries } from '../src/operations/import/batches.ts';
+import type { Preparers } from '../src/operations/import/preparers.ts';
 import { runImport } from '../src/operations/import/run.ts';
 import { DatabaseUnavailable } from '../src/store/errors.ts';
 import {
@@ -177,9 +178,8 @@ describe('the lease of a staged import', () => {
 
   test('costs an attempt if the run itself fails, and none if the database does', async () => {
     const failWith = (error: Error) => {
-      const resume = () => Promise.reject(error);
-      const context = { ...service.context, tracing: { ...service.context.tracing, resume } };
-      return runImport(context as typeof service.context, jobIdOf(staged), neverStops);
+      const preparers = { prepare: () => Promise.reject(error) } as unknown as Preparers;
+      return runImport({ ...service.context, preparers }, jobIdOf(staged), neverStops);
     };
     await expect(failWith(new Error('a fault'))).rejects.toThrow('a fault');
     expect(await rows()).toMatchObject([{ state: 'queued', attempts: 1 }]);

@@ -34,15 +34,12 @@ interface Waiter {
   hasLeft: boolean;
 }
 
-/** Waiters that have left stay in the queue's array until there are this many of them. */
-const MAX_LEFT_ENTRIES = 4_096;
-
 /** The permits that are taken under one key, and its waiters in the order of arrival. */
 class Line {
   inUse = 0;
   waiting = 0;
-  #waiters: Waiter[] = [];
-  #head = 0;
+  /** Those that have left stay here until they are first. */
+  readonly #waiters: Waiter[] = [];
 
   add(waiter: Waiter): void {
     this.waiting++;
@@ -53,19 +50,11 @@ class Line {
     clearTimeout(waiter.timer);
     waiter.hasLeft = true;
     this.waiting--;
-    this.#skipLeft();
+    while (this.#waiters[0]?.hasLeft) this.#waiters.shift();
   }
 
   first(): Waiter | undefined {
-    return this.#waiters[this.#head];
-  }
-
-  #skipLeft(): void {
-    while (this.#waiters[this.#head]?.hasLeft) this.#head++;
-    if (this.#head >= this.#waiters.length || this.#head > MAX_LEFT_ENTRIES) {
-      this.#waiters.splice(0, this.#head);
-      this.#head = 0;
-    }
+    return this.#waiters[0];
   }
 }
 
@@ -111,7 +100,8 @@ export class Semaphore<Key> {
 
   /** Gives a permit of the key back. The first waiter gets it. */
   release(key: Key): void {
-    const line = this.#lines.get(key)!;
+    const line = this.#lines.get(key);
+    if (line === undefined) throw new Error('this key has no permit to give back');
     for (let waiter = line.first(); waiter !== undefined; waiter = line.first()) {
       line.remove(waiter);
       this.#options.onWaited?.((performance.now() - waiter.since) / 1_000);
@@ -150,8 +140,9 @@ export class Semaphore<Key> {
   /** Refuses all waiters of the key, with this error. */
   refuseWaiters(key: Key, error: Error): void {
     const line = this.#lines.get(key);
-    for (let waiter = line?.first(); waiter !== undefined; waiter = line!.first()) {
-      line!.remove(waiter);
+    if (line === undefined) return;
+    for (let waiter = line.first(); waiter !== undefined; waiter = line.first()) {
+      line.remove(waiter);
       waiter.refuse(error);
     }
   }

@@ -38,26 +38,12 @@ export function describeError(error: unknown): object {
  */
 const LINES = { sync: false, minLength: 4_096, periodicFlush: 100 };
 
-/** The time in ISO 8601. The text is formatted at most once per millisecond. */
-function openIsoTime(): () => string {
-  let madeAt = 0;
-  let text = '';
-  return () => {
-    const now = Date.now();
-    if (now !== madeAt) {
-      madeAt = now;
-      text = `,"time":"${new Date(now).toISOString()}"`;
-    }
-    return text;
-  };
-}
-
 /**
  * The process's log on standard output: JSON lines, at most 100 ms late. A terminal gets plain lines instead. With
  * `isStarting`, a terminal shows progress in one changing line until the message `LISTENING`.
  */
 export const openLog = (level: string, { isStarting = false } = {}): Logger =>
   pino(
-    { level, base: null, timestamp: openIsoTime(), serializers: { err: describeError } },
+    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: describeError } },
     process.stdout.isTTY ? new TerminalLog(process.stdout, isStarting) : pino.destination(LINES),
   );

@@ -1,14 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import {
-  type Attributes,
-  context,
-  type Span,
-  SpanKind,
-  SpanStatusCode,
-  TraceFlags,
-  trace,
-} from '@opentelemetry/api';
-import type { Coordination, Limiters, PendingValues, RateLimiter } from '../coordination/port.ts';
+import { context, type Span, SpanKind, SpanStatusCode, TraceFlags, trace } from '@opentelemetry/api';
+import type { Coordination, Limiters, RateLimiter } from '../coordination/port.ts';
 import type { Database, Sql, Statement } from '../store/database.ts';
 import { VERSION } from './version.ts';
 
@@ -19,29 +11,6 @@ import { VERSION } from './version.ts';
 
 /** Renames the current span. */
 type RenameSpan = (name: string) => void;
-
-/** Starts and ends spans. */
-export interface Tracing {
-  /**
-   * Runs the function in a child span of the active one. A rejection marks the span as failed. Without an active
-   * span, runs it without a span.
-   */
-  span<T>(name: string, attributes: Attributes, run: (rename: RenameSpan) => Promise<T>): Promise<T>;
-  /** Runs the function in a new span that continues another process's trace. */
-  resume<T>(traceParent: string | null, name: string, run: () => Promise<T>): Promise<T>;
-  /** The current span as a W3C `traceparent`. */
-  readonly traceParent: string | undefined;
-  /** Sends all pending spans. */
-  close(): Promise<void>;
-}
-
-/** Runs everything without spans. */
-export const noTracing: Tracing = {
-  span: (_name, _attributes, run) => run(() => {}),
-  resume: (_traceParent, _name, run) => run(),
-  traceParent: undefined,
-  close: async () => {},
-};
 
 /** How to open tracing. */
 interface TracingOptions {
@@ -55,8 +24,16 @@ interface TracingOptions {
   resource: Readonly<Record<string, string>>;
 }
 
-/** Opens tracing to a collector. */
-export async function openTracing({ endpoint, ratio, role, resource }: TracingOptions): Promise<Tracing> {
+/**
+ * Starts tracing to a collector. Until then all functions here run without spans. The returned function sends the
+ * pending spans and ends tracing.
+ */
+export async function openTracing({
+  endpoint,
+  ratio,
+  role,
+  resource,
+}: TracingOptions): Promise<() => Promise<void>> {
   const [sdk, { OTLPTraceExporter }, { AsyncLocalStorageContextManager }, { resourceFromAttributes }] =
     await Promise.all([
       import('@opentelemetry/sdk-trace'),
@@ -78,33 +55,30 @@ export async function openTracing({ endpoint, ratio, role, resource }: TracingOp
   });
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   trace.setGlobalTracerProvider(provider);
-  return {
-    span,
-    resume,
-    close: async () => {
-      await provider.shutdown();
-      trace.disable();
-      context.disable();
-    },
-    get traceParent() {
-      return formatTraceParent();
-    },
+  return async () => {
+    await provider.shutdown();
+    trace.disable();
+    context.disable();
   };
 }
 
 /** The tracer for the service's spans. */
 export const tracer = () => trace.getTracer('bookmark-service', VERSION);
 
-// Work without a request (sweeps, probes, scrapes) starts no trace. Otherwise most traces of an idle service would be
-// of such work.
-const span: Tracing['span'] = (name, attributes, run) =>
-  trace.getActiveSpan() === undefined
-    ? run(() => {})
-    : tracer().startActiveSpan(name, { kind: SpanKind.CLIENT, attributes }, (active) =>
-        endWith(active, () => run((better) => void active.updateName(better))),
-      );
+/**
+ * Runs the function in a child span of the active one. A rejection marks the span as failed. Work without a request
+ * (sweeps, probes, scrapes) gets no span. Otherwise most traces of an idle service would be of such work.
+ */
+function span<T>(name: string, system: string, run: (rename: RenameSpan) => Promise<T>): Promise<T> {
+  if (trace.getActiveSpan() === undefined) return run(() => {});
+  const attributes = { 'db.system.name': system };
+  return tracer().startActiveSpan(name, { kind: SpanKind.CLIENT, attributes }, (active) =>
+    endWith(active, () => run((better) => void active.updateName(better))),
+  );
+}
 
-const resume: Tracing['resume'] = (traceParent, name, run) =>
+/** Runs the function in a new span that continues another process's trace. */
+export const resumeTrace = <T>(traceParent: string | null, name: string, run: () => Promise<T>): Promise<T> =>
   tracer().startActiveSpan(name, { kind: SpanKind.CONSUMER }, parseTraceParent(traceParent), (active) =>
     endWith(active, run),
   );
@@ -114,14 +88,16 @@ async function endWith<T>(active: Span, run: () => Promise<T>): Promise<T> {
     return await run();
   } catch (error) {
     // Only the error's name, because messages of the database may contain values.
-    active.setStatus({ code: SpanStatusCode.ERROR, message: (error as Error).name });
+    const message = error instanceof Error ? error.name : 'unknown';
+    active.setStatus({ code: SpanStatusCode.ERROR, message });
     throw error;
   } finally {
     active.end();
   }
 }
 
-function formatTraceParent(): string | undefined {
+/** The current span as a W3C `traceparent`; undefined without a span. */
+export function currentTraceParent(): string | undefined {
   const at = trace.getActiveSpan()?.spanContext();
   return at && `00-${at.traceId}-${at.spanId}-${at.traceFlags.toString(16).padStart(2, '0')}`;
 }
@@ -139,14 +115,12 @@ export function continueClientTrace(text: unknown, ratio: number) {
 
 /** The context of a `traceparent`; the current one if the text is invalid. */
 function parseTraceParent(text: unknown) {
-  const match = typeof text === 'string' && /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(text);
-  if (!match) return context.active();
-  const [, traceId, spanId, flags] = match as unknown as [string, string, string, string];
+  const match = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(typeof text === 'string' ? text : '');
+  if (match === null) return context.active();
+  const [, traceId = '', spanId = '', flags = ''] = match;
   const traceFlags = Number.parseInt(flags, 16) & TraceFlags.SAMPLED;
   return trace.setSpanContext(context.active(), { traceId, spanId, traceFlags, isRemote: true });
 }
-
-const OF_POSTGRES = { 'db.system.name': 'postgresql' };
 
 /** Functions of Postgres itself, which say nothing about a statement. */
 const OF_THE_SERVER = /^(unnest|generate_series|jsonb?_\w+|lateral)$/;
@@ -156,10 +130,10 @@ const OF_THE_SERVER = /^(unnest|generate_series|jsonb?_\w+|lateral)$/;
  * values.
  */
 export function nameStatement(text: string): string {
-  const called = [...text.matchAll(/\bfrom (\w+)\s*\(/g)].find(([, name]) => !OF_THE_SERVER.test(name!));
-  if (called) return `call ${called[1]}`;
-  const written = /\b(insert into|update|delete from) (\w+)/.exec(text);
-  if (written) return `${written[1]!.split(' ')[0]} ${written[2]}`;
+  for (const [, name = ''] of text.matchAll(/\bfrom (\w+)\s*\(/g))
+    if (!OF_THE_SERVER.test(name)) return `call ${name}`;
+  const [, write, table] = /\b(insert into|update|delete from) (\w+)/.exec(text) ?? [];
+  if (write !== undefined) return `${write.split(' ')[0]} ${table}`;
   const read = /\bselect (\w+)\(/.exec(text.trim()) ?? undefined;
   return read && !/\bfrom\b/.test(text)
     ? `call ${read[1]}`
@@ -176,47 +150,41 @@ const named =
   };
 
 /** Wraps the pool with a span for each statement. */
-export const traceDatabase = (database: Database, tracing: Tracing): Database => ({
+export const traceDatabase = (database: Database): Database => ({
   sql: database.sql,
   get gauges() {
     return database.gauges;
   },
-  at: (userId) => traceDatabase(database.at(userId), tracing),
+  at: (userId) => traceDatabase(database.at(userId)),
   read: (run, deadlineMs) =>
-    tracing.span('postgres read', OF_POSTGRES, (rename) => database.read(named(run, rename), deadlineMs)),
+    span('postgres read', 'postgresql', (rename) => database.read(named(run, rename), deadlineMs)),
   readShort: (run, deadlineMs) =>
-    tracing.span('postgres read', OF_POSTGRES, (rename) =>
-      database.readShort(named(run, rename), deadlineMs),
-    ),
-  write: (run) => tracing.span('postgres write', OF_POSTGRES, (rename) => database.write(named(run, rename))),
+    span('postgres read', 'postgresql', (rename) => database.readShort(named(run, rename), deadlineMs)),
+  write: (run) => span('postgres write', 'postgresql', (rename) => database.write(named(run, rename))),
   close: (graceMs) => database.close(graceMs),
 });
 
-const traceLimiter = (limiter: RateLimiter, { span }: Tracing): RateLimiter => ({
+const traceLimiter = (limiter: RateLimiter): RateLimiter => ({
   refusal: (key, limit, group) => limiter.refusal(key, limit, group),
-  consume: (key, limit, group) =>
-    span('redis rate limit', { 'db.system.name': 'redis' }, () => limiter.consume(key, limit, group)),
-});
-
-const tracePending = (pending: PendingValues, { span }: Tracing): PendingValues => ({
-  keep: (kind, key, value) =>
-    span('redis keep', { 'db.system.name': 'redis' }, () => pending.keep(kind, key, value)),
-  take: (kind, key) => span('redis take', { 'db.system.name': 'redis' }, () => pending.take(kind, key)),
+  consume: (key, limit, group) => span('redis rate limit', 'redis', () => limiter.consume(key, limit, group)),
 });
 
 /** Wraps the coordination with a span for each Redis call that a request waits for. */
-export const traceCoordination = (coordination: Coordination, tracing: Tracing): Coordination => ({
+export const traceCoordination = (coordination: Coordination): Coordination => ({
   limiters: Object.fromEntries(
-    Object.entries(coordination.limiters).map(([name, limiter]) => [name, traceLimiter(limiter, tracing)]),
+    Object.entries(coordination.limiters).map(([name, limiter]) => [name, traceLimiter(limiter)]),
   ) as Limiters,
   notifier: coordination.notifier,
   imports: {
-    add: (id) =>
-      tracing.span('redis queue import', { 'db.system.name': 'redis' }, () => coordination.imports.add(id)),
+    add: (id) => span('redis queue import', 'redis', () => coordination.imports.add(id)),
     startWorker: (concurrency) => coordination.imports.startWorker(concurrency),
     stopWorker: (graceMs) => coordination.imports.stopWorker(graceMs),
   },
-  pending: tracePending(coordination.pending, tracing),
+  pending: {
+    keep: (kind, key, value) =>
+      span('redis keep', 'redis', () => coordination.pending.keep(kind, key, value)),
+    take: (kind, key) => span('redis take', 'redis', () => coordination.pending.take(kind, key)),
+  },
   get state() {
     return coordination.state;
   },

@@ -3,7 +3,6 @@ import type { Config } from '../../config.ts';
 import type { Coordination } from '../../coordination/port.ts';
 import type { Logger } from '../../observability/log.ts';
 import type { Metrics } from '../../observability/metrics.ts';
-import type { Tracing } from '../../observability/tracing.ts';
 import type { Database } from '../../store/database.ts';
 import type { Preparers } from './preparers.ts';
 
@@ -19,5 +18,4 @@ export interface ImportContext {
   readonly preparers: Preparers;
   readonly coordination: Coordination;
   readonly metrics: Metrics;
-  readonly tracing: Tracing;
 }

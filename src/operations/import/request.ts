@@ -3,6 +3,7 @@ import { importChannel, notifyPolls } from '../../coordination/channels.ts';
 import { ApiError, type ErrorBody, invalidToken, unavailable } from '../../domain/errors.ts';
 import type { Idempotency } from '../../domain/idempotency.ts';
 import type { Principal } from '../../domain/tokens.ts';
+import { currentTraceParent } from '../../observability/tracing.ts';
 import { DatabaseUnavailable } from '../../store/errors.ts';
 import { type ImportResult, importBookmarks } from '../../store/imports.ts';
 import {
@@ -69,7 +70,7 @@ export async function importStaged(
   hasClient: () => boolean,
   idempotency?: Idempotency,
 ): Promise<ImportResponse> {
-  const { traceParent } = context.tracing;
+  const traceParent = currentTraceParent();
   const queue = () => queueImport(context.database, principal, staged.id, { idempotency, traceParent });
   let state = await waitForEnd(context, staged, queue);
   if (state === undefined) {

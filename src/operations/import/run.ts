@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { importChannel, notifyPolls } from '../../coordination/channels.ts';
 import { ApiError } from '../../domain/errors.ts';
+import { resumeTrace } from '../../observability/tracing.ts';
 import type { Database } from '../../store/database.ts';
 import { DatabaseUnavailable } from '../../store/errors.ts';
 import {
@@ -67,7 +68,7 @@ async function runClaimed(
   const signal = AbortSignal.any([stop, lost.signal]);
   try {
     const end = await Promise.race([
-      context.tracing.resume(traceParent, 'import job', () => prepareAndWrite(context, lease, signal)),
+      resumeTrace(traceParent, 'import job', () => prepareAndWrite(context, lease, signal)),
       rejectWhenAborted(signal),
     ]);
     if (end !== undefined) noteEnd(context, lease, end, clock.now() - begunAt, traceParent);
