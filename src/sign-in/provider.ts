@@ -1,7 +1,7 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import * as client from 'openid-client';
 import { isStorable } from '../domain/text.ts';
-import { SignInError } from './sign-in-error.ts';
+import { systemCodeOf } from '../domain/thrown.ts';
+import { SignInError, type SignInFault } from './sign-in-error.ts';
 import { isOnLoopback, type ProviderSettings } from './variables.ts';
 
 /** The OpenID provider (OpenID Connect Core section 3.1, RFC 9700). Only `openid-client` implements the protocol. */
@@ -51,9 +51,6 @@ const EMAIL_LENGTH = 254;
 
 /** The allowed difference between our clock and the provider's. */
 const CLOCK_TOLERANCE_SECONDS = 30;
-
-/** The signal that aborts all requests of the current step. */
-const step = new AsyncLocalStorage<AbortSignal>();
 
 interface Known {
   configuration: client.Configuration;
@@ -106,7 +103,8 @@ export class Provider {
         idTokenExpected: true,
         ...(checks.maxAgeSeconds !== undefined && { maxAge: checks.maxAgeSeconds }),
       });
-      const claims = tokens.claims()!;
+      const claims = tokens.claims();
+      if (claims === undefined) throw new SignInError('invalid', 'there is no ID token');
       const { email, email_verified } = await this.#readEmail(configuration, claims, tokens.access_token);
       const isText = (value: unknown, max: number): value is string =>
         typeof value === 'string' && value.length <= max && isStorable(value);
@@ -137,15 +135,18 @@ export class Provider {
     return client.fetchUserInfo(configuration, accessToken, claims.sub);
   }
 
+  /** Requests that are still open after the time limit end by the library's own timeout, and nobody waits for them. */
   async #inTime<T>(run: () => Promise<T>): Promise<T> {
     const signal = AbortSignal.timeout(this.#stepMs);
     const ended = new Promise<never>((_, reject) =>
       signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
     );
     try {
-      return await step.run(signal, () => Promise.race([run(), ended]));
+      return await Promise.race([run(), ended]);
     } catch (error) {
-      throw SignInError.of(error);
+      // The next login must not wait for a discovery that is late.
+      this.#discovery = undefined;
+      throw toSignInError(error);
     }
   }
 
@@ -200,13 +201,11 @@ function authenticateClient(secret: string): client.ClientAuth {
 /** Refuses endpoints without encryption, except on this computer, even if the provider's metadata names them. */
 const openFetch =
   (onLoopback: boolean): client.CustomFetch =>
-  async (address, { signal, ...options }) => {
+  async (address, options) => {
     const url = new URL(address);
     if (url.protocol !== 'https:' && !(onLoopback && isOnLoopback(url)))
       throw new SignInError('invalid', 'an endpoint of the provider is not encrypted');
-    const signals = [signal, step.getStore()].filter((each) => each !== undefined && each !== null);
-    const response = await fetch(address, { ...(options as RequestInit), signal: AbortSignal.any(signals) });
-    return readBounded(response);
+    return readBounded(await fetch(address, options as RequestInit));
   };
 
 /** Reads the whole response. Rejects if it is too long. */
@@ -221,4 +220,58 @@ async function readBounded(response: Response): Promise<Response> {
   }
   const { status, statusText, headers } = response;
   return new Response(Buffer.concat(chunks), { status, statusText, headers });
+}
+
+/** Error codes that mean that the provider has a problem (RFC 6749 section 4.1.2.1). */
+const PROVIDER_TROUBLE = ['server_error', 'temporarily_unavailable'];
+
+/** Error codes that mean that the provider does not accept this client (RFC 6749 sections 4.1.2.1 and 5.2). */
+const CLIENT_TROUBLE = [
+  'invalid_client',
+  'unauthorized_client',
+  'invalid_scope',
+  'unsupported_response_type',
+  'unsupported_grant_type',
+];
+
+/**
+ * Translates an error of the library. Such errors contain urls, codes and tokens, so only the names of the problem
+ * are kept.
+ */
+function toSignInError(thrown: unknown): SignInError {
+  if (thrown instanceof SignInError) return thrown;
+  if (!(thrown instanceof Error)) return new SignInError('invalid', 'unknown');
+  if (thrown.cause instanceof SignInError) return thrown.cause;
+  const isOfProtocol =
+    thrown instanceof client.AuthorizationResponseError || thrown instanceof client.ResponseBodyError;
+  const said = isOfProtocol && /^[a-z_]{1,40}$/.test(thrown.error) ? thrown.error : '';
+  const words = [thrown.name, systemCodeOf(thrown), said].filter(Boolean);
+  return new SignInError(findFault(thrown, said), words.join(' '));
+}
+
+function findFault(error: Error, said: string): SignInFault {
+  const code = systemCodeOf(error);
+  if (error.name === 'TimeoutError' || code === 'OAUTH_TIMEOUT' || code === 'OAUTH_ABORT') return 'slow';
+  // The provider did not accept the client's credentials.
+  if (error instanceof client.WWWAuthenticateChallengeError) return 'client';
+  if (PROVIDER_TROUBLE.includes(said)) return 'invalid';
+  if (CLIENT_TROUBLE.includes(said)) return 'client';
+  if (error instanceof client.AuthorizationResponseError) return 'denied';
+  if (said === 'invalid_grant') return 'callback';
+  if (error.name === 'TypeError') return 'unreachable';
+  return code === 'OAUTH_INVALID_RESPONSE' && isOfCallback(error.cause) ? 'callback' : 'invalid';
+}
+
+/**
+ * Whether the fault was found in the callback's own parameters, before the provider was asked. The library has one code
+ * for faults in the callback and in a response.
+ */
+function isOfCallback(thrown: unknown): boolean {
+  const cause = thrown instanceof Error ? thrown.cause : undefined;
+  return (
+    typeof cause === 'object' &&
+    cause !== null &&
+    'parameters' in cause &&
+    cause.parameters instanceof URLSearchParams
+  );
 }

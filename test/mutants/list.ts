@@ -548,8 +548,8 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'src/sign-in/pkce.ts',
-    from: 'given.length === expected.length && timingSafeEqual(given, expected)',
-    to: 'given.length === expected.length',
+    from: 'hashText(verifier) === challenge',
+    to: 'hashText(verifier).length === challenge.length',
     caughtBy: 'test/rfc-9700.test.ts › a code is useless without its verifier, and an attempt uses it up',
   },
   {
