@@ -14,7 +14,7 @@ import {
   findBookmarks,
   readPage,
 } from '../store/bookmarks.ts';
-import { formatCursor, MAX_CURSOR_LENGTH, parseCursor } from './cursor.ts';
+import { cursorSchemas, formatCursor, formatNext, parseCursor } from './cursor.ts';
 import { notifyAfter } from './notify-after.ts';
 import * as schemas from './response-schemas.ts';
 
@@ -81,12 +81,12 @@ const edit = principalRoute({
   errors: ['NOT_FOUND', 'CONFLICT', 'LIMIT_EXCEEDED'],
   isIdempotent: true,
   handle({ context, principal, idempotency, body }) {
-    const { id, if_updated_at: ifUpdatedAt, ids, items, add_tags, remove_tags, ...change } = body;
+    const { id, if_updated_at: ifUpdatedAt, ids = [], items = { ids }, ...given } = body;
+    const { add_tags: added = NO_TAGS, remove_tags: removed = NO_TAGS, ...change } = given;
     return notifyAfter(context, principal, notifyChangesPolls, () => {
       if (id !== undefined)
         return editBookmark(context.database, principal, id, change, { ifUpdatedAt, idempotency });
-      const tags = { added: add_tags ?? NO_TAGS, removed: remove_tags ?? NO_TAGS };
-      return editBookmarks(context.database, principal, items ?? { ids: ids! }, tags, idempotency);
+      return editBookmarks(context.database, principal, items, { added, removed }, idempotency);
     });
   },
 });
@@ -128,19 +128,15 @@ const remove = principalRoute({
   ]),
   errors: ['NOT_FOUND', 'CONFLICT'],
   isIdempotent: true,
-  handle: ({ context, principal, idempotency, body: { id, if_updated_at: ifUpdatedAt, ids, items } }) =>
-    notifyAfter(context, principal, notifyChangesPolls, () => {
-      const { freeBookmarkLimit } = context.config;
-      return id !== undefined
+  handle({ context, principal, idempotency, body }) {
+    const { id, if_updated_at: ifUpdatedAt, ids = [], items = { ids } } = body;
+    const { freeBookmarkLimit } = context.config;
+    return notifyAfter(context, principal, notifyChangesPolls, () =>
+      id !== undefined
         ? deleteBookmark(context.database, principal, id, freeBookmarkLimit, { ifUpdatedAt, idempotency })
-        : deleteBookmarks(
-            context.database,
-            principal,
-            items ?? { ids: ids! },
-            freeBookmarkLimit,
-            idempotency,
-          );
-    }),
+        : deleteBookmarks(context.database, principal, items, freeBookmarkLimit, idempotency),
+    );
+  },
 });
 
 const get = principalRoute({
@@ -154,9 +150,11 @@ const get = principalRoute({
   exampleLeavesOut: ['id'],
   bodyLimit: BOOKMARK_BODY_BYTES,
   response: z.object({ bookmarks: z.array(schemas.bookmark) }),
-  handle: async ({ context, principal, body: { id, url } }) =>
-    `{"bookmarks":${await findBookmarks(context.database, principal, id === undefined ? { url: url! } : { id })}}`,
+  handle: async ({ context, principal, body: { id, url = '' } }) =>
+    `{"bookmarks":${await findBookmarks(context.database, principal, id === undefined ? { url } : { id })}}`,
 });
+
+const cursor = cursorSchemas('MTo0Mjo0Mg');
 
 const list = principalRoute({
   path: '/bookmarks/list',
@@ -165,11 +163,7 @@ const list = principalRoute({
   description:
     'In ascending order of ids. A page holds at most about 1 MiB. `next_cursor` is opaque, and absent on the last page.',
   body: z.object({
-    cursor: z
-      .string()
-      .max(MAX_CURSOR_LENGTH, 'is malformed')
-      .meta({ examples: ['MTo0Mjo0Mg'] })
-      .optional(),
+    cursor: cursor.given,
     limit: integer(1, 500, 100),
   }),
   // The cursor of an example would belong to another user.
@@ -177,16 +171,13 @@ const list = principalRoute({
   response: z.object({
     bookmarks: z.array(schemas.bookmark),
     has_more: z.boolean().meta({ examples: [true] }),
-    next_cursor: z
-      .string()
-      .meta({ examples: ['MTo0Mjo0Mg'] })
-      .optional(),
+    next_cursor: cursor.next,
   }),
   async handle({ context, principal, body }) {
     const afterId = body.cursor === undefined ? 0 : parseCursor(body.cursor, principal.userId);
     const { bookmarks, lastId, hasMore } = await readPage(context.database, principal, afterId, body.limit);
-    const next = hasMore ? `,"next_cursor":"${formatCursor(principal.userId, lastId!)}"` : '';
-    return `{"bookmarks":${bookmarks},"has_more":${hasMore}${next}}`;
+    const next = hasMore && lastId !== null ? formatCursor(principal.userId, lastId) : undefined;
+    return `{"bookmarks":${bookmarks},${formatNext(next)}}`;
   },
 });
 

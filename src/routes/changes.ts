@@ -4,7 +4,7 @@ import { invalid } from '../domain/errors.ts';
 import { id, integer } from '../domain/fields.ts';
 import { principalRoute } from '../http/route.ts';
 import type { ChangesPage, ChangesStart } from '../store/changes.ts';
-import { formatChangesCursor, MAX_CURSOR_LENGTH, parseChangesCursor } from './cursor.ts';
+import { cursorSchemas, formatChangesCursor, parseChangesCursor } from './cursor.ts';
 import { formatEnd, type PollEnd, readOrWait } from './long-poll.ts';
 import * as schemas from './response-schemas.ts';
 
@@ -24,6 +24,8 @@ const formatPage = (page: ChangesPage, userId: number, end: Omit<PollEnd<Changes
   `"tags":[${page.tags}],"deleted_tags":[${page.deletedTags}],` +
   `"cursor":"${formatChangesCursor(userId, page)}","has_more":${page.hasMore},${formatEnd(end)}`;
 
+const EXAMPLE_CURSOR = 'Mjo0Mjo2MTAwMDAwMDAwMDAwOjA6MDo0Mjo3';
+
 const changes = principalRoute({
   path: '/bookmarks/changes',
   scope: 'read',
@@ -36,11 +38,7 @@ const changes = principalRoute({
     'service holds. No change is ever missed, and applying a page twice is harmless. With `wait`, a request without ' +
     'news is held for up to 29 seconds.',
   body: z.object({
-    cursor: z
-      .string()
-      .max(MAX_CURSOR_LENGTH, 'is malformed')
-      .meta({ examples: ['Mjo0Mjo2MTAwMDAwMDAwMDAwOjA6MDo0Mjo3'] })
-      .optional(),
+    cursor: cursorSchemas(EXAMPLE_CURSOR).given,
     from: z.literal('now').optional(),
     limit: integer(1, 500, 100),
     wait: schemas.wait,
@@ -53,7 +51,7 @@ const changes = principalRoute({
     deleted: z.array(id),
     tags: z.array(schemas.bookmarkTag),
     deleted_tags: z.array(id),
-    cursor: z.string().meta({ examples: ['Mjo0Mjo2MTAwMDAwMDAwMDAwOjA6MDo0Mjo3'] }),
+    cursor: z.string().meta({ examples: [EXAMPLE_CURSOR] }),
     has_more: z.boolean(),
     waited: z.boolean(),
     retry_after_ms: schemas.retryAfterMs,

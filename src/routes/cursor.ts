@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { invalid } from '../domain/errors.ts';
 import { isStorable } from '../domain/text.ts';
 import type { ChangesPosition } from '../store/changes.ts';
@@ -5,65 +6,101 @@ import type { TrashPosition } from '../store/trash.ts';
 
 /**
  * The cursors of `/bookmarks/list` (decision 14), `/bookmarks/changes`, `/bookmarks/search` and `/trash/list`. They
- * are opaque to clients, and contain a version and the user's id.
+ * are opaque to clients. Each is a list that begins with a version and the user's id.
  */
 
-const LIST_VERSION = 1;
-const CHANGES_VERSION = 2;
+/** The longest cursor of numbers has six, each of at most 16 digits. */
+const MAX_LENGTH = 200;
 
-/** The longest cursor contains six numbers of 16 digits. */
-export const MAX_CURSOR_LENGTH = 200;
+/** The schemas of a cursor: `given` in a request, and `next` in a response. Both may be absent. */
+export const cursorSchemas = (example: string, maxLength = MAX_LENGTH) => {
+  const next = z.string().meta({ examples: [example] });
+  const given = z
+    .string()
+    .max(maxLength, 'is malformed')
+    .meta({ examples: [example] });
+  return { given: given.optional(), next: next.optional() };
+};
 
-export const formatCursor = (userId: number, afterId: number): string =>
-  encode(LIST_VERSION, [userId, afterId]);
+/** The last fields of a page whose next page begins at this cursor, as JSON. Undefined for the last page. */
+export const formatNext = (cursor: string | undefined): string =>
+  cursor === undefined ? '"has_more":false' : `"has_more":true,"next_cursor":"${cursor}"`;
 
-/** Returns the id after which a page starts. Throws `VALIDATION_ERROR` for a malformed cursor or another user's. */
-export function parseCursor(cursor: string, userId: number): number {
-  const [afterId] = decode(cursor, LIST_VERSION, 1, userId);
-  return afterId!;
-}
-
-export const formatChangesCursor = (userId: number, position: ChangesPosition): string =>
-  encode(CHANGES_VERSION, [
-    userId,
-    position.epoch,
-    position.generation,
-    position.change,
-    position.bookmarkId,
-    position.tagId,
-  ]);
-
-/** Returns the position of a cursor. Throws like `parseCursor`. */
-export function parseChangesCursor(cursor: string, userId: number): ChangesPosition {
-  const [epoch, generation, change, bookmarkId, tagId] = decode(cursor, CHANGES_VERSION, 5, userId);
-  return {
-    epoch: epoch!,
-    generation: generation!,
-    change: change!,
-    bookmarkId: bookmarkId!,
-    tagId: tagId!,
-  };
-}
-
-const TRASH_VERSION = 4;
-
-export const formatTrashCursor = (userId: number, { deletedAtMs, id }: TrashPosition): string =>
-  encode(TRASH_VERSION, [userId, deletedAtMs, id]);
-
-/** Returns the position of a cursor. Throws like `parseCursor`. */
-export function parseTrashCursor(cursor: string, userId: number): TrashPosition {
-  const [deletedAtMs, id] = decode(cursor, TRASH_VERSION, 2, userId);
-  if (deletedAtMs! > LATEST_MS) throw invalid('cursor: is malformed');
-  return { deletedAtMs: deletedAtMs!, id: id! };
-}
+const whole = z.int().min(0);
 
 /** The last millisecond of the year 9999. */
 const LATEST_MS = 253_402_300_799_999;
 
-const SEARCH_VERSION = 3;
+const LIST = z.tuple([z.literal(1), whole, whole]);
+const CHANGES = z.tuple([z.literal(2), whole, whole, whole, whole, whole, whole]);
+const SEARCH = z.tuple([
+  z.literal(3),
+  whole,
+  z.string(),
+  whole,
+  whole,
+  whole,
+  z.string().refine(isStorable).nullable(),
+]);
+const TRASH = z.tuple([z.literal(4), whole, whole.max(LATEST_MS), whole]);
 
-/** The longest cursor contains the first 200 characters of a title. */
-export const MAX_SEARCH_CURSOR_LENGTH = 2_000;
+const encode = (text: string): string => Buffer.from(text).toString('base64url');
+const encodeNumbers = (parts: readonly unknown[]): string => encode(parts.join(':'));
+const encodeJson = (parts: readonly unknown[]): string => encode(JSON.stringify(parts));
+
+/**
+ * Checks the parts of a cursor. Throws `VALIDATION_ERROR` for a malformed cursor or another user's. Each list has only
+ * one cursor, the one that `encoded` makes.
+ */
+function check<Parts extends readonly [number, number, ...unknown[]]>(
+  cursor: string,
+  userId: number,
+  schema: z.ZodType<Parts>,
+  parts: unknown,
+  encoded: (parts: Parts) => string,
+): Parts {
+  const { data } = schema.safeParse(parts);
+  if (data === undefined || encoded(data) !== cursor) throw invalid('cursor: is malformed');
+  if (data[1] !== userId) throw invalid('cursor: belongs to another user');
+  return data;
+}
+
+function decodeNumbers<Parts extends readonly [number, number, ...unknown[]]>(
+  cursor: string,
+  userId: number,
+  schema: z.ZodType<Parts>,
+): Parts {
+  const numbers = Buffer.from(cursor, 'base64url').toString('latin1').split(':').map(Number);
+  return check(cursor, userId, schema, numbers, encodeNumbers);
+}
+
+export const formatCursor = (userId: number, afterId: number): string => encodeNumbers([1, userId, afterId]);
+
+/** Returns the id after which a page starts. Throws `VALIDATION_ERROR` for a malformed cursor or another user's. */
+export function parseCursor(cursor: string, userId: number): number {
+  const [, , afterId] = decodeNumbers(cursor, userId, LIST);
+  return afterId;
+}
+
+export const formatChangesCursor = (userId: number, position: ChangesPosition): string => {
+  const { epoch, generation, change, bookmarkId, tagId } = position;
+  return encodeNumbers([2, userId, epoch, generation, change, bookmarkId, tagId]);
+};
+
+/** Returns the position of a cursor. Throws like `parseCursor`. */
+export function parseChangesCursor(cursor: string, userId: number): ChangesPosition {
+  const [, , epoch, generation, change, bookmarkId, tagId] = decodeNumbers(cursor, userId, CHANGES);
+  return { epoch, generation, change, bookmarkId, tagId };
+}
+
+export const formatTrashCursor = (userId: number, { deletedAtMs, id }: TrashPosition): string =>
+  encodeNumbers([4, userId, deletedAtMs, id]);
+
+/** Returns the position of a cursor. Throws like `parseCursor`. */
+export function parseTrashCursor(cursor: string, userId: number): TrashPosition {
+  const [, , deletedAtMs, id] = decodeNumbers(cursor, userId, TRASH);
+  return { deletedAtMs, id };
+}
 
 /** The start of a search's next page. */
 export interface SearchPlace {
@@ -75,26 +112,14 @@ export interface SearchPlace {
   lastKey: string | null;
 }
 
-/** Makes the cursor of a search. It contains a hash of the search. */
+/** Makes the cursor of a search. `search` is a hash of the search, so that the cursor works with no other. */
 export const formatSearchCursor = (userId: number, search: string, place: SearchPlace): string =>
-  Buffer.from(
-    JSON.stringify([SEARCH_VERSION, userId, search, place.page, place.total, place.lastId, place.lastKey]),
-  ).toString('base64url');
+  encodeJson([3, userId, search, place.page, place.total, place.lastId, place.lastKey]);
 
 /** Returns the place of a cursor. Throws like `parseCursor`, and for a cursor of another search. */
 export function parseSearchCursor(cursor: string, userId: number, search: string): SearchPlace {
-  const malformed = () => invalid('cursor: is malformed');
   const parts = readJson(Buffer.from(cursor, 'base64url').toString('utf8'));
-  if (!Array.isArray(parts)) throw malformed();
-  const [version, owner, hash, page, total, lastId, lastKey] = parts;
-  const isWhole =
-    version === SEARCH_VERSION &&
-    typeof hash === 'string' &&
-    [owner, page, total, lastId].every((each) => Number.isSafeInteger(each) && each >= 0) &&
-    (lastKey === null || (typeof lastKey === 'string' && isStorable(lastKey)));
-  if (!isWhole) throw malformed();
-  if (formatSearchCursor(owner, hash, { page, total, lastId, lastKey }) !== cursor) throw malformed();
-  if (owner !== userId) throw invalid('cursor: belongs to another user');
+  const [, , hash, page, total, lastId, lastKey] = check(cursor, userId, SEARCH, parts, encodeJson);
   if (hash !== search) throw invalid('cursor: belongs to another search');
   return { page, total, lastId, lastKey };
 }
@@ -105,18 +130,4 @@ function readJson(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-const encode = (version: number, numbers: readonly number[]): string =>
-  Buffer.from([version, ...numbers].join(':')).toString('base64url');
-
-/** Reads the numbers after the user's id. Accepts only output of `encode`. */
-function decode(cursor: string, version: number, count: number, userId: number): number[] {
-  const parts = Buffer.from(cursor, 'base64url').toString('latin1').split(':');
-  const numbers = parts.filter((part) => /^\d{1,16}$/.test(part)).map(Number);
-  const [givenVersion, owner, ...rest] = numbers;
-  const isWhole = givenVersion === version && rest.length === count && numbers.every(Number.isSafeInteger);
-  if (!isWhole || encode(version, [owner!, ...rest]) !== cursor) throw invalid('cursor: is malformed');
-  if (owner !== userId) throw invalid('cursor: belongs to another user');
-  return rest;
 }

@@ -9,15 +9,13 @@ import { parseTimestamp } from '../domain/timestamp.ts';
 import { notBeside } from '../domain/validation.ts';
 import { BOOKMARK_BODY_BYTES, principalRoute } from '../http/route.ts';
 import { type SearchPage, searchBookmarks } from '../store/search.ts';
-import {
-  formatSearchCursor,
-  MAX_SEARCH_CURSOR_LENGTH,
-  parseSearchCursor,
-  type SearchPlace,
-} from './cursor.ts';
+import { cursorSchemas, formatSearchCursor, parseSearchCursor, type SearchPlace } from './cursor.ts';
 import * as schemas from './response-schemas.ts';
 
 /** Search: section 4.2, decision 13. */
+
+/** The longest cursor contains the first 200 characters of a title. */
+const cursor = cursorSchemas('WzMsNDIsIjAwIiwyLDEwMCw0MixudWxsXQ', 2_000);
 
 const searchBody = z
   .object({
@@ -26,11 +24,7 @@ const searchBody = z
     ...searchFilter.shape,
     sort: z.enum(SORTS).default(SORTS[0]),
     page: pageNumber(),
-    cursor: z
-      .string()
-      .max(MAX_SEARCH_CURSOR_LENGTH, 'is malformed')
-      .meta({ examples: ['WzMsNDIsIjAwIiwyLDEwMCw0MixudWxsXQ'] })
-      .optional(),
+    cursor: cursor.given,
     per_page: integer(1, 100, 50),
   })
   .check(notBeside('cursor', ['page']), ({ value, issues }) => {
@@ -115,10 +109,7 @@ const search = principalRoute({
       .min(1)
       .meta({ examples: [50] }),
     has_more: z.boolean(),
-    next_cursor: z
-      .string()
-      .meta({ examples: ['WzMsNDIsIjAwIiwyLDEwMCw0MixudWxsXQ'] })
-      .optional(),
+    next_cursor: cursor.next,
   }),
   async handle({ context, principal, body }) {
     const asked = readSearch(body);

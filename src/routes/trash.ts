@@ -4,13 +4,13 @@ import { id, ids, integer } from '../domain/fields.ts';
 import { exactlyOne } from '../domain/validation.ts';
 import { principalRoute } from '../http/route.ts';
 import { deleteFromTrash, readTrash, restoreBookmarks } from '../store/trash.ts';
-import { formatTrashCursor, MAX_CURSOR_LENGTH, parseTrashCursor } from './cursor.ts';
+import { cursorSchemas, formatNext, formatTrashCursor, parseTrashCursor } from './cursor.ts';
 import { notifyAfter } from './notify-after.ts';
 import * as schemas from './response-schemas.ts';
 
 /** The trash: contract, section 4.6. */
 
-const EXAMPLE_CURSOR = 'NDoxOjE3NjQwMDAwMDAwMDA6NDI';
+const cursor = cursorSchemas('NDoxOjE3NjQwMDAwMDAwMDA6NDI');
 
 const list = principalRoute({
   path: '/trash/list',
@@ -20,11 +20,7 @@ const list = principalRoute({
     'The most recently deleted bookmark comes first. A page holds at most about 1 MiB. `next_cursor` is opaque, and absent ' +
     'on the last page.',
   body: z.object({
-    cursor: z
-      .string()
-      .max(MAX_CURSOR_LENGTH, 'is malformed')
-      .meta({ examples: [EXAMPLE_CURSOR] })
-      .optional(),
+    cursor: cursor.given,
     limit: integer(1, 500, 100),
   }),
   // The cursor of an example would belong to another user.
@@ -36,16 +32,12 @@ const list = principalRoute({
         .meta({ id: 'TrashedBookmark' }),
     ),
     has_more: z.boolean().meta({ examples: [true] }),
-    next_cursor: z
-      .string()
-      .meta({ examples: [EXAMPLE_CURSOR] })
-      .optional(),
+    next_cursor: cursor.next,
   }),
   async handle({ context, principal, body: { cursor, limit } }) {
     const before = cursor === undefined ? undefined : parseTrashCursor(cursor, principal.userId);
     const { bookmarks, next } = await readTrash(context.database, principal, before, limit);
-    const nextCursor = next ? `,"next_cursor":"${formatTrashCursor(principal.userId, next)}"` : '';
-    return `{"bookmarks":${bookmarks},"has_more":${next !== undefined}${nextCursor}}`;
+    return `{"bookmarks":${bookmarks},${formatNext(next && formatTrashCursor(principal.userId, next))}}`;
   },
 });
 
