@@ -1,4 +1,4 @@
-import { type AuthInfo, createMcpHandler } from '@modelcontextprotocol/server';
+import { createMcpHandler } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { notFound, permissionDenied } from '../domain/errors.ts';
@@ -19,19 +19,8 @@ import { type EndpointRunner, type RunEndpoint, runEndpointsFor } from './run-en
 
 const PATH = '/mcp';
 
-/** What a request passes to its tools through the library. */
-interface McpAuth extends AuthInfo {
-  extra: { api: BookmarkApi };
-}
-
 export function mcpRoutes(app: FastifyInstance, runner: EndpointRunner): void {
   const { context } = runner;
-  const handler = createMcpHandler(
-    ({ authInfo }) => createMcpServer((authInfo as McpAuth).extra.api, VERSION),
-    // The server sends no notifications, so it allows no subscriptions.
-    { maxSubscriptions: 0 },
-  );
-  app.addHook('onClose', () => handler.close());
   app.route({
     method: 'POST',
     url: PATH,
@@ -47,14 +36,13 @@ export function mcpRoutes(app: FastifyInstance, runner: EndpointRunner): void {
       const api = apiOf(runEndpointsFor(runner, request, reply), (error) => {
         fault = error;
       });
+      // The server sends no notifications, so it allows no subscriptions.
+      const handler = createMcpHandler(() => createMcpServer(api, VERSION), { maxSubscriptions: 0 });
       const headers = new Headers();
       for (const [name, value] of Object.entries(request.headers)) headers.set(name, String(value));
       const response = await handler.fetch(
         new Request(`http://localhost${PATH}`, { method: 'POST', headers }),
-        {
-          parsedBody: request.body,
-          authInfo: { token: '', clientId: '', scopes: [], extra: { api } } satisfies McpAuth,
-        },
+        { parsedBody: request.body },
       );
       const text = await response.text();
       // A revoked token and a defect fail the whole request, as on every other path.

@@ -2,6 +2,7 @@ import { McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import type {
   Bookmark,
+  BookmarkChoice,
   BookmarkEdit,
   BookmarkSearch,
   BookmarkVersion,
@@ -12,6 +13,7 @@ import type {
   NewBookmark,
   TagList,
 } from '../domain/resources.ts';
+import { messageOf, systemCodeOf } from '../domain/thrown.ts';
 
 /**
  * The tools that the service offers to language models through the Model Context Protocol. Each tool calls one
@@ -24,7 +26,7 @@ import type {
  */
 export interface BookmarkApi {
   searchBookmarks(search: BookmarkSearch): Promise<FoundBookmarks>;
-  getBookmarks(choice: { id: number } | { url: string }): Promise<ChosenBookmarks>;
+  getBookmarks(choice: BookmarkChoice): Promise<ChosenBookmarks>;
   listTags(): Promise<TagList>;
   addBookmark(bookmark: NewBookmark): Promise<Bookmark>;
   editBookmark(edit: BookmarkEdit): Promise<EditedBookmark>;
@@ -76,15 +78,9 @@ export function createMcpServer(api: BookmarkApi, version: string): McpServer {
         per_page: z.int().min(1).max(MAX_RESULTS).default(20),
       }),
     },
-    ({ query, tags, page, per_page }) =>
+    (search) =>
       respond(async () => {
-        const found = await api.searchBookmarks({
-          page,
-          per_page,
-          ...(query !== undefined && { query }),
-          ...(tags !== undefined && { tags }),
-        });
-        const { bookmarks, total, has_more } = found;
+        const { bookmarks, total, has_more } = await api.searchBookmarks(search);
         return { bookmarks: bookmarks.map(shorten), total, has_more };
       }),
   );
@@ -98,12 +94,9 @@ export function createMcpServer(api: BookmarkApi, version: string): McpServer {
       annotations: READS,
       inputSchema: z.object({ id: id.optional(), url: z.string().optional() }),
     },
-    ({ id, url }) =>
+    (choice) =>
       respond(async () => {
-        const { bookmarks } = await api.getBookmarks({
-          ...(id !== undefined && { id }),
-          ...(url !== undefined && { url }),
-        } as { id: number });
+        const { bookmarks } = await api.getBookmarks(choice);
         return {
           bookmarks: bookmarks.length === 1 ? bookmarks : bookmarks.slice(0, MAX_RESULTS).map(shorten),
           total: bookmarks.length,
@@ -146,16 +139,7 @@ export function createMcpServer(api: BookmarkApi, version: string): McpServer {
         tags: tags.optional(),
       }),
     },
-    ({ url, title, comment, tags }) =>
-      respond(() =>
-        api.addBookmark({
-          url,
-          on_duplicate: 'return',
-          ...(title !== undefined && { title }),
-          ...(comment !== undefined && { comment }),
-          ...(tags !== undefined && { tags }),
-        }),
-      ),
+    (bookmark) => respond(() => api.addBookmark({ ...bookmark, on_duplicate: 'return' })),
   );
 
   server.registerTool(
@@ -173,17 +157,7 @@ export function createMcpServer(api: BookmarkApi, version: string): McpServer {
         tags: tags.optional(),
       }),
     },
-    ({ id, if_updated_at, url, title, comment, tags }) =>
-      respond(() =>
-        api.editBookmark({
-          id,
-          if_updated_at,
-          ...(url !== undefined && { url }),
-          ...(title !== undefined && { title }),
-          ...(comment !== undefined && { comment }),
-          ...(tags !== undefined && { tags }),
-        }),
-      ),
+    (edit) => respond(() => api.editBookmark(edit)),
   );
 
   server.registerTool(
@@ -231,8 +205,8 @@ async function respond(work: () => Promise<object>): Promise<ToolResult> {
       ],
     };
   } catch (error) {
-    const { code, message } = error as { code?: unknown; message?: unknown };
-    if (typeof code !== 'string') throw error;
-    return { isError: true, content: [{ type: 'text', text: `${code}: ${message}` }] };
+    const code = systemCodeOf(error);
+    if (code === undefined) throw error;
+    return { isError: true, content: [{ type: 'text', text: `${code}: ${messageOf(error)}` }] };
   }
 }

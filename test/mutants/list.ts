@@ -491,7 +491,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'src/mcp/server.ts',
-    from: "on_duplicate: 'return',\n",
+    from: ", on_duplicate: 'return'",
     to: '',
     caughtBy: 'test/mcp.test.ts › writes and reads bookmarks, with versions',
   },
