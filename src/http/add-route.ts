@@ -1,10 +1,10 @@
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { OutboundBacklog } from '../concurrency/held-bytes.ts';
 import type { Context } from '../context.ts';
 import { parseBody } from '../domain/validation.ts';
-import { authenticate, confirmPrincipal, limitAddress } from './authentication.ts';
+import { authenticate, confirmPrincipal, limitAddress, requirePrincipal } from './authentication.ts';
 import { readIdempotency } from './bodies.ts';
 import { chooseEncoding, compressStream, isWorthCompressing } from './compression.ts';
 import { sendError, toApiError } from './error-responses.ts';
@@ -60,8 +60,12 @@ async function respond(
   const idempotency = route.isIdempotent ? readIdempotency(request, request.requestHash) : undefined;
   const userId = request.principal?.userId;
   const handle = async () => {
-    const given = { context, body, request, reply, idempotency, principal: request.principal! };
-    await sendResponse(context, route, request, reply, await route.handle(given));
+    const given = { context, body, request, reply, idempotency };
+    const response =
+      route.scope === 'public'
+        ? await route.handle(given)
+        : await route.handle({ ...given, principal: requirePrincipal(request) });
+    await sendResponse(context, route, request, reply, response);
   };
   if (userId === undefined || route.takesOwnPermits || route.isHeld) return handle();
   await context.requestPermits.run(userId, () => {
@@ -92,16 +96,16 @@ async function sendResponse(
   const { principal } = request;
   const mayCompress = config.compress && !holdsSecret(route);
   reply.header('content-type', 'application/json; charset=utf-8');
-  if (typeof body !== 'string' && 'pipe' in body) {
+  if (body instanceof Readable) {
     const encoding = mayCompress ? chooseEncoding(request, reply) : undefined;
     // An export counts its outbound backlog itself, page by page.
-    void reply.send(encoding === undefined ? body : compressStream(body as Readable, encoding));
+    void reply.send(encoding === undefined ? body : compressStream(body, encoding));
     return;
   }
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   // Polls of one account are notified together, and each gets a page. A read may be refused, because the client repeats
   // it.
-  if (route.scope === 'read' && text.length > SHORT_BYTES) overload.refuse(principal!.userId);
+  if (route.scope === 'read' && text.length > SHORT_BYTES) overload.refuse(principal?.userId);
   const encoding = mayCompress && isWorthCompressing(text) ? chooseEncoding(request, reply) : undefined;
   if (encoding === undefined) void reply.send(text);
   else {
@@ -136,16 +140,13 @@ export function handleErrors(context: Context) {
     endDeadSession(context, error, request, reply);
     return sendError(error, request, reply);
   };
-  const confirm = async (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+  return async (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     try {
-      await confirmPrincipal(context, request, reply, error);
+      if (request.principal !== undefined) await confirmPrincipal(context, request, reply, error);
       return send(error, request, reply);
     } catch (later) {
       return send(later, request, reply);
     }
-  };
-  return (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
-    return request.principal === undefined ? send(error, request, reply) : confirm(error, request, reply);
   };
 }
 

@@ -12,7 +12,7 @@ import type { Context } from '../context.ts';
 import { notFound } from '../domain/errors.ts';
 import { parseShortJson } from '../domain/json.ts';
 import type { Principal } from '../domain/tokens.ts';
-import { accountRoutes } from '../routes/account.ts';
+import { accountRoutes, browserRoutes } from '../routes/account.ts';
 import { appPages, appWebRoutes } from '../routes/apps.ts';
 import { bookmarkRoutes } from '../routes/bookmarks.ts';
 import { changesRoutes } from '../routes/changes.ts';
@@ -26,7 +26,6 @@ import { syncRoutes } from '../routes/sync.ts';
 import { tagRoutes } from '../routes/tags.ts';
 import { tokenRoutes } from '../routes/tokens.ts';
 import { trashRoutes } from '../routes/trash.ts';
-import { webRoutes } from '../routes/web.ts';
 import { addRoute, handleErrors } from './add-route.ts';
 import { Bodies, hashKeyedRequest } from './bodies.ts';
 import type { BodyReader } from './body-reader.ts';
@@ -99,8 +98,9 @@ const REQUEST_ID = /^[\w.:/+=-]{1,128}$/;
  */
 export async function buildApp(context: Context): Promise<FastifyInstance> {
   const { config } = context;
+  const loggerInstance: FastifyBaseLogger = context.log;
   const app = fastify({
-    loggerInstance: context.log as FastifyBaseLogger,
+    loggerInstance,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: DEFAULT_BODY_BYTES,
     trustProxy: trustFunction(config.trustProxy),
@@ -160,7 +160,7 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   await mountAll(API, ROUTES);
   if (servesPages(config)) {
     pageRoutes(app, config);
-    await mountAll(WEB, [...webRoutes, ...appWebRoutes, ...deviceRoutes, ...passkeyRoutes]);
+    await mountAll(WEB, [...browserRoutes, ...appWebRoutes, ...deviceRoutes, ...passkeyRoutes]);
     await mountAll(
       WEB_API,
       ROUTES.filter(({ scope }) => scope !== 'public'),

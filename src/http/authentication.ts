@@ -90,6 +90,12 @@ async function lookUp(context: Context, token: PresentedToken): Promise<Principa
   return principal;
 }
 
+/** The principal of a request. Throws `INVALID_TOKEN` if the request was not authenticated. */
+export function requirePrincipal({ principal }: FastifyRequest): Principal {
+  if (principal === undefined) throw invalidToken();
+  return principal;
+}
+
 /** Limits requests without a token by the client's address (decision 25). `counted` selects the limiter. */
 export async function limitAddress(
   context: Context,
@@ -115,7 +121,7 @@ export async function confirmPrincipal(
   reply: FastifyReply,
   error: unknown,
 ): Promise<void> {
-  const principal = request.principal!;
+  const principal = requirePrincipal(request);
   const code = toApiError(error)?.code;
   const isInvalid = code === 'INVALID_TOKEN';
   const isUnchecked = code === 'VALIDATION_ERROR' || code === 'PERMISSION_DENIED';

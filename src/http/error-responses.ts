@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PendingUnavailable } from '../coordination/port.ts';
 import { ApiError, type ErrorBody, invalid, rateLimited, unavailable } from '../domain/errors.ts';
 import type { ErrorCode } from '../domain/resources.ts';
-import { messageOf } from '../domain/thrown.ts';
+import { messageOf, systemCodeOf } from '../domain/thrown.ts';
 import { SignInError } from '../sign-in/sign-in-error.ts';
 import { DatabaseUnavailable, sqlStateOf } from '../store/errors.ts';
 
@@ -31,13 +31,8 @@ export const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
 } as const;
 
-interface FrameworkError {
-  code?: unknown;
-  statusCode?: unknown;
-}
-
-function describeFrameworkError({ code }: FrameworkError): string {
-  switch (code) {
+function describeFrameworkError(error: Error): string {
+  switch (systemCodeOf(error)) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return 'body: is too large';
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
@@ -66,12 +61,10 @@ export function toApiError(error: unknown): ApiError | undefined {
   if (error instanceof PendingUnavailable)
     return unavailable('signing in is not possible while Redis is unavailable', 5);
   if (error instanceof SignInError) return unavailable('the sign-in provider did not respond correctly', 30);
-  const { statusCode } = error as FrameworkError;
-  if (statusCode === 429) return rateLimited(1);
-  if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
-    return invalid(describeFrameworkError(error as FrameworkError));
-  }
-  return undefined;
+  if (!(error instanceof Error && 'statusCode' in error)) return undefined;
+  const status = Number(error.statusCode);
+  if (status === 429) return rateLimited(1);
+  return status >= 400 && status < 500 ? invalid(describeFrameworkError(error)) : undefined;
 }
 
 const INTERNAL: ErrorBody = {
@@ -81,7 +74,7 @@ const INTERNAL: ErrorBody = {
 
 /** Whether a stream ended because its client left before the first byte. That is not a failure. */
 const hasClientLeft = (error: unknown, reply: FastifyReply): boolean =>
-  reply.raw.destroyed && (error as FrameworkError).code === 'ERR_STREAM_PREMATURE_CLOSE';
+  reply.raw.destroyed && systemCodeOf(error) === 'ERR_STREAM_PREMATURE_CLOSE';
 
 /**
  * Sends an error response. Logs a defect with its stack. The reason of a 503 goes into the log line of the request.

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
-import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { type ApiError, invalid, notFound } from '../domain/errors.ts';
 import { SECURITY_HEADERS, STATUS_BY_CODE } from './error-responses.ts';
 
@@ -13,7 +13,7 @@ import { SECURITY_HEADERS, STATUS_BY_CODE } from './error-responses.ts';
 const LINGER_MS = 2_000;
 
 /** Sends a response on a bare socket and closes it. */
-function respondOnSocket(socket: Socket, error: ApiError): void {
+function respondOnSocket(socket: Duplex, error: ApiError): void {
   const text = JSON.stringify(error.body);
   // Node removes its error listener together with the parser. Without a listener, a reset would end the process.
   socket.on('error', () => socket.destroy());
@@ -32,7 +32,7 @@ function respondOnSocket(socket: Socket, error: ApiError): void {
 }
 
 /** Responds to bytes that are not HTTP, or to headers that are too large. */
-export function respondToMalformedHttp(error: Error & { code?: string }, socket: Socket): void {
+export function respondToMalformedHttp(error: Error & { code?: string }, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   respondOnSocket(socket, invalid(describeFault(error.code)));
 }
@@ -44,7 +44,7 @@ function describeFault(code: string | undefined): string {
 
 /** Responds to CONNECT, which Node would close, and accepts `Expect`, which Node would refuse with an empty 417. */
 export function respondToOddRequests(server: Server): void {
-  server.on('connect', (_request, socket) => respondOnSocket(socket as Socket, notFound('the path')));
+  server.on('connect', (_request, socket) => respondOnSocket(socket, notFound('the path')));
   // RFC 9110 10.1.1 allows a server to ignore an unknown expectation.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
 }

@@ -58,7 +58,7 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output', shared: Shared): Js
     target: 'draft-2020-12',
     override({ zodSchema, jsonSchema }) {
       // Zod drops the examples of values that it transforms.
-      const meta = z.globalRegistry.get(zodSchema as unknown as z.ZodType);
+      const meta = z.globalRegistry.get(zodSchema);
       if (Array.isArray(meta?.examples)) jsonSchema.examples = meta.examples;
       delete jsonSchema.additionalProperties;
       if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;

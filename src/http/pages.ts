@@ -15,7 +15,6 @@ import { toApiError } from './error-responses.ts';
 export interface PageRequest {
   request: FastifyRequest;
   reply: FastifyReply;
-  query: PageQuery;
 }
 
 /** Adds a page. `handle` returns the page, or the address to redirect to. */
@@ -31,37 +30,26 @@ export function addPage(
     config: { cors: false } as object,
     errorHandler: (error, request, reply) => sendPage(reply, pageOf(context, error, request)),
     handler: async (request, reply) => {
-      const result = await handle({ request, reply, query: new PageQuery(request) });
+      const result = await handle({ request, reply });
       return typeof result === 'string' ? redirect(reply, result) : sendPage(reply, result);
     },
   });
 }
 
-/** The query parameters of a page. */
-export class PageQuery {
-  /** Undefined for a parameter that was sent twice: two readers could pick different values. */
-  readonly #parameters = new Map<string, string | undefined>();
-  /** The query string as it was sent. */
-  readonly text: string;
+/** The query string of a request as it was sent, without the question mark. */
+export const queryOf = ({ url }: FastifyRequest): string => url.replace(/^[^?]*\??/, '');
 
-  constructor({ raw }: FastifyRequest) {
-    const mark = raw.url!.indexOf('?');
-    this.text = mark < 0 ? '' : raw.url!.slice(mark + 1);
-    for (const [name, value] of new URLSearchParams(this.text))
-      this.#parameters.set(name, this.#parameters.has(name) ? undefined : value);
+/**
+ * The query parameters of a request. Throws `VALIDATION_ERROR` if one was sent twice, because two readers could pick
+ * different values.
+ */
+export function readParameters(request: FastifyRequest): Record<string, string> {
+  const parameters = new Map<string, string>();
+  for (const [name, value] of new URLSearchParams(queryOf(request))) {
+    if (parameters.has(name)) throw invalid(`${name}: was sent more than once`);
+    parameters.set(name, value);
   }
-
-  /** Returns a parameter. Throws `VALIDATION_ERROR` if it was sent twice. */
-  get(name: string): string | undefined {
-    const value = this.#parameters.get(name);
-    if (value === undefined && this.#parameters.has(name)) throw invalid(`${name}: was sent more than once`);
-    return value;
-  }
-
-  /** All parameters by name. */
-  toObject(): Record<string, string> {
-    return Object.fromEntries([...this.#parameters.keys()].map((name) => [name, this.get(name)!]));
-  }
+  return Object.fromEntries(parameters);
 }
 
 const sendPage = (reply: FastifyReply, page: Page): FastifyReply =>

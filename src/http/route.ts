@@ -115,7 +115,7 @@ export const principalRoute = <
   Response extends z.ZodType,
 >(
   route: PrincipalRoute<Body> & AsDeclared<Path, Body, Response>,
-): PrincipalRoute & { path: Path } => route as PrincipalRoute & { path: Path };
+): PrincipalRoute & { path: Path } => route;
 export const publicRoute = <Path extends keyof Endpoints, Body extends z.ZodType, Response extends z.ZodType>(
   route: PublicRoute<Body> & AsDeclared<Path, Body, Response>,
-): PublicRoute & { path: Path } => route as PublicRoute & { path: Path };
+): PublicRoute & { path: Path } => route;

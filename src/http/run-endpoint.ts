@@ -2,8 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import type { Endpoints } from '../domain/resources.ts';
 import { parseBody } from '../domain/validation.ts';
-import { requireScope } from './authentication.ts';
-import type { PrincipalRoute, Route } from './route.ts';
+import { requirePrincipal, requireScope } from './authentication.ts';
+import type { Route } from './route.ts';
 
 /** Runs an endpoint for another interface. Scope, body and permits are checked as in a direct request. */
 export type RunEndpoint = <Path extends keyof Endpoints>(
@@ -27,8 +27,9 @@ export function runEndpointsFor(
   reply: FastifyReply,
 ): RunEndpoint {
   return async (path, sent) => {
-    const principal = request.principal!;
-    const route = routes.find((each) => each.path === path) as PrincipalRoute;
+    const principal = requirePrincipal(request);
+    const route = routes.find((each) => each.path === path);
+    if (route === undefined || route.scope === 'public') throw new Error(`${path} takes no principal`);
     requireScope(route, principal);
     const body = parseBody(route.body, sent);
     const result = await context.requestPermits.run(principal.userId, () => {

@@ -29,8 +29,8 @@ function readCookie(header: string | undefined, name: string): string | undefine
 
 const listCookies = (header: string | undefined, name: string): string[] =>
   (header ?? '').split(';').flatMap((pair) => {
-    const [given, ...value] = pair.split('=');
-    return given!.trim() === name && value.length > 0 ? [value.join('=').trim()] : [];
+    const [given = '', ...value] = pair.split('=');
+    return given.trim() === name && value.length > 0 ? [value.join('=').trim()] : [];
   });
 
 /** Whether the request has a session cookie, valid or not. */

@@ -1,4 +1,4 @@
-import { context, SpanKind, trace } from '@opentelemetry/api';
+import { context, type Span, SpanKind, trace } from '@opentelemetry/api';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { continueClientTrace, tracer } from '../observability/tracing.ts';
 
@@ -9,24 +9,25 @@ const PROBES: readonly (string | undefined)[] = ['/livez', '/readyz'];
  * Register this before all other hooks. `ratio` is the share of recorded traces.
  */
 export function traceRequests(app: FastifyInstance, ratio: number): void {
-  const contexts = new WeakMap<FastifyRequest, ReturnType<typeof context.active>>();
+  const spans = new WeakMap<FastifyRequest, Span>();
   app.addHook('onRequest', (request, _reply, done) => {
     const { url } = request.routeOptions;
     if (PROBES.includes(url)) return done();
     const parent = continueClientTrace(request.headers.traceparent, ratio);
     const name = `${request.method} ${url ?? 'unknown'}`;
-    const begun = trace.setSpan(parent, tracer().startSpan(name, { kind: SpanKind.SERVER }, parent));
-    contexts.set(request, begun);
-    request.log = request.log.child({ trace: trace.getSpan(begun)!.spanContext().traceId });
-    context.with(begun, done);
+    const span = tracer().startSpan(name, { kind: SpanKind.SERVER }, parent);
+    spans.set(request, span);
+    request.log = request.log.child({ trace: span.spanContext().traceId });
+    context.with(trace.setSpan(parent, span), done);
   });
   // Reading the body loses the context, because its events belong to the socket.
-  app.addHook('preValidation', (request, _reply, done) =>
-    context.with(contexts.get(request) ?? context.active(), done),
-  );
+  app.addHook('preValidation', (request, _reply, done) => {
+    const span = spans.get(request);
+    if (span === undefined) done();
+    else context.with(trace.setSpan(context.active(), span), done);
+  });
   app.addHook('onResponse', async (request, reply) => {
-    const begun = contexts.get(request);
-    const span = begun && trace.getSpan(begun);
+    const span = spans.get(request);
     span?.setAttributes({ 'http.response.status_code': reply.statusCode, 'request.id': request.id });
     span?.end();
   });

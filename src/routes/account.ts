@@ -3,11 +3,12 @@ import { notifyPolls } from '../coordination/channels.ts';
 import { nameClient } from '../domain/client-name.ts';
 import { permissionDenied } from '../domain/errors.ts';
 import { id, text } from '../domain/fields.ts';
+import type { Session } from '../domain/resources.ts';
 import { foldText } from '../domain/text.ts';
 import { createSecret, formatToken } from '../domain/tokens.ts';
 import { limitInviteFailures } from '../http/brute-force-limiter.ts';
-import { principalRoute, publicRoute } from '../http/route.ts';
-import { forgetSession } from '../http/session-cookie.ts';
+import { type PublicRoute, principalRoute, publicRoute, type RouteRequest } from '../http/route.ts';
+import { forgetSession, setSessionCookie } from '../http/session-cookie.ts';
 import { isDeviceCode } from '../sign-in/device-codes.ts';
 import { revokeToken } from '../store/tokens.ts';
 import { deleteAccount, exchangeInvite, readProfile } from '../store/users.ts';
@@ -34,7 +35,28 @@ const token = z.string().meta({ examples: ['bks_42_BcGzEJAmGwg4vGYdvNIrhWPgAPiYz
 
 export const user = z.object({ id, email }).meta({ id: 'User' });
 
-export const exchange = publicRoute({
+const exchangeBody = z.object({ code, email: invitedEmail.optional() });
+
+/** Opens a session with an invite code, or with a code from another device. Throws `NOT_FOUND` for a wrong code. */
+async function openSession({
+  context,
+  body,
+  request,
+}: RouteRequest<z.output<typeof exchangeBody>>): Promise<Session> {
+  const emailKey = body.email === undefined ? undefined : foldText(body.email);
+  const given = { code: body.code, emailKey };
+  const client = nameClient(request.headers['user-agent']);
+  if (isDeviceCode(body.code))
+    return limitInviteFailures(context, request, emailKey, () => exchangeDeviceCode(context, given, client));
+  const { sessionDays } = context.config;
+  const secret = createSecret();
+  const user = await limitInviteFailures(context, request, emailKey, () =>
+    exchangeInvite(context.database, given, secret, sessionDays, client),
+  );
+  return { token: formatToken('session', user.id, secret.secret), user };
+}
+
+const exchange = publicRoute({
   path: '/auth/invite',
   scope: 'public',
   summary: 'Exchange an invite code for a session token',
@@ -43,29 +65,28 @@ export const exchange = publicRoute({
     'within five minutes. The token is shown once; its scope is write. Name the e-mail address that the invite was ' +
     'sent to if you know it. A code for another address is then refused, and your request is not limited when ' +
     'strangers guess codes.',
-  body: z.object({ code, email: invitedEmail.optional() }),
+  body: exchangeBody,
   exampleLeavesOut: ['email'],
   // The longest valid address, with every character escaped as a surrogate pair, has 3,048 bytes.
   bodyLimit: 4_096,
   response: z.object({ token, user }),
   errors: ['NOT_FOUND'],
-  async handle({ context, body, request }) {
-    const emailKey = body.email === undefined ? undefined : foldText(body.email);
-    const client = nameClient(request.headers['user-agent']);
-    if (isDeviceCode(body.code)) {
-      const given = { code: body.code, emailKey };
-      return limitInviteFailures(context, request, emailKey, () =>
-        exchangeDeviceCode(context, given, client),
-      );
-    }
-    const { sessionDays } = context.config;
-    const secret = createSecret();
-    const user = await limitInviteFailures(context, request, emailKey, () =>
-      exchangeInvite(context.database, { code: body.code, emailKey }, secret, sessionDays, client),
-    );
-    return { token: formatToken('session', user.id, secret.secret), user };
-  },
+  handle: openSession,
 });
+
+/** The session token is in a cookie that scripts cannot read. */
+const loginByInvite: PublicRoute<typeof exchangeBody> = {
+  ...exchange,
+  path: '/login/invite',
+  summary: 'Exchange an invite code for a session of this browser',
+  body: exchangeBody,
+  response: z.object({ user }),
+  async handle(given) {
+    const { token, user } = await openSession(given);
+    setSessionCookie(given.context, given.reply, token);
+    return { user };
+  },
+};
 
 const profile = principalRoute({
   path: '/user/profile',
@@ -89,7 +110,7 @@ const profile = principalRoute({
     readProfile(context.database, principal, context.config.freeBookmarkLimit),
 });
 
-export const logout = principalRoute({
+const logout = principalRoute({
   path: '/logout',
   scope: 'read',
   summary: 'Revoke the session token of this request',
@@ -132,3 +153,6 @@ const remove = principalRoute({
 });
 
 export const accountRoutes = [exchange, profile, logout, remove];
+
+/** Logging in and out in a browser, under `/web/`. */
+export const browserRoutes = [loginByInvite, { ...logout, summary: 'End the session of this browser' }];

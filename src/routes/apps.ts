@@ -2,13 +2,13 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Context } from '../context.ts';
 import { parseBody } from '../domain/validation.ts';
-import { addPage, type PageRequest } from '../http/pages.ts';
+import { addPage, type PageRequest, queryOf, readParameters } from '../http/pages.ts';
 import type { PrincipalRoute } from '../http/route.ts';
 import { type AppRequestBody, appRequestSchema, issueCode } from '../sign-in/app-codes.ts';
 import { addParameters, isLoopbackRedirect } from '../sign-in/app-redirects.ts';
 import type { Page } from '../sign-in/page.ts';
 import { approvalPage, signInPage } from '../sign-in/pages.ts';
-import { readReturnTo } from '../sign-in/return-to.ts';
+import { readReturnTo, returnTo } from '../sign-in/return-to.ts';
 import { readProfile } from '../store/users.ts';
 import { findBrowserPrincipal, sendToProvider } from './sign-in.ts';
 
@@ -22,11 +22,11 @@ export function appPages(app: FastifyInstance, context: Context): void {
 }
 
 /** Shows the approval page, or the sign-in page if nobody is signed in. Opening it changes nothing. */
-async function askForApproval(context: Context, { request, query }: PageRequest): Promise<Page> {
+async function askForApproval(context: Context, { request }: PageRequest): Promise<Page> {
   const { config, database, site } = context;
-  const asked = parseBody(appRequestSchema(config.signIn.appRedirects), query.toObject());
+  const asked = parseBody(appRequestSchema(config.signIn.appRedirects), readParameters(request));
   const principal = await findBrowserPrincipal(context, request);
-  const here = readReturnTo(`${APP_PATH}?${query.text}`) ?? '/';
+  const here = readReturnTo(`${APP_PATH}?${queryOf(request)}`) ?? '/';
   if (principal === undefined) return signInPage(config.signIn.provider?.name, here);
   const { email } = await readProfile(database, principal, config.freeBookmarkLimit);
   const { redirect_uri: redirectUri, state, name } = asked;
@@ -63,18 +63,15 @@ const approve: PrincipalRoute = {
   },
 };
 
-const returnTo = z
-  .string()
-  .refine((text) => readReturnTo(text) !== undefined, 'expected a path of this service, such as /settings')
-  .default('/');
+const linkBody = z.object({ return_to: returnTo });
 
 /** Starts linking the provider to the account of this browser's session. The page then redirects to the provider. */
-const link: PrincipalRoute = {
+const link: PrincipalRoute<typeof linkBody> = {
   path: '/login/link',
   scope: 'write',
   summary: 'Link the provider to the account of this browser',
   description: 'The person who then signs in at the provider can sign in here with it from now on.',
-  body: z.object({ return_to: returnTo }),
+  body: linkBody,
   response: z.object({ location: z.string() }),
   async handle({ context, principal, body, request, reply }) {
     const intent = {
@@ -82,8 +79,7 @@ const link: PrincipalRoute = {
       userId: principal.userId,
       session: principal.hash.toString('hex'),
     } as const;
-    const { return_to } = body as { return_to: string };
-    return { location: await sendToProvider(context, { request, reply }, intent, return_to, true) };
+    return { location: await sendToProvider(context, { request, reply }, intent, body.return_to, true) };
   },
 };
 

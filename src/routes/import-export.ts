@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Context } from '../context.ts';
 import { invalid } from '../domain/errors.ts';
+import { requirePrincipal } from '../http/authentication.ts';
 import { type Bodies, hashKeyedRequest } from '../http/bodies.ts';
 import { principalRoute } from '../http/route.ts';
 import { exportBookmarks } from '../operations/export.ts';
@@ -95,7 +96,7 @@ export function addImportParser(scope: FastifyInstance, context: Context, bodies
     const requestHash = hashKeyedRequest(request);
     // Bytes beyond this limit are written to Postgres, not held.
     const body = bodies.source(request, context.config.importInlineBytes);
-    const received = await receiveImport(context, request.principal!, body, {
+    const received = await receiveImport(context, requirePrincipal(request), body, {
       announcedBytes: announced === undefined ? undefined : Number(announced),
       requestHash,
     });

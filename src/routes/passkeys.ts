@@ -175,11 +175,4 @@ const remove: PrincipalRoute<typeof removeBody> = {
 };
 
 /** Endpoints that the service's own pages use under `/web/`. */
-export const passkeyRoutes = [
-  offer,
-  signIn as PublicRoute,
-  list,
-  begin,
-  add as PrincipalRoute,
-  remove as PrincipalRoute,
-];
+export const passkeyRoutes = [offer, signIn, list, begin, add, remove];

@@ -1,10 +1,12 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { z } from 'zod';
 import type { Context } from '../context.ts';
 import { notifyPolls } from '../coordination/channels.ts';
 import { nameClient } from '../domain/client-name.ts';
-import { invalid, permissionDenied } from '../domain/errors.ts';
+import { permissionDenied } from '../domain/errors.ts';
 import type { Principal } from '../domain/tokens.ts';
-import { addPage, type PageQuery, type PageRequest } from '../http/pages.ts';
+import { parseBody } from '../domain/validation.ts';
+import { addPage, type PageRequest, queryOf, readParameters } from '../http/pages.ts';
 import {
   readLoginCookie,
   readSessionCookie,
@@ -15,7 +17,7 @@ import { completeLogin } from '../operations/complete-login.ts';
 import { beginLogin, type Intent, readBrowserKey, takeLogin } from '../sign-in/logins.ts';
 import type { Page } from '../sign-in/page.ts';
 import { signInPage } from '../sign-in/pages.ts';
-import { readReturnTo } from '../sign-in/return-to.ts';
+import { returnTo } from '../sign-in/return-to.ts';
 import { SignInError } from '../sign-in/sign-in-error.ts';
 import { findPrincipal, revokeToken } from '../store/tokens.ts';
 
@@ -42,13 +44,18 @@ export async function findBrowserPrincipal(
   return token && findPrincipal(database, token);
 }
 
+const loginQuery = z.object({
+  return_to: returnTo,
+  fresh: z.enum(['true', 'false'], 'expected true or false').default('false'),
+});
+
 /**
  * Redirects the browser to the provider. If somebody is signed in, redirects to the target at once, unless a fresh
  * login is required.
  */
-async function beginSignIn(context: Context, { request, reply, query }: PageRequest): Promise<Page | string> {
-  const returnTo = readTarget(query);
-  const isFresh = readFlag(query, 'fresh');
+async function beginSignIn(context: Context, { request, reply }: PageRequest): Promise<Page | string> {
+  const { return_to: returnTo, fresh } = parseBody(loginQuery, readParameters(request));
+  const isFresh = fresh === 'true';
   const principal = await findBrowserPrincipal(context, request);
   if (principal && !isFresh) return returnTo;
   if (context.provider === undefined) return signInPage(undefined, returnTo);
@@ -75,13 +82,13 @@ export async function sendToProvider(
 }
 
 /** Opens a session for the person that the provider sent back. It replaces the browser's previous session. */
-async function finishSignIn(context: Context, { request, reply, query }: PageRequest): Promise<string> {
+async function finishSignIn(context: Context, { request, reply }: PageRequest): Promise<string> {
   const { coordination, site } = context;
   const browserKey = readLoginCookie(context, request.headers.cookie);
-  const { state } = readCallback(query);
+  const { state } = readCallback(request);
   const login = await takeLogin(coordination.pending, browserKey, state);
   if (login === undefined) throw new SignInError('callback', 'this browser has no login in progress');
-  const callback = new URL(`${site.origin}${CALLBACK_PATH}?${query.text}`);
+  const callback = new URL(`${site.origin}${CALLBACK_PATH}?${queryOf(request)}`);
   const person = await context.provider!.finish(callback, login.checks);
   const present = await findBrowserPrincipal(context, request);
   const client = nameClient(request.headers['user-agent']);
@@ -93,9 +100,9 @@ async function finishSignIn(context: Context, { request, reply, query }: PageReq
 }
 
 /** The parameters of a callback. The provider never sends one twice. */
-function readCallback(query: PageQuery): Record<string, string> {
+function readCallback(request: FastifyRequest): Record<string, string> {
   try {
-    return query.toObject();
+    return readParameters(request);
   } catch {
     throw new SignInError('callback', 'a parameter was sent more than once');
   }
@@ -106,17 +113,4 @@ async function endSession(context: Context, principal: Principal): Promise<void>
   await revokeToken(context.database, principal).catch(() => {});
   context.principals.forget(principal);
   notifyPolls(context.coordination.notifier, principal.userId);
-}
-
-function readTarget(query: PageQuery): string {
-  const text = query.get('return_to') ?? '/';
-  const returnTo = readReturnTo(text);
-  if (returnTo === undefined) throw invalid('return_to: expected a path of this service, such as /settings');
-  return returnTo;
-}
-
-function readFlag(query: PageQuery, name: string): boolean {
-  const text = query.get(name) ?? 'false';
-  if (text !== 'true' && text !== 'false') throw invalid(`${name}: expected true or false`);
-  return text === 'true';
 }

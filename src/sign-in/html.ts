@@ -15,7 +15,8 @@ const ENTITIES: Record<string, string> = {
   "'": '&#39;',
 };
 
-const escapeText = (text: string): string => text.replace(/[&<>"']/g, (character) => ENTITIES[character]!);
+const escapeText = (text: string): string =>
+  text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
 
 type Value = Html | string | undefined | readonly Html[];
 

@@ -1,3 +1,5 @@
+import { z } from 'zod';
+
 /** The target of the redirect after signing in. It must be a path of this service (RFC 9700 section 4.11). */
 
 /** Long enough for `/login/app` with all its parameters. */
@@ -21,3 +23,9 @@ export function readReturnTo(text: string): string | undefined {
   // A proxy may decode the path again. That must not lead to another origin either.
   return /^\/%(2f|5c)/i.test(url.pathname) ? undefined : text;
 }
+
+/** The target in a request. Default: the page. */
+export const returnTo = z
+  .string()
+  .refine((text) => readReturnTo(text) !== undefined, 'expected a path of this service, such as /settings')
+  .default('/');

@@ -2,10 +2,10 @@ import { dirname, join } from 'node:path';
 import { ROUTES } from '../../src/http/app.ts';
 import { BASE_PATH, WEB, WEB_API } from '../../src/http/mount.ts';
 import { METRIC_NAMES } from '../../src/observability/metrics.ts';
+import { browserRoutes } from '../../src/routes/account.ts';
 import { appWebRoutes } from '../../src/routes/apps.ts';
 import { deviceRoutes } from '../../src/routes/device-codes.ts';
 import { passkeyRoutes } from '../../src/routes/passkeys.ts';
-import { webRoutes } from '../../src/routes/web.ts';
 import { type Block, codeIn, type Markdown, tableOf } from './markdown.ts';
 import { CODE, FILE_NAMES, FILES, FOLDERS, TEST_NAMES, WORDS } from './project.ts';
 
@@ -45,7 +45,7 @@ const OTHER_PATHS = new Set([
   ...[
     `${WEB.basePath}/`,
     WEB_API.basePath,
-    ...[...webRoutes, ...appWebRoutes, ...deviceRoutes, ...passkeyRoutes].map(
+    ...[...browserRoutes, ...appWebRoutes, ...deviceRoutes, ...passkeyRoutes].map(
       ({ path }) => WEB.basePath + path,
     ),
     ...PAGE_PATHS,

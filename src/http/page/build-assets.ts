@@ -120,7 +120,7 @@ function readModules(entries: readonly string[]): Map<string, Module> {
 /** The modules that a page loads at once: its own, and everything it imports at once. */
 function loadedAtOnce(modules: ReadonlyMap<string, Module>, entry: string): string[] {
   const reached = new Set([entry]);
-  for (const file of reached) for (const next of modules.get(file)!.imports) reached.add(next);
+  for (const file of reached) for (const next of modules.get(file)?.imports ?? []) reached.add(next);
   return [...reached].map(addressOf);
 }
 
@@ -132,7 +132,7 @@ async function compress(path: string, text: string): Promise<[string, Asset]> {
     promisify(gzip)(raw, { level: 9 }),
     promisify(brotliCompress)(raw, { params }),
   ]);
-  return [path, { type: TYPES[extname(path)]!, raw, gzip: gzipped, br }];
+  return [path, { type: TYPES[extname(path)] ?? 'text/plain', raw, gzip: gzipped, br }];
 }
 
 async function buildAssets(): Promise<Assets> {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '../../config.ts';
 import { notFound } from '../../domain/errors.ts';
+import { html } from '../../sign-in/html.ts';
 import {
   formatServiceWorker,
   ICONS,
@@ -69,18 +70,15 @@ addEventListener('load', () => { if (document.body.dataset.started === 'yes') se
 
 const START_PATH = '/assets/start.js';
 
-const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '"': '&quot;' };
-
 /** Tells the scripts the name of the sign-in provider, if there is one. */
 const formatProvider = (name: string | undefined): string =>
-  name === undefined
-    ? ''
-    : `\n<meta name="provider" content="${name.replace(/[&<"]/g, (character) => ENTITIES[character]!)}">`;
+  name === undefined ? '' : html`\n<meta name="provider" content="${name}">`.text;
 
 /** The HTML document of a page. */
 function formatDocument({ hash, modules }: Assets, page: string, provider: string | undefined): string {
   const address = (path: string) => `/assets/${hash}/${path}`;
-  const [own, ...others] = modules.get(page)!;
+  const [own, ...others] = modules.get(page) ?? [];
+  if (own === undefined) throw new Error(`the page ${page} has no module`);
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -94,7 +92,7 @@ function formatDocument({ hash, modules }: Assets, page: string, provider: strin
 <script src="${START_PATH}"></script>
 <link rel="stylesheet" href="${address('web/styles.css')}">
 ${others.map((path) => `<link rel="modulepreload" href="${address(path)}">`).join('\n')}
-<script type="module" src="${address(own!)}"></script>
+<script type="module" src="${address(own)}"></script>
 </head>
 <body data-page="${page}">
 <noscript>This page needs JavaScript. You can also use the service from the command line or through its API.</noscript>
@@ -146,8 +144,8 @@ export function pageRoutes(app: FastifyInstance, { signIn }: Config): void {
     );
     return sendChecked(request, reply, worker);
   });
-  app.get('/assets/:hash/*', async (request, reply) => {
-    const { hash, '*': path } = request.params as { hash: string; '*': string };
+  app.get<{ Params: { hash: string; '*': string } }>('/assets/:hash/*', async (request, reply) => {
+    const { hash, '*': path } = request.params;
     const assets = await findAssets();
     const asset = hash === assets.hash ? assets.files.get(path) : undefined;
     if (asset === undefined) throw notFound('the path');
