@@ -107,11 +107,14 @@ const redisAddress = z
 const resourceAttributes = z
   .string()
   .transform((text, ctx): Record<string, string> => {
-    const pairs = splitList(text).map((pair) => /^([^=]+)=(.*)$/.exec(pair));
+    const attributes: Record<string, string> = {};
     try {
-      return Object.fromEntries(
-        pairs.map((pair) => [pair![1]!.trim(), decodeURIComponent(pair![2]!.trim())]),
-      );
+      for (const pair of splitList(text)) {
+        const [, name, value = ''] = /^([^=]+)=(.*)$/.exec(pair) ?? [];
+        if (name === undefined) throw new URIError('a pair has no name');
+        attributes[name.trim()] = decodeURIComponent(value.trim());
+      }
+      return attributes;
     } catch {
       ctx.issues.push({ code: 'custom', message: 'expected key=value, separated by commas', input: text });
       return z.NEVER;

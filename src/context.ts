@@ -202,7 +202,7 @@ export async function openContext(
     const { maxWaiters, maxOutboundBacklog } = config;
     const limits = { maxWaiters, maxOutboundBacklog };
     metrics.watch({ database, importDatabase, probe, coordination, outboundBacklog, ...limits });
-    const server = await listenForMetrics(metrics, config);
+    const server = await listenForMetrics(metrics, config.host, config.metricsPort);
     opened.defer(() => void server.close());
   }
   owned.use(opened.move());
@@ -210,16 +210,19 @@ export async function openContext(
 }
 
 /** Serves metrics for Prometheus. If the port cannot be used, rejects with a message that names the variable. */
-async function listenForMetrics({ registry }: Metrics, { host, metricsPort }: Config) {
+async function listenForMetrics({ registry }: Metrics, host: string, port: number) {
   try {
-    return await serveMetrics(registry, host, metricsPort!);
+    return await serveMetrics(registry, host, port);
   } catch (error) {
-    const code = systemCodeOf(error);
-    throw new ConfigError(
-      `METRICS_PORT: cannot listen on ${host}:${metricsPort} (${code}); for example METRICS_PORT=9464`,
-    );
+    throw listenError('METRICS_PORT', `${host}:${port}`, error, 'METRICS_PORT=9464');
   }
 }
+
+/** The error for an address that cannot be listened on. Names the variables that set the address. */
+export const listenError = (variables: string, address: string, cause: unknown, example: string) =>
+  new ConfigError(
+    `${variables}: cannot listen on ${address} (${systemCodeOf(cause)}); for example ${example}`,
+  );
 
 /** The statement of an import may take as long as its request waits. It may wait as long again for a connection. */
 function importPoolOptions(config: Config): Partial<DatabaseOptions> {

@@ -13,11 +13,11 @@ import { ShardingRefused } from './store/sharding.ts';
 
 /** The command line of `node src/main.ts`: roles and admin commands. */
 
-const ROLES: Record<ServingRole, string> = {
-  all: 'migrate the database, then serve the API and run imports in one process (default)',
-  api: 'serve the API',
-  worker: 'run imports',
-};
+const ROLES: readonly [role: ServingRole, description: string][] = [
+  ['all', 'migrate the database, then serve the API and run imports in one process (default)'],
+  ['api', 'serve the API'],
+  ['worker', 'run imports'],
+];
 
 function buildProgram(host: CommandHost): Command {
   const program = new Command('bookmark-service')
@@ -27,11 +27,11 @@ function buildProgram(host: CommandHost): Command {
     .showHelpAfterError()
     .exitOverride()
     .configureOutput({ writeOut: (text) => void host.out(text), writeErr: host.err });
-  for (const [role, description] of Object.entries(ROLES)) {
+  for (const [role, description] of ROLES) {
     program
       .command(role, { isDefault: role === 'all' })
       .description(description)
-      .action(() => serve(role as ServingRole));
+      .action(() => serve(role));
   }
   program.command('migrate').description('migrate the database to the newest schema').action(runMigrations);
   const admin = program.command('admin').description('manage users, invites and tokens; prints JSON');
@@ -48,7 +48,7 @@ const isForOperator = (error: unknown): error is Error =>
     SchemaMismatch,
     ShardingRefused,
     DatabaseUnavailable,
-  ].some((kind) => error instanceof kind) || (error as NodeJS.ErrnoException).syscall === 'listen';
+  ].some((kind) => error instanceof kind);
 
 /** Refuses an unknown command, which commander would take for an argument of the default role. */
 function refuseUnknownCommand(program: Command, name: string | undefined): void {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { bloomFilterBits } from '../src/domain/bloom-filters.ts';
-import { buildPendingFilters } from '../src/process/sweeper.ts';
+import { buildPendingFilters } from '../src/process/pending-filters.ts';
 import { buildNextFilters } from '../src/store/sweep.ts';
 import { runOn } from './support/database.ts';
 import { findFaults } from './support/invariants.ts';

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { Context } from '../src/context.ts';
-import { buildPendingFilters, deleteLeftovers, startSweeper } from '../src/process/sweeper.ts';
-import { beginRound } from '../src/process/user-rounds.ts';
+import { beginRound, buildPendingFilters } from '../src/process/pending-filters.ts';
+import { deleteLeftovers, startSweeper } from '../src/process/sweeper.ts';
 import { deleteOldImports, deleteOldResponses } from '../src/store/sweep.ts';
 import { runOn } from './support/database.ts';
 import { useService } from './support/service.ts';

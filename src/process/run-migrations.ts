@@ -10,7 +10,7 @@ const PAUSE_MS = 1_000;
 
 /** Whether another try may succeed: Postgres cannot be reached, or a migration waited too long for a table in use. */
 function isTransient(error: unknown): boolean {
-  const { cause } = error as Error;
+  const cause = error instanceof Error ? error.cause : undefined;
   const translated = translateError(cause ?? error, true);
   if (!(translated instanceof DatabaseUnavailable)) return false;
   const isRefused = /^28/.test(translated.code ?? '') || translated.code === '3D000';

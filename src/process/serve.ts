@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type FastifyInstance, fastify } from 'fastify';
-import { type Config, ConfigError, readConfig } from '../config.ts';
-import { type Context, openContext } from '../context.ts';
+import { type Config, readConfig } from '../config.ts';
+import { type Context, listenError, openContext } from '../context.ts';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../embedded/postgres.ts';
 import { buildApp } from '../http/app.ts';
 import { healthRoutes } from '../http/health.ts';
@@ -33,9 +33,8 @@ export async function serve(role: ServingRole): Promise<void> {
   const log = openLog(config.logLevel, { isStarting: true });
   const stack = new AsyncDisposableStack();
   try {
-    const embedded = await openEmbedded(config, log);
+    const { url, embedded } = await findDatabase(config, log);
     stack.defer(() => embedded?.stop());
-    const url = embedded?.url ?? config.databaseUrl!;
     if (role === 'all' || embedded)
       await migrate({ url, log, sharding: config.databaseSharding, onlyIfBehind: !embedded });
     const context = await openContext(config, log, url, role);
@@ -51,10 +50,14 @@ export async function serve(role: ServingRole): Promise<void> {
   }
 }
 
-async function openEmbedded(config: Config, log: Logger): Promise<EmbeddedPostgres | undefined> {
-  return config.databaseUrl === undefined
-    ? openEmbeddedPostgres({ dataDir: config.dataDir, log })
-    : undefined;
+/** The configured database, or the embedded one, which this starts. */
+async function findDatabase(
+  { databaseUrl, dataDir }: Config,
+  log: Logger,
+): Promise<{ url: string; embedded?: EmbeddedPostgres }> {
+  if (databaseUrl !== undefined) return { url: databaseUrl };
+  const embedded = await openEmbeddedPostgres({ dataDir, log });
+  return { url: embedded.url, embedded };
 }
 
 async function start(
@@ -93,10 +96,7 @@ async function listen(app: FastifyInstance, { host, port }: Config): Promise<voi
   try {
     await app.listen({ host, port, backlog: LISTEN_BACKLOG });
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new ConfigError(
-      `HOST and PORT: cannot listen on ${host}:${port} (${code}); for example HOST=127.0.0.1 PORT=3001`,
-    );
+    throw listenError('HOST and PORT', `${host}:${port}`, error, 'HOST=127.0.0.1 PORT=3001');
   }
 }
 

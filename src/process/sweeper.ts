@@ -1,17 +1,15 @@
 import type { Context } from '../context.ts';
 import { jobIdOf } from '../store/staged-imports.ts';
 import {
-  buildNextFilters,
   deleteExpiredInvites,
   deleteExpiredTokens,
   deleteOldChanges,
   deleteOldImports,
   deleteOldResponses,
   deleteOldTrash,
-  findPendingFilters,
   findQueuedImports,
 } from '../store/sweep.ts';
-import { beginRound, serveInTurn, type UserWork } from './user-rounds.ts';
+import { beginRound, buildPendingFilters } from './pending-filters.ts';
 
 /**
  * Periodic work of every process: it deletes expired rows and writes the last uses of tokens. Processes with a worker
@@ -43,17 +41,6 @@ async function deleteAbandonedImports({ database, log }: Context): Promise<void>
 
 const writeLastUses = ({ lastUses, database, config }: Context): Promise<void> =>
   lastUses.write(database, config.sessionDays);
-
-const PENDING_FILTERS: UserWork = {
-  find: findPendingFilters,
-  doBatch: ({ database }, userId) => buildNextFilters(database, userId),
-};
-
-/**
- * Builds the Bloom filters of blocks written since the last run. Until then searches read these blocks completely.
- */
-export const buildPendingFilters = (context: Context, round = beginRound()): Promise<void> =>
-  serveInTurn(context, PENDING_FILTERS, round);
 
 /** Deletes all expired rows in batches until none are left. One batch per minute could fall behind. */
 export async function deleteLeftovers({ config, database, lifecycle, log }: Context): Promise<void> {
