@@ -1,5 +1,7 @@
+import { z } from 'zod';
 import { invalid } from '../../domain/errors.ts';
 import type { Bookmark } from '../../domain/resources.ts';
+import { parseBody } from '../../domain/validation.ts';
 
 /**
  * Translates linkding's bookmarks into ours without loss: flags become tags, and notes become part of the comment.
@@ -18,17 +20,22 @@ const FLAGS = Object.keys(FLAG_TAGS) as Flag[];
 const NOTES_LINE = '--- notes ---';
 const COMMENT = new RegExp(`^(?:${NOTES_LINE}\\n|([\\s\\S]*?)\\n\\n${NOTES_LINE}\\n)([\\s\\S]*)$`);
 
-/** The fields of a bookmark that linkding's clients write. */
-export interface LinkdingFields {
-  url: string;
-  title: string;
-  description: string;
-  notes: string;
-  is_archived: boolean;
-  unread: boolean;
-  shared: boolean;
-  tag_names: string[];
-}
+/** The fields of a bookmark that linkding's clients write. Unknown fields are ignored, as in linkding. */
+const given = z.object({
+  url: z.string().exactOptional(),
+  title: z.string().exactOptional(),
+  description: z.string().exactOptional(),
+  notes: z.string().exactOptional(),
+  is_archived: z.boolean().exactOptional(),
+  unread: z.boolean().exactOptional(),
+  shared: z.boolean().exactOptional(),
+  tag_names: z.array(z.string()).exactOptional(),
+});
+
+export type LinkdingFields = Required<z.output<typeof given>>;
+
+/** The known fields of a body. Throws `VALIDATION_ERROR` for a wrong type. */
+export const readFields = (body: unknown): Partial<LinkdingFields> => parseBody(given, body);
 
 /** A bookmark as linkding returns it. */
 interface LinkdingBookmark extends LinkdingFields {
@@ -99,39 +106,4 @@ export function fromLinkding(fields: LinkdingFields): {
     description === '' ? `${NOTES_LINE}\n${notes}` : `${description}\n\n${NOTES_LINE}\n${notes}`;
   const flags = FLAGS.filter((flag) => fields[flag]).map((flag) => FLAG_TAGS[flag]);
   return { url, title, comment: notes === '' ? description : withNotes, tags: [...names, ...flags] };
-}
-
-const READERS: { [Name in keyof LinkdingFields]: (value: unknown) => boolean } = {
-  url: isText,
-  title: isText,
-  description: isText,
-  notes: isText,
-  is_archived: isBoolean,
-  unread: isBoolean,
-  shared: isBoolean,
-  tag_names: (value) => Array.isArray(value) && value.every(isText),
-};
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string';
-}
-
-function isBoolean(value: unknown): value is boolean {
-  return typeof value === 'boolean';
-}
-
-/**
- * The known fields of a body. Throws `VALIDATION_ERROR` for a wrong type. Unknown fields are ignored, as in linkding.
- */
-export function readFields(body: unknown): Partial<LinkdingFields> {
-  if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw invalid('body: must be an object');
-  const given: Record<string, unknown> = {};
-  for (const [name, isValid] of Object.entries(READERS)) {
-    const value = (body as Record<string, unknown>)[name];
-    if (value === undefined) continue;
-    if (!isValid(value)) throw invalid(`${name}: has the wrong type`);
-    given[name] = value;
-  }
-  return given;
 }

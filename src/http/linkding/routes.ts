@@ -1,8 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
+import { z } from 'zod';
 import { ApiError, type ErrorBody, invalid, notFound } from '../../domain/errors.ts';
 import type { Bookmark, BookmarkSearch, EditedBookmark } from '../../domain/resources.ts';
 import { foldText } from '../../domain/text.ts';
 import { parseToken, type Scope } from '../../domain/tokens.ts';
+import { parseBody } from '../../domain/validation.ts';
 import { countBacklog } from '../add-route.ts';
 import { authenticate } from '../authentication.ts';
 import { API } from '../mount.ts';
@@ -52,7 +54,7 @@ export function linkdingRoutes(scope: FastifyInstance, runner: EndpointRunner): 
   // Clients ask for the version first, without a token.
   scope.get(`${ROOT}/health`, async () => ({ version: VERSION, status: 'healthy' }));
   const add = (method: HTTPMethods, path: string, scopeNeeded: Scope, handle: Handler) =>
-    scope.route({
+    scope.route<Parts>({
       method,
       url: BASE + path,
       bodyLimit: BOOKMARK_BODY_BYTES,
@@ -103,23 +105,26 @@ export function linkdingRoutes(scope: FastifyInstance, runner: EndpointRunner): 
   add('GET', '/user/profile/', 'read', async () => PROFILE);
 }
 
-function readRequest(runner: EndpointRunner, request: FastifyRequest, reply: FastifyReply): Linkding {
-  const { id } = request.params as { id?: string };
+interface Parts {
+  Params: { id?: string };
+  Querystring: Record<string, unknown>;
+}
+
+function readRequest(runner: EndpointRunner, request: FastifyRequest<Parts>, reply: FastifyReply): Linkding {
+  const { id } = request.params;
   if (id !== undefined && !(/^[1-9]\d{0,15}$/.test(id) && Number.isSafeInteger(Number(id))))
     throw notFound('the bookmark');
-  const [path] = request.url.split('?');
   const origin = runner.context.site.origin ?? `${request.protocol}://${request.host}`;
-  const query = request.query as Record<string, unknown>;
   return {
     run: runEndpointsFor(runner, request, reply),
-    query,
+    query: request.query,
     id: Number(id),
     body: request.body ?? {},
     linkTo: ({ offset, limit }) => {
-      const parameters = new URLSearchParams(query as Record<string, string>);
-      parameters.set('limit', String(limit));
-      parameters.set('offset', String(offset));
-      return `${origin}${path}?${parameters}`;
+      const link = new URL(request.url, 'http://localhost');
+      link.searchParams.set('limit', String(limit));
+      link.searchParams.set('offset', String(offset));
+      return origin + link.pathname + link.search;
     },
     reply,
   };
@@ -265,10 +270,11 @@ async function listTags(request: Linkding): Promise<object> {
   return formatPage(request, range, tags.length, results);
 }
 
+const namedTag = z.object({ name: z.string() });
+
 /** Creates a tag. As in linkding, an existing tag is returned. */
 async function createTag({ run, body, reply }: Linkding): Promise<object> {
-  const name = typeof body === 'object' && body !== null && 'name' in body ? body.name : undefined;
-  if (typeof name !== 'string') throw invalid('name: is required');
+  const { name } = parseBody(namedTag, body);
   reply.code(201);
   const key = foldText(name.trim());
   const findExisting = async () => {
