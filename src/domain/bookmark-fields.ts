@@ -76,9 +76,10 @@ export const FIELD_NAMES = Object.keys(BOOKMARK_FIELDS) as readonly FieldName[];
 
 /** The names of the fields that a request of an operation can contain, in order. */
 export const namesGivenTo = <Op extends Operation>(operation: Op): readonly GivenName<Op>[] =>
-  FIELD_NAMES.filter((name) =>
-    (BOOKMARK_FIELDS[name].givenTo as readonly Operation[]).includes(operation),
-  ) as GivenName<Op>[];
+  FIELD_NAMES.filter((name): name is GivenName<Op> => {
+    const { givenTo }: Field = BOOKMARK_FIELDS[name];
+    return givenTo.includes(operation);
+  });
 
 type SearchedName = {
   [Name in FieldName]: BookmarkFields[Name] extends { isSearched: true } ? Name : never;
@@ -86,5 +87,5 @@ type SearchedName = {
 
 /** The names of the fields that search covers. */
 export const SEARCHED_NAMES = FIELD_NAMES.filter(
-  (name) => 'isSearched' in BOOKMARK_FIELDS[name],
-) as readonly SearchedName[];
+  (name): name is SearchedName => 'isSearched' in BOOKMARK_FIELDS[name],
+);

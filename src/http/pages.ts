@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { PendingUnavailable } from '../coordination/port.ts';
-import { type ApiError, invalid } from '../domain/errors.ts';
+import { type ApiError, invalid, unavailable } from '../domain/errors.ts';
 import { messageOf } from '../domain/thrown.ts';
 import { type Page, PRIVATE_HEADERS, pageHeaders, renderPage } from '../sign-in/page.ts';
 import { badRequestPage, faultPage, limitedPage } from '../sign-in/pages.ts';
@@ -34,6 +34,12 @@ export function addPage(
       return typeof result === 'string' ? redirect(reply, result) : sendPage(reply, result);
     },
   });
+}
+
+/** The public origin. Throws `UNAVAILABLE` while the service does not listen yet. */
+export function originOf({ site: { origin } }: Context): string {
+  if (origin === undefined) throw unavailable('the service is starting');
+  return origin;
 }
 
 /** The query string of a request as it was sent, without the question mark. */

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Context } from '../context.ts';
 import { parseBody } from '../domain/validation.ts';
-import { addPage, type PageRequest, queryOf, readParameters } from '../http/pages.ts';
+import { addPage, originOf, type PageRequest, queryOf, readParameters } from '../http/pages.ts';
 import type { PrincipalRoute } from '../http/route.ts';
 import { type AppRequestBody, appRequestSchema, issueCode } from '../sign-in/app-codes.ts';
 import { addParameters, isLoopbackRedirect } from '../sign-in/app-redirects.ts';
@@ -23,7 +23,7 @@ export function appPages(app: FastifyInstance, context: Context): void {
 
 /** Shows the approval page, or the sign-in page if nobody is signed in. Opening it changes nothing. */
 async function askForApproval(context: Context, { request }: PageRequest): Promise<Page> {
-  const { config, database, site } = context;
+  const { config, database } = context;
   const asked = parseBody(appRequestSchema(config.signIn.appRedirects), readParameters(request));
   const principal = await findBrowserPrincipal(context, request);
   const here = readReturnTo(`${APP_PATH}?${queryOf(request)}`) ?? '/';
@@ -33,7 +33,7 @@ async function askForApproval(context: Context, { request }: PageRequest): Promi
   return approvalPage({
     name,
     redirectUri,
-    declineUrl: addParameters(redirectUri, { error: 'access_denied', state, iss: site.origin! }),
+    declineUrl: addParameters(redirectUri, { error: 'access_denied', state, iss: originOf(context) }),
     email,
     body: asked,
     isLoopback: isLoopbackRedirect(redirectUri),
@@ -49,7 +49,7 @@ const approve: PrincipalRoute = {
   body: z.looseObject({}),
   response: z.object({ location: z.string() }),
   async handle({ context, principal, body }) {
-    const { config, coordination, site } = context;
+    const { config, coordination } = context;
     const asked: AppRequestBody = parseBody(appRequestSchema(config.signIn.appRedirects), body);
     const code = await issueCode(coordination.pending, {
       userId: principal.userId,
@@ -58,7 +58,7 @@ const approve: PrincipalRoute = {
       challenge: asked.code_challenge,
       name: asked.name,
     });
-    const parameters = { code, state: asked.state, iss: site.origin! };
+    const parameters = { code, state: asked.state, iss: originOf(context) };
     return { location: addParameters(asked.redirect_uri, parameters) };
   },
 };

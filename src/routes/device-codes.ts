@@ -70,10 +70,11 @@ export async function exchangeDeviceCode(
   const { config, coordination, database } = context;
   const maker = await takeDeviceCode(coordination.pending, code);
   const opened = maker && (await openAppSession(database, maker, null, config.sessionDays, client));
-  if (opened === undefined) throw notFound('the code');
+  const session = parseToken(opened?.token);
+  if (maker === undefined || opened === undefined || session === undefined) throw notFound('the code');
   // Nobody has the token yet. If revoking it fails too, the session stays listed until it expires.
-  const end = () => revokeToken(database, parseToken(opened.token)!).catch(() => {});
-  const isConfirmed = await confirmDeviceCode(coordination.pending, code, maker!).catch(async (error) => {
+  const end = () => revokeToken(database, session).catch(() => {});
+  const isConfirmed = await confirmDeviceCode(coordination.pending, code, maker).catch(async (error) => {
     await end();
     throw error;
   });

@@ -53,8 +53,8 @@ async function openApprovedSession(
   const grant = await redeemCode(coordination.pending, exchange);
   const owner = grant && { userId: grant.userId, hash: Buffer.from(grant.session, 'hex') };
   const opened = owner && (await openAppSession(database, owner, grant.name, config.sessionDays, client));
-  if (opened === undefined) return undefined;
-  const session = parseToken(opened.token)!;
+  const session = parseToken(opened?.token);
+  if (opened === undefined || session === undefined) return undefined;
   try {
     if (!(await noteExchange(coordination.pending, exchange.code, session))) return opened;
   } catch (error) {

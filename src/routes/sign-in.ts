@@ -6,7 +6,7 @@ import { nameClient } from '../domain/client-name.ts';
 import { permissionDenied } from '../domain/errors.ts';
 import type { Principal } from '../domain/tokens.ts';
 import { parseBody } from '../domain/validation.ts';
-import { addPage, type PageRequest, queryOf, readParameters } from '../http/pages.ts';
+import { addPage, originOf, type PageRequest, queryOf, readParameters } from '../http/pages.ts';
 import {
   readLoginCookie,
   readSessionCookie,
@@ -17,6 +17,7 @@ import { completeLogin } from '../operations/complete-login.ts';
 import { beginLogin, type Intent, readBrowserKey, takeLogin } from '../sign-in/logins.ts';
 import type { Page } from '../sign-in/page.ts';
 import { signInPage } from '../sign-in/pages.ts';
+import type { Provider } from '../sign-in/provider.ts';
 import { returnTo } from '../sign-in/return-to.ts';
 import { SignInError } from '../sign-in/sign-in-error.ts';
 import { findPrincipal, revokeToken } from '../store/tokens.ts';
@@ -32,7 +33,8 @@ const CALLBACK_PATH = '/login/callback';
 /** Adds `/login`, and `/login/callback` if there is a provider. */
 export function signInRoutes(app: FastifyInstance, context: Context): void {
   addPage(app, context, '/login', (given) => beginSignIn(context, given));
-  if (context.provider) addPage(app, context, CALLBACK_PATH, (given) => finishSignIn(context, given));
+  const { provider } = context;
+  if (provider) addPage(app, context, CALLBACK_PATH, (given) => finishSignIn(context, provider, given));
 }
 
 /** Looks up the session of a browser in the database. Undefined if it has no valid one. */
@@ -71,25 +73,29 @@ export async function sendToProvider(
   returnTo: string,
   isFresh: boolean,
 ): Promise<string> {
-  const { provider, coordination, site } = context;
+  const { provider, coordination } = context;
   if (provider === undefined) throw permissionDenied('this service has no sign-in provider');
   const browserKey = readBrowserKey(readLoginCookie(context, request.headers.cookie));
-  const parts = { provider, pending: coordination.pending, callbackUrl: site.origin! + CALLBACK_PATH };
-  const login = { intent, returnTo, ...(isFresh && { maxAgeSeconds: FRESH_SECONDS }) };
+  const parts = { provider, pending: coordination.pending, callbackUrl: originOf(context) + CALLBACK_PATH };
+  const login = { intent, returnTo, maxAgeSeconds: isFresh ? FRESH_SECONDS : undefined };
   const location = await beginLogin(parts, browserKey, login);
   setLoginCookie(context, reply, browserKey);
   return location;
 }
 
 /** Opens a session for the person that the provider sent back. It replaces the browser's previous session. */
-async function finishSignIn(context: Context, { request, reply }: PageRequest): Promise<string> {
-  const { coordination, site } = context;
+async function finishSignIn(
+  context: Context,
+  provider: Provider,
+  { request, reply }: PageRequest,
+): Promise<string> {
+  const { coordination } = context;
   const browserKey = readLoginCookie(context, request.headers.cookie);
   const { state } = readCallback(request);
   const login = await takeLogin(coordination.pending, browserKey, state);
   if (login === undefined) throw new SignInError('callback', 'this browser has no login in progress');
-  const callback = new URL(`${site.origin}${CALLBACK_PATH}?${queryOf(request)}`);
-  const person = await context.provider!.finish(callback, login.checks);
+  const callback = new URL(`${originOf(context)}${CALLBACK_PATH}?${queryOf(request)}`);
+  const person = await provider.finish(callback, login.checks);
   const present = await findBrowserPrincipal(context, request);
   const client = nameClient(request.headers['user-agent']);
   const { token } = await completeLogin(context, login.intent, person, present, client);

@@ -37,14 +37,16 @@ export const appRequestSchema = (claimed: readonly string[]) =>
 export type AppRequestBody = z.output<ReturnType<typeof appRequestSchema>>;
 
 /** What a code grants. */
-interface AppGrant {
-  userId: number;
+const appGrant = z.object({
+  userId: z.int(),
   /** The hash of the approving session's token, in hex. If that session is revoked, the code is worthless. */
-  session: string;
-  redirectUri: string;
-  challenge: string;
-  name: string;
-}
+  session: z.hex(),
+  redirectUri: z.string(),
+  challenge: z.string(),
+  name: z.string(),
+});
+
+type AppGrant = z.output<typeof appGrant>;
 
 /** Draws a code and keeps its grant for 60 s. The code itself is kept only as a hash. */
 export async function issueCode(pending: PendingValues, grant: AppGrant): Promise<string> {
@@ -79,17 +81,19 @@ export async function redeemCode(
 ): Promise<AppGrant | undefined> {
   const text = await pending.take('codes', hashParts('code', code));
   if (text === undefined) return undefined;
-  const grant = JSON.parse(text) as AppGrant;
+  const grant = appGrant.parse(JSON.parse(text));
   return grant.redirectUri === redirect_uri && verifierFits(code_verifier, grant.challenge)
     ? grant
     : undefined;
 }
 
 /** A session, as codes remember it. */
-export interface ExchangedSession {
-  userId: number;
-  hash: Buffer;
-}
+const exchangedSession = z.object({
+  userId: z.int(),
+  hash: z.hex().transform((hex): Buffer => Buffer.from(hex, 'hex')),
+});
+
+export type ExchangedSession = z.output<typeof exchangedSession>;
 
 /**
  * Remembers the session that a code was exchanged for. Returns true if the code was sent again meanwhile; then the
@@ -119,7 +123,5 @@ export async function noteRepeat(
   const key = hashParts('code', code);
   await pending.keep('repeats', key, '');
   const text = await pending.take('exchanges', key);
-  if (text === undefined) return undefined;
-  const { userId, hash } = JSON.parse(text) as { userId: number; hash: string };
-  return { userId, hash: Buffer.from(hash, 'hex') };
+  return text === undefined ? undefined : exchangedSession.parse(JSON.parse(text));
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { z } from 'zod';
 import type { PendingValues } from '../coordination/port.ts';
 import type { Principal } from '../domain/tokens.ts';
 import { hashParts } from './pkce.ts';
@@ -42,11 +43,13 @@ export async function cancelDeviceCode(pending: PendingValues, maker: Maker): Pr
   if (name !== undefined) await pending.take('deviceCodes', name);
 }
 
+const deviceGrant = z.object({ userId: z.int(), session: z.hex() });
+
 /** Returns the session that created a code, and uses the code up. */
 export async function takeDeviceCode(pending: PendingValues, code: string): Promise<Maker | undefined> {
   const text = await pending.take('deviceCodes', nameCode(code));
   if (text === undefined) return undefined;
-  const { userId, session } = JSON.parse(text) as { userId: number; session: string };
+  const { userId, session } = deviceGrant.parse(JSON.parse(text));
   return { userId, hash: Buffer.from(session, 'hex') };
 }
 

@@ -1,23 +1,25 @@
 import { randomBytes } from 'node:crypto';
+import { z } from 'zod';
 import type { PendingValues } from '../coordination/port.ts';
 import { hashParts } from './pkce.ts';
-import { drawChecks, type LoginChecks, type Provider } from './provider.ts';
+import { drawChecks, loginChecks, type Provider } from './provider.ts';
 
 /** Logins in progress: from the redirect to the provider until the browser returns, to any replica. */
 
 /** The purpose of a login. */
-export type Intent =
-  | { kind: 'sign-in' }
+const intent = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('sign-in') }),
   /** The person of this account confirms their identity. */
-  | { kind: 'confirm'; userId: number }
+  z.object({ kind: z.literal('confirm'), userId: z.int() }),
   /** The provider is linked to a session's account. `session` is the hash of its token, in hex. */
-  | { kind: 'link'; userId: number; session: string };
+  z.object({ kind: z.literal('link'), userId: z.int(), session: z.hex() }),
+]);
 
-interface PendingLogin {
-  checks: LoginChecks;
-  intent: Intent;
-  returnTo: string;
-}
+export type Intent = z.output<typeof intent>;
+
+const pendingLogin = z.object({ checks: loginChecks, intent, returnTo: z.string() });
+
+type PendingLogin = z.output<typeof pendingLogin>;
 
 const BROWSER_KEY = /^[\w-]{43}$/;
 
@@ -35,9 +37,13 @@ const nameLogin = (browserKey: string, state: string): string => hashParts('logi
 export async function beginLogin(
   { provider, pending, callbackUrl }: { provider: Provider; pending: PendingValues; callbackUrl: string },
   browserKey: string,
-  { intent, returnTo, maxAgeSeconds }: { intent: Intent; returnTo: string; maxAgeSeconds?: number },
+  {
+    intent,
+    returnTo,
+    maxAgeSeconds,
+  }: { intent: Intent; returnTo: string; maxAgeSeconds: number | undefined },
 ): Promise<string> {
-  const checks = { ...drawChecks(), ...(maxAgeSeconds !== undefined && { maxAgeSeconds }) };
+  const checks = { ...drawChecks(), maxAgeSeconds };
   const location = await provider.begin(callbackUrl, checks);
   const login: PendingLogin = { checks, intent, returnTo };
   await pending.keep('logins', nameLogin(browserKey, checks.state), JSON.stringify(login));
@@ -52,5 +58,5 @@ export async function takeLogin(
 ): Promise<PendingLogin | undefined> {
   if (browserKey === undefined || state === undefined) return undefined;
   const text = await pending.take('logins', nameLogin(browserKey, state));
-  return text === undefined ? undefined : (JSON.parse(text) as PendingLogin);
+  return text === undefined ? undefined : pendingLogin.parse(JSON.parse(text));
 }

@@ -66,10 +66,7 @@ export async function offerAddition(
 /** Reads the challenge from a browser's answer. Undefined if it is malformed. */
 function readChallenge(clientData: string): string | undefined {
   try {
-    const { challenge } = JSON.parse(Buffer.from(clientData, 'base64url').toString()) as Record<
-      string,
-      unknown
-    >;
+    const { challenge } = JSON.parse(Buffer.from(clientData, 'base64url').toString());
     return typeof challenge === 'string' ? challenge : undefined;
   } catch {
     return undefined;

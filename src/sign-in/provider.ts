@@ -1,4 +1,5 @@
 import * as client from 'openid-client';
+import { z } from 'zod';
 import { isStorable } from '../domain/text.ts';
 import { systemCodeOf } from '../domain/thrown.ts';
 import { SignInError, type SignInFault } from './sign-in-error.ts';
@@ -18,14 +19,16 @@ export interface ProviderIdentity {
 }
 
 /** The secrets that bind a callback to its request. */
-export interface LoginChecks {
-  state: string;
-  nonce: string;
+export const loginChecks = z.object({
+  state: z.string(),
+  nonce: z.string(),
   /** The PKCE verifier, 43 characters. */
-  verifier: string;
+  verifier: z.string(),
   /** The person must have authenticated at the provider within this many seconds. Absent: at any time. */
-  maxAgeSeconds?: number;
-}
+  maxAgeSeconds: z.int().optional(),
+});
+
+type LoginChecks = z.output<typeof loginChecks>;
 
 /** Creates the secrets of one login. */
 export const drawChecks = (): LoginChecks => ({
