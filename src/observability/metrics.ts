@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { type Coordination, SHARED_PARTS } from '../coordination/port.ts';
-import { SIGN_IN_OUTCOMES, type SignInOutcome } from '../sign-in/sign-in-error.ts';
+import { SIGN_IN_OUTCOMES } from '../sign-in/sign-in-error.ts';
 import type { Database } from '../store/database.ts';
-import { UNAVAILABLE_REASONS, type UnavailableReason } from '../store/errors.ts';
+import { UNAVAILABLE_REASONS } from '../store/errors.ts';
 import type { DatabaseProbe } from '../store/probe.ts';
 import { countStagedImports } from '../store/sweep.ts';
 import { REVISION, VERSION } from './version.ts';
@@ -35,13 +35,14 @@ const ABORT_REASONS = ['stalled', 'client', 'service', 'unanswered'] as const;
 export type AbortReason = (typeof ABORT_REASONS)[number];
 
 /**
- * Why a request is refused early. `unsent`: the clients of all users have not read too many bytes. `account`: the
- * clients of this account have not. `received` and `account_received`: the same for the bytes of request bodies.
+ * Why a request is refused early. `unsent`: clients of all users leave too many bytes of responses unread. `account`:
+ * clients of this account do. `received`: bodies of all users' requests in progress have too many bytes.
+ * `account_received`: bodies of this account's requests do.
  */
 const OVERLOAD_REASONS = ['event_loop', 'pool', 'unsent', 'account', 'received', 'account_received'] as const;
 export type OverloadReason = (typeof OVERLOAD_REASONS)[number];
 
-/** What was guessed. `failed`: the guess was tried and wrong. `refused`: there were too many wrong guesses before. */
+/** The kind of credential. `failed`: it was wrong. `refused`: too many wrong ones came before, so it was not tried. */
 const CREDENTIALS = ['invite', 'bearer'] as const;
 export type Credential = (typeof CREDENTIALS)[number];
 const GUESS_ENDS = ['failed', 'refused'] as const;
@@ -104,12 +105,13 @@ export class Metrics {
     buckets: REQUEST_BUCKETS,
     registers: this.#registers,
   });
-  readonly #aborted = new Counter({
-    name: 'bookmarks_http_broken_responses_total',
-    help: 'Aborted responses.',
-    labelNames: ['reason'],
-    registers: this.#registers,
-  });
+  /** Counts an aborted response. */
+  readonly responseAborted = this.#eventsBy(
+    'reason',
+    ABORT_REASONS,
+    'bookmarks_http_broken_responses_total',
+    'Aborted responses.',
+  );
   readonly #waits = new Histogram({
     name: 'bookmarks_sync_wait_seconds',
     help: 'Time from request to response of held polls.',
@@ -122,12 +124,12 @@ export class Metrics {
     buckets: REQUEST_BUCKETS,
     registers: this.#registers,
   });
-  readonly #imports = new Counter({
-    name: 'bookmarks_import_jobs_total',
-    help: 'Staged imports by outcome: run or given up by this worker, or cancelled by this replica.',
-    labelNames: ['state'],
-    registers: this.#registers,
-  });
+  readonly #importEnded = this.#eventsBy(
+    'state',
+    IMPORT_ENDS,
+    'bookmarks_import_jobs_total',
+    'Staged imports by outcome: run or given up by this worker, or cancelled by this replica.',
+  );
   readonly #importDurations = new Histogram({
     name: 'bookmarks_import_duration_seconds',
     help: 'Duration of staged imports on this worker.',
@@ -141,50 +143,48 @@ export class Metrics {
     buckets: REQUEST_BUCKETS,
     registers: this.#registers,
   });
-  readonly #defects = new Counter({
-    name: 'bookmarks_database_defects_total',
-    help: 'Statements that Postgres refused with an unexpected error.',
-    labelNames: ['sqlstate'],
-    registers: this.#registers,
-  });
-  readonly #unavailable = new Counter({
-    name: 'bookmarks_database_unavailable_total',
-    help: 'Statements that failed because Postgres was unavailable.',
-    labelNames: ['reason'],
-    registers: this.#registers,
-  });
-  readonly #overloads = new Counter({
-    name: 'bookmarks_overload_refusals_total',
-    help: 'Requests refused with 503 because the replica was overloaded.',
-    labelNames: ['reason'],
-    registers: this.#registers,
-  });
+  /** Counts a statement that Postgres refused with an unexpected error. */
+  readonly databaseFailed = this.#eventsBy<string>(
+    'sqlstate',
+    ['XX000'],
+    'bookmarks_database_defects_total',
+    'Statements that Postgres refused with an unexpected error.',
+  );
+  /** Counts a statement that failed because Postgres was unavailable. */
+  readonly databaseUnavailable = this.#eventsBy(
+    'reason',
+    UNAVAILABLE_REASONS,
+    'bookmarks_database_unavailable_total',
+    'Statements that failed because Postgres was unavailable.',
+  );
+  /** Counts a request that was refused because of overload. */
+  readonly overloaded = this.#eventsBy(
+    'reason',
+    OVERLOAD_REASONS,
+    'bookmarks_overload_refusals_total',
+    'Requests refused with 503 because the replica was overloaded.',
+  );
   readonly #guesses = new Counter({
     name: 'bookmarks_credential_guesses_total',
-    help: 'Wrong invite codes and tokens: tried (failed), or refused after too many failures.',
+    help: 'Invite codes and tokens that were wrong (failed), or refused after too many wrong ones.',
     labelNames: ['credential', 'end'],
     registers: this.#registers,
   });
-  readonly #signIns = new Counter({
-    name: 'bookmarks_sign_ins_total',
-    help: 'Logins by the provider, by outcome. Failures of the provider: unreachable, slow, invalid and client.',
-    labelNames: ['outcome'],
-    registers: this.#registers,
-  });
+  /** Counts a login by the provider that ended or could not start. */
+  readonly signInEnded = this.#eventsBy(
+    'outcome',
+    SIGN_IN_OUTCOMES,
+    'bookmarks_sign_ins_total',
+    'Logins by the provider, by outcome. Failures of the provider: unreachable, slow, invalid and client.',
+  );
 
   constructor() {
     // Alerts on rates need each series before its first event.
-    for (const reason of UNAVAILABLE_REASONS) this.#unavailable.inc({ reason }, 0);
     for (const promised of PROMISED)
       for (const result of ['good', 'bad'])
         this.#promised.inc({ class: promised, result, version: VERSION }, 0);
-    for (const state of IMPORT_ENDS) this.#imports.inc({ state }, 0);
-    for (const reason of OVERLOAD_REASONS) this.#overloads.inc({ reason }, 0);
-    for (const outcome of SIGN_IN_OUTCOMES) this.#signIns.inc({ outcome }, 0);
-    for (const reason of ABORT_REASONS) this.#aborted.inc({ reason }, 0);
     for (const credential of CREDENTIALS)
       for (const end of GUESS_ENDS) this.#guesses.inc({ credential, end }, 0);
-    this.#defects.inc({ sqlstate: 'XX000' }, 0);
     for (const pool of ['api', 'import']) this.#poolWaits.zero({ pool });
     new Gauge({
       name: 'bookmarks_build_info',
@@ -194,6 +194,14 @@ export class Metrics {
     }).set({ version: VERSION, revision: REVISION, node: process.versions.node }, 1);
     this.#addGauges();
     this.#addCounters();
+  }
+
+  /** Adds a counter with one label. Returns a function that counts an event. */
+  #eventsBy<Value extends string>(label: string, values: readonly Value[], name: string, help: string) {
+    const counter = new Counter({ name, help, labelNames: [label], registers: this.#registers });
+    // Alerts on rates need each series before its first event.
+    for (const value of values) counter.inc({ [label]: value }, 0);
+    return (value: Value): void => counter.inc({ [label]: value });
   }
 
   /** Counts a finished request. Imports, exports and held polls have no objective of speed. */
@@ -211,11 +219,6 @@ export class Metrics {
     this.#promised.inc({ class: promised, result: isKept ? 'good' : 'bad', version: VERSION });
   }
 
-  /** Counts an aborted response. */
-  responseAborted(reason: AbortReason): void {
-    this.#aborted.inc({ reason });
-  }
-
   /** Records how long a notified poll took from the notification at this replica to its page. */
   pollResponded(seconds: number): void {
     this.#wakeDelays.observe(seconds);
@@ -224,7 +227,7 @@ export class Metrics {
 
   /** Counts an import that ended on this replica. */
   importEnded(state: ImportEnd, seconds: number): void {
-    this.#imports.inc({ state });
+    this.#importEnded(state);
     if (state === 'done' || state === 'failed') this.#importDurations.observe(seconds);
   }
 
@@ -233,29 +236,9 @@ export class Metrics {
     this.#poolWaits.observe({ pool }, seconds);
   }
 
-  /** Counts a statement that Postgres refused with an unexpected error. */
-  databaseFailed(sqlState: string): void {
-    this.#defects.inc({ sqlstate: sqlState });
-  }
-
-  /** Counts a statement that failed because the database is unavailable. */
-  databaseUnavailable(reason: UnavailableReason): void {
-    this.#unavailable.inc({ reason });
-  }
-
-  /** Counts a request that was refused because of overload. */
-  overloaded(reason: OverloadReason): void {
-    this.#overloads.inc({ reason });
-  }
-
   /** Counts a wrong invite code or token. */
   guessed(credential: Credential, end: AttemptEnd): void {
     this.#guesses.inc({ credential, end });
-  }
-
-  /** Counts a login by the provider that ended or could not start. */
-  signInEnded(outcome: SignInOutcome): void {
-    this.#signIns.inc({ outcome });
   }
 
   /** Adds these sources, and Node's own metrics, to each scrape. */

@@ -41,7 +41,6 @@ export type SignInFault = ProviderFault | (typeof PERSON_FAULTS)[number];
 
 /** `unavailable`: Redis or Postgres is away, or the replica is overloaded. */
 export const SIGN_IN_OUTCOMES = ['done', 'unavailable', ...PROVIDER_FAULTS, ...PERSON_FAULTS] as const;
-export type SignInOutcome = (typeof SIGN_IN_OUTCOMES)[number];
 
 /** A sign-in failed. The message is a few words of our own, for the log. */
 export class SignInError extends Error {
