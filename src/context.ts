@@ -64,7 +64,7 @@ export interface Context {
     /** The same origin with the name `localhost`, if `PUBLIC_URL` is not set. Passkeys need a host name. */
     namedOrigin?: string | undefined;
   };
-  /** `draining` becomes true once, when the process is told to end. */
+  /** `draining` becomes true when the process begins to end, and stays true. */
   readonly lifecycle: { draining: boolean };
   close(): Promise<void>;
 }
@@ -75,30 +75,27 @@ const WAITS_PER_TOKEN = 16;
 const UNSENT_BYTES_PER_USER = 8 * 1_048_576;
 
 /**
- * Room for 25 bodies with the longest bookmark, or for 16 imports that are not staged, for each user. All users
- * together may hold an eighth of a pod's memory.
+ * A user's bodies in progress. The limit has room for 16 imports that are not staged. The limit of the process is an
+ * eighth of a pod's memory.
  */
 const RECEIVED_BYTES = { userBytes: 16 * 1_048_576, processBytes: 256 * 1_048_576 };
 
-/**
- * How long a request waits for earlier requests of its user. The operation itself may take 7 s, so both take at most 10
- * s.
- */
+/** How long a request waits for earlier requests of its user. Then its operation has `OPERATION_DEADLINE_MS`. */
 const PERMIT_WAIT_MS = 3_000;
 
 /** Connections shared by short reads. With two, Postgres runs the reads on two cores. */
 const SHARED_CONNECTIONS = 2;
 
 /**
- * The number of shared connections: at most a third of the pool. So one user's permits never cover all other
- * connections.
+ * The number of shared connections. They are at most a third of the pool, so one user's permits never take all the
+ * other connections.
  */
 const countShared = ({ databasePoolSize, databasePrepare }: Config): number =>
   databasePrepare && databasePoolSize >= 3 * SHARED_CONNECTIONS ? SHARED_CONNECTIONS : 0;
 
 /**
- * Permits per user: half as many as the pool has connections, so that no user takes them all. The slowest searches take
- * seconds. A write that waits for an import of the same user keeps its connection until the import ends.
+ * Gives each user half as many permits as the pool has connections, so that no user takes all of them. A slow search
+ * keeps its connection for seconds. A write that waits for an import of its user keeps it until the import ends.
  */
 const halfForEachUser = (connections: number, waitMs: number) =>
   new Semaphore<number>({
@@ -107,9 +104,7 @@ const halfForEachUser = (connections: number, waitMs: number) =>
     refusalError: () => unavailable('too many requests of this account are in progress', 1),
   });
 
-/**
- * Looking up the token takes up to 3 s more, so a request waits at most 10 s for the database. Imports may wait longer.
- */
+/** How long the statements of an operation may take, with their wait for a connection. Imports have a longer limit. */
 const OPERATION_DEADLINE_MS = 7_000;
 
 /**

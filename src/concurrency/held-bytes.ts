@@ -8,12 +8,12 @@ interface ByteLimits {
   userBytes: number;
 }
 
-/** Which limit leaves no room: that of the user, or that of the whole process. */
+/** The limit that is reached: that of the user, or that of the whole process. */
 type ByteRefusal = 'account' | 'process';
 
 /**
- * Counts the bytes held for each user. A caller asks `refusal` before it holds more, and calls `hold` once it knows the
- * size. So a limit is exceeded by at most what is being read at that moment.
+ * Counts the bytes held for each user. A caller asks `refusal` before it reads more, and calls `hold` once it knows the
+ * size. So the bytes of one read may exceed a limit.
  */
 export class HeldBytes {
   protected readonly limits: ByteLimits;
@@ -34,7 +34,7 @@ export class HeldBytes {
     return this.#bytesByUser.get(userId) ?? 0;
   }
 
-  /** Why nothing more may be held for the user, or for a client without a token; undefined if it may. */
+  /** Which limit is reached for this user, or for a client without a token. Undefined if more may be held. */
   refusal(userId: number | undefined): ByteRefusal | undefined {
     if (this.#total >= this.limits.processBytes) return 'process';
     if (userId !== undefined && this.of(userId) >= this.limits.userBytes) return 'account';

@@ -47,8 +47,8 @@ export function addRoute(app: FastifyInstance, context: Context, mount: Mount, r
 }
 
 /**
- * Runs the handler and sends its response while it holds one of the user's permits. So a request that waits for the
- * permit starts only after this response counts in the backlog.
+ * Runs the handler and sends its response while it holds one of the user's permits. So the next request of the user
+ * starts only after this response counts in the backlog.
  */
 async function respond(
   context: Context,
@@ -75,7 +75,7 @@ async function respond(
   });
 }
 
-/** Responses longer than this are refused while the user has not read too many bytes of earlier responses. */
+/** Longer responses to reads are refused while the user leaves too many bytes of earlier responses unread. */
 const SHORT_BYTES = 65_536;
 
 /**
@@ -103,8 +103,8 @@ async function sendResponse(
     return;
   }
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  // Polls of one account are notified together, and each gets a page. A read may be refused, because the client repeats
-  // it.
+  // Polls of one account are notified together, and each gets a page. Refusing a read is safe, because it changes
+  // nothing.
   if (route.scope === 'read' && text.length > SHORT_BYTES) overload.refuse(principal?.userId);
   const encoding = mayCompress && isWorthCompressing(text) ? chooseEncoding(request, reply) : undefined;
   if (encoding === undefined) void reply.send(text);
@@ -151,9 +151,8 @@ export function handleErrors(context: Context) {
 }
 
 /**
- * Clears the cookie of a session that has ended. It does not do so if the request had no cookie, or if the response
- * belongs to a held poll. Since such a request was sent, the browser may have got a new session, whose cookie must not
- * be cleared.
+ * Clears the cookie of a session that has ended, if the request had one. After a held poll it does not: the browser may
+ * have a new session by then, and must keep its cookie.
  */
 function endDeadSession(
   context: Context,

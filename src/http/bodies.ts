@@ -65,7 +65,7 @@ export class Bodies {
     return Buffer.concat(chunks);
   }
 
-  /** Call this when the response is sent or aborted. It releases what is held and drops the rest of the body. */
+  /** Call this when the response is sent or aborted. It releases the held bytes and drops the rest of the body. */
   close(request: FastifyRequest): void {
     for (const release of request.heldBody ?? []) release();
     // A handler may still read the body after its client has left. Without this check, its bytes would be held forever.

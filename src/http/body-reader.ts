@@ -10,7 +10,7 @@ import { invalid } from '../domain/errors.ts';
  *
  * - flowing: chunks are gathered for the caller of `next`, or discarded after `drop`.
  * - paused: too many bytes are gathered, too many chunks came before `begin`, or the reserved time is not over.
- * - ended: the body is complete or was aborted. The caller still gets what is gathered.
+ * - ended: the body is complete or was aborted. The caller still gets the gathered bytes.
  */
 
 /** The reserved time for one chunk, in milliseconds. At this rate, 50,000 chunks per second, a user takes a tenth of a core. */
@@ -26,7 +26,7 @@ const MAX_GATHERED_BYTES = 65_536;
 export class ChunkPace {
   readonly #busyUntilMs = new Map<number | undefined, number>();
 
-  /** Reserves the time for this many chunks, after what the key has reserved before. Returns the milliseconds to its end. */
+  /** Reserves time for this many chunks after the key's earlier reservations. Returns the milliseconds until its end. */
   reserve(key: number | undefined, chunks: number): number {
     const now = performance.now();
     const from = Math.max(now, this.#busyUntilMs.get(key) ?? 0);

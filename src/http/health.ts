@@ -5,13 +5,16 @@ import type { DatabaseState } from '../store/probe.ts';
 
 /** Endpoints for operators and the platform: is the process alive, and does it accept requests? */
 
+/** Whether a route is one of them. */
+export const isProbe = (route: string | undefined): boolean => route === '/livez' || route === '/readyz';
+
 /** Only faults that an operator can act on are named; all others are `unreachable`. */
 const nameState = (state: DatabaseState): string =>
   state === 'reachable' || isNamedFault(state) ? state : 'unreachable';
 
 /**
  * Adds `/livez` (200 while the event loop runs) and `/readyz` (503 while the process drains). A replica stays ready
- * when it loses its database or Redis: all replicas have lost them too, and a 503 in JSON with `Retry-After` is
+ * when it loses its database or Redis. All replicas lose them together, and a response with `Retry-After` serves clients
  * better than a gateway without replicas. `/readyz` still reports the state of both.
  */
 export function healthRoutes(

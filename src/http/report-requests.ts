@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import type { AbortReason, RequestClass } from '../observability/metrics.ts';
 import type { Connection } from './connections.ts';
+import { isProbe } from './health.ts';
 import type { Route } from './route.ts';
 
 declare module 'fastify' {
@@ -45,9 +46,9 @@ export interface RequestFacts {
 }
 
 /**
- * Whether a request is logged if `share` (0 to 1) of all requests are. Failures, slow requests and those about
- * sign-ins and tokens always are. 404 and 429 are sampled, because clients can cause any number of them. The request
- * id decides, so every process decides alike.
+ * Whether to log a request if `share` (0 to 1) of all requests are logged. Failures, slow requests, and requests about
+ * sign-ins and tokens are always logged. A 404 or 429 is sampled, because clients can cause any number of them. The
+ * request id decides, so all processes agree about a request.
  */
 export function isLogged({ id, route, status, ms, wasHeld, unserved }: RequestFacts, share: number): boolean {
   if (share === 1 || unserved !== undefined) return true;
@@ -67,10 +68,9 @@ export function reportRequests(
   app.addHook('onResponse', (request, reply, done) => {
     const { url: route, config } = request.routeOptions;
     const status = reply.statusCode;
-    const isProbe = route === '/livez' || route === '/readyz';
     const { id, wasHeld, unserved } = request;
     const ms = Math.round(reply.elapsedTime * 10) / 10;
-    if (isProbe || isLogged({ id, route, status, ms, wasHeld, unserved }, logRequests)) {
+    if (isProbe(route) || isLogged({ id, route, status, ms, wasHeld, unserved }, logRequests)) {
       const facts = {
         route,
         status,
@@ -79,9 +79,9 @@ export function reportRequests(
         ...(route === undefined && { path: cutPath(request.url) }),
         ...(unserved !== undefined && { unserved }),
       };
-      request.log[isProbe ? 'debug' : unserved === undefined ? 'info' : 'warn'](facts, 'request');
+      request.log[isProbe(route) ? 'debug' : unserved === undefined ? 'info' : 'warn'](facts, 'request');
     }
-    if (!isProbe) {
+    if (!isProbe(route)) {
       const seconds = reply.elapsedTime / 1_000;
       metrics.finished({
         ...{ route: route ?? 'unknown', class: config.class ?? 'other' },

@@ -1,8 +1,7 @@
 import { context, type Span, SpanKind, trace } from '@opentelemetry/api';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { continueClientTrace, tracer } from '../observability/tracing.ts';
-
-const PROBES: readonly (string | undefined)[] = ['/livez', '/readyz'];
+import { isProbe } from './health.ts';
 
 /**
  * Gives every request except probes a span that continues the client's trace, and adds the trace id to its log lines.
@@ -12,7 +11,7 @@ export function traceRequests(app: FastifyInstance, ratio: number): void {
   const spans = new WeakMap<FastifyRequest, Span>();
   app.addHook('onRequest', (request, _reply, done) => {
     const { url } = request.routeOptions;
-    if (PROBES.includes(url)) return done();
+    if (isProbe(url)) return done();
     const parent = continueClientTrace(request.headers.traceparent, ratio);
     const name = `${request.method} ${url ?? 'unknown'}`;
     const span = tracer().startSpan(name, { kind: SpanKind.SERVER }, parent);

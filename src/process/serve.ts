@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type FastifyInstance, fastify } from 'fastify';
+import { issueInvite } from '../admin/invites.ts';
 import { type Config, readConfig } from '../config.ts';
 import { type Context, listenError, openContext } from '../context.ts';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../embedded/postgres.ts';
@@ -8,7 +9,6 @@ import { healthRoutes } from '../http/health.ts';
 import { type Logger, openLog } from '../observability/log.ts';
 import { LISTENING } from '../observability/terminal-log.ts';
 import { checkSchema, migrate } from '../store/migrations.ts';
-import { greet } from './greeting.ts';
 import { startSweeper } from './sweeper.ts';
 
 /** The life of a serving process: open, listen, wait for a signal, drain, and close in reverse order. */
@@ -21,7 +21,7 @@ const DRAIN_SPREAD_MS = 3_000;
 /** How long a stopping worker may continue an import. Then it returns the import to the queue for another worker. */
 const WORKER_GRACE_MS = 15_000;
 
-/** The time limit for closing, after `DRAIN_SECONDS`. It ends the process well within the grace period of its pod. */
+/** The time limit for closing, after `DRAIN_SECONDS`. It is well below the grace period of a pod. */
 export const CLOSE_LIMIT_MS = 20_000;
 
 /** How long requests may continue after an uncaught error. Then the process exits with code 1. */
@@ -58,6 +58,27 @@ async function findDatabase(
   if (databaseUrl !== undefined) return { url: databaseUrl };
   const embedded = await openEmbeddedPostgres({ dataDir, log });
   return { url: embedded.url, embedded };
+}
+
+/** The account of the invite and of the link that `greet` prints. */
+const EMAIL = 'you@localhost';
+
+/**
+ * Prints how to start: the API's address, an invite, and a link to the page. The link signs in once. Its code is in
+ * the URL's fragment, which browsers do not send. The page asks before it uses the code, except on the same machine.
+ */
+async function greet(context: Context, origin: string): Promise<void> {
+  const invite = await issueInvite(context.database, EMAIL, 7);
+  const link = await issueInvite(context.database, EMAIL, 1);
+  const lines = [
+    '',
+    `The API: ${origin}/api/v1 (reference: ${origin}/docs)`,
+    `Invite code: ${invite.code}`,
+    'Your bookmarks (this link signs you in once):',
+    `${context.site.namedOrigin ?? context.site.origin ?? origin}/#code=${link.code}`,
+    '',
+  ];
+  console.log(lines.join('\n'));
 }
 
 async function start(

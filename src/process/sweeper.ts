@@ -23,7 +23,7 @@ const FILTER_INTERVAL_MS = 3_000;
 
 /**
  * If a staged import has had no worker for this long, its job may be lost, because Redis restarted empty or a process
- * died. Including the 9 s of a lease, another worker begins the import within 13 s.
+ * died. With the time of a lease, another worker begins the import within 13 s.
  */
 const REQUEUE_AFTER_MS = 3_000;
 
@@ -42,7 +42,7 @@ async function deleteAbandonedImports({ database, log }: Context): Promise<void>
 const writeLastUses = ({ lastUses, database, config }: Context): Promise<void> =>
   lastUses.write(database, config.sessionDays);
 
-/** Deletes all expired rows in batches until none are left. One batch per minute could fall behind. */
+/** Deletes expired rows in batches until none are left. One batch a minute would be too slow. */
 export async function deleteLeftovers({ config, database, lifecycle, log }: Context): Promise<void> {
   let deleted = 0;
   const steps = [

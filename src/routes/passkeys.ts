@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { PENDING_KINDS } from '../coordination/pending-kinds.ts';
 import { nameClient } from '../domain/client-name.ts';
 import { invalid, notFound, permissionDenied } from '../domain/errors.ts';
 import type { PrincipalRoute, PublicRoute } from '../http/route.ts';
@@ -51,12 +50,7 @@ const offer: PublicRoute = {
   description: 'The challenge works once, within five minutes.',
   body: z.object({}),
   response: z.object({ challenge: z.string() }),
-  handle: ({ context, request }) =>
-    offerSignIn(
-      context.coordination.pending,
-      requireRelyingParty(request),
-      PENDING_KINDS.passkeySignIns.lifeMs,
-    ),
+  handle: ({ context, request }) => offerSignIn(context.coordination.pending, requireRelyingParty(request)),
 };
 
 const signInBody = z.object({
@@ -131,7 +125,6 @@ const begin: PrincipalRoute = {
     return offerAddition(context.coordination.pending, principal, party, {
       email,
       credentialIds: passkeys.map(({ id }) => id),
-      timeout: PENDING_KINDS.passkeyAdditions.lifeMs,
     });
   },
 };

@@ -9,7 +9,7 @@ const loginLink = (returnTo: string): string => `/login?${new URLSearchParams({ 
 const chooseLink = (address: string, text: string, isMain = false): Html =>
   html`<a class="button${isMain ? ' main' : ''}" href="${address}">${text}</a>`;
 
-/** Sends a code, or the answer of a passkey. Then the page is loaded again, with the new session. */
+/** One form sends a code, the other an answer of a passkey. Then the page reloads, with the new session. */
 const FORMS = html`
   <form data-to="/web/login/invite" data-body="{}">
     <label for="code">Invite code or code from another device</label>
@@ -177,14 +177,14 @@ export function faultPage(
   };
 }
 
-/** A malformed request: names the parameter and the rule. Neither this service nor a correct app sends one. */
+/** For a malformed request. Names the parameter and the rule. This service and correct apps never send one. */
 export const badRequestPage = (message: string): Page => ({
   status: 400,
   title: 'This address is incomplete',
   body: html`<p class="facts">${message}.</p><p>If an app sent you here, tell its developers.</p>`,
 });
 
-/** Too many requests from one address. */
+/** For too many requests from one address. */
 export const limitedPage = (retryAfterSeconds: number): Page => ({
   status: 429,
   title: 'Too many attempts',

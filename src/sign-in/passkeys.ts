@@ -1,4 +1,5 @@
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
+import { PENDING_KINDS } from '../coordination/pending-kinds.ts';
 import type { PendingValues } from '../coordination/port.ts';
 import type { Principal } from '../domain/tokens.ts';
 import { hashParts } from './pkce.ts';
@@ -33,9 +34,13 @@ const nameAddition = ({ userId, hash }: Session, challenge: string): string =>
   hashParts('passkey-addition', String(userId), hash.toString('hex'), challenge);
 
 /** The options with which a browser asks for any passkey of this site. They name no account. */
-export async function offerSignIn(pending: PendingValues, { rpId }: RelyingParty, timeout: number) {
+export async function offerSignIn(pending: PendingValues, { rpId }: RelyingParty) {
   const { generateAuthenticationOptions } = await loadLibrary();
-  const options = await generateAuthenticationOptions({ rpID: rpId, userVerification: 'required', timeout });
+  const options = await generateAuthenticationOptions({
+    rpID: rpId,
+    userVerification: 'required',
+    timeout: PENDING_KINDS.passkeySignIns.lifeMs,
+  });
   await pending.keep('passkeySignIns', nameSignIn(options.challenge), '1');
   return options;
 }
@@ -45,7 +50,7 @@ export async function offerAddition(
   pending: PendingValues,
   session: Session,
   { rpId }: RelyingParty,
-  { email, credentialIds, timeout }: { email: string; credentialIds: readonly string[]; timeout: number },
+  { email, credentialIds }: { email: string; credentialIds: readonly string[] },
 ) {
   const { generateRegistrationOptions } = await loadLibrary();
   const options = await generateRegistrationOptions({
@@ -55,7 +60,7 @@ export async function offerAddition(
     userID: Uint8Array.from(Buffer.from(String(session.userId))),
     userName: email,
     userDisplayName: email,
-    timeout,
+    timeout: PENDING_KINDS.passkeyAdditions.lifeMs,
     excludeCredentials: credentialIds.map((id) => ({ id })),
     authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
   });
