@@ -159,7 +159,7 @@ export const NEEDED_SETTINGS = {
 };
 
 /** The number of the patch in `patches/`. It grows with each change of the patch. */
-const PATCH_VERSION = 4;
+const PATCH_VERSION = 5;
 
 /** Makes a driver whose connections have one statement in flight each, unless `pipelined` allows more. */
 function connect(settings: Settings, withTimeouts: boolean, pipelined = { max_pipeline: 0 }): Sql {
