@@ -25,7 +25,7 @@ test.runIf(process.platform === 'linux')(
       output += chunk;
       if (/#code=\w+\r\n/.test(output)) break;
     }
-    process.kill(JSON.parse(readFileSync(join(folder, 'data/owner.json'), 'utf8')).pid, 'SIGINT');
+    process.kill(Number(readFileSync(join(folder, 'data/owner.pid'), 'utf8')), 'SIGINT');
     await new Promise((resolve) => child.once('exit', resolve));
 
     const lines = output

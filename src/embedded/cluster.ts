@@ -9,36 +9,19 @@ import { type Binaries, PROGRAM_ENVIRONMENT } from './binaries.ts';
 import { EmbeddedPostgresError } from './errors.ts';
 import { giveFolder, type ServerAccount } from './server-account.ts';
 
-/** The major version of the installed programs. */
-const MAJOR_VERSION = '18';
 const USER = 'bookmarks';
 const DATABASE = 'bookmarks';
 
-/** The files of a PostgreSQL server (a cluster, in its manual) and the password of its only user. */
-export interface Cluster {
-  pgdata: string;
-  password: string;
-}
-
-/** The folder of the cluster in a data folder. */
+/** The folder with the files of the server (a cluster, in PostgreSQL's manual) and its password. */
 export const clusterDirOf = (dataDir: string): string => join(dataDir, 'postgres');
 
-/** Reads the cluster of a data folder. Throws if another major version of PostgreSQL created it. */
-export function readCluster(dataDir: string): Cluster {
-  const clusterDir = clusterDirOf(dataDir);
-  const pgdata = join(clusterDir, 'data');
-  const version = readFileSync(join(pgdata, 'PG_VERSION'), 'utf8').trim();
-  if (version === MAJOR_VERSION)
-    return { pgdata, password: readFileSync(join(clusterDir, 'password'), 'utf8') };
-  throw new EmbeddedPostgresError(
-    `the data in ${clusterDir} was created by PostgreSQL ${version}, but this is ${MAJOR_VERSION}: ` +
-      'set DATA_DIR to another folder, or move the data with pg_dump',
-  );
-}
+/** The folder that the server itself calls its data directory. */
+export const pgdataOf = (dataDir: string): string => join(clusterDirOf(dataDir), 'data');
 
-/** The url of the cluster's database while its server listens on the port. */
-export function urlOf(cluster: Cluster, port: number): string {
-  return `postgres://${USER}:${cluster.password}@127.0.0.1:${port}/${DATABASE}`;
+/** The url of the database while its server listens on the port. It contains the password. */
+export function urlOf(dataDir: string, port: number): string {
+  const password = readFileSync(join(clusterDirOf(dataDir), 'password'), 'utf8');
+  return `postgres://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;
 }
 
 /**
@@ -49,24 +32,26 @@ export async function makeCluster(
   dataDir: string,
   binaries: Binaries,
   account: ServerAccount,
-  fsync: boolean,
 ): Promise<void> {
   if (existsSync(clusterDirOf(dataDir))) return;
   const draft = await mkdtemp(join(dataDir, 'draft-postgres-'));
   const pgdata = join(draft, 'data');
   const passwordFile = join(draft, 'password');
-  writeFileSync(passwordFile, randomBytes(24).toString('hex'), { mode: 0o600, flush: fsync });
+  writeFileSync(passwordFile, randomBytes(24).toString('hex'), { mode: 0o600, flush: true });
   giveFolder(account, draft);
   const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
   const access = [`--username=${USER}`, '--auth=scram-sha-256', `--pwfile=${passwordFile}`];
-  const sync = fsync ? [] : ['--no-sync'];
-  await run(binaries.initdb, ['-D', pgdata, ...locale, ...access, ...sync], account);
-  const settings = ['-c', 'exit_on_error=true', '-c', `fsync=${fsync ? 'on' : 'off'}`];
+  await run(binaries.initdb, ['-D', pgdata, ...locale, ...access], account);
   const create = `create database ${DATABASE}\n`;
-  await run(binaries.postgres, ['--single', '-D', pgdata, ...settings, 'postgres'], account, create);
+  await run(
+    binaries.postgres,
+    ['--single', '-D', pgdata, '-c', 'exit_on_error=true', 'postgres'],
+    account,
+    create,
+  );
   await rename(draft, clusterDirOf(dataDir));
   // Without this, a power loss could undo the renaming. The next start would then delete the draft with the data.
-  if (fsync) syncFolder(dataDir);
+  syncFolder(dataDir);
 }
 
 function syncFolder(folder: string): void {

@@ -1,67 +1,34 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-
-/** The purpose of an owner: a service that runs until it is stopped, or one command. */
-export type Purpose = 'service' | 'command';
-
-/** The process that owns a data folder. */
-export interface FolderOwner {
-  pid: number;
-  purpose: Purpose;
-}
-
-/** The data folder belongs to this process until `release`, or until the process ends. */
-export interface FolderLock {
-  release(): void;
-}
 
 const SQLITE_BUSY = 5;
 
 /**
- * Takes the data folder for this process. If another process has it, returns that owner, or undefined if it is not
- * known yet.
+ * Takes the data folder for this process, until the returned function is called or the process ends. Returns undefined
+ * if another process has it.
  *
  * SQLite takes a file lock of the operating system. The system frees it when the process ends, so a crash leaves no
  * lock.
  */
-export function takeFolderLock(dataDir: string, purpose: Purpose): FolderLock | FolderOwner | undefined {
-  const ownerFile = join(dataDir, 'owner.json');
+export function takeFolderLock(dataDir: string): (() => void) | undefined {
   const file = new DatabaseSync(join(dataDir, 'owner.lock'), { timeout: 0 });
   try {
     file.exec('begin exclusive');
+    writeFileSync(join(dataDir, 'owner.pid'), String(process.pid));
   } catch (error) {
     file.close();
-    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return readOwner(ownerFile);
+    if (error instanceof Error && 'errcode' in error && error.errcode === SQLITE_BUSY) return undefined;
     throw error;
   }
-  const owner: FolderOwner = { pid: process.pid, purpose };
-  writeFileSync(`${ownerFile}.draft`, JSON.stringify(owner));
-  renameSync(`${ownerFile}.draft`, ownerFile);
-  return {
-    release: () => {
-      rmSync(ownerFile, { force: true });
-      file.close();
-    },
-  };
+  return () => file.close();
 }
 
-/** Reads the owner. Undefined if the file is missing or names a process that has ended. */
-function readOwner(file: string): FolderOwner | undefined {
+/** The id of the process that has the folder, for a message. */
+export function readOwner(dataDir: string): string {
   try {
-    const owner = JSON.parse(readFileSync(file, 'utf8')) as FolderOwner;
-    return isAlive(owner.pid) ? owner : undefined;
+    return readFileSync(join(dataDir, 'owner.pid'), 'utf8');
   } catch {
-    // The owner has just removed the file.
-    return undefined;
-  }
-}
-
-/** Whether a process of any user exists. */
-export function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
+    return 'unknown'; // It took the folder just now, and has not written its id.
   }
 }

@@ -1,19 +1,19 @@
-import { chmodSync, existsSync, globSync, mkdirSync, realpathSync, rmSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { globSync, mkdirSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BaseLogger } from 'pino';
+import { messageOf } from '../domain/thrown.ts';
 import { provideBinaries } from './binaries.ts';
-import { clusterDirOf, makeCluster, readCluster, urlOf } from './cluster.ts';
+import { clusterDirOf, makeCluster, pgdataOf, urlOf } from './cluster.ts';
 import { EmbeddedPostgresError } from './errors.ts';
-import { type FolderLock, type FolderOwner, type Purpose, takeFolderLock } from './folder-lock.ts';
+import { readOwner, takeFolderLock } from './folder-lock.ts';
 import { POLL_INTERVAL_MS, readPort, type ServerSettings, startServer } from './server.ts';
 import { canReach, chooseServerAccount, type ServerAccount } from './server-account.ts';
 
 // The PostgreSQL of `npm start`. What each file protects against:
 // folder-lock.ts: two services that use the same data, even after a crash of one.
-// cluster.ts: a crash while the data is created, and data of another version.
-// server.ts: a killed service, a server that Ctrl-C ends before the service, a port in use, a reused process id, a
-// hang.
+// cluster.ts: a crash while the data is created.
+// server.ts: a killed service, and a server that Ctrl-C ends before the service.
 // server-account.ts: a start as root, which Postgres refuses.
 // binaries.ts: a package that is not installed, or that the server's account cannot reach.
 
@@ -31,130 +31,99 @@ export interface EmbeddedPostgres {
 interface EmbeddedPostgresOptions {
   /** Created if missing. Relative to the working directory. */
   dataDir: string;
-  log: Pick<BaseLogger, 'info' | 'error'>;
+  log: Pick<BaseLogger, 'info'>;
   /** Server parameters that override the service's own, for tests. */
   settings?: ServerSettings;
 }
 
-/** How long to wait while a command uses the data, or while a service with the same data is starting. */
+/** How long a command waits for a service that is starting. */
 const OWNER_WAIT_MS = 30_000;
 
 /**
  * Opens the database in `dataDir` and creates it on first use. Starts a PostgreSQL server on a free port of
- * 127.0.0.1. Throws `EmbeddedPostgresError` if that fails, for example because another service uses the same data.
+ * 127.0.0.1. Throws `EmbeddedPostgresError` if that fails, for example because another process uses the same data.
  */
 export async function openEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
-  return open(options, 'service');
+  const folder = prepareDataDir(options.dataDir);
+  const free = takeFolder(folder.dataDir);
+  if (free === undefined) throw inUse(folder.dataDir);
+  return serve(folder, free, options);
 }
 
 /**
  * Opens the same database for a command. Uses the server of a running service, or starts one and stops it afterwards.
  */
 export async function attachEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
-  return open(options, 'command');
-}
-
-async function open(options: EmbeddedPostgresOptions, purpose: Purpose): Promise<EmbeddedPostgres> {
-  const { dataDir, account } = prepareDataDir(options.dataDir);
-  const giveUpAt = Date.now() + OWNER_WAIT_MS;
-  for (;;) {
-    const taken = takeFolder(dataDir, purpose);
-    if (taken && 'release' in taken) return serve(dataDir, account, taken, options);
-    if (taken?.purpose === 'service') {
-      const url = purpose === 'command' ? findUrl(dataDir) : undefined;
-      if (url !== undefined) return { url, stop: async () => {} };
-      if (purpose === 'service') throw inUse(dataDir, taken);
-    }
-    if (Date.now() > giveUpAt) throw inUse(dataDir, taken);
-    await sleep(POLL_INTERVAL_MS);
+  const folder = prepareDataDir(options.dataDir);
+  const { dataDir } = folder;
+  for (const giveUpAt = Date.now() + OWNER_WAIT_MS; Date.now() < giveUpAt; await sleep(POLL_INTERVAL_MS)) {
+    const free = takeFolder(dataDir);
+    if (free) return serve(folder, free, options);
+    const port = readPort(pgdataOf(dataDir));
+    if (port !== undefined) return { url: urlOf(dataDir, port), stop: async () => {} };
   }
+  throw inUse(dataDir);
 }
 
-const inUse = (dataDir: string, owner: FolderOwner | undefined) =>
+const inUse = (dataDir: string) =>
   new EmbeddedPostgresError(
-    `the data in ${dataDir} is in use by process ${owner?.pid ?? 'unknown'}: stop that process first, ` +
+    `the data in ${dataDir} is in use by process ${readOwner(dataDir)}: stop that process first, ` +
       'or set DATA_DIR to another folder',
   );
 
-/** The url of a server that another process started. Undefined while it does not accept connections. */
-function findUrl(dataDir: string): string | undefined {
-  if (!existsSync(clusterDirOf(dataDir))) return undefined;
-  const cluster = readCluster(dataDir);
-  const port = readPort(cluster.pgdata);
-  return port === undefined ? undefined : urlOf(cluster, port);
+interface DataFolder {
+  dataDir: string;
+  account: ServerAccount;
 }
 
-function prepareDataDir(folder: string): { dataDir: string; account: ServerAccount } {
+function prepareDataDir(folder: string): DataFolder {
   const wanted = resolve(folder);
   const account = chooseServerAccount(clusterDirOf(wanted));
   try {
-    const made = makeFolder(wanted);
-    // The server's account must reach its own folder inside this one, whatever the umask is.
-    if (made && account.uid !== undefined) chmodSync(wanted, 0o755);
+    // The server's account must reach its own folder inside this one.
+    mkdirSync(wanted, { recursive: true, mode: account.uid === undefined ? 0o700 : 0o755 });
   } catch (error) {
-    throw new EmbeddedPostgresError(
-      `cannot create the data folder (${(error as Error).message}): set DATA_DIR to another folder`,
-    );
+    throw unusable(error);
   }
-  if (canReach(account, wanted)) return { dataDir: realpathSync(wanted), account };
+  if (canReach(account, wanted)) return { dataDir: wanted, account };
   throw new EmbeddedPostgresError(
     `PostgreSQL does not run as root but as user ${account.uid}, which cannot reach the data folder ${wanted}: ` +
       'set DATA_DIR to a folder that this user can reach, e.g. DATA_DIR=/var/lib/bookmark-service',
   );
 }
 
-/**
- * Creates a folder and its parents. Returns false if it exists. Node's own `recursive` option loops forever in
- * folders like /proc, which report a missing parent.
- */
-function makeFolder(path: string): boolean {
-  if (existsSync(path)) return false;
-  makeFolder(dirname(path));
+function takeFolder(dataDir: string): (() => void) | undefined {
   try {
-    mkdirSync(path, { mode: 0o700 });
-    return true;
+    return takeFolderLock(dataDir);
   } catch (error) {
-    // Another process created it first.
-    if (existsSync(path)) return false;
-    throw error;
+    throw unusable(error);
   }
 }
 
-function takeFolder(dataDir: string, purpose: Purpose): FolderLock | FolderOwner | undefined {
-  try {
-    return takeFolderLock(dataDir, purpose);
-  } catch (error) {
-    throw new EmbeddedPostgresError(
-      `cannot write to the data folder (${(error as Error).message}): set DATA_DIR to a folder of your own`,
-    );
-  }
-}
+const unusable = (error: unknown) =>
+  new EmbeddedPostgresError(
+    `cannot create or use the data folder (${messageOf(error)}): set DATA_DIR to another folder`,
+  );
 
 async function serve(
-  dataDir: string,
-  account: ServerAccount,
-  lock: FolderLock,
+  { dataDir, account }: DataFolder,
+  free: () => void,
   { log, settings = {} }: EmbeddedPostgresOptions,
 ): Promise<EmbeddedPostgres> {
   try {
     for (const draft of globSync('draft-*', { cwd: dataDir }))
       rmSync(join(dataDir, draft), { recursive: true, force: true, maxRetries: 3 });
     const binaries = await provideBinaries(dataDir, account);
-    await makeCluster(dataDir, binaries, account, settings.fsync !== 'off');
-    const cluster = readCluster(dataDir);
+    await makeCluster(dataDir, binaries, account);
     const logFile = join(dataDir, 'postgres.log');
     const { postgres } = binaries;
-    const server = await startServer({ postgres, pgdata: cluster.pgdata, logFile, account, settings });
+    const server = await startServer({ postgres, pgdata: pgdataOf(dataDir), logFile, account, settings });
     log.info({ dataDir, port: server.port, pid: server.pid }, 'embedded PostgreSQL started');
     let stopping: Promise<void> | undefined;
-    void server.ended.then(() => {
-      if (!stopping)
-        log.error({ pid: server.pid, logFile }, 'the embedded PostgreSQL has stopped; restart the service');
-    });
-    const stop = () => (stopping ??= server.stop().finally(() => lock.release()));
-    return { url: urlOf(cluster, server.port), pid: server.pid, stop };
+    const stop = () => (stopping ??= server.stop().finally(free));
+    return { url: urlOf(dataDir, server.port), pid: server.pid, stop };
   } catch (error) {
-    lock.release();
+    free();
     throw error;
   }
 }

@@ -1,6 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
-import { EmbeddedPostgresError } from './errors.ts';
 
 /** The operating-system user that runs the server, as options of `spawn`. Empty for the current user. */
 export interface ServerAccount {
@@ -16,12 +15,7 @@ export function chooseServerAccount(clusterDir: string): ServerAccount {
   if (process.getuid?.() !== 0) return {};
   const owner = statSync(clusterDir, { throwIfNoEntry: false });
   if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
-  const account = lookUpAccount('postgres') ?? lookUpAccount('nobody');
-  if (account) return account;
-  throw new EmbeddedPostgresError(
-    'PostgreSQL does not run as root and this system has no user `postgres` or `nobody`: ' +
-      'start the service as an ordinary user, or set DATABASE_URL',
-  );
+  return lookUpAccount('postgres') ?? lookUpAccount('nobody') ?? {};
 }
 
 /** Whether the account can read and enter a folder. */

@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, constants, existsSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { closeSync, existsSync, openSync, readFileSync, renameSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { systemCodeOf } from '../domain/thrown.ts';
 import { PROGRAM_ENVIRONMENT } from './binaries.ts';
 import { EmbeddedPostgresError } from './errors.ts';
-import { isAlive } from './folder-lock.ts';
 import type { ServerAccount } from './server-account.ts';
 
 /** Server parameters by name, as `postgres -c name=value` takes them. */
@@ -26,8 +27,6 @@ interface ServerOptions {
 export interface RunningServer {
   pid: number;
   port: number;
-  /** Resolves when the server's process has ended for any reason. */
-  ended: Promise<void>;
   /** Stops the server within 5 s. Does nothing if it has ended. */
   stop(): Promise<void>;
 }
@@ -58,11 +57,8 @@ export const POLL_INTERVAL_MS = 20;
 /** A fast shutdown that takes longer is killed. The next start then recovers from the write-ahead log. */
 const FAST_STOP_MS = 4_000;
 
-/** The maximum wait for an earlier server to end, and then again for its backends or its port. */
-const START_LIMIT_MS = 10_000;
-
-const MAY_PASS =
-  /pre-existing shared memory block|could not create any TCP\/IP sockets|Address already in use/;
+/** How long a start waits for the server of a killed service to end. */
+const EARLIER_SERVER_MS = 10_000;
 
 /**
  * Runs the server and, next to it, a shell that reads from a pipe of this process. However this process ends, the pipe
@@ -76,21 +72,21 @@ const RUN_SERVER = '(read -r _ <&3; kill -INT $$) 2>/dev/null & exec "$@" 3<&-';
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { pgdata, logFile, settings } = options;
-  if (existsSync(logFile)) renameSync(logFile, `${logFile}.previous`);
   await waitForEarlierServer(pgdata);
-  const giveUpAt = Date.now() + START_LIMIT_MS;
-  for (;;) {
-    disownPidFile(pgdata);
-    const port = Number(settings.port) || (await findFreePort());
-    const child = spawnServer(options, port);
-    const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-    void ended.then(() => child.stdio[3]?.destroy());
-    if (await waitUntilReady(child, pgdata)) return describeServer(child, port, ended);
-    const log = readFileSync(logFile, 'utf8').trim();
-    if (!MAY_PASS.test(log) || Date.now() > giveUpAt)
-      throw new EmbeddedPostgresError(`PostgreSQL did not start: ${log}`);
-    await sleep(100);
-  }
+  if (existsSync(logFile)) renameSync(logFile, `${logFile}.previous`);
+  const port = Number(settings.port) || (await findFreePort());
+  const child = spawnServer(options, port);
+  const ended = once(child, 'exit');
+  void ended.then(() => child.stdio[3]?.destroy());
+  if (!(await waitUntilReady(child, pgdata)))
+    throw new EmbeddedPostgresError(`PostgreSQL did not start: ${readFileSync(logFile, 'utf8').trim()}`);
+  const stop = async () => {
+    child.kill('SIGINT');
+    const tooLate = setTimeout(() => child.kill('SIGKILL'), FAST_STOP_MS);
+    await ended;
+    clearTimeout(tooLate);
+  };
+  return { pid: child.pid!, port, stop };
 }
 
 /** Reads the port of the server that runs on a cluster. Undefined while it does not accept connections. */
@@ -108,25 +104,21 @@ function readPidFile(pgdata: string): string[] {
   }
 }
 
-/** Waits until the process in `postmaster.pid` has ended. That process may be an unrelated one with a reused id. */
+/**
+ * Waits until the server of a killed service has ended. After the limit the process in `postmaster.pid` is probably an
+ * unrelated one that has the same id.
+ */
 async function waitForEarlierServer(pgdata: string): Promise<void> {
-  const giveUpAt = Date.now() + START_LIMIT_MS;
+  const giveUpAt = Date.now() + EARLIER_SERVER_MS;
   while (isAlive(Number(readPidFile(pgdata)[0])) && Date.now() < giveUpAt) await sleep(POLL_INTERVAL_MS);
 }
 
-/**
- * Edits the `postmaster.pid` of a killed server, so that Postgres starts even if another process has reused its id.
- * Postgres ignores a file that names its grandparent. It still checks the memory segment named in the file, and does
- * not start while an earlier server or its backends use that.
- */
-function disownPidFile(pgdata: string): void {
-  const lines = readPidFile(pgdata);
-  if (lines.length === 0) return;
-  // Root must not follow a symbolic link in another user's folder.
-  const flags = constants.O_WRONLY | constants.O_TRUNC | constants.O_NOFOLLOW;
-  const file = openSync(join(pgdata, 'postmaster.pid'), flags);
-  writeFileSync(file, [process.pid, ...lines.slice(1)].join('\n'));
-  closeSync(file);
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return systemCodeOf(error) === 'EPERM';
+  }
 }
 
 function spawnServer({ postgres, account, pgdata, logFile, settings }: ServerOptions, port: number) {
@@ -138,7 +130,9 @@ function spawnServer({ postgres, account, pgdata, logFile, settings }: ServerOpt
   try {
     return spawn('/bin/sh', ['-c', RUN_SERVER, 'sh', postgres, '-D', pgdata, ...flags], {
       ...account,
-      env: { ...PROGRAM_ENVIRONMENT, PG_GRANDPARENT_PID: String(process.pid) },
+      // Postgres ignores a `postmaster.pid` that names its grandparent. So it starts even if an unrelated process has
+      // the id of a killed server. It still refuses while the memory of an earlier server is in use.
+      env: { ...PROGRAM_ENVIRONMENT, PG_GRANDPARENT_PID: readPidFile(pgdata)[0] },
       cwd: '/',
       // A separate session, so that Ctrl-C reaches only the service, which stops the server last.
       detached: true,
@@ -151,31 +145,19 @@ function spawnServer({ postgres, account, pgdata, logFile, settings }: ServerOpt
 
 /** Resolves to true when the server accepts connections, to false if it ends before. */
 async function waitUntilReady(child: ChildProcess, pgdata: string): Promise<boolean> {
-  while (isRunning(child)) {
+  while (child.exitCode === null && child.signalCode === null) {
     if (readPidFile(pgdata)[0] === String(child.pid) && readPort(pgdata) !== undefined) return true;
     await sleep(POLL_INTERVAL_MS);
   }
   return false;
 }
 
-const isRunning = (child: ChildProcess): boolean => child.exitCode === null && child.signalCode === null;
-
-function describeServer(child: ChildProcess, port: number, ended: Promise<void>): RunningServer {
-  const stop = async () => {
-    if (!isRunning(child)) return;
-    child.kill('SIGINT');
-    const isLate = sleep(FAST_STOP_MS, true, { ref: false });
-    if (await Promise.race([ended.then(() => false), isLate])) child.kill('SIGKILL');
-    await ended;
-  };
-  return { pid: child.pid!, port, ended, stop };
-}
-
 /** Finds a free port, because Postgres cannot choose one by itself. */
 async function findFreePort(): Promise<number> {
   const probe = createServer();
-  await new Promise<void>((resolve, reject) => probe.once('error', reject).listen(0, '127.0.0.1', resolve));
-  const { port } = probe.address() as { port: number };
-  await new Promise((resolve) => probe.close(resolve));
+  probe.listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
   return port;
 }

@@ -9,7 +9,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'src/concurrency': [],
   'src/coordination': [],
   'src/domain': [],
-  'src/embedded': [],
+  'src/embedded': ['src/domain/thrown.ts'],
   'src/packing': ['src/cli'],
   'src/sign-in': ['src/coordination', 'src/domain'],
   'src/store': ['src/concurrency', 'src/domain'],

@@ -24,8 +24,8 @@ async function isAlone(): Promise<boolean> {
 
 let violations = 0;
 for (let round = 1; round <= ROUNDS; ) {
-  const taken = takeFolderLock(folder, 'command');
-  if (taken === undefined || !('release' in taken)) {
+  const free = takeFolderLock(folder);
+  if (free === undefined) {
     await sleep(1);
     continue;
   }
@@ -34,6 +34,6 @@ for (let round = 1; round <= ROUNDS; ) {
     writeSync(1, `${violations}\n`);
     process.kill(process.pid, 'SIGKILL');
   }
-  taken.release();
+  free();
   round += 1;
 }

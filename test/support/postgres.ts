@@ -4,10 +4,11 @@ import { basename, join } from 'node:path';
 import { openEmbeddedPostgres } from '../../src/embedded/postgres.ts';
 import type { ServerSettings } from '../../src/embedded/server.ts';
 import { makeFolder, removeFolder } from './folders.ts';
-import { freezeFamily, noteProcess, sendSignal, thawFamily } from './processes.ts';
+import { freezeFamily, isRunning, listFamily, noteProcess, sendSignal, thawFamily } from './processes.ts';
 import { runDir } from './run.ts';
 import { runOn, withDatabase } from './run-on.ts';
 import { silentLog } from './silent-log.ts';
+import { until } from './until.ts';
 
 /** Settings that are faster and lose data only at a power loss, not if the server is killed. */
 export const FAST_SETTINGS: ServerSettings = {
@@ -60,7 +61,7 @@ export interface PostgresServer extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   readonly pid: number;
-  /** Sends SIGKILL to the postmaster. Its backends end by themselves. */
+  /** Sends SIGKILL to the postmaster, and resolves when its backends have ended by themselves. */
   kill(): Promise<void>;
   /** Sends SIGINT: the server closes its connections and writes everything. */
   shutDown(): Promise<void>;
@@ -90,8 +91,10 @@ export async function startPostgres(settings: ServerSettings = {}): Promise<Post
   const { url } = server;
   const port = Number(new URL(url).port);
   const kill = async () => {
+    const family = listFamily(server.pid!);
     sendSignal(server.pid!, 'SIGKILL');
     await server.stop();
+    await until(() => !family.some(isRunning));
   };
   const stop = async () => {
     thawFamily(server.pid!);
