@@ -133,6 +133,14 @@ test('a server that falls silent fails the statement in time, and the connection
   expect(await settle(sql`select 1 as one`)).toEqual(one);
 });
 
+test('an idle connection is kept however long it is silent', async () => {
+  const sql = openDriver({ answerSeconds: 0.2 });
+  const readPid = () => sql`select pg_backend_pid() as pid`;
+  const before = await readPid();
+  await sleep(500);
+  expect(await readPid()).toEqual(before);
+});
+
 test('a connection past its lifetime is replaced although its server is silent', async () => {
   const proxy = await openProxy();
   const sql = openDriver({ port: proxy.port, lifetimeSeconds: 0.2, connectSeconds: 1 });
@@ -183,6 +191,15 @@ test('a statement cancelled while its connection is being made never runs, and t
 test('with several hosts a statement fails when none of them can be reached', async () => {
   const sql = openDriver({ hosts: '127.0.0.1:1,127.0.0.1:2' });
   expect(await settle(sql`select 1`)).toBe('ECONNREFUSED');
+});
+
+test('after none of several hosts could be reached, all of them are tried again', async () => {
+  const proxy = await openProxy();
+  proxy.reception = 'close';
+  const sql = openDriver({ hosts: `127.0.0.1:1,127.0.0.1:${proxy.port}` });
+  expect(await settle(sql`select 1 as one`)).toBe('CONNECTION_CLOSED');
+  proxy.reception = 'pass';
+  expect(await settle(sql`select 1 as one`)).toEqual(one);
 });
 
 test('with several hosts the next one is tried if the first refuses, closes or stays silent', async () => {
