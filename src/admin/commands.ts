@@ -96,8 +96,7 @@ function addUserCommands(user: Command, run: RunCommand): void {
         const { email: address, id } = options;
         if ((address === undefined) === (id === undefined))
           throw new CommandError('give either --email or --id');
-        const key = address === undefined ? { id: id! } : { emailKey: foldText(address) };
-        const found = await findUser(database, key);
+        const found = await findUser(database, { id, emailKey: address && foldText(address) });
         if (found === undefined)
           throw address === undefined ? new CommandError('no user has this id') : noUser();
         return found;
@@ -232,9 +231,9 @@ function addTokenCommands(token: Command, run: RunCommand): void {
     .action((options: { id?: string; all?: true; email?: string }) =>
       run(async (context) => {
         const { id, all, email: address } = options;
-        if (all !== (address === undefined ? undefined : true) || (all === true) === (id !== undefined))
+        if (id === undefined && all && address !== undefined) return revokeAll(context, address);
+        if (id === undefined || all || address !== undefined)
           throw new CommandError('give either --id, or both --all and --email');
-        if (id === undefined) return revokeAll(context, address!);
         const [, userId, tokenId] = /^(\d{1,16})-(\d{1,16})$/.exec(id) ?? [];
         const isRevoked =
           userId !== undefined && (await revokeTokenById(context.database, Number(userId), Number(tokenId)));
@@ -277,7 +276,7 @@ function addAuditCommands(audit: Command, run: RunCommand): void {
 
 /** The audit record of a command: its name and the given options. `audit list` is not recorded. */
 function describeCommand(command: Command, operator: string | undefined): AuditedCommand | undefined {
-  const action = `${command.parent!.name()} ${command.name()}`;
+  const action = `${command.parent?.name()} ${command.name()}`;
   if (action === 'audit list') return undefined;
   const given = Object.entries(command.opts())
     .filter(([name]) => command.getOptionValueSource(name) === 'cli')
@@ -299,9 +298,10 @@ export function addAdminCommands(admin: Command, host: CommandHost): void {
   admin.hook('preAction', (_, command) => {
     begun = command;
   });
-  const run = commandRunner(host, (config) =>
-    describeCommand(begun!, admin.opts<{ operator?: string }>().operator ?? config.adminOperator),
-  );
+  const run = commandRunner(host, ({ adminOperator }) => {
+    const { operator = adminOperator } = admin.opts<{ operator?: string }>();
+    return begun && describeCommand(begun, operator);
+  });
   addUserCommands(admin.command('user').description('manage users'), run);
   addInviteCommands(admin.command('invite').description('issue invites'), run);
   addTokenCommands(admin.command('token').description('manage tokens'), run);

@@ -52,20 +52,20 @@ export class ProcessRateLimiter implements RateLimiter {
     this.record(key, limit, now);
     if (group) this.record(group.key, group.limit, now);
     this.#counters.admitted += 1;
-    return decide(this.peek(key, limit, now)!, group && this.peek(group.key, group.limit, now));
+    return decide(this.peek(key, limit, now), group && this.peek(group.key, group.limit, now));
   }
 
-  /** The key's quota as this process knows it, without counting a request; `undefined` if it knows of no request. */
-  peek(key: string, limit: number, now: number): Quota | undefined {
+  /** The key's quota as this process knows it, without counting a request. */
+  peek(key: string, limit: number, now: number): Quota {
     const log = this.#logs.get(key);
-    if (log === undefined) return undefined;
+    if (log === undefined) return quotaOf(limit, 0, 0);
     this.#times -= log.dropUntil(now - this.#windowMs);
     // A key that is full under a higher limit is also full under this one.
     if (log.limit >= limit && log.fullUntil > now) return quotaOf(limit, limit, log.fullUntil - now);
     // The limit may have been lowered. Then a slot is free only once fewer than `limit` requests are left in the
     // window.
     const leaver = log.fromNewest(limit) ?? log.oldest;
-    return leaver === undefined ? undefined : quotaOf(limit, log.size, leaver + this.#windowMs - now);
+    return quotaOf(limit, log.size, leaver === undefined ? 0 : leaver + this.#windowMs - now);
   }
 
   /** Whether this process alone admitted `limit` requests in the window that ends at `now`. */
@@ -98,13 +98,13 @@ export class ProcessRateLimiter implements RateLimiter {
 
   #findRefusal(key: string, limit: number, now: number): Quota | undefined {
     const quota = this.peek(key, limit, now);
-    return quota === undefined || quota.remaining > 0 ? undefined : { ...quota, admitted: false };
+    return quota.remaining > 0 ? undefined : { ...quota, admitted: false };
   }
 
   #countRefusal(own: Quota | undefined, group: Quota | undefined): Quota | undefined {
-    if (own === undefined && group === undefined) return undefined;
-    this.#counters.refused += 1;
-    return own === undefined ? { ...group!, ofGroup: true } : decide(own, group);
+    const refusal = own ? decide(own, group) : group && { ...group, ofGroup: true as const };
+    if (refusal) this.#counters.refused += 1;
+    return refusal;
   }
 
   #touch(key: string, limit: number): AdmissionLog {
@@ -177,7 +177,7 @@ class AdmissionLog {
   /** Removes the times up to and including `edge`. Returns how many it removed. */
   dropUntil(edge: number): number {
     const before = this.#head;
-    while (this.#head < this.#times.length && this.#times[this.#head]! <= edge) this.#head += 1;
+    while ((this.oldest ?? Number.POSITIVE_INFINITY) <= edge) this.#head += 1;
     const dropped = this.#head - before;
     if (this.#head * 2 >= this.#times.length) this.#compact();
     return dropped;
@@ -185,11 +185,8 @@ class AdmissionLog {
 
   /** Adds a time at its sorted position, because replies to concurrent calls arrive out of order. */
   add(time: number): void {
-    this.#times.push(time);
-    for (let i = this.#times.length - 1; i > this.#head && this.#times[i - 1]! > time; i -= 1) {
-      this.#times[i] = this.#times[i - 1]!;
-      this.#times[i - 1] = time;
-    }
+    const before = this.#times.findLastIndex((other) => other <= time);
+    this.#times.splice(Math.max(before + 1, this.#head), 0, time);
   }
 
   #compact(): void {

@@ -80,10 +80,10 @@ function parseSentinelUrl(text: string): RedisSentinels | undefined {
 }
 
 function parseHost(text: string): Endpoint | undefined {
-  const match = HOST.exec(text.trim());
-  const port = Number(match?.[2] ?? SENTINEL_PORT);
-  if (match === null || port < 1 || port > 65_535) return undefined;
-  return { host: match[1]!.replace(/^\[|\]$/g, ''), port };
+  const [, host, digits] = HOST.exec(text.trim()) ?? [];
+  const port = Number(digits ?? SENTINEL_PORT);
+  if (host === undefined || port < 1 || port > 65_535) return undefined;
+  return { host: host.replace(/^\[|\]$/g, ''), port };
 }
 
 const decodeCredentials = (username: string, password: string): Omit<Access, 'tls'> => ({

@@ -54,10 +54,17 @@ export async function untilReady<Client extends Redis | Cluster>(client: Client)
   return client;
 }
 
+/** The server whose turn it is in this attempt. Throws if none is known, for example while a cluster has no node. */
+export function chooseServer<T>(servers: readonly T[], attempt: number): T {
+  const server = servers[attempt % servers.length];
+  if (server === undefined) throw new Error('no server is known');
+  return server;
+}
+
 /** Describes an error in a few words. For a reply of Redis that is only its code, because its text may name keys. */
 export function describeRedisError(error: unknown): string {
-  if (error instanceof ReplyError) return (error as Error).message.split(' ', 1)[0]!;
-  return error instanceof Error ? error.message || error.name : 'unknown';
+  const text = error instanceof Error ? error.message || error.name : 'unknown';
+  return error instanceof ReplyError ? text.replace(/ .*/s, '') : text;
 }
 
 export type Warn = (message: string, error: unknown) => void;

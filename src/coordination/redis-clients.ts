@@ -1,7 +1,7 @@
 import { Cluster, Redis, type RedisOptions, ReplyError } from 'ioredis';
 import type { RedisAccess } from './port.ts';
 import { readAccess } from './redis-address.ts';
-import { backOff, untilReady } from './redis-calls.ts';
+import { backOff, chooseServer, untilReady } from './redis-calls.ts';
 import { SentinelWatch } from './redis-sentinels.ts';
 
 /** One connection to one server, or the client of a cluster. */
@@ -72,8 +72,7 @@ export class RedisOpener {
    */
   openSubscriber(client: RedisClient, attempt: number): Redis {
     if (client instanceof Redis) return client.duplicate();
-    const nodes = client.nodes();
-    return nodes[attempt % nodes.length]!.duplicate({ ...FAIL_FAST, lazyConnect: false });
+    return chooseServer(client.nodes(), attempt).duplicate({ ...FAIL_FAST, lazyConnect: false });
   }
 
   /** Whether Sentinels say that another server is the master now. */
@@ -90,14 +89,13 @@ export class RedisOpener {
   }
 
   async #openServer(attempt: number): Promise<Redis> {
-    const { address } = this.#access;
     const common = { ...FAIL_FAST, ...this.#reportReplyErrors };
-    if (address.kind === 'servers') {
-      const url = address.urls[attempt % address.urls.length]!;
+    if (this.#sentinels === undefined) {
+      const url = chooseServer(this.#urls, attempt);
       return new Redis(url, { ...common, ...(readAccess(url).tls && this.#tls) });
     }
-    const { username, password, db, tls } = address;
-    const master = await this.#sentinels!.findMaster();
+    const { username, password, db, tls } = this.#sentinels.address;
+    const master = await this.#sentinels.findMaster();
     const credentials = { ...(username && { username }), ...(password && { password }) };
     return new Redis({ ...common, ...master, ...credentials, db, ...(tls && this.#tls) });
   }
@@ -107,10 +105,8 @@ export class RedisOpener {
    * all nodes.
    */
   #openCluster(): Cluster {
-    const { address } = this.#access;
-    const urls = address.kind === 'servers' ? address.urls : [];
-    const { tls, ...credentials } = readAccess(urls[0]!);
-    const cluster = new Cluster([...urls], {
+    const { tls, ...credentials } = readAccess(chooseServer(this.#urls, 0));
+    const cluster = new Cluster([...this.#urls], {
       // Keep host names: a certificate names its server by host name, not by address.
       dnsLookup: (host, callback) => callback(null, host),
       clusterRetryStrategy: () => null,
@@ -122,6 +118,12 @@ export class RedisOpener {
       redisOptions: { ...FAIL_FAST, ...credentials, ...(tls && this.#tls), ...this.#reportReplyErrors },
     });
     return guardAsking(cluster);
+  }
+
+  /** The urls of servers. None if Sentinels know the server. */
+  get #urls(): readonly string[] {
+    const { address } = this.#access;
+    return address.kind === 'servers' ? address.urls : [];
   }
 
   get #tls(): ConnectionOptions {

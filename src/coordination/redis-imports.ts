@@ -16,6 +16,10 @@ const RETRY_PAUSE_MS = 500;
 /** How long closing may take. */
 const CLOSE_WAIT_MS = 1_000;
 
+interface ImportJob {
+  id: string;
+}
+
 /** BullMQ's token for the owner of a job, from taking the job to removing it. */
 const TAKER = 'worker';
 
@@ -33,7 +37,7 @@ export class RedisImportQueue implements ImportQueue {
   readonly #local: ProcessImportQueue;
   readonly #warn: Warn;
   /** Both use the link's client. They are opened with each new client and closed when it is lost. */
-  #queue: Queue | undefined;
+  #queue: Queue<ImportJob> | undefined;
   #worker: ImportWorker | undefined;
   #takes = false;
 
@@ -91,8 +95,8 @@ export class RedisImportQueue implements ImportQueue {
     this.#openWorker();
   }
 
-  #openQueue(client: RedisClient): Queue {
-    const queue = new Queue(this.#side.keys.importsQueue, {
+  #openQueue(client: RedisClient): Queue<ImportJob> {
+    const queue = new Queue<ImportJob>(this.#side.keys.importsQueue, {
       connection: client,
       prefix: this.#side.keys.importsPrefix,
       skipVersionCheck: true,
@@ -120,7 +124,7 @@ export class RedisImportQueue implements ImportQueue {
 class ImportWorker {
   readonly #local: ProcessImportQueue;
   readonly #onError: (error: unknown) => void;
-  readonly #worker: Worker;
+  readonly #worker: Worker<ImportJob>;
   readonly #blocking: RedisClient;
   readonly #end: Promise<void>;
   #isClosed = false;
@@ -137,7 +141,7 @@ class ImportWorker {
     this.#onError = onError;
     this.#blocking = duplicateForBlocking(client);
     this.#worker = openWorker(client, this.#blocking, (connection) => {
-      return new Worker(keys.importsQueue, null, {
+      return new Worker<ImportJob>(keys.importsQueue, null, {
         connection,
         prefix: keys.importsPrefix,
         skipVersionCheck: true,
@@ -164,7 +168,7 @@ class ImportWorker {
         await this.#local.untilPlace();
         const job = await this.#worker.getNextJob(TAKER);
         if (job === undefined) continue;
-        const { id } = job.data as { id: string };
+        const { id } = job.data;
         if (this.#isClosed) this.leftOver.push(id);
         else this.#local.run(id);
         await job.moveToCompleted(undefined, TAKER, false);
@@ -185,9 +189,9 @@ class ImportWorker {
 function openWorker(
   client: RedisClient,
   blocking: RedisClient,
-  open: (client: RedisClient) => Worker,
-): Worker {
-  client.duplicate = (() => blocking) as never;
+  open: (client: RedisClient) => Worker<ImportJob>,
+): Worker<ImportJob> {
+  Object.defineProperty(client, 'duplicate', { value: () => blocking, configurable: true });
   try {
     return open(client);
   } finally {

@@ -16,7 +16,9 @@ const SLIDING_WINDOW = readFileSync(new URL('./sliding-window.lua', import.meta.
 export function openRedisLimiters({ link, keys, clock, counters }: RedisSide, windowMs: number): Limiters {
   // A cluster may serve one key and not another, so the check uses the node of the key that failed last.
   let failedKey = 'start';
-  link.addCheck('limits', (client) => admit(client, 1_000, [nameProbe(keys.probe, failedKey)], [PROBE]));
+  link.addCheck('limits', (client) =>
+    admit(client, 1_000, [{ ...PROBE, name: nameProbe(keys.probe, failedKey) }]),
+  );
   const fail = (error: unknown, key: string) => {
     failedKey = key;
     link.fail('limits', error);
@@ -39,11 +41,20 @@ interface RedisLimiterOptions {
   fail: (error: unknown, key: string) => void;
 }
 
-const PROBE = { limit: Number.MAX_SAFE_INTEGER };
+const PROBE = { key: 'probe', limit: Number.MAX_SAFE_INTEGER };
 
 interface KeyLimit {
   key: string;
   limit: number;
+  /** The key's name in Redis. */
+  name: string;
+}
+
+/** What Redis replied for one key. */
+interface Reply extends KeyLimit {
+  /** The admitted requests in the window with this one, or `limit + 1` if the key refuses it. */
+  used: number;
+  resetMs: number;
 }
 
 /**
@@ -68,14 +79,13 @@ class RedisRateLimiter implements RateLimiter {
     const { client } = link;
     if (client === undefined || !link.serves('limits')) return this.#fallBack(key, limit, group);
     const askedAt = memory.now();
-    const limits = group ? [{ key, limit }, group] : [{ key, limit }];
-    const names = limits.map((counted) => nameLimited(keyPrefix, counted.key));
+    const own = { key, limit, name: nameLimited(keyPrefix, key) };
+    const limits = group ? [own, { ...group, name: nameLimited(keyPrefix, group.key) }] : [own];
     writeTogether(client);
     try {
-      const reply = await withDeadline(admit(client, windowMs, names, limits), REPLY_WAIT_MS);
-      return this.#remember(limits, askedAt, reply);
+      return this.#remember(askedAt, await withDeadline(admit(client, windowMs, limits), REPLY_WAIT_MS));
     } catch (error) {
-      fail(error, names[0]!);
+      fail(error, own.name);
       return this.#fallBack(key, limit, group);
     }
   }
@@ -90,26 +100,24 @@ class RedisRateLimiter implements RateLimiter {
    * Memory dates the request at the time of the call. Redis counted it a little later, so memory never refuses longer
    * than Redis would.
    */
-  #remember(limits: readonly KeyLimit[], askedAt: number, reply: readonly number[]): Quota {
+  #remember(askedAt: number, replies: readonly Reply[]): Quota {
     const { memory, counters } = this.#options;
     const decidedAt = memory.now() + 1;
-    const replies = limits.map(({ key, limit }, i) => {
-      const counted = reply[2 * i]!;
-      const admitted = counted <= limit && !memory.isFull(key, limit, decidedAt);
-      return { key, limit, admitted, remaining: Math.max(limit - counted, 0), resetMs: reply[2 * i + 1]! };
-    });
-    const isAdmitted = replies.every(({ admitted }) => admitted);
+    const decided = replies.map((reply) => ({
+      ...reply,
+      admitted: reply.used <= reply.limit && !memory.isFull(reply.key, reply.limit, decidedAt),
+    }));
+    const isAdmitted = decided.every(({ admitted }) => admitted);
     if (isAdmitted) counters.admitted += 1;
     else counters.refused += 1;
-    const [own, ofGroup] = replies.map(({ key, limit, admitted, remaining, resetMs }): Quota => {
+    const quotas = decided.map(({ key, limit, admitted, used, resetMs }): Quota => {
+      const remaining = Math.max(limit - used, 0);
       if (isAdmitted) memory.record(key, limit, askedAt);
       if (remaining === 0) memory.refuseUntil(key, limit, askedAt + resetMs);
       const known = memory.peek(key, limit, memory.now());
-      return known && known.remaining < remaining
-        ? { ...known, admitted }
-        : { admitted, limit, remaining, resetMs };
+      return known.remaining < remaining ? { ...known, admitted } : { admitted, limit, remaining, resetMs };
     });
-    return decide(own!, ofGroup);
+    return quotas.reduce((own, group) => decide(own, group));
   }
 
   #fallBack(key: string, limit: number, group: Group | undefined): Quota {
@@ -128,10 +136,15 @@ type Admit = (keyCount: number, ...rest: (string | number)[]) => Promise<number[
 async function admit(
   client: RedisClient & { admit?: Admit },
   windowMs: number,
-  names: readonly string[],
-  limits: readonly { limit: number }[],
-): Promise<number[]> {
+  limits: readonly KeyLimit[],
+): Promise<Reply[]> {
   if (client.status !== 'ready') throw new Error(NOT_CONNECTED);
   if (client.admit === undefined) client.defineCommand('admit', { lua: SLIDING_WINDOW });
-  return client.admit!(names.length, ...names, windowMs, ...limits.map(({ limit }) => limit));
+  const names = limits.map(({ name }) => name);
+  const reply = await client.admit!(names.length, ...names, windowMs, ...limits.map(({ limit }) => limit));
+  return limits.map((counted, i) => {
+    const [used, resetMs] = reply.slice(2 * i);
+    if (used === undefined || resetMs === undefined) throw new Error('the reply of the script is too short');
+    return { ...counted, used, resetMs };
+  });
 }

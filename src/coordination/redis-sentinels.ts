@@ -1,26 +1,26 @@
 import type { Redis } from 'ioredis';
 import type { Endpoint, RedisSentinels } from './redis-address.ts';
-import { untilReady, withDeadline } from './redis-calls.ts';
+import { chooseServer, untilReady, withDeadline } from './redis-calls.ts';
 
 /** How long one Sentinel may take to respond. After that, the next one is asked. */
 const SENTINEL_WAIT_MS = 500;
 
 /** Asks Sentinels where the master is, over one connection to the Sentinel that responded last. */
 export class SentinelWatch {
-  readonly #address: RedisSentinels;
+  readonly address: RedisSentinels;
   readonly #open: (sentinel: Endpoint) => Redis;
   #redis: Redis | undefined;
   #next = 0;
 
   /** `open` connects to a Sentinel, without reconnecting by itself. */
   constructor(address: RedisSentinels, open: (sentinel: Endpoint) => Redis) {
-    this.#address = address;
+    this.address = address;
     this.#open = open;
   }
 
   /** The master's address, from the first Sentinel that knows it. Rejects if no Sentinel responds with it. */
   async findMaster(): Promise<Endpoint> {
-    const { sentinels, name } = this.#address;
+    const { sentinels, name } = this.address;
     let lastError: unknown;
     for (const _each of sentinels) {
       try {
@@ -47,8 +47,8 @@ export class SentinelWatch {
   async #connect(): Promise<Redis> {
     if (this.#redis?.status === 'ready') return this.#redis;
     this.end();
-    const { sentinels } = this.#address;
-    const redis = this.#open(sentinels[this.#next++ % sentinels.length]!);
+    const { sentinels } = this.address;
+    const redis = this.#open(chooseServer(sentinels, this.#next++));
     this.#redis = redis;
     await withDeadline(untilReady(redis), SENTINEL_WAIT_MS);
     return redis;

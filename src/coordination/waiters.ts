@@ -20,18 +20,15 @@ import type { Clock, HoldRefusal, Notifier, WaitEnd, Waiter } from './port.ts';
 const CHECK_MIN_MS = 1_000;
 const CHECK_SPREAD_MS = 1_000;
 
-/**
- * At most this many waits per millisecond end with `check` when all of them do, for instance once notifications arrive
- * again.
- */
+/** When notifications arrive again, all waits end with `check`. At most this many end per millisecond. */
 const CHECKS_PER_MS = 10;
 
 /** Wake waiters in batches of this size, so that other requests are served in between. */
 const WAKE_BATCH = 250;
 
 /**
- * When a replica drains, its clients return at this rate together. The time they are spread over stays within these
- * limits.
+ * When a replica drains, it asks its clients to return at this rate in total. The time over which it spreads them stays
+ * within these limits.
  */
 const RETURNS_PER_MS = 1;
 const SHORTEST_RETURN_MS = 1_000;
@@ -143,7 +140,7 @@ export class WaiterRegistry implements Notifier {
   }
 
   giveBack(holder: string): void {
-    const held = this.#heldByHolder.get(holder)! - 1;
+    const held = (this.#heldByHolder.get(holder) ?? 0) - 1;
     if (held > 0) this.#heldByHolder.set(holder, held);
     else this.#heldByHolder.delete(holder);
     this.#held -= 1;

@@ -68,12 +68,12 @@ interface UserDetails extends UserRecord {
 /** The user with an id or an address; undefined if there is none. */
 export async function findUser(
   db: Database,
-  { id = null, emailKey = null }: { id?: number | null; emailKey?: string | null },
+  { id, emailKey }: { id?: number | undefined; emailKey?: string | undefined },
 ): Promise<UserDetails | undefined> {
   const [row] = await db.read(
     (sql) => sql<UserDetails[]>`
       select id, email, is_premium, created_at, suspended_at, bookmark_count, tag_count, token_count
-      from find_user(${id}, ${emailKey})`,
+      from find_user(${id ?? null}, ${emailKey ?? null})`,
   );
   return row;
 }

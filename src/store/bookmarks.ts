@@ -20,6 +20,7 @@ import {
   type PrincipalKey,
   positionsExcept,
   tokenIsValid,
+  userOf,
   usersOf,
   validHashes,
 } from './tokens.ts';
@@ -58,7 +59,10 @@ type OnDuplicate = 'add' | 'return' | 'error';
 const HREF_HOST = /^https?:\/\/(?:[^/?#]*@)?(\[[^\]]*\]|[^/?#:]*)/;
 
 /** The host of a serialised url: lower case, IDNA, without a final dot. */
-export const hrefHost = (href: string): string => HREF_HOST.exec(href)![1]!.replace(/\.$/, '');
+export function hrefHost(href: string): string {
+  const [, host = ''] = HREF_HOST.exec(href) ?? [];
+  return host.replace(/\.$/, '');
+}
 
 /** The columns that are computed from a url. */
 function urlColumns(url: string): { url_key: string; host: string } {
@@ -101,8 +105,8 @@ export async function addBookmark(
 function inOrder(tags: TagNames): TagNames {
   const { names, keys } = tags;
   if (keys.length < 2) return tags;
-  const order = [...keys.keys()].sort((one, other) => compareByCodePoints(keys[one]!, keys[other]!));
-  return { names: order.map((n) => names[n]!), keys: order.map((n) => keys[n]!) };
+  const order = keys.map((key, n) => ({ key, n })).sort((a, b) => compareByCodePoints(a.key, b.key));
+  return { names: order.map(({ n }) => names[n]!), keys: order.map(({ key }) => key) };
 }
 
 /** Options of a write of one bookmark or of several. */
@@ -279,7 +283,7 @@ export async function readPageForAll(
   limit: number,
   deadlineMs?: number,
 ): Promise<Page & { valid: string[] }> {
-  const { userId } = principals[0]!;
+  const userId = userOf(principals);
   const rows = await db.at(userId).read(
     (sql) => sql<(Page & { valid: string[] })[]>`
       select

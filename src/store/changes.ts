@@ -6,6 +6,7 @@ import {
   type PrincipalKey,
   positionsExcept,
   tokenIsValid,
+  userOf,
   usersOf,
   validHashes,
 } from './tokens.ts';
@@ -52,7 +53,7 @@ export async function readChanges(
   const rows = await db.at(principal.userId)[limit <= SHORT_PAGE ? 'readShort' : 'read'](
     (sql) => sql<({ valid: boolean } & ChangesPage)[]>`
       select ${tokenIsValid(sql, principal)} as valid, ${columns(sql)}
-      from ${pageFrom(sql, principal, start, limit)}`,
+      from ${pageFrom(sql, principal.userId, start, limit)}`,
     deadlineMs,
   );
   return requireValidToken(rows);
@@ -66,10 +67,11 @@ export async function readChangesForAll(
   limit: number,
   deadlineMs?: number,
 ): Promise<ChangesPage & { valid: string[] }> {
-  const rows = await db.at(principals[0]!.userId).read(
+  const userId = userOf(principals);
+  const rows = await db.at(userId).read(
     (sql) => sql<(ChangesPage & { valid: string[] })[]>`
       select ${validHashes(sql, principals)} as valid, ${columns(sql)}
-      from ${pageFrom(sql, principals[0]!, start, limit)}`,
+      from ${pageFrom(sql, userId, start, limit)}`,
     deadlineMs,
   );
   return onlyRow(rows);
@@ -100,7 +102,7 @@ export async function findChanges(
 
 const positionOf = (start: ChangesStart): ChangesPosition => (typeof start === 'string' ? BEGINNING : start);
 
-function pageFrom(sql: Sql, { userId }: Pick<PrincipalKey, 'userId'>, start: ChangesStart, limit: number) {
+function pageFrom(sql: Sql, userId: number, start: ChangesStart, limit: number) {
   const { epoch, generation, change, bookmarkId, tagId } = positionOf(start);
   return sql`read_changes(
     p_user_id => ${userId}, p_epoch => ${epoch}, p_generation => ${generation}, p_change => ${change},

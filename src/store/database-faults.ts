@@ -9,7 +9,7 @@ const NAMED_FAULTS = ['resources', 'disk-full', 'missing-code', 'failed'] as con
 type NamedFault = (typeof NAMED_FAULTS)[number];
 
 export const isNamedFault = (state: string): state is NamedFault =>
-  (NAMED_FAULTS as readonly string[]).includes(state);
+  NAMED_FAULTS.some((fault) => fault === state);
 
 /** A fault is current until this long after the last statement that met it. */
 const CURRENT_MS = 15_000;

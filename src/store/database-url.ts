@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type ConnectionOptions, checkServerIdentity } from 'node:tls';
+import { systemCodeOf } from '../domain/thrown.ts';
 
 /** Where and how to connect, in the driver's terms. */
 export interface Target {
@@ -79,10 +80,9 @@ export function findUrlFault(text: string): string | undefined {
     return undefined;
   } catch (error) {
     if (error instanceof RangeError) return error.message;
-    const { code, path } = error as NodeJS.ErrnoException;
-    return path === undefined
-      ? 'expected a url that can be parsed'
-      : `expected ${path} to be readable (${code})`;
+    return error instanceof Error && 'path' in error
+      ? `expected ${error.path} to be readable (${systemCodeOf(error)})`
+      : 'expected a url that can be parsed';
   }
 }
 
@@ -104,7 +104,7 @@ function shuffleHosts(address: string): string {
 
 /** The hosts that a url names, without their ports. */
 export function hostsOf(address: string): string[] {
-  const authority = address.replace(/^\w+:\/\//, '').split('/')[0]!;
+  const authority = address.replace(/^\w+:\/\//, '').replace(/\/.*/s, '');
   return authority
     .slice(authority.lastIndexOf('@') + 1)
     .split(',')

@@ -133,14 +133,13 @@ const USER_CONSTRAINTS: ReadonlySet<string> = new Set([
 /** The SQLSTATE of an error that Postgres sent; undefined for any other error. */
 export function sqlStateOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || error.name !== 'PostgresError') return undefined;
-  const { code } = error as Error & { code?: unknown };
-  return typeof code === 'string' ? code : undefined;
+  return systemCodeOf(error);
 }
 
-/** The constraint that an error of Postgres names; undefined for any other error. */
-function constraintOf(error: unknown): string | undefined {
-  if (sqlStateOf(error) === undefined) return undefined;
-  return (error as Error & { constraint_name?: string }).constraint_name;
+/** Whether Postgres refused a row because its user does not exist. */
+function isUserMissing(error: Error): boolean {
+  if (sqlStateOf(error) !== '23503' || !('constraint_name' in error)) return false;
+  return typeof error.constraint_name === 'string' && USER_CONSTRAINTS.has(error.constraint_name);
 }
 
 /**
@@ -152,7 +151,7 @@ export function translateError(error: unknown, sent: boolean): unknown {
   if (!(error instanceof Error) || error instanceof DatabaseUnavailable) return error;
   const code = systemCodeOf(error);
   const state = sqlStateOf(error);
-  if (state === '23503' && USER_CONSTRAINTS.has(constraintOf(error)!)) return invalidToken();
+  if (isUserMissing(error)) return invalidToken();
   const reason = state === undefined ? reasonOfSystemError(error) : reasonOfSqlState(state, error.message);
   if (reason === undefined) return error;
   // A statement that Postgres refused had no effect. After a lost connection that is unknown.

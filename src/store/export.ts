@@ -1,5 +1,5 @@
 import { PAGE_BYTES } from './bookmarks.ts';
-import type { Database, Statement } from './database.ts';
+import type { Database } from './database.ts';
 import { onlyRow, requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
@@ -42,21 +42,20 @@ export async function readExportPage(
   { lastId }: ExportBounds,
   limit: number,
 ): Promise<ExportPage> {
-  const rows = await db.at(principal.userId).read(
-    (sql) =>
-      sql`
-        select ${tokenIsValid(sql, principal)} as valid,
-          (select generation from accounts where user_id = ${principal.userId}) as generation,
-          count, last_id, bookmarks
-        from read_page(
-          p_user_id => ${principal.userId}, p_after => ${afterId}, p_last => ${lastId}, p_limit => ${limit},
-          p_bytes => ${PAGE_BYTES}
-        )`.raw() as unknown as Statement<(Buffer | null)[][]>,
+  const rows = await db.at(principal.userId).read((sql) =>
+    sql`
+      select ${tokenIsValid(sql, principal)} as valid,
+        (select generation from accounts where user_id = ${principal.userId}) as generation,
+        count, last_id, bookmarks
+      from read_page(
+        p_user_id => ${principal.userId}, p_after => ${afterId}, p_last => ${lastId}, p_limit => ${limit},
+        p_bytes => ${PAGE_BYTES}
+      )`.raw(),
   );
   const [valid, generation, count, last, bookmarks] = onlyRow(rows);
-  requireValidToken([{ valid: valid!.toString('latin1') === 't' }]);
+  requireValidToken([{ valid: valid?.toString('latin1') === 't' }]);
   return {
-    bookmarks: bookmarks!,
+    bookmarks: bookmarks ?? Buffer.alloc(0),
     count: Number(count),
     lastId: last ? Number(last) : null,
     generation: Number(generation),

@@ -156,21 +156,21 @@ export const NEEDED_SETTINGS = {
   bytea_output: 'hex',
   array_nulls: 'on',
   jit: 'off',
-};
+} as const;
 
 /** The number of the patch in `patches/`. It grows with each change of the patch. */
 const PATCH_VERSION = 5;
 
 /** Makes a driver whose connections have one statement in flight each, unless `pipelined` allows more. */
 function connect(settings: Settings, withTimeouts: boolean, pipelined = { max_pipeline: 0 }): Sql {
-  if ((postgres as { patched?: number }).patched !== PATCH_VERSION) {
+  if (!('patched' in postgres && postgres.patched === PATCH_VERSION)) {
     throw new Error(
       'the postgres driver lacks the patch of src/store/patches: run `npm ci` again, with scripts',
     );
   }
   const { application, inOrder, max, prepare, deadlineMs } = settings;
   const { url, ...target } = parseDatabaseUrl(settings.url, { inOrder });
-  return postgres(url, {
+  const options = {
     ...target,
     max,
     prepare,
@@ -180,14 +180,15 @@ function connect(settings: Settings, withTimeouts: boolean, pipelined = { max_pi
     idle_timeout: 0,
     keep_alive: 30,
     backoff: () => 0.1 + Math.random() * 0.1, // the driver's default grows to 20 s
-    onnotice: ({ message }) => settings.onNotice?.(message ?? ''),
+    onnotice: ({ message = '' }: postgres.Notice) => settings.onNotice?.(message),
     transform: { undefined: null },
     types: { int8: { to: 20, from: [20], serialize: String, parse: parseInt8 } },
     connection: {
       application_name: application,
       ...(withTimeouts && { ...timeouts(settings), ...NEEDED_SETTINGS }),
     },
-  } as postgres.Options<{ int8: postgres.PostgresType<number> }>) as Sql;
+  };
+  return postgres(url, options);
 }
 
 /** Ids stay below 2^53 (decision 6). A larger value would silently change. */

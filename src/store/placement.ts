@@ -12,13 +12,7 @@ export interface Shard extends NodeAddress {
 /** Finds the shard of a user. The list is in ascending order of `min` and begins with the lowest hash. */
 export function findShard<T extends { min: number }>(shards: readonly T[], userId: number): T | undefined {
   const hash = hashId(userId);
-  let [from, to] = [0, shards.length];
-  while (from < to) {
-    const middle = (from + to) >> 1;
-    if (shards[middle]!.min <= hash) from = middle + 1;
-    else to = middle;
-  }
-  return shards[from - 1];
+  return shards.findLast(({ min }) => min <= hash);
 }
 
 /** Postgres' `hashint8`, by which Citus distributes rows. The id must be a safe integer and not negative. */

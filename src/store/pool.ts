@@ -26,13 +26,13 @@ interface PoolLimits {
  * - **settled**: the caller has the rows or an error. If the deadline passed first (`expired`), the statement may still
  *   run and hold the permit.
  */
-interface Call {
-  run: (sql: Sql) => Statement<readonly unknown[]>;
+interface Call<T extends readonly unknown[]> {
+  run: (sql: Sql) => Statement<T>;
   /** Whether the statement may be sent a second time. */
   mayRepeat: boolean;
-  resolve: (rows: readonly unknown[]) => void;
+  resolve: (rows: T) => void;
   reject: (error: unknown) => void;
-  statement: Statement<readonly unknown[]> | undefined;
+  statement: Statement<T> | undefined;
   timer: NodeJS.Timeout | undefined;
   expired: boolean;
 }
@@ -139,8 +139,8 @@ export class Pool implements Database {
     mayRepeat: boolean,
     deadlineMs: number,
   ): Promise<T> {
-    return new Promise<readonly unknown[]>((resolve, reject) => {
-      const call: Call = {
+    return new Promise((resolve, reject) => {
+      const call: Call<T> = {
         run,
         mayRepeat,
         resolve,
@@ -155,14 +155,14 @@ export class Pool implements Database {
         () => this.#send(call),
         (error) => finish(call, () => reject(error)),
       );
-    }) as Promise<T>;
+    });
   }
 
   /**
    * Passes a statement to the driver, which keeps the permit until it is done. Returns false if the call has expired or
    * its statement is invalid. The caller must then give the permit back.
    */
-  #send(call: Call): boolean {
+  #send<T extends readonly unknown[]>(call: Call<T>): boolean {
     // The caller already has its error: a write must not run now without its knowledge.
     if (call.expired) return false;
     const responsesBefore = this.#responses;
@@ -179,7 +179,7 @@ export class Pool implements Database {
     return true;
   }
 
-  #succeed(call: Call, rows: readonly unknown[]): void {
+  #succeed<T extends readonly unknown[]>(call: Call<T>, rows: T): void {
     this.#responses++;
     const isComplete = hasAllRows(rows);
     this.#leave(call, () =>
@@ -187,7 +187,7 @@ export class Pool implements Database {
     );
   }
 
-  #fail(call: Call, error: unknown, responsesBefore: number): void {
+  #fail<T extends readonly unknown[]>(call: Call<T>, error: unknown, responsesBefore: number): void {
     const failure = translateError(error, wasSent(call));
     if (!(failure instanceof DatabaseUnavailable)) {
       this.#responses++;
@@ -207,14 +207,16 @@ export class Pool implements Database {
     this.#leave(call, () => call.reject(failure));
   }
 
-  #leave(call: Call, settle: () => void): void {
+  #leave(call: Timed, settle: () => void): void {
     finish(call, settle);
     this.#permits.release(POOL);
   }
 }
 
-function finish(call: Call, settle: () => void): void {
-  clearTimeout(call.timer);
+type Timed = Pick<Call<never>, 'timer'>;
+
+function finish({ timer }: Timed, settle: () => void): void {
+  clearTimeout(timer);
   settle();
 }
 
@@ -222,7 +224,7 @@ function finish(call: Call, settle: () => void): void {
  * Rejects a call whose deadline has passed. If its statement was not sent, cancels it, so that it never runs. If it was
  * sent, it keeps its permit until Postgres or the driver ends it.
  */
-function expire(call: Call): void {
+function expire<T extends readonly unknown[]>(call: Call<T>): void {
   call.expired = true;
   const sent = wasSent(call);
   call.reject(new DatabaseUnavailable('deadline', sent));
@@ -230,12 +232,12 @@ function expire(call: Call): void {
 }
 
 /** Whether the statement was written to a connection: postgres.js 3.4.9 then sets `state` to that connection. */
-function wasSent({ statement }: Call): boolean {
-  return statement !== undefined && (statement as { state?: unknown }).state !== null;
+function wasSent({ statement }: { statement: object | undefined }): boolean {
+  return statement !== undefined && !('state' in statement && statement.state === null);
 }
 
 /** Whether the response has as many rows as Postgres counted. A statement without columns has a count and no rows. */
 function hasAllRows(rows: readonly unknown[]): boolean {
-  const { columns, count } = rows as { columns?: unknown[]; count?: number | null };
-  return !columns?.length || count === rows.length;
+  if (!('columns' in rows && Array.isArray(rows.columns) && rows.columns.length > 0)) return true;
+  return 'count' in rows && rows.count === rows.length;
 }

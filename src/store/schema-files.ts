@@ -34,10 +34,10 @@ function readMigrations(folder: string): Migration[] {
   const migrations = files.sort().map((file, index) => {
     const [, digits, name] = /^(\d{4})-([a-z0-9-]+)\.sql$/.exec(file) ?? [];
     const version = index + 1;
-    if (Number(digits) !== version)
+    if (name === undefined || Number(digits) !== version)
       throw new Error(`sql/${file}: expected number ${version} as NNNN-name.sql`);
     const text = readFileSync(`${folder}/${file}`, 'utf8');
-    return { version, name: name!, worksWith: readWorksWith(file, version, text), text };
+    return { version, name, worksWith: readWorksWith(file, version, text), text };
   });
   migrations.forEach(({ version, worksWith }, index) => {
     if (worksWith < (migrations[index - 1]?.worksWith ?? 0))

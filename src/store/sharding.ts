@@ -1,5 +1,6 @@
 import type { Sql } from './database.ts';
 import { type DatabaseLog, NEEDED_SETTINGS } from './open-database.ts';
+import { onlyRow } from './outcomes.ts';
 
 /**
  * Distributes the tables over the nodes of a Citus cluster. A user's rows are all on one node: tables whose primary key
@@ -15,9 +16,8 @@ type Sharding = 'none' | 'citus';
  * distributed.
  */
 export async function readSharding(sql: Sql, wanted: 'citus' | undefined): Promise<Sharding> {
-  const [installed] = await sql<{ citus: boolean }[]>`
-    select exists (select from pg_extension where extname = 'citus') as citus`;
-  if (!installed!.citus) {
+  const installed = await sql`select from pg_extension where extname = 'citus'`;
+  if (installed.length === 0) {
     if (wanted === undefined) return 'none';
     throw new ShardingRefused(
       'the database has no extension `citus`: run `create extension citus` in it on every node, ' +
@@ -37,7 +37,7 @@ export async function readSharding(sql: Sql, wanted: 'citus' | undefined): Promi
 
 /** Throws if this node cannot change the cluster's tables, or if two nodes would give the same ids. */
 export async function checkCluster(sql: Sql): Promise<void> {
-  const [cluster] = await sql<{ isWorkerNode: boolean; twins: string | null }[]>`
+  const rows = await sql<{ isWorkerNode: boolean; twins: string | null }[]>`
     select
       (select groupid <> 0 from pg_dist_local_group) as "isWorkerNode",
       (
@@ -50,7 +50,7 @@ export async function checkCluster(sql: Sql): Promise<void> {
           having count(distinct groupid) > 1
         ) same
       ) as twins`;
-  const { isWorkerNode, twins } = cluster!;
+  const { isWorkerNode, twins } = onlyRow(rows);
   if (isWorkerNode)
     throw new ShardingRefused('this is a worker node of the cluster: migrate through the coordinator');
   if (twins !== null)
@@ -75,22 +75,22 @@ const unfinished = (where: string) =>
 
 /** Throws if the upgrade of this node by pg_upgrade is not finished. */
 export async function refuseUnfinished(sql: Sql): Promise<void> {
-  const [citus] = await sql<{ isPrepared: boolean }[]>`
-    select exists (select from pg_extension where extname = 'citus')
-      and to_regclass('public.pg_dist_partition') is not null as "isPrepared"`;
-  if (!citus!.isPrepared) return;
-  const [node] = await sql.unsafe<{ isUnfinished: boolean }[]>(`select (${IS_UNFINISHED}) as "isUnfinished"`);
-  if (node!.isUnfinished) throw unfinished('this node was');
+  const prepared = await sql`
+    select from pg_extension where extname = 'citus' and to_regclass('public.pg_dist_partition') is not null`;
+  if (prepared.length === 0) return;
+  const rows = await sql.unsafe<{ isUnfinished: boolean }[]>(`select (${IS_UNFINISHED}) as "isUnfinished"`);
+  if (onlyRow(rows).isUnfinished) throw unfinished('this node was');
 }
 
 /** Throws if the upgrade of any reachable node by pg_upgrade is not finished. */
 export async function refuseUnfinishedNodes(sql: Sql): Promise<void> {
-  const [found] = await sql<{ nodes: string | null }[]>`
+  const rows = await sql<{ nodes: string | null }[]>`
     select string_agg(nodename || ':' || nodeport, ', ') as nodes
     from run_command_on_all_nodes(${IS_UNFINISHED})
     join pg_dist_node using (nodeid)
     where success and result = 't'`;
-  if (found!.nodes !== null) throw unfinished(`at ${found!.nodes} the node was`);
+  const { nodes } = onlyRow(rows);
+  if (nodes !== null) throw unfinished(`at ${nodes} the node was`);
 }
 
 /**

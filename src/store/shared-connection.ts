@@ -18,11 +18,6 @@ const END_SECONDS = 5;
  */
 const REST_MS = 1_000;
 
-type Rows = readonly unknown[];
-
-/** Resolves a read: with its rows, or with undefined if it must be sent elsewhere. */
-type Settle = (rows: Rows | undefined) => void;
-
 /**
  * One connection with several short reads in flight. They are written together, and Postgres runs them one after the
  * other. This costs both sides less than a connection for each read.
@@ -40,7 +35,8 @@ type Settle = (rows: Rows | undefined) => void;
 export class SharedConnection {
   readonly #open: () => Sql;
   readonly #onAbandoned: (reason: 'stalled' | 'failed') => void;
-  readonly #inFlight = new Set<Settle>();
+  /** For each read in flight, a function that makes its caller send it elsewhere. */
+  readonly #inFlight = new Set<() => void>();
   #current: Sql;
   #state: 'connecting' | 'serving' | 'abandoned' | 'closed' = 'connecting';
   #respondedAt = 0;
@@ -68,14 +64,14 @@ export class SharedConnection {
   }
 
   /** Sends a read. Resolves with undefined if the caller must send it on another connection. */
-  send<T extends Rows>(run: (sql: Sql) => Statement<T>): Promise<T | undefined> {
+  send<T extends readonly unknown[]>(run: (sql: Sql) => Statement<T>): Promise<T | undefined> {
     return new Promise((resolve) => {
       const sql = this.#current;
-      const settle = resolve as Settle;
-      this.#add(settle);
+      const sendElsewhere = () => resolve(undefined);
+      this.#add(sendElsewhere);
       run(sql).then(
         (rows) => {
-          this.#inFlight.delete(settle);
+          this.#inFlight.delete(sendElsewhere);
           this.#respondedAt = performance.now();
           resolve(rows);
         },
@@ -94,9 +90,9 @@ export class SharedConnection {
     this.#sendElsewhere();
   }
 
-  #add(settle: Settle): void {
+  #add(sendElsewhere: () => void): void {
     if (this.#inFlight.size === 0) this.#respondedAt = performance.now();
-    this.#inFlight.add(settle);
+    this.#inFlight.add(sendElsewhere);
     this.#timer ??= setTimeout(() => this.#check(), STALL_MS);
   }
 
@@ -122,7 +118,7 @@ export class SharedConnection {
   #sendElsewhere(): void {
     const reads = [...this.#inFlight];
     this.#inFlight.clear();
-    for (const settle of reads) settle(undefined);
+    for (const sendElsewhere of reads) sendElsewhere();
   }
 
   /** Opens the next connection only after the last one has closed, so that there is never more than one. */

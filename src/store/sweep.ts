@@ -1,5 +1,5 @@
 import { buildBloomFilter, MOST_FILTERED_BYTES } from '../domain/bloom-filters.ts';
-import type { Database } from './database.ts';
+import type { Database, Sql } from './database.ts';
 import { onlyRow } from './outcomes.ts';
 
 /**
@@ -9,46 +9,38 @@ import { onlyRow } from './outcomes.ts';
 
 const BATCH = 1_000;
 
-/** Deletes expired tokens. Returns their number. It does not wait for locks: a locked row stays for the next sweep. */
-export async function deleteExpiredTokens(db: Database): Promise<number> {
-  const rows = await db.write((sql) => sql<{ deleted: number }[]>`select sweep_tokens(${BATCH}) as deleted`);
+/** Runs a sweep, which returns how many rows it deleted. */
+async function sweep(db: Database, call: (sql: Sql) => ReturnType<Sql>): Promise<number> {
+  const rows = await db.write((sql) => sql<{ deleted: number }[]>`select ${call(sql)} as deleted`);
   return onlyRow(rows).deleted;
 }
+
+/** Deletes expired tokens. Returns their number. It does not wait for locks: a locked row stays for the next sweep. */
+export const deleteExpiredTokens = (db: Database): Promise<number> =>
+  sweep(db, (sql) => sql`sweep_tokens(${BATCH})`);
 
 /** Deletes expired invites. Returns their number. */
-export async function deleteExpiredInvites(db: Database): Promise<number> {
-  const rows = await db.write((sql) => sql<{ deleted: number }[]>`select sweep_invites(${BATCH}) as deleted`);
-  return onlyRow(rows).deleted;
-}
+export const deleteExpiredInvites = (db: Database): Promise<number> =>
+  sweep(db, (sql) => sql`sweep_invites(${BATCH})`);
 
 /** Deletes one user's responses that were kept for their idempotency keys for 24 hours. Returns their number. */
-export async function deleteOldResponses(db: Database): Promise<number> {
-  const rows = await db.write(
-    (sql) => sql<{ deleted: number }[]>`select sweep_responses(${BATCH}) as deleted`,
-  );
-  return onlyRow(rows).deleted;
-}
+export const deleteOldResponses = (db: Database): Promise<number> =>
+  sweep(db, (sql) => sql`sweep_responses(${BATCH})`);
 
 /** Deletes one user's changes that are older than this many days. Returns their number. */
-export async function deleteOldChanges(db: Database, days: number): Promise<number> {
-  const rows = await db.write((sql) => sql<{ deleted: number }[]>`select sweep_changes(${days}) as deleted`);
-  return onlyRow(rows).deleted;
-}
+export const deleteOldChanges = (db: Database, days: number): Promise<number> =>
+  sweep(db, (sql) => sql`sweep_changes(${days})`);
 
 /** Deletes one user's bookmarks that have been in the trash for more than this many days. Returns their number. */
-export async function deleteOldTrash(db: Database, days: number): Promise<number> {
-  const rows = await db.write((sql) => sql<{ deleted: number }[]>`select sweep_trash(${days}) as deleted`);
-  return onlyRow(rows).deleted;
-}
+export const deleteOldTrash = (db: Database, days: number): Promise<number> =>
+  sweep(db, (sql) => sql`sweep_trash(${days})`);
 
 /**
  * Deletes imports that ended an hour ago, uploads that received nothing for a minute, and imports that were queued for
  * a day without running. Returns their number.
  */
-export async function deleteOldImports(db: Database): Promise<number> {
-  const rows = await db.write((sql) => sql<{ deleted: number }[]>`select sweep_imports(${BATCH}) as deleted`);
-  return onlyRow(rows).deleted;
-}
+export const deleteOldImports = (db: Database): Promise<number> =>
+  sweep(db, (sql) => sql`sweep_imports(${BATCH})`);
 
 /** Runs on each shard. */
 const QUEUED_IMPORTS = `

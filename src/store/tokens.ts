@@ -20,11 +20,17 @@ export const tokenIsValid = (sql: Sql, { userId, hash }: PrincipalKey) => sql`ex
   select from tokens where user_id = ${userId} and token_hash = ${hash} and expires_at > now()
 )`;
 
+/** The one user whose tokens these principals are. Throws if there are none. */
+export function userOf([principal]: readonly PrincipalKey[]): number {
+  if (principal === undefined) throw new Error('no principal was given');
+  return principal.userId;
+}
+
 /** The hashes, in hex, of the valid ones among these tokens of one user. */
 export const validHashes = (sql: Sql, principals: readonly PrincipalKey[]) => sql`array(
   select encode(token_hash, 'hex')
   from tokens
-  where user_id = ${principals[0]!.userId} and expires_at > now()
+  where user_id = ${userOf(principals)} and expires_at > now()
     and token_hash = any (
       array(select decode(given, 'hex') from unnest(${principals.map(({ hash }) => hash.toString('hex'))}::text[]) given)
     )

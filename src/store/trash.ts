@@ -32,21 +32,22 @@ export async function readTrash(
       {
         valid: boolean;
         bookmarks: string;
-        hasMore: boolean;
-        deletedAtMs: number | null;
-        lastId: number | null;
+        nextMs: number | null;
+        nextId: number | null;
       }[]
     >`
       select ${tokenIsValid(sql, principal)} as valid, '[' || page.bookmarks || ']' as bookmarks,
-        has_more as "hasMore", extract(epoch from last_deleted_at)::float8 * 1000 as "deletedAtMs", last_id as "lastId"
+        case when has_more then round(extract(epoch from last_deleted_at) * 1000)::float8 end as "nextMs",
+        case when has_more then last_id end as "nextId"
       from read_trash(
         p_user_id => ${principal.userId},
         p_before => ${before === undefined ? 'infinity' : new Date(before.deletedAtMs).toISOString()}::text::timestamptz,
         p_before_id => ${before?.id ?? 0}, p_limit => ${limit}, p_bytes => ${PAGE_BYTES}
       ) page`,
   );
-  const { bookmarks, hasMore, deletedAtMs, lastId } = requireValidToken(rows);
-  return { bookmarks, next: hasMore ? { deletedAtMs: Math.round(deletedAtMs!), id: lastId! } : undefined };
+  const { bookmarks, nextMs, nextId } = requireValidToken(rows);
+  const next = nextMs === null || nextId === null ? undefined : { deletedAtMs: nextMs, id: nextId };
+  return { bookmarks, next };
 }
 
 /** A bookmark may be moved to the trash while another one is restored. The tags are then read again. */

@@ -81,7 +81,7 @@ async function* writeExport(db: Database, { userId, lastId, facts }: Facts): Asy
   let separator = '';
   for (let after = 0; after < lastId; ) {
     const from = after;
-    const [page] = await db.read(
+    const rows = await db.read(
       (sql) => sql<{ bookmarks: string; last: number | null }[]>`
         select bookmarks, last_id as last
         from read_page(
@@ -89,10 +89,11 @@ async function* writeExport(db: Database, { userId, lastId, facts }: Facts): Asy
           p_bytes => ${PAGE_BYTES}
         )`,
     );
-    if (page!.last === null) break;
-    yield separator + page!.bookmarks;
+    const { bookmarks, last } = onlyRow(rows);
+    if (last === null) break;
+    yield separator + bookmarks;
     separator = ',';
-    after = page!.last;
+    after = last;
   }
   yield ']}';
 }
