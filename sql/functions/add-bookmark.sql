@@ -3,9 +3,9 @@
 -- nothing.
 --
 -- This is the most frequent write, so it has two fast paths:
--- - An id comes straight from its sequence. That is correct if the id is above `v_floor` (the account's high-water
---   mark) and above `v_min_id` (`min_id_now`), as almost every id is. All other cases go through `next_id`: a lower
---   id, and a null, which means that this node has no sequence yet. See docs/decisions/0092-cost-of-an-add.md.
+-- - Almost every id comes straight from its sequence. It must be above `v_floor` (the account's high-water mark) and
+--   above `v_min_id` (`min_id_now`). If it is lower, or null because this node has no sequence yet, `next_id` draws
+--   another one. See docs/decisions/0092-cost-of-an-add.md.
 -- - Each insert uses `values`. On a sharded database, Citus needs two steps to insert the rows of a query. See
 --   docs/decisions/0094-cost-of-citus.md.
 create or replace function add_bookmark(

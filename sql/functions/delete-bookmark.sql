@@ -34,8 +34,6 @@ begin
   update accounts set bookmark_count = bookmark_count - 1 where user_id = p_user_id;
   update tags set bookmark_count = bookmark_count - 1 where user_id = p_user_id and id = any (v_tag_ids);
   response := '{"deleted":true}';
-  if p_idempotency_key is not null then
-    perform keep_response(p_user_id, p_idempotency_key, p_request_hash, response);
-  end if;
+  perform keep_response(p_user_id, p_idempotency_key, p_request_hash, response);
 end
 $$;

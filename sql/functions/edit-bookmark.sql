@@ -71,8 +71,6 @@ begin
   select render_bookmark(row(b.*)::bookmarks, true) into response
   from bookmarks b
   where b.user_id = p_user_id and b.id = p_id;
-  if p_idempotency_key is not null then
-    perform keep_response(p_user_id, p_idempotency_key, p_request_hash, response);
-  end if;
+  perform keep_response(p_user_id, p_idempotency_key, p_request_hash, response);
 end
 $$;

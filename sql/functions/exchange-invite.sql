@@ -1,5 +1,6 @@
--- Uses up an invite and opens a session for its user. Only one caller can delete the invite's row, so it works once. If
--- an e-mail address is given, it must be the invite's. If the account is suspended, the invite is kept.
+-- Uses up an invite and opens a session for its user, whom it creates if there is none. Only one caller can delete the
+-- invite's row, so it works once. If an e-mail address is given, it must be the invite's. If the account is suspended,
+-- the invite is kept.
 create or replace function exchange_invite(
   p_code text, p_email_key text, p_token_hash bytea, p_last_four text, p_session_days integer,
   out outcome text, out id bigint, out email text
@@ -15,7 +16,12 @@ begin
     outcome := 'invite_missing';
     return;
   end if;
-  select u.id, u.email into id, email from ensure_user(v_invite.email, v_invite.email_key) u;
+  -- The update of an existing row locks it, so that the user cannot be deleted before this transaction ends.
+  insert into users as u (id, email, email_key)
+  values (next_id('users_id_seq'), v_invite.email, v_invite.email_key)
+  on conflict (email_key) do update set email_key = excluded.email_key
+  returning u.id, u.email into id, email;
+  insert into accounts (user_id) values (id) on conflict (user_id) do nothing;
   select s.outcome into outcome from open_session(id, p_token_hash, p_last_four, null, null, p_session_days) s;
   if outcome = 'suspended' then
     insert into invites (code, email, email_key, expires_at)

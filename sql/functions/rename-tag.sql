@@ -18,6 +18,7 @@ declare
   v_prefix text;
   v_ids bigint[] := array[p_id];
   v_keys text[] := array[p_name_key];
+  v_next record;
 begin
   select begun.outcome, begun.response into outcome, response
   from begin_write(p_user_id, p_token_hash, p_idempotency_key, p_request_hash) begun;
@@ -64,7 +65,15 @@ begin
     -- Another request may have renamed some of them since. That request then renders the tags of their bookmarks.
     v_ids := array_append(array_remove(tag_ids_under(p_user_id, p_name_key), p_id), p_id);
   end if;
-  last_id := rewrite_tags(p_user_id, v_ids, p_after, p_work);
+  v_next := next_carrying(p_user_id, v_ids, p_after, p_work);
+  update bookmarks b
+  set tags = (
+    select render_tags(string_agg(render_tag(t.id, t.name), ',' order by t.name_key))
+    from tags t
+    where t.user_id = p_user_id and t.id = any (b.tag_ids)
+  )
+  where user_id = p_user_id and id = any (v_next.ids);
+  last_id := case when v_next.has_more then v_next.ids[cardinality(v_next.ids)] end;
   -- Recorded again at the end, because a reader of changes may have received bookmarks with the old names between the
   -- steps.
   if p_after = 0 or last_id is null then
