@@ -11,17 +11,8 @@ interface Kept {
  */
 export class ProcessPendingValues implements PendingValues {
   readonly #clock: Clock;
-  /** Oldest first within each kind, because all values of a kind have the same lifetime. */
-  readonly #kept: Readonly<Record<PendingKind, Map<string, Kept>>> = {
-    logins: new Map(),
-    codes: new Map(),
-    exchanges: new Map(),
-    repeats: new Map(),
-    deviceCodes: new Map(),
-    deviceSessions: new Map(),
-    passkeySignIns: new Map(),
-    passkeyAdditions: new Map(),
-  };
+  /** By kind. Oldest first within each kind, because all values of a kind have the same lifetime. */
+  readonly #kept = new Map<PendingKind, Map<string, Kept>>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -29,7 +20,8 @@ export class ProcessPendingValues implements PendingValues {
 
   async keep(kind: PendingKind, key: string, value: string): Promise<void> {
     const { lifeMs, capacity } = PENDING_KINDS[kind];
-    const kept = this.#kept[kind];
+    const kept = this.#kept.get(kind) ?? new Map<string, Kept>();
+    this.#kept.set(kind, kept);
     const now = this.#clock.now();
     for (const [oldest, { untilMs }] of kept) {
       if (untilMs > now && kept.size < capacity) break;
@@ -39,8 +31,9 @@ export class ProcessPendingValues implements PendingValues {
   }
 
   async take(kind: PendingKind, key: string): Promise<string | undefined> {
-    const found = this.#kept[kind].get(key);
-    this.#kept[kind].delete(key);
+    const kept = this.#kept.get(kind);
+    const found = kept?.get(key);
+    kept?.delete(key);
     return found && found.untilMs > this.#clock.now() ? found.value : undefined;
   }
 }

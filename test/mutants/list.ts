@@ -394,7 +394,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'src/coordination/process-pending.ts',
-    from: '    this.#kept[kind].delete(key);\n',
+    from: '    kept?.delete(key);\n',
     to: '',
     caughtBy: 'test/pending-values.test.ts › a value is taken once',
   },
