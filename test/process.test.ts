@@ -249,8 +249,12 @@ describe.concurrent('wrong configuration causes one line that names the variable
   });
 
   test('a folder that cannot be created', async () => {
-    const { code, errors } = await runCommand(['api'], { DATA_DIR: '/proc/bookmarks', PORT: '0' });
-    expect([code, errors]).toEqual([1, expect.stringMatching(/^cannot create the data folder .*DATA_DIR/)]);
+    const DATA_DIR = `${import.meta.filename}/data`;
+    const { code, errors } = await runCommand(['api'], { DATA_DIR, PORT: '0' });
+    expect([code, errors]).toEqual([
+      1,
+      expect.stringMatching(/^cannot create or use the data folder .*DATA_DIR/),
+    ]);
   });
 
   test('a port that is in use', async () => {
