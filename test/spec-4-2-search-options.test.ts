@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { SORTS } from '../src/domain/bounds.ts';
+import type { SearchFilter } from '../src/domain/search.ts';
 import { createDatabaseOfLocale } from './support/database.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 
@@ -58,6 +59,45 @@ describe('tags', () => {
     expect(await titles(body)).toEqual(expected);
     expect((await search(body)).total).toBe(expected.length);
   });
+});
+
+/** For each filter its values, and which of two bookmarks, `old` and `new`, each value finds. */
+const FILTERS: Record<keyof SearchFilter, [value: unknown, found: 'old' | 'new'][]> = {
+  tag: [['x', 'new']],
+  tags: [[['x'], 'new']],
+  tag_under: [['in', 'new']],
+  without_tags: [[['x'], 'old']],
+  untagged: [[true, 'old']],
+  created_after: [['2020-06-01T00:00:00Z', 'new']],
+  created_before: [['2020-06-01T00:00:00Z', 'old']],
+  site: [
+    ['old.example', 'old'],
+    ['new.example', 'new'],
+  ],
+};
+
+test.each(
+  Object.entries(FILTERS).flatMap(([name, values]) =>
+    values.map(([value, found]) => [{ [name]: value }, found] as const),
+  ),
+)('%j finds only the %s bookmark, with and without words, in any order', async (filter, found) => {
+  await addAll([
+    { url: 'https://old.example/', title: 'old', comment: 'word', created_at: '2020-01-01T00:00:00Z' },
+    {
+      url: 'https://new.example/',
+      title: 'new',
+      comment: 'word',
+      created_at: '2021-01-01T00:00:00Z',
+      tags: ['x', 'in/x'],
+    },
+  ]);
+  for (const query of ['', 'word']) {
+    for (const sort of SORTS) {
+      const { bookmarks, total } = await search({ ...filter, query, sort });
+      const shown = bookmarks.map(({ title }: Shown) => title);
+      expect([shown, total], `${sort}, query "${query}"`).toEqual([[found], 1]);
+    }
+  }
 });
 
 test.each([

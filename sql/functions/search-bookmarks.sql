@@ -2,8 +2,8 @@
 -- bookmarks and about `p_bytes` bytes, but at least one bookmark. `last_id` and `last_key` are the position of the
 -- last bookmark in that order.
 --
--- `p_filter` holds the conditions on a bookmark, named as `searchFilter` in src/domain/search.ts. An absent or null
--- entry is no condition. Up to three terms come one by one, because `strpos` is the fastest test. Further terms come
+-- `p_filter` holds the conditions on a bookmark, named as `searchFilter` in src/domain/search.ts. An absent entry is no
+-- condition. Up to three terms come one by one, because `strpos` is the fastest test. Further terms come
 -- as patterns.
 --
 -- Without a position (`p_last_id` is null) the page begins at `p_offset`, and `total` counts all matches. With a
@@ -72,9 +72,7 @@ begin
   end if;
   -- Few bookmarks carry a tag, and the index of tags finds them. Otherwise read in the order of the key, because a sort
   -- would read all bookmarks for each page.
-  v_is_all := cardinality(p_terms) = 0 and v_filter.untagged is not true and num_nulls(
-    v_found, v_tag_ids, v_without, v_filter.created_after, v_filter.created_before, v_filter.site
-  ) = 6;
+  v_is_all := cardinality(p_terms) = 0 and v_found is null and p_filter = '{}';
   if p_last_id is null and v_is_all then
     v_limit := p_offset + p_limit;
   end if;
@@ -82,9 +80,7 @@ begin
     perform set_config('enable_sort', 'off', true);
   end if;
 
-  v_is_found := v_found is not null and p_terms = '{}' and v_filter.untagged is not true and num_nulls(
-    v_tag_ids, v_without, v_filter.created_after, v_filter.created_before, v_filter.site
-  ) = 5;
+  v_is_found := v_found is not null and p_terms = '{}' and p_filter - 'tag_under' = '{}';
   if v_is_found and p_sort in ('newest', 'oldest') then
     -- The ids alone give the order, so the bookmarks are not read.
     v_ids := array(

@@ -12,8 +12,8 @@ const tagKeys = (examples: string[]) =>
     .optional();
 
 /**
- * The filters of a search; a bookmark must meet all that are given. The output of this schema goes to
- * `search_bookmarks` unchanged. A new filter needs one line here and one condition there.
+ * The filters of a search; a bookmark must meet all that are given. `search_bookmarks` gets the output of this schema.
+ * A new filter needs one line here, and a column and a condition there.
  */
 export const searchFilter = z.object({
   tag: tagName.transform(foldText).optional(),

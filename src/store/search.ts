@@ -71,6 +71,14 @@ const withTag = (sql: Sql, { userId }: PrincipalKey, terms: readonly string[], t
   ) newest_first
 )`;
 
+/** The entries of a filter that exclude bookmarks. An empty list and `untagged: false` exclude none. */
+function conditionsOf({ untagged, ...others }: SearchFilter): SearchFilter {
+  const given = Object.entries({ ...others, untagged: untagged || undefined }).filter(
+    ([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0),
+  );
+  return Object.fromEntries(given);
+}
+
 /**
  * Searches a user's bookmarks (decision 13). The total is exact, and comes from the same snapshot as the page. The
  * statements have few forms, so that each stays prepared. A search by words alone scans blocks of texts
@@ -82,8 +90,8 @@ export async function searchBookmarks(
   search: SearchOptions,
 ): Promise<SearchPage> {
   const { terms, filter, sort, page, perPage, after } = search;
-  const { tag, ...others } = filter;
-  const isPlain = sort === 'newest' && after === undefined && !Object.values(others).some(Boolean);
+  const { tag, ...others } = conditionsOf(filter);
+  const isPlain = sort === 'newest' && after === undefined && Object.keys(others).length === 0;
   const rows = await db.at(principal.userId).read((sql) => {
     if (!isPlain) return findFiltered(sql, principal, search);
     if (tag !== undefined) return findTagged(sql, principal, search, tag);
@@ -155,7 +163,7 @@ function findFiltered(
       p_terms => ${single},
       p_patterns => ${patterns}::text[],
       p_bits => ${bloomFilterBits(terms)}::integer[],
-      p_filter => ${JSON.stringify(filter)}::text::jsonb,
+      p_filter => ${JSON.stringify(conditionsOf(filter))}::text::jsonb,
       p_sort => ${sort},
       p_offset => ${slice(page, perPage).from - 1},
       p_last_id => ${after?.lastId ?? null},
