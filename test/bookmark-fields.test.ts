@@ -1,11 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import {
-  BOOKMARK_FIELDS,
-  FIELD_NAMES,
-  type FieldName,
-  namesGivenTo,
-  type Operation,
-} from '../src/domain/bookmark-fields.ts';
+import { BookmarkClient } from '../src/client/bookmark-client.ts';
+import { MemoryStore } from '../src/client/memory-store.ts';
+import { BOOKMARK_FIELDS, FIELD_NAMES, namesGivenTo } from '../src/domain/bookmark-fields.ts';
+import { sampleOf, samplesFor } from './support/bookmark-samples.ts';
 import { useService } from './support/service.ts';
 
 // Every field in `BOOKMARK_FIELDS` is accepted, stored, shown and compared wherever its description says so.
@@ -13,19 +10,6 @@ import { useService } from './support/service.ts';
 const service = useService();
 
 type Values = Record<string, unknown>;
-
-/** A value that is never a default, a different one for each `n`. */
-function sampleOf(name: FieldName, n: number): unknown {
-  const field = BOOKMARK_FIELDS[name];
-  if (field.kind === 'url') return `https://example.org/${n}`;
-  if (field.kind === 'text') return `${name}number${n}`;
-  if (field.kind === 'tags') return [`Tag ${n}`, 'Tag'];
-  if (field.kind === 'time') return `200${n}-02-03T04:05:06.789Z`;
-  return !(field as { default: boolean }).default;
-}
-
-const samplesFor = (operation: Operation, n: number): Values =>
-  Object.fromEntries(namesGivenTo(operation).map((name) => [name, sampleOf(name, n)]));
 
 /** The value in a request: tags by their names. */
 const asGiven = (bookmark: Values): Values => ({
@@ -128,6 +112,34 @@ test('an omitted field has its default', async () => {
   await importing.post('/import', { bookmarks: [{ url: 'https://example.org/' }] });
   for (const user of [adding, importing]) {
     for (const bookmark of await showEverywhere(user)) expect(bookmark).toMatchObject(defaults);
+  }
+});
+
+test('a field that is given with its default value has that value', async () => {
+  const given = { url: 'https://example.org/', ...defaults };
+  const [adding, importing] = [await service.user(), await service.user()];
+  expect((await adding.post('/bookmarks/add', given)).body).toMatchObject(given);
+  expect((await importing.post('/import', { bookmarks: [given] })).body.imported).toBe(1);
+  for (const user of [adding, importing]) await expectShown(user, given);
+});
+
+test('a local copy sends every field of an add and of an edit, and keeps every field', async () => {
+  const user = await service.user();
+  const client = new BookmarkClient({ baseUrl: `${service.origin}/api/v1`, token: user.token });
+  const collection = client.collection(new MemoryStore());
+  const added = samplesFor('add', 1);
+  const { id } = await collection.add(added as { url: string });
+  expect(asGiven({ ...(await collection.get(id)) })).toMatchObject(sorted(added));
+  expect(await collection.sync()).toEqual([]);
+  await expectShown(user, added);
+  for (const name of namesGivenTo('edit')) {
+    const changed = name === 'url' ? sampleOf(name, 2) : defaults[name];
+    await collection.edit(id, { [name]: changed });
+    expect(asGiven({ ...(await collection.get(id)) })).toMatchObject({ [name]: changed });
+    expect(await collection.sync()).toEqual([]);
+    const [shown] = (await user.post('/bookmarks/list')).body.bookmarks;
+    expect(asGiven(shown)).toMatchObject({ [name]: changed });
+    expect(await collection.list()).toEqual([shown]);
   }
 });
 

@@ -14,6 +14,7 @@ import {
 } from '../src/client/index.ts';
 import { MemoryStore } from '../src/client/memory-store.ts';
 import { SqliteStore, UnusableMirror } from '../src/client/sqlite-store.ts';
+import { samplesFor } from './support/bookmark-samples.ts';
 import { browserTest, useBrowser } from './support/browser.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { usePageServer } from './support/pages.ts';
@@ -110,6 +111,16 @@ describe.each(STORES)('a store %s', (_, open, test) => {
     expect([...(await store.bookmarks())]).toEqual([]);
     expect(await store.tags()).toEqual([]);
     expect(await store.find(1)).toBeUndefined();
+  });
+
+  test('keeps every field of a bookmark', async () => {
+    const store = await open();
+    const tags = [{ id: 7, name: 'a' }];
+    const samples = samplesFor('import', 1);
+    const full = { ...bookmark(1, 'one'), ...samples, tags } as Bookmark;
+    await store.apply(page({ bookmarks: [full], tags }));
+    expect(await store.find(1)).toEqual(full);
+    expect([...(await store.bookmarks())]).toEqual([full]);
   });
 
   test('puts, replaces and removes bookmarks, and keeps the cursor', async () => {

@@ -1,4 +1,4 @@
-import type { Bookmark, NewBookmark } from '../domain/resources.ts';
+import type { Bookmark, BookmarkEdit, NewBookmark } from '../domain/resources.ts';
 import { foldText } from '../domain/text.ts';
 import { type ConflictPolicy, mergeTags, showState, TEXT_FIELDS } from './merge.ts';
 import { MirrorConflict, mirrorBookmarks } from './mirror.ts';
@@ -12,12 +12,7 @@ export interface CollectionOptions {
 }
 
 /** The fields to change. `tags` is the complete new list. It is sent as additions and removals. */
-export interface LocalEdit {
-  url?: string | undefined;
-  title?: string | undefined;
-  comment?: string | undefined;
-  tags?: string[] | undefined;
-}
+export type LocalEdit = Omit<BookmarkEdit, 'id' | 'if_updated_at'>;
 
 /** The local copy has no bookmark with this id. */
 export class NotInCollection extends Error {

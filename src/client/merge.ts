@@ -6,7 +6,10 @@ import type { Attempt, BookmarkState, FieldConflict, Intent, PendingWrite, TextF
 /** How to resolve a field that both sides changed. A function returns the value to keep. */
 export type ConflictPolicy = 'theirs' | 'mine' | ((conflict: Omit<FieldConflict, 'kept'>) => string);
 
-export const TEXT_FIELDS: readonly TextField[] = ['url', 'title', 'comment'];
+/** The compiler names a missing field. */
+const IS_TEXT: Record<TextField, true> = { url: true, title: true, comment: true };
+
+export const TEXT_FIELDS = Object.keys(IS_TEXT) as TextField[];
 
 /** The id of a tag whose real id this copy does not know yet. */
 const NEW_TAG = 0;

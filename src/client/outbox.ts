@@ -1,14 +1,14 @@
 import type { Bookmark, BookmarkEdit, BookmarkTag, NewBookmark } from '../domain/resources.ts';
 import type { MirrorStore } from './mirror.ts';
 
-/** The fields that can conflict. Tags are merged as sets instead. */
-export type TextField = 'url' | 'title' | 'comment';
+/** The fields that can conflict: all that an edit takes, except the tags. Tags are merged as sets instead. */
+export type TextField = Exclude<keyof BookmarkEdit, 'id' | 'if_updated_at' | 'tags'>;
 
 /** What the user changed, and what the user saw before. The latter is the base of the merge. */
 export type Intent =
   | {
       kind: 'add';
-      bookmark: { url: string; title: string; comment: string; tags: string[]; created_at: string };
+      bookmark: { [Name in Exclude<keyof NewBookmark, 'on_duplicate'>]: NonNullable<NewBookmark[Name]> };
       onDuplicate: NonNullable<NewBookmark['on_duplicate']>;
     }
   | {
