@@ -312,6 +312,10 @@ test('migrate repairs tags that an earlier version corrupted', async () => {
   cpSync('sql', folder, { recursive: true });
   for (const name of readdirSync(folder))
     if (name > '0005' && name.endsWith('.sql')) rmSync(join(folder, name));
+  // Only the functions that migration 5 calls. Others may need columns of later migrations.
+  const functions = join(folder, 'functions');
+  for (const name of readdirSync(functions))
+    if (!['render-tag.sql', 'render-tags.sql'].includes(name)) rmSync(join(functions, name));
   await migrate({ url, folder });
   await runOn(
     url,
