@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import { SORTS } from '../src/domain/bounds.ts';
+import type { Endpoints } from '../src/domain/resources.ts';
 import { ROUTES } from '../src/http/app.ts';
 import { DEFAULT_BODY_BYTES, type PrincipalRoute } from '../src/http/route.ts';
 import { newGrant } from './support/app-grant.ts';
@@ -502,10 +503,10 @@ const bookmarks: Field = {
   ],
 };
 
-interface RouteCases {
+interface RouteCases<Name extends string = string> {
   /** A complete valid body, created for each request of the user. */
   body(user: TestUser): Promise<Record<string, unknown>> | Record<string, unknown>;
-  fields: Record<string, Field>;
+  fields: Record<Name, Field>;
   required?: string[];
   /** The body for a field that the usual body cannot have. */
   instead?: Record<string, object>;
@@ -529,7 +530,10 @@ const newSession = async (user: TestUser) => {
 const newTag = async (user: TestUser) =>
   (await user.post('/tags/create', { name: `tag made ${Math.random()}` })).body.id;
 
-const ROUTE_CASES: Record<string, RouteCases> = {
+/** The compiler names a missing route or field. */
+const ROUTE_CASES: {
+  [Path in keyof Endpoints]: RouteCases<keyof Endpoints[Path]['request'] & string>;
+} = {
   '/user/profile': { body: () => ({}), fields: {} },
   '/logout': { body: () => ({}), fields: {} },
   '/auth/invite': {
@@ -693,13 +697,13 @@ const show = (value: unknown) => JSON.stringify(value)?.slice(0, 80);
 test('the table knows every route and every field', () => {
   expect(Object.keys(ROUTE_CASES).sort()).toEqual(ROUTES.map(({ path }) => path).sort());
   for (const { path, body } of ROUTES) {
-    expect(Object.keys(ROUTE_CASES[path]!.fields).sort()).toEqual(
+    expect(Object.keys(ROUTE_CASES[path as keyof Endpoints].fields).sort()).toEqual(
       Object.keys((body as z.ZodObject).shape).sort(),
     );
   }
 });
 
-describe.for(Object.entries(ROUTE_CASES))('%s', ([path, route]) => {
+describe.for(Object.entries<RouteCases>(ROUTE_CASES))('%s', ([path, route]) => {
   const { body, fields, required = [], instead = {}, takesAnyId = false } = route;
   let user: TestUser;
   const send = async (change: Record<string, unknown> = {}) => {

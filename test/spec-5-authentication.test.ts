@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import type { Endpoints } from '../src/domain/resources.ts';
 import { parseToken } from '../src/domain/tokens.ts';
 import { ROUTES } from '../src/http/app.ts';
 import { startService, useService, useUser } from './support/service.ts';
@@ -16,7 +17,7 @@ const withHeader = (authorization: string) =>
   service.post('/user/profile', {}, { headers: { authorization } });
 
 /** Spec 4 and decision 37: every endpoint with its scope. */
-const SCOPES: Record<string, 'read' | 'write' | 'public'> = {
+const SCOPES: Record<keyof Endpoints, 'read' | 'write' | 'public'> = {
   '/user/profile': 'read',
   '/auth/invite': 'public',
   '/auth/exchange': 'public',
