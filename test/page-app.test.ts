@@ -42,7 +42,7 @@ test('the service worker is requested each time, and has the policy of the page'
 browserTest(
   'without a network the page shows the last bookmarks, and sends new ones later, once',
   async () => {
-    const reader = await browsers.reader(service);
+    const reader = await browsers.reader(service, { isFresh: true });
     await reader.post('/web/api/v1/bookmarks/add', { url: 'https://example.org/one', title: 'One' });
     const page = await reader.open();
     await expect.poll(() => titlesOf(page)).toEqual(['One']);
@@ -87,7 +87,7 @@ browserTest('signing out deletes what was kept for times without a network', asy
 });
 
 browserTest('a bookmark that waits outlives the session, and is sent for its user only', async () => {
-  const reader = await browsers.reader(service);
+  const reader = await browsers.reader(service, { isFresh: true });
   const { id } = (await reader.post('/web/api/v1/user/profile')) as { id: number };
   const page = await reader.open();
   await page.getByText('No bookmarks yet').waitFor();
@@ -119,7 +119,7 @@ browserTest('nothing that one user kept shows to the next one', async () => {
 });
 
 browserTest('a worker of another version replaces the files of this one, and nothing else', async () => {
-  const reader = await browsers.reader(service);
+  const reader = await browsers.reader(service, { isFresh: true });
   // This page registers no worker.
   const page = await reader.open('/save');
   await page.evaluate(async () => {

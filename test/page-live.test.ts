@@ -404,7 +404,7 @@ describe('when something fails', () => {
   browserTest('a 503 is tried again', async () => {
     const reader = await browsers.reader(service);
     await add(reader, 'There');
-    const page = await reader.context.newPage();
+    const page = await reader.openTab();
     await failAt(page, '/bookmarks/search', 1, failure(503, 'UNAVAILABLE', 1));
     await Promise.all([page.getByText('The service is busy').waitFor(), page.goto(service.origin)]);
     await shows(page).toEqual(['There']);
@@ -453,7 +453,7 @@ describe('when something fails', () => {
     await add(reader, 'Private');
     const page = await reader.open();
     await shows(page).toEqual(['Private']);
-    await page.goto(`${service.origin}/docs`);
+    await page.goto(`${service.origin}/openapi.json`);
     await call(reader, '/logout');
     await page.goBack();
     await page.getByLabel('Invite code').waitFor();

@@ -41,22 +41,12 @@ browserTest('a passkey is offered, signs in elsewhere, and can be replaced', asy
   expect(credentials).toHaveLength(1);
 
   // Another browser with the same passkey, as in browsers that synchronise.
-  const other = await browsers.visitor(service);
+  const other = await browsers.visitor(service, { isFresh: true });
   const there = await other.open('/', named());
   const second = await addAuthenticator(there);
   await second.cdp.send('WebAuthn.addCredential', { ...second, credential: credentials[0]! });
   await there.getByRole('button', { name: 'Sign in with a passkey' }).click();
   await there.getByText('No bookmarks yet').waitFor();
-
-  // The browser that `bookmarks login` opens.
-  const third = await browsers.visitor(service);
-  const asked = await third.open('/login?return_to=/settings', named());
-  const cli = await addAuthenticator(asked);
-  // The passkey has the present counter. With an older one it would look like a stolen copy.
-  const used = (await second.cdp.send('WebAuthn.getCredentials', second)).credentials[0]!;
-  await cli.cdp.send('WebAuthn.addCredential', { ...cli, credential: used });
-  await asked.getByRole('button', { name: 'Sign in with a passkey' }).click();
-  await asked.getByRole('heading', { name: 'Passkeys' }).waitFor();
 
   // The last passkey stays. Its owner gets no warning.
   await there.goto(`${named()}/settings`);
@@ -69,9 +59,13 @@ browserTest('a passkey is offered, signs in elsewhere, and can be replaced', asy
   await there.getByRole('button', { name: 'Remove passkey' }).first().click();
   await expect.poll(() => there.locator('#passkeys li').count()).toBe(1);
   await there.getByRole('button', { name: 'Sign out', exact: true }).first().click();
+  await there.getByRole('button', { name: 'Sign in with a passkey' }).waitFor();
+
+  // The page that `bookmarks login` opens leads on to where it should.
+  await there.goto(`${named()}/login?return_to=/settings`);
   await there.getByRole('button', { name: 'Sign in with a passkey' }).click();
-  await there.getByRole('heading', { name: 'Passkeys' }).or(there.getByText('No bookmarks yet')).waitFor();
-  expect([...reader.faults, ...other.faults, ...third.faults]).toEqual([]);
+  await there.getByRole('heading', { name: 'Passkeys' }).waitFor();
+  expect([...reader.faults, ...other.faults]).toEqual([]);
 });
 
 browserTest('an address without a name has no passkeys, and the page says why', async () => {
