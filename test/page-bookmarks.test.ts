@@ -28,7 +28,7 @@ const rowOf = (page: Page, title: string) =>
 
 describe('signing in', () => {
   browserTest('a visitor’s first load fails at nothing', async () => {
-    const visitor = await browsers.visitor(service);
+    const visitor = await browsers.visitor(service, { isFresh: true });
     const refused: string[] = [];
     visitor.context.on('response', (response) => {
       if (response.status() >= 400) refused.push(response.url());
@@ -53,16 +53,16 @@ describe('signing in', () => {
 
   browserTest('by a link, once, on the own machine', async () => {
     const code = await service.invite(newEmail());
-    const first = await browsers.visitor(service);
-    const page = await first.open(`/#code=${code}`);
+    const visitor = await browsers.visitor(service);
+    const page = await visitor.open(`/#code=${code}`);
     await page.getByText('No bookmarks yet').waitFor();
     expect(page.url()).toBe(`${service.origin}/`);
-    const second = await browsers.visitor(service);
-    const other = await second.open(`/#code=${code}`);
-    await other.getByLabel('Invite code').waitFor();
+    await visitor.context.clearCookies();
+    await page.goto(`${service.origin}/?second#code=${code}`);
+    await page.getByLabel('Invite code').waitFor();
     // In the same tab, the browser loads nothing again.
-    await other.goto(`${service.origin}/#code=${await service.invite(newEmail())}`);
-    await other.getByText('No bookmarks yet').waitFor();
+    await page.goto(`${service.origin}/?second#code=${await service.invite(newEmail())}`);
+    await page.getByText('No bookmarks yet').waitFor();
     // No link signs the user out.
     const foreign = await service.invite(newEmail());
     await page.goto(`${service.origin}/?again#code=${foreign}`);
@@ -128,10 +128,12 @@ describe('the list', () => {
         return (await titlesOf(page)).at(-1);
       })
       .toBe('Bookmark 1');
+    // The page holds the rows that it shows, and a few around them.
     expect(await page.locator('.rows > li').count()).toBeLessThan(60);
     await page.getByText('End of the list.').waitFor();
     const last = page.locator('.rows > li').last();
     expect(await last.getAttribute('aria-posinset')).toBe('730');
+    expect(await last.getAttribute('aria-setsize')).toBe('730');
   });
 });
 

@@ -3,7 +3,6 @@ import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { browserTest, type Reader, titlesOf, useBrowser } from './support/browser.ts';
-import { fill } from './support/fill.ts';
 import { useService } from './support/service.ts';
 
 // What holds for every page and state: axe finds nothing, attacks do nothing, and no mouse is needed. `npm run bench --
@@ -195,7 +194,9 @@ describe('an attack in a text has no effect', () => {
       .first()
       .click();
     await page.getByRole('button', { name: 'Undo' }).click();
-    for (const attack of ATTACKS) {
+    // An address can only run if it begins with its scheme. Markup can be anywhere in a text.
+    const [script] = ATTACKS.filter((attack) => attack.startsWith('javascript:'));
+    for (const attack of [script!, ATTACKS.join(' ')]) {
       await page.goto(`${service.origin}/?q=${encodeURIComponent(attack)}#${encodeURIComponent(attack)}`);
       await page.getByLabel('Search bookmarks').waitFor();
       expect(await page.getByLabel('Search bookmarks').inputValue()).toBe(attack);
@@ -331,20 +332,6 @@ browserTest('a keyboard is enough: sign in, add, find, edit, delete, undo, make 
   expect(visitor.faults).toEqual([]);
 });
 
-browserTest('of 5,000 bookmarks the page holds what it shows', async () => {
-  const reader = await browsers.reader(service);
-  const { id } = await call(reader, '/user/profile');
-  await fill(service.database.url, { id }, 5_000);
-  const page = await reader.open();
-  await page.getByText('5,000 of').waitFor();
-  for (let scrolls = 0; scrolls < 40; scrolls += 1) await page.mouse.wheel(0, 4_000);
-  await expect
-    .poll(() => page.locator('.rows > li').last().getAttribute('aria-posinset').then(Number))
-    .toBeGreaterThan(400);
-  expect(await page.locator('.rows > li').count()).toBeLessThan(60);
-  expect(await page.locator('.rows > li').first().getAttribute('aria-setsize')).toBe('5000');
-});
-
 describe('preferences of a reader', () => {
   browserTest(
     'a title is written from right to left where its letters are, the row around it is not',
@@ -361,34 +348,17 @@ describe('preferences of a reader', () => {
     },
   );
 
-  browserTest('dates are in the language of the browser', async () => {
-    for (const [locale, moment] of [
-      ['de-DE', /^\p{L}+, \d+\. \p{L}+ 2020 um \d\d:\d\d$/u],
-      ['en-US', /^\w+, \w+ \d+, 2020 at \d+:\d\d\s[AP]M$/],
-    ] as const) {
-      const reader = await browsers.reader(service, { locale });
-      await call(reader, '/bookmarks/add', {
-        url: 'https://example.org/',
-        created_at: '2020-03-04T12:00:00.000Z',
-      });
-      const page = await reader.open();
-      const time = page.locator('.rows time').first();
-      await time.waitFor();
-      expect(await time.getAttribute('title')).toMatch(moment);
-    }
-  });
-
   browserTest('nothing moves for those who want no motion', async () => {
-    for (const reducedMotion of [true, false]) {
-      const reader = await browsers.reader(service, { reducedMotion });
-      await addSome(reader);
-      const page = await reader.open();
-      await page.getByRole('checkbox', { name: 'Select “One”' }).check();
-      await page.getByRole('button', { name: 'Delete', exact: true }).click();
-      const notice = page.locator('.notice').first();
-      await notice.waitFor();
-      const motion = await notice.evaluate((element) => getComputedStyle(element).animationName);
-      expect(motion).toBe(reducedMotion ? 'none' : 'rise');
-    }
+    const reader = await browsers.reader(service);
+    await addSome(reader);
+    const page = await reader.open();
+    await page.getByRole('checkbox', { name: 'Select “One”' }).check();
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    const notice = page.locator('.notice').first();
+    await notice.waitFor();
+    const motion = () => notice.evaluate((element) => getComputedStyle(element).animationName);
+    expect(await motion()).toBe('none');
+    await page.emulateMedia({ reducedMotion: 'no-preference' });
+    expect(await motion()).toBe('rise');
   });
 });
