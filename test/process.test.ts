@@ -7,7 +7,7 @@ import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { migrateWithRetries } from '../src/process/run-migrations.ts';
 import type { ServingRole } from '../src/process/serve.ts';
 import { readSchemaFiles } from '../src/store/schema-files.ts';
-import { runCommand, startCommand } from './support/command.ts';
+import { type Outcome, runCommand, runHere, startCommand } from './support/command.ts';
 import { createDatabase, runOn, type TestDatabase } from './support/database.ts';
 import { startPostgres } from './support/postgres.ts';
 import { type Replica, startReplica } from './support/replica.ts';
@@ -35,9 +35,19 @@ const get = async (replica: Replica, path: string) => {
   return { status: response.status, body: await response.json() };
 };
 
+/** Runs a role in this process, with only these variables, until it refuses to serve. */
+async function runRefused(role: string, env: Record<string, string | undefined>): Promise<Outcome> {
+  const all = { NODE_ENV: undefined, DATABASE_URL: url, LOG_LEVEL: 'silent', PORT: '0', ...env };
+  for (const [name, value] of Object.entries(all)) vi.stubEnv(name, value);
+  try {
+    return await runHere([role], {});
+  } finally {
+    vi.unstubAllEnvs();
+  }
+}
+
 /** One line on standard error that says what to do, exit code 1, and no stack trace. */
-async function expectRefusal(args: string[], env: Record<string, string>, message: RegExp): Promise<void> {
-  const { code, output, errors } = await runCommand(args, { DATABASE_URL: url, LOG_LEVEL: 'silent', ...env });
+function expectRefusal({ code, output, errors }: Outcome, message: RegExp): void {
   expect({ code, output }).toEqual({ code: 1, output: '' });
   expect(errors).toMatch(message);
   expect(errors.trimEnd().split('\n')).toHaveLength(1);
@@ -170,31 +180,6 @@ describe.concurrent('roles', () => {
     expect(refused).toMatchObject({ code: 1, errors: expect.stringContaining('3D000') });
   });
 
-  test.each(['api', 'worker'])(
-    '%s refuses a schema older than its own, and says what to run',
-    async (role) => {
-      await using database = await createDatabase();
-      await runOn(
-        database.url,
-        'delete from schema_migrations where version = (select max(version) from schema_migrations)',
-      );
-      await expectRefusal([role], { DATABASE_URL: database.url }, /schema has version \d+.*main.ts migrate/);
-    },
-  );
-
-  test.each(['api', 'worker', 'all', 'migrate'])('%s refuses a schema newer than its own', async (role) => {
-    await using database = await createDatabase();
-    await runOn(
-      database.url,
-      "insert into schema_migrations (version, name, works_with) values (9999, 'to-come', 9999)",
-    );
-    await expectRefusal(
-      [role],
-      { DATABASE_URL: database.url },
-      /schema has version 9999 .* as new as the database/,
-    );
-  });
-
   test('--help names the roles; an unknown role is refused', async () => {
     const help = await runCommand(['--help'], {});
     expect(help.code).toBe(0);
@@ -205,7 +190,40 @@ describe.concurrent('roles', () => {
   });
 });
 
-describe.concurrent('wrong configuration causes one line that names the variable, without a stack trace', () => {
+describe('a schema that does not work with the code is refused', () => {
+  test('by api and worker if it is older, with what to run', async () => {
+    await using database = await createDatabase();
+    await runOn(
+      database.url,
+      'delete from schema_migrations where version = (select max(version) from schema_migrations)',
+    );
+    for (const role of ['api', 'worker'])
+      expectRefusal(
+        await runRefused(role, { DATABASE_URL: database.url }),
+        /schema has version \d+.*main.ts migrate/,
+      );
+  });
+
+  test('by every role if it is newer', async () => {
+    await using database = await createDatabase();
+    await runOn(
+      database.url,
+      "insert into schema_migrations (version, name, works_with) values (9999, 'to-come', 9999)",
+    );
+    for (const role of ['api', 'worker', 'all', 'migrate'])
+      expectRefusal(
+        await runRefused(role, { DATABASE_URL: database.url }),
+        /schema has version 9999 .* as new as the database/,
+      );
+  });
+});
+
+describe('wrong configuration causes one line that names the variable, without a stack trace', () => {
+  test('of the process', async () => {
+    const env = { DATABASE_URL: 'postgres://u:geheim@h:port/b', LOG_LEVEL: 'silent' };
+    expectRefusal(await runCommand(['api'], env), /^DATABASE_URL: /);
+  });
+
   test.each<[string, Record<string, string>, RegExp]>([
     [
       'a number that is none',
@@ -233,24 +251,25 @@ describe.concurrent('wrong configuration causes one line that names the variable
     ['a host that is not of this machine', { HOST: '192.0.2.1' }, /^HOST and PORT: .*192\.0\.2\.1/],
     ['a host that nobody knows', { HOST: 'no-such-host.invalid' }, /^HOST and PORT: .*no-such-host\.invalid/],
   ])('%s', async (_, env, message) => {
-    await expectRefusal(['api'], { PORT: '0', ...env }, message);
+    expectRefusal(await runRefused('api', env), message);
   });
 
   test('a metrics port that is in use', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as { port: number };
-    await expectRefusal(
-      ['api'],
-      { PORT: '0', METRICS_PORT: String(port) },
+    expectRefusal(
+      await runRefused('api', { METRICS_PORT: String(port) }),
       new RegExp(`^METRICS_PORT: cannot listen on 127.0.0.1:${port} `),
     );
     other.close();
   });
 
   test('a folder that cannot be created', async () => {
-    const DATA_DIR = `${import.meta.filename}/data`;
-    const { code, errors } = await runCommand(['api'], { DATA_DIR, PORT: '0' });
+    const { code, errors } = await runRefused('api', {
+      DATABASE_URL: undefined,
+      DATA_DIR: `${import.meta.filename}/data`,
+    });
     expect([code, errors]).toEqual([
       1,
       expect.stringMatching(/^cannot create or use the data folder .*DATA_DIR/),
@@ -261,12 +280,11 @@ describe.concurrent('wrong configuration causes one line that names the variable
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as { port: number };
-    await expectRefusal(['api'], { PORT: String(port) }, new RegExp(`^HOST and PORT: .*${port}.*EADDRINUSE`));
-    await expectRefusal(
-      ['worker'],
-      { PORT: String(port) },
-      new RegExp(`^HOST and PORT: .*${port}.*EADDRINUSE`),
-    );
+    for (const role of ['api', 'worker'])
+      expectRefusal(
+        await runRefused(role, { PORT: String(port) }),
+        new RegExp(`^HOST and PORT: .*${port}.*EADDRINUSE`),
+      );
     other.close();
   });
 });
