@@ -65,7 +65,7 @@ async function userWithEverything(): Promise<TestUser> {
 }
 
 describe('/account/delete', () => {
-  test('leaves nothing of the account, and nobody else loses anything', async () => {
+  test('deletes everything of the account, and nothing of other users', async () => {
     const user = await userWithEverything();
     const stranger = await userWithEverything();
     const before = await rowsOf(stranger);
@@ -82,7 +82,7 @@ describe('/account/delete', () => {
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 
-  test('another address deletes nothing', async () => {
+  test("refuses another address than the account's, and deletes nothing", async () => {
     const [user, stranger] = [await service.session(), await service.session()];
     for (const confirm of [stranger.email, `${user.email}.`, 'yes'])
       expect((await remove(user, confirm)).body).toEqual({
@@ -92,7 +92,7 @@ describe('/account/delete', () => {
     for (const each of [user, stranger]) expect((await each.post('/user/profile')).status).toBe(200);
   });
 
-  test('takes a login within 15 minutes where the account has a provider', async () => {
+  test('requires a login within the last 15 minutes if the account is linked to a provider', async () => {
     const user = await userWithEverything();
     await service.context.database.sql`
       update tokens set authenticated_at = now() - interval '16 minutes' where user_id = ${user.id}`;
@@ -111,7 +111,7 @@ describe('/account/delete', () => {
     expect((await poll).body.code).toBe('INVALID_TOKEN');
   });
 
-  test('waits for a writer of the account, and a session that is revoked meanwhile deletes nothing', async () => {
+  test('waits for a writer of the account, and deletes nothing if the session is revoked while it waits', async () => {
     const [user] = [await service.session()];
     const thief = await service.session(user.email);
     await using lock = await holdAccount(service.database.url, user);
@@ -123,7 +123,7 @@ describe('/account/delete', () => {
     expect((await user.post('/user/profile')).status).toBe(200);
   });
 
-  test('at the same time as all other requests, nothing fails and nothing comes back', async () => {
+  test('works during all other requests: none of them fails, and no deleted row comes back', async () => {
     const user = await service.session();
     const more = await Promise.all(Array.from({ length: 4 }, () => service.session(user.email)));
     const all = more.flatMap((session, n) => [
@@ -143,7 +143,7 @@ describe('/account/delete', () => {
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 
-  test("the operator's deletion and adds do not deadlock", async () => {
+  test("concurrent adds do not cause a deadlock with the operator's deletion", async () => {
     const { sql } = service.context.database;
     for (let round = 0; round < 10; round++) {
       const user = await service.user();
@@ -156,7 +156,7 @@ describe('/account/delete', () => {
     }
   });
 
-  test('nothing is deleted if Postgres does not finish in time', async () => {
+  test('deletes nothing if Postgres does not finish in time', async () => {
     const user = await userWithEverything();
     const before = await rowsOf(user);
     await using lock = await holdLock(

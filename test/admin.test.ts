@@ -8,7 +8,7 @@ import { startService, useService } from './support/service.ts';
 // The operator's commands, as `src/main.ts` runs them, mostly in this process. The tests at the end run `node
 // src/main.ts admin …`, to show that such a process ends by itself.
 
-// Processes take seconds to start if all cores are busy.
+// Processes take seconds to start when all cores are busy.
 vi.setConfig({ testTimeout: 120_000 });
 
 const service = useService();
@@ -37,7 +37,7 @@ const TIMESTAMP = expect.stringMatching(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\
 const inDays = (timestamp: string) => (Date.parse(timestamp) - Date.now()) / 86_400_000;
 const profile = (token: string) => service.post('/user/profile', {}, { token });
 
-test('audit list shows who did what, newest first, and no secret', async () => {
+test('audit list shows who did what, newest first, without secrets', async () => {
   const user = await service.user();
   const env = { ADMIN_OPERATOR: 'ann' };
   const { token } = await responseOf(`token create --email ${user.email} --scope read --name backup`, env);
@@ -97,7 +97,7 @@ test("token revoke --all revokes every token and session of a user, and no other
   expect(await responseOf(`token revoke --all --email ${user.email}`)).toEqual({ revoked: 0 });
 });
 
-test('user export prints all that is stored about a user, without a secret', async () => {
+test('user export prints everything that is stored about a user, except secrets', async () => {
   const user = await service.session('Export.Me@example.org');
   const { id } = (await user.post('/user/profile')).body;
   await service.invite(user.email);
@@ -132,7 +132,7 @@ describe.concurrent('user', () => {
     });
   });
 
-  test('create refuses an address that is taken, in any case (decision 22)', async () => {
+  test('create refuses an address that is in use, ignoring case (decision 22)', async () => {
     await service.user({ email: 'Taken@example.org' });
     expectRefusal(await run('user create --email tAKEN@example.org'), /e-mail address already exists/);
   });
@@ -152,7 +152,7 @@ describe.concurrent('user', () => {
     expectRefusal(await run('user set --email tier@example.org --premium maybe'), /true, false/);
   });
 
-  test('show finds a user by address or by the id of a log, and counts what they hold', async () => {
+  test('show finds a user by address or by the id in a log line, and prints how much the user stores', async () => {
     const user = await service.user({ email: 'Shown@example.org' });
     await user.post('/bookmarks/add', { url: 'https://example.org/', tags: ['a', 'b'] });
     const shown = {
@@ -199,7 +199,7 @@ describe.concurrent('user', () => {
     expectRefusal(await run('user list --limit 0'), /from 1 to 10000/);
   });
 
-  test('delete removes the user with everything, and ends the tokens', async () => {
+  test('delete removes the user with all data, and revokes the tokens', async () => {
     const user = await service.user({ email: 'Gone@example.org' });
     const other = await service.user();
     for (const owner of [user, other]) {
@@ -219,7 +219,7 @@ describe.concurrent('user', () => {
 });
 
 describe.concurrent('invite', () => {
-  test('create prints a code that works once and ends after 7 days, or those given', async () => {
+  test('create prints a code that works once and expires after 7 days, or after the given number of days', async () => {
     const invite = await responseOf('invite create --email invited@example.org');
     expect(invite).toEqual({
       code: expect.stringMatching(/^[A-Z0-9]{8}$/),
@@ -239,7 +239,7 @@ describe.concurrent('invite', () => {
 });
 
 describe.concurrent('token', () => {
-  test('create prints an API token once; it has the scope given and lives until revoked', async () => {
+  test('create prints an API token once; the token has the given scope and lasts until it is revoked', async () => {
     const { email } = await service.user();
     const made = await responseOf(`token create --email ${email} --scope read --name laptop`);
     expect(made).toEqual({
@@ -263,7 +263,7 @@ describe.concurrent('token', () => {
     expect(allowed.status).toBe(200);
   });
 
-  test('list prints the valid tokens without their secrets; revoke ends one', async () => {
+  test('list prints the valid tokens without their secrets; revoke ends one of them', async () => {
     const session = await service.session();
     const made = await responseOf(`token create --email ${session.email} --scope write`);
     const { tokens, ...rest } = await responseOf(`token list --email ${session.email.toUpperCase()}`);
@@ -301,7 +301,7 @@ describe.concurrent('token', () => {
     expect((await responseOf(`token list --email ${session.email}`)).tokens).toHaveLength(1);
   });
 
-  test('create refuses an unknown user, a scope that is none, and a missing one', async () => {
+  test('create refuses an unknown user, an invalid scope and a missing scope', async () => {
     const { email } = await service.user();
     expectRefusal(await run('token create --email nobody@example.org --scope read'), /no user has this/);
     expectRefusal(await run(`token create --email ${email} --scope admin`), /read, write/);
@@ -343,7 +343,7 @@ describe.concurrent('errors', () => {
     );
   });
 
-  test('commands that revoke or delete run on any schema, old or new', async () => {
+  test('commands that revoke or delete run on any schema, older or newer', async () => {
     await using database = await createDatabase();
     const onDatabase = { DATABASE_URL: database.url };
     await run('user create --email a@example.org', onDatabase);
@@ -370,7 +370,7 @@ test.concurrent.each([
   ['token', /create.*list.*revoke/s],
   ['token create', /--email.*--scope.*--name.*--days/s],
   ['token revoke', /--id/],
-])('--help of admin %s says what it takes, and needs no database', async (command, text) => {
+])('the help of admin %s describes its arguments, and needs no database', async (command, text) => {
   const args = ['admin', ...command.split(' ').filter(Boolean), '--help'];
   const { code, output, errors } = await runHere(args, { DATABASE_URL: 'nonsense' });
   expect({ code, errors }).toEqual({ code: 0, errors: '' });
@@ -389,7 +389,7 @@ describe.concurrent('as a process', () => {
   const runProcess = (args: string, env: Record<string, string>): Promise<Outcome> =>
     runCommand(['admin', ...args.split(' ')], env);
 
-  test('a command prints its result and ends; a refusal is only on standard error', async () => {
+  test('a command prints its result and exits; an error message goes to standard error only', async () => {
     const env = { DATABASE_URL: service.database.url };
     const made = readOutput(await runProcess('user create --email process@example.org', env));
     expect(made).toMatchObject({ email: 'process@example.org' });

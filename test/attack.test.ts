@@ -16,17 +16,17 @@ import { startService, type TestService, type TestUser, useService, useUser } fr
 import { holdLock, untilBlocked } from './support/sessions.ts';
 import { formatPost, sendUnread, type UnreadClient } from './support/unread.ts';
 
-// What hostile clients may try. They harm nobody but themselves.
+// Hostile clients harm nobody but themselves.
 
 const service = useService();
 const user = useUser(service, { premium: true });
 
 const MIB = 1_048_576;
 
-/** Waits for a condition. On a busy machine that takes longer. */
+/** Retries for 20 seconds, because the machine may be busy. */
 const eventually = <T>(read: () => T) => expect.poll(read, { timeout: 20_000, interval: 20 });
 
-/** The most bytes that were held at any moment of the test. */
+/** Returns the highest number of bytes that were held at any moment of the test. */
 function watchHighest(held: HeldBytes): () => number {
   let highest = held.total;
   const hold = held.hold.bind(held);
@@ -50,7 +50,7 @@ async function open(): Promise<Socket> {
   return socket;
 }
 
-/** Returns the errors that nobody caught while `work` ran. */
+/** Returns the uncaught errors that occur while `work` runs. */
 async function uncaughtDuring(work: () => Promise<void>): Promise<unknown[]> {
   const uncaught: unknown[] = [];
   const others = process.listeners('uncaughtException');
@@ -83,7 +83,7 @@ describe('connections', () => {
   );
 
   test.each(['CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 'NONSENSE\r\n\r\n'])(
-    'a client that keeps its side open after %j does not keep the connection',
+    'the service closes the connection after %j even if the client keeps its side open',
     async (text) => {
       const isOpen = new Promise<Socket>((resolve) => service.app.server.once('connection', resolve));
       const client = await open();
@@ -97,11 +97,11 @@ describe('connections', () => {
   );
 });
 
-describe('clients that are slow', () => {
+describe('slow clients', () => {
   test.each([
     ['head', 'POST /api/v1/user/profile HTTP/1.1\r\nHos'],
     ['body', 'POST /api/v1/user/profile HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{'],
-  ])('a %s that does not arrive within REQUEST_TIMEOUT_SECONDS ends the connection', async (_, text) => {
+  ])('the connection is closed if a %s does not arrive within REQUEST_TIMEOUT_SECONDS', async (_, text) => {
     await using hasty = await startService({ requestTimeoutSeconds: 1 });
     const token = (await hasty.user()).token;
     const authorized = text.replace(
@@ -154,7 +154,7 @@ describe('responses that nobody reads', () => {
     return brokenOff(before);
   }
 
-  test('are kept up to 8 MiB of an account: then its requests get 503 before any work, others are served', async () => {
+  test("are buffered up to 8 MiB per account; then the account's requests get 503 before any work, and other accounts are served", async () => {
     const clients: UnreadClient[] = [];
     while (outboundBacklog() < 8 * MIB) {
       clients.push(await askForPages(10));
@@ -174,7 +174,7 @@ describe('responses that nobody reads', () => {
     expect((await greedy.post('/user/profile')).status).toBe(200);
   });
 
-  test('exceed that by no more than one read, with any number of connections', async () => {
+  test("exceed the account's limit by at most one read, with any number of connections", async () => {
     const highest = watchHighest(slow.context.outboundBacklog);
     const clients = await Promise.all(Array.from({ length: 60 }, () => askForPages(10)));
     await eventually(highest).toBeGreaterThan(8 * MIB);
@@ -184,7 +184,7 @@ describe('responses that nobody reads', () => {
     for (const client of clients) client[Symbol.dispose]();
   });
 
-  test('of all accounts are kept up to UNSENT_BYTES: then every request gets 503, even without a token', async () => {
+  test('are buffered up to UNSENT_BYTES for all accounts; then every request gets 503, even without a token', async () => {
     await using small = await startService({ maxOutboundBacklog: MIB }, { database: slow.database });
     // An export holds two pages while it waits.
     using _client = await sendUnread(small.origin, formatPost('/export', greedy.token));
@@ -203,10 +203,10 @@ describe('responses that nobody reads', () => {
   });
 
   test.each([
-    ['a page', () => askForPages(10), '/api/v1/bookmarks/list'],
-    ['an export', askForExport, '/api/v1/export'],
+    ['pages', () => askForPages(10), '/api/v1/bookmarks/list'],
+    ['exports', askForExport, '/api/v1/export'],
   ])(
-    'are cut %s: a client that takes nothing for RESPONSE_STALL_SECONDS loses its connection',
+    '%s are cut off: a client that reads nothing for RESPONSE_STALL_SECONDS loses its connection',
     async (_, ask, route) => {
       const broken = await brokenOffDuring(async () => {
         const before = lines.length;
@@ -221,11 +221,11 @@ describe('responses that nobody reads', () => {
     },
   );
 
-  test('are not cut off while their client reads them, however long that takes', async () => {
+  test('are not cut off while the client keeps reading, however long the response takes', async () => {
     const broken = await brokenOffDuring(async () => {
       using client = await askForExport();
       const startedAt = performance.now();
-      // Sends half a megabyte every 100 ms, because the kernel frees its buffer in pieces of one and a half megabytes.
+      // Sends half a megabyte every 100 ms, because the kernel frees its buffer in chunks of 1.5 MB.
       for (; performance.now() - startedAt < 2 * STALL_SECONDS * 1_000; await sleep(100)) {
         expect(await client.take(MIB / 2)).toBeGreaterThan(0);
       }
@@ -235,7 +235,7 @@ describe('responses that nobody reads', () => {
     expect(broken).toMatchObject([{ reason: 'client' }]);
   });
 
-  test('are cut off if their client reads only a byte now and then', async () => {
+  test('are cut off if the client reads only a byte now and then', async () => {
     const broken = await brokenOffDuring(async () => {
       const before = lines.length;
       using client = await askForExport();
@@ -245,7 +245,7 @@ describe('responses that nobody reads', () => {
     expect(broken).toMatchObject([{ reason: 'stalled' }]);
   });
 
-  test("of many exports hold half of an account's room, and each continues when there is room", async () => {
+  test("many unread exports use at most half of the account's limit, and each continues when there is room", async () => {
     const before = lines.length;
     const highest = watchHighest(slow.context.outboundBacklog);
     const [last, ...others] = await Promise.all(Array.from({ length: 30 }, askForExport));
@@ -258,7 +258,7 @@ describe('responses that nobody reads', () => {
     expect(highest()).toBeLessThan(4 * MIB + 5 * 1.1 * MIB);
   });
 
-  test('are counted and logged with the reason if they break off', async () => {
+  test('are counted and logged with the reason if they are cut off', async () => {
     const countBroken = async (reason: string) => {
       const { registry } = slow.context.metrics;
       const metric = registry.getSingleMetric('bookmarks_http_broken_responses_total')!;
@@ -293,7 +293,7 @@ describe('responses that nobody reads', () => {
     await eventually(() => countBroken('unanswered')).toBe(before + 1);
   });
 
-  test('of polls that wake together are limited to what an account may leave unread', async () => {
+  test("many polls that are notified together do not exceed the account's limit of unread bytes", async () => {
     const sleeper = await slow.user({ premium: true });
     const tokens = await Promise.all(Array.from({ length: 8 }, () => slow.token(sleeper.id, 'read')));
     const polls = await Promise.all(
@@ -319,7 +319,7 @@ describe('responses that nobody reads', () => {
 });
 
 describe('a connection with many requests at once', () => {
-  test('is closed at the seventeenth open request, and others are served', async () => {
+  test('is closed at the seventeenth open request, while other clients are served', async () => {
     const poll = formatPost('/bookmarks/sync', user.token, { cursor: 9_999, wait: true });
     using sixteen = await sendUnread(service.origin, poll.repeat(16));
     await eventually(() => service.context.coordination.notifier.held).toBe(16);
@@ -332,7 +332,7 @@ describe('a connection with many requests at once', () => {
     await eventually(() => service.context.coordination.notifier.held).toBe(0);
   });
 
-  test('may send any number one after the other', async () => {
+  test('may send any number of requests one after the other', async () => {
     using client = await sendUnread(service.origin, '');
     for (let i = 0; i < 40; i += 1) {
       client.socket.write(formatPost('/user/profile', user.token));
@@ -353,8 +353,8 @@ describe('bodies in very many chunks', () => {
   const IMPORT = JSON.stringify({ bookmarks: [{ url: 'http://e/', x: 'x'.repeat(200_000) }] });
 
   /**
-   * The connections that the service accepts until the test ends, and the most bytes that it reads from one of them
-   * before it serves others.
+   * Returns the connections that the service accepts until the test ends, and the most bytes that it reads from one of
+   * them before it serves others.
    */
   function watchReads() {
     const before = new Map<Socket, number>();
@@ -381,7 +381,7 @@ describe('bodies in very many chunks', () => {
     ['an add', '/bookmarks/add', ADD],
     ['an import', '/import', IMPORT],
   ])(
-    'of %s are read a little at a time, and are bodies like others',
+    'the body of %s is read a little at a time, and is accepted like any other',
     async (_, path, text) => {
       const most = watchReads();
       const connection = connectTo(service.origin);
@@ -398,7 +398,7 @@ describe('bodies in very many chunks', () => {
     120_000,
   );
 
-  test('of a request without a token are read a little at a time, and dropped', async () => {
+  test('the body of a request without a token is read a little at a time, and dropped', async () => {
     const most = watchReads();
     const connection = connectTo(service.origin);
     void connection.write(
@@ -411,8 +411,8 @@ describe('bodies in very many chunks', () => {
   }, 120_000);
 
   test.each([
-    ['of an add', '/bookmarks/add', ADD],
-    ['of an import', '/import', IMPORT],
+    ['bodies of adds', '/bookmarks/add', ADD],
+    ['bodies of imports', '/import', IMPORT],
   ])(
     '%s take little more memory than their bytes',
     async (_, path, text) => {
@@ -443,13 +443,13 @@ describe('bodies that do not end', () => {
     const head =
       `POST /api/v1${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${announced}\r\n\r\n`;
-    // A refused body takes no room any more.
+    // A refused body no longer counts towards the limit.
     connection.write(head + ' '.repeat(announced - 1)).catch(() => {});
     return connection;
   };
 
   test.each(['/bookmarks/add', '/import'])(
-    'of %s are kept up to 16 MiB of an account: then some get 503, others are served',
+    'bodies for %s are kept up to 16 MiB per account; then some get 503, and other accounts are served',
     async (path) => {
       const greedy = await service.user();
       const received = () => service.context.received.of(greedy.id);
@@ -474,7 +474,7 @@ describe('bodies that do not end', () => {
   );
 });
 
-test('a complete body is not kept if its client leaves while its token is looked up', async () => {
+test('a complete body is not kept if its client disconnects while its token is looked up', async () => {
   const leaving = await service.user();
   const body = JSON.stringify({ url: 'https://left.example/', comment: 'a'.repeat(1_000) });
   const lock = await holdLock(service.database.url, 'lock table tokens in access exclusive mode');
@@ -496,7 +496,7 @@ describe('text that is expensive to normalise', () => {
   /** Combining marks in the wrong order: normalization moves each of them past all marks of the first kind. */
   const marks = (count: number) => '\u0301'.repeat(count / 2) + '\u0316'.repeat(count / 2);
 
-  test('long runs of marks are folded in pieces: half a million of them would take minutes as one', () => {
+  test('long runs of combining marks are normalised in chunks: as one, half a million would take minutes', () => {
     expect(foldText(`a${marks(500_000)}`)).toHaveLength(500_000);
     expect(foldText(`A${marks(8)}`)).toBe(`a${marks(8)}`.normalize('NFC'));
   });
@@ -520,13 +520,13 @@ describe('bodies that grow when they are parsed', () => {
   test.each([
     ['0', 'tags[0]: expected a string'],
     ['""', 'tags[0]: may not be empty'],
-  ])('an array of many tags %s has one fault, not as many', async (tag, error) => {
+  ])('an array with many invalid tags (%s) causes one error, not one per tag', async (tag, error) => {
     const body = `{"bookmarks":[{"url":"https://a.example/","tags":${listOf(tag, 170_000)}}]}`;
     const { body: response } = await user.post('/import', body);
     expect(response.errors).toMatchObject([{ index: 0, error }]);
   });
 
-  test('many names of the same tag are one tag', async () => {
+  test('many names of the same tag count as one tag', async () => {
     const response = await user.post('/import', {
       bookmarks: [{ url: 'https://b.example/', tags: Array(70_000).fill('same') }],
     });
@@ -543,7 +543,7 @@ describe('bodies that grow when they are parsed', () => {
     ['an unknown field', `"x":${'['.repeat(300_000)}${']'.repeat(300_000)}`],
     ['a body', null],
   ])(
-    'more values in the place of %s than a body may have are refused before they are parsed',
+    'a body with more values in the place of %s than any body may have is refused before it is parsed',
     async (_, field) => {
       const error = 'body: contains too many values';
       const body = field === null ? `[${listed(40_000, () => '{}')}]` : `{"url":"http://f/",${field}}`;
@@ -554,7 +554,7 @@ describe('bodies that grow when they are parsed', () => {
 });
 
 describe('bodies of imports', () => {
-  test('of an entry over 512 KiB in a replace change nothing', async () => {
+  test('an import in replace mode with an entry over 512 KiB changes nothing', async () => {
     const owner = await service.user();
     await owner.post('/bookmarks/add', { url: 'http://e/1' });
     const bookmarks = [{ url: 'http://e/2' }, { url: 'http://e/3', x: 'x'.repeat(524_288) }];
@@ -567,7 +567,7 @@ describe('bodies of imports', () => {
   });
 });
 
-describe('responses that are kept', () => {
+describe('responses that are stored for Idempotency-Keys', () => {
   const keyed = (key: string) => ({ headers: { 'idempotency-key': key } });
   const keptBytes = async ({ id }: TestUser): Promise<number> => {
     const [row] = await runOn<{ kept: string }>(
@@ -587,7 +587,7 @@ describe('responses that are kept', () => {
     ],
   });
 
-  test('of one account take 16 MiB at most: then a new key is RATE_LIMITED and nothing is done', async () => {
+  test('use at most 16 MiB per account; then a request with a new key is RATE_LIMITED and does nothing', async () => {
     const greedy = await service.user();
     let sent = 0;
     let response = await greedy.post('/import', bodyOf(sent), keyed(`key-${sent}`));
@@ -604,12 +604,12 @@ describe('responses that are kept', () => {
     // Used keys still get their responses, and requests without a key are served.
     expect((await greedy.post('/import', bodyOf(0), keyed('key-0'))).text).toBe(first);
     expect(await greedy.post('/import', bodyOf(sent))).toMatchObject({ status: 200, body: { imported: 1 } });
-    // Another account has its own room.
+    // Another account has its own limit.
     const other = await service.user();
     expect((await other.post('/import', bodyOf(0), keyed('key-0'))).status).toBe(200);
   });
 
-  test('fill the room: adds and new tags with a new key wait, those without a key go on', async () => {
+  test('at the limit, adds, new tags and imports with a new key are RATE_LIMITED, and those without a key succeed', async () => {
     const greedy = await service.user();
     await greedy.post('/bookmarks/add', { url: 'https://kept.example/' }, keyed('used'));
     const setKept = (bytes: string) =>
@@ -632,7 +632,7 @@ describe('responses that are kept', () => {
     const again = await greedy.post('/bookmarks/add', { url: 'https://kept.example/' }, keyed('used'));
     expect(again.status).toBe(200);
     expect((await greedy.post('/tags/create', { name: 'Kept' })).status).toBe(200);
-    // A day later there is room again.
+    // A day later the stored responses have expired.
     await runOn(
       service.database.url,
       `update idempotency_keys set created_at = now() - interval '25 hours' where user_id = ${greedy.id}`,
@@ -642,8 +642,8 @@ describe('responses that are kept', () => {
   });
 });
 
-describe('a role with settings of its own', () => {
-  test('keeps every promise', async () => {
+describe('a role with settings of its own in the database', () => {
+  test('does not break any promise of the service', async () => {
     await using database = await createDatabase();
     const { pathname } = new URL(database.url);
     const settings = {
@@ -702,7 +702,7 @@ describe('one user who keeps the database busy', () => {
     expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
   });
 
-  test('by exports, syncs and polls, also those under way and woken, takes half of the connections', async () => {
+  test('takes at most half of the connections by exports, syncs and polls, including running exports and notified polls', async () => {
     await using crowded = await startService({ databasePoolSize: 6 });
     const [busy, other] = [await crowded.user({ premium: true }), await crowded.user()];
     await fill(crowded.database.url, busy, 4_000, 2_000);

@@ -8,7 +8,7 @@ import { provide } from './support/programs.ts';
 import { runDir } from './support/run.ts';
 import { startSystemPostgres } from './support/system-postgres.ts';
 
-/** Runs the script of the CronJob in `k8s/backups/` against a real Postgres, with the role that it gets. */
+/** Runs the script of the CronJob in `k8s/backups/` against a real Postgres, with the role that the CronJob uses. */
 
 const K8S = join(import.meta.dirname, '../k8s');
 const SCHEDULED = join(K8S, 'backups/scheduled.sh');
@@ -47,7 +47,8 @@ test('a scheduled backup is made by the reading role and verified, and the oldes
   expect(said).toMatch(/users +\| 0\n(.*\n)*unchecked_constraints \| 0\ninvalid_indexes +\| 0\n/);
   expect(await runOn(restored, 'select email from invites')).toEqual([{ email: 'ann@example.org' }]);
 
-  // A dump by several jobs is a folder. The dump above gets an older name, because both may be made in one second.
+  // A dump by several jobs is a folder. The dump above is renamed to an older name, because both may be made in one
+  // second.
   renameSync(join(folder, kept[1]!), join(folder, OLDEST));
   const jobs = { JOBS: '2' };
   await postgres.runScript(SCHEDULED, reader, [folder, '1'], jobs);

@@ -8,7 +8,7 @@ import { newGrant } from './support/app-grant.ts';
 import { startService, type TestUser, useService, useUser } from './support/service.ts';
 import { newEmail } from './support/users.ts';
 
-// Every field of every route: the values that it accepts at its bounds, and how it refuses all others.
+// Every field of every route accepts the values at its limits, and refuses all others with a message.
 
 const MAX_ID = Number.MAX_SAFE_INTEGER;
 const FACE = '😀';
@@ -28,7 +28,7 @@ interface Case {
   rule: string;
 }
 
-/** A field, with values that it accepts, and values that it refuses and why. */
+/** A field, with the values that it accepts, and the values that it refuses and why. */
 interface Field {
   good: unknown[];
   bad: Case[];
@@ -177,7 +177,7 @@ const tags: Field = {
 const NO_NUMBERS: unknown[] = [null, true, '', '1', 'a', [], [1], {}];
 const NO_INTEGERS = [0.5, 1.5, -1.5, 1e300, -1e300, 2 ** 53, 2 ** 64, 1e21];
 
-/** An integer with bounds; `-0` is 0. */
+/** An integer with limits; `-0` is 0. */
 const integer = (min: number, max: number): Field => ({
   good: [min, min + 1, max],
   bad: cases(
@@ -279,7 +279,7 @@ const appCode = (rule: string, ...values: string[]): Field => ({
 });
 
 /**
- * No invite has such an address, so that no valid address succeeds. Long ones in other scripts exceed the limit of the
+ * No invite has these addresses, so no valid address succeeds. Long addresses in other scripts exceed the limit of the
  * body.
  */
 const invitedEmail: Field = {
@@ -359,7 +359,7 @@ const listCursor: Field = {
   ],
 };
 
-/** A cursor of the list has two numbers. Here they are malformed, because this kind has six. */
+/** A cursor of the list has two numbers. These are malformed, because this kind of cursor has six. */
 const changesCursor: Field = {
   good: [],
   bad: [
@@ -475,7 +475,7 @@ const scope: Field = {
   bad: cases('expected "read" or "write"', null, true, 0, '', 'READ', ' read', 'admin', [], ['read'], {}),
 };
 
-/** Only the account's own address is accepted, and then the user is gone. */
+/** Only the account's own address is accepted. The request then deletes the user. */
 const confirm: Field = {
   good: [],
   bad: [
@@ -510,13 +510,13 @@ interface RouteCases<Name extends string = string> {
   required?: string[];
   /** The body for a field that the usual body cannot have. */
   instead?: Record<string, object>;
-  /** An id that does not exist is no error here. */
+  /** An id that does not exist is no error for this route. */
   takesAnyId?: true;
 }
 
 const newBookmark = async (user: TestUser) =>
   (await user.post('/bookmarks/add', { url: 'http://a' })).body.id;
-/** The id of a new token. It is the user's only one, because these tests would reach the limit. */
+/** The id of a new token. Earlier tokens are removed, because these tests would reach the limit of tokens. */
 const newToken = async (user: TestUser) => {
   for (const { id } of (await user.post('/tokens/list')).body.tokens)
     await user.post('/tokens/revoke', { id });
@@ -673,7 +673,7 @@ const ROUTE_CASES: {
   '/import': { body: () => ({ bookmarks: [] }), fields: { bookmarks, mode }, required: ['bookmarks'] },
 };
 
-/** Requests that work only once, or that end their caller's token. Each needs its own caller and body. */
+/** Requests that work only once, or that revoke their own token. Each needs its own user and body. */
 const SPENT: Record<string, () => Promise<{ by: TestUser; body: object }>> = {
   '/logout': async () => ({ by: await service.session(), body: {} }),
   '/auth/invite': async () => ({ by: user, body: { code: await service.invite(newEmail()) } }),
@@ -716,7 +716,7 @@ describe.for(Object.entries<RouteCases>(ROUTE_CASES))('%s', ([path, route]) => {
     user = await (needsSession ? service.session() : service.user({ premium: true }));
   });
 
-  test('accepts a body with the required fields and any unknown ones', async () => {
+  test('a body with the required fields and any unknown ones is accepted', async () => {
     const spend = SPENT[path];
     const sendWith = async (more: Record<string, unknown>) => {
       if (spend === undefined) return send(more);
@@ -787,10 +787,10 @@ describe.for(Object.entries<RouteCases>(ROUTE_CASES))('%s', ([path, route]) => {
   });
 
   for (const [field, { good, bad }] of Object.entries(fields)) {
-    test(`${field}: is accepted at its bounds and refused beyond them, by name`, async () => {
+    test(`${field}: is accepted at its limits, and refused beyond them with a message that names it`, async () => {
       for (const value of good) {
         const { status, body: response } = await send({ [field]: value });
-        // An id at its bounds belongs to nobody.
+        // Ids at the limits belong to nobody.
         const expected =
           ['id', 'into_id'].includes(field) && !takesAnyId ? [404, 'NOT_FOUND'] : [200, undefined];
         expect([status, response.code], show(value)).toEqual(expected);
@@ -809,7 +809,7 @@ describe.for(Object.entries<RouteCases>(ROUTE_CASES))('%s', ([path, route]) => {
   }
 });
 
-describe('an entry of an import is held to the same bounds', () => {
+describe('an entry of an import has the same limits', () => {
   const named = ({ good, bad }: Field): Field => ({
     good: good.map((names) => (names as unknown[]).map((name) => ({ id: 1, name }))),
     bad: bad
@@ -831,31 +831,34 @@ describe('an entry of an import is held to the same bounds', () => {
     ['merge', 0],
     ['replace', 1_048_576],
     ['replace', 0],
-  ] as const)('%s, at most %i bytes inline', async ([mode, importInlineBytes]) => {
-    await using replica = await startService({ importInlineBytes }, { database: service.database });
-    const owner = await replica.user({ premium: true });
-    for (const [field, { good, bad }] of FIELDS) {
-      const entry = (value: unknown) => ({ url: 'http://entry.example', [field]: value });
-      const taken = await owner.post('/import', { mode: 'replace', bookmarks: good.map(entry) });
-      expect(taken.body, field).toEqual({ imported: good.length, skipped: 0, errors: [] });
-      if (mode === 'merge') {
-        const { body } = await owner.post('/import', { bookmarks: bad.map(({ value }) => entry(value)) });
-        expect(body.errors.map(({ error }: { error: string }) => error)).toEqual(
-          bad.map(({ rule }) => at(field, rule)),
-        );
-        expect(body).toMatchObject({ imported: 0, skipped: 0 });
-      } else {
-        const [{ value, rule }] = bad as [Case];
-        const { body } = await owner.post('/import', {
-          mode,
-          bookmarks: [{ url: 'http://a' }, entry(value)],
-        });
-        expect(body.code).toBe('VALIDATION_ERROR');
-        expect(body.error).toContain(at(field, rule));
+  ] as const)(
+    '%s mode enforces them, with imports up to %i bytes inline',
+    async ([mode, importInlineBytes]) => {
+      await using replica = await startService({ importInlineBytes }, { database: service.database });
+      const owner = await replica.user({ premium: true });
+      for (const [field, { good, bad }] of FIELDS) {
+        const entry = (value: unknown) => ({ url: 'http://entry.example', [field]: value });
+        const taken = await owner.post('/import', { mode: 'replace', bookmarks: good.map(entry) });
+        expect(taken.body, field).toEqual({ imported: good.length, skipped: 0, errors: [] });
+        if (mode === 'merge') {
+          const { body } = await owner.post('/import', { bookmarks: bad.map(({ value }) => entry(value)) });
+          expect(body.errors.map(({ error }: { error: string }) => error)).toEqual(
+            bad.map(({ rule }) => at(field, rule)),
+          );
+          expect(body).toMatchObject({ imported: 0, skipped: 0 });
+        } else {
+          const [{ value, rule }] = bad as [Case];
+          const { body } = await owner.post('/import', {
+            mode,
+            bookmarks: [{ url: 'http://a' }, entry(value)],
+          });
+          expect(body.code).toBe('VALIDATION_ERROR');
+          expect(body.error).toContain(at(field, rule));
+        }
+        expect((await owner.post('/export', {})).body.count).toBe(good.length);
       }
-      expect((await owner.post('/export', {})).body.count).toBe(good.length);
-    }
-  });
+    },
+  );
 
   test('the url of a bad entry is named so that every client can read it', async () => {
     const { body } = await user.post('/import', {
@@ -869,7 +872,7 @@ describe('an entry of an import is held to the same bounds', () => {
     ]);
   });
 
-  test('an entry that is not an object, and one without a url', async () => {
+  test('an entry that is not an object, or has no url, is an error of that entry', async () => {
     const sent = [null, true, 0, 'http://a', [], ['http://a'], {}, { URL: 'http://a' }];
     const { body } = await user.post('/import', { bookmarks: sent });
     expect(body.errors).toEqual(

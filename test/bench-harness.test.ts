@@ -7,7 +7,7 @@ import { describeDeath } from './bench/harness/replica.ts';
 import type { Line } from './bench/harness/report.ts';
 import { runBenches } from './bench/harness/run-benches.ts';
 
-test('each benchmark is printed when it ends, and a fault ends only its own benchmark', async () => {
+test("each benchmark's result is printed when it ends, and a failing benchmark does not stop the others", async () => {
   const errors = vi.spyOn(console, 'error').mockImplementation(() => {});
   const line = (bench: string) => ({ bench }) as Line;
   const seen: string[] = [];
@@ -24,7 +24,7 @@ test('each benchmark is printed when it ends, and a fault ends only its own benc
   errors.mockRestore();
 });
 
-test('a polling client connects again where it is reset before its first response, and not after it', async () => {
+test('a polling client reconnects after a reset before its first response, and reports a later reset', async () => {
   const accepted: Socket[] = [];
   const server = createServer((socket) => {
     accepted.push(socket);
@@ -44,7 +44,7 @@ test('a polling client connects again where it is reset before its first respons
   server.close();
 });
 
-test("a replica's death is reported with the end of its log", () => {
+test('the report of a dead replica includes the end of its log', () => {
   expect(describeDeath('api on port 1', 'SIGKILL', 'first\nlast\n')).toBe(
     'api on port 1 ended with SIGKILL. The end of its log:\nfirst\nlast',
   );

@@ -3,7 +3,7 @@ import { bloomFilterBits, buildBloomFilter } from '../src/domain/bloom-filters.t
 import { searchText } from '../src/domain/text.ts';
 import { makeRandom, makeTexts } from './support/texts.ts';
 
-// A search skips a block of texts if the block's filter lacks a bit of the terms.
+// A search skips a block of texts if the block's Bloom filter lacks a bit of the search terms.
 
 const SCRIPTS = [...'abcxyz09-/.é書の𝒳😀\u0001\u0300'];
 
@@ -14,7 +14,7 @@ function makeBlock(next: ReturnType<typeof makeTexts>): string {
   return Array.from({ length: 60 }, () => searchText(next()).replaceAll('\n', ' ')).join('\n');
 }
 
-test('a filter has the bits of every part of its texts, whatever letters they have', () => {
+test('a filter has the bits of every part of its texts, in any script', () => {
   const random = makeRandom(1);
   const draw = (of: number): number => Math.floor(random() * of);
   for (let round = 0; round < 300; round += 1) {
@@ -49,7 +49,7 @@ test('a filter skips nine of ten blocks that do not contain a word', () => {
   expect(left / absent).toBeLessThan(0.1);
 });
 
-test('a search asks for eight bits at most, and for some of each of its first terms', () => {
+test('a search requires at most eight bits, and some from each of its first terms', () => {
   expect(bloomFilterBits([])).toEqual([]);
   expect(bloomFilterBits(['a'])).toHaveLength(1);
   expect(bloomFilterBits(['x'.repeat(500), 'b'])).toContain(bloomFilterBits(['b'])[0]);
@@ -57,6 +57,6 @@ test('a search asks for eight bits at most, and for some of each of its first te
   expect(bloomFilterBits(['antidisestablishmentarianism'])).toHaveLength(8);
 });
 
-test('texts without a filter may contain anything', () => {
+test('a block without a filter may contain anything', () => {
   expect(mayHold(buildBloomFilter(null), ['anything', 'at', 'all'])).toBe(true);
 });

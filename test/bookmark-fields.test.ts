@@ -5,7 +5,7 @@ import { BOOKMARK_FIELDS, FIELD_NAMES, namesGivenTo } from '../src/domain/bookma
 import { sampleOf, samplesFor } from './support/bookmark-samples.ts';
 import { useService } from './support/service.ts';
 
-// Every field in `BOOKMARK_FIELDS` is accepted, stored, shown and compared wherever its description says so.
+// Every field in `BOOKMARK_FIELDS` is accepted, stored, shown and compared in the ways that its description names.
 
 const service = useService();
 
@@ -52,8 +52,8 @@ async function expectShown(user: User, expected: Values): Promise<void> {
   }
 }
 
-describe('a field that a request gives is stored, found and shown', () => {
-  test('by add', async () => {
+describe('the fields of a request', () => {
+  test('are stored, found and shown after an add', async () => {
     const user = await service.user();
     const given = samplesFor('add', 1);
     const { body } = await user.post('/bookmarks/add', given);
@@ -61,7 +61,7 @@ describe('a field that a request gives is stored, found and shown', () => {
     await expectShown(user, given);
   });
 
-  test.each(namesGivenTo('edit'))('by edit: %s', async (name) => {
+  test.each(namesGivenTo('edit'))('an edit of %s is stored, found and shown', async (name) => {
     const user = await service.user();
     const { created_at: _, ...before } = samplesFor('add', 1);
     const { body } = await user.post('/bookmarks/add', before);
@@ -72,19 +72,22 @@ describe('a field that a request gives is stored, found and shown', () => {
     await expectShown(user, { ...before, [name]: changed });
   });
 
-  test.each(['merge', 'replace'])('by import: %s', async (mode) => {
-    const user = await service.user();
-    const entry = samplesFor('import', 3);
-    const { body } = await user.post('/import', { mode, bookmarks: [entry] });
-    expect(body).toEqual({ imported: 1, skipped: 0, errors: [] });
-    await expectShown(user, entry);
-    // An export can be imported, by both ways of checking an entry.
-    const [exported] = (await user.post('/export')).body.bookmarks;
-    await user.post('/import', { mode: 'replace', bookmarks: [exported] });
-    await expectShown(user, entry);
-    await user.post('/import', { mode: 'replace', bookmarks: [{ ...exported, url: ` ${entry.url} ` }] });
-    await expectShown(user, entry);
-  });
+  test.each(['merge', 'replace'])(
+    'are stored, found and shown after an import with mode %s',
+    async (mode) => {
+      const user = await service.user();
+      const entry = samplesFor('import', 3);
+      const { body } = await user.post('/import', { mode, bookmarks: [entry] });
+      expect(body).toEqual({ imported: 1, skipped: 0, errors: [] });
+      await expectShown(user, entry);
+      // An export can be imported again, with both ways of checking an entry.
+      const [exported] = (await user.post('/export')).body.bookmarks;
+      await user.post('/import', { mode: 'replace', bookmarks: [exported] });
+      await expectShown(user, entry);
+      await user.post('/import', { mode: 'replace', bookmarks: [{ ...exported, url: ` ${entry.url} ` }] });
+      await expectShown(user, entry);
+    },
+  );
 });
 
 test('a deleted bookmark keeps its fields in the trash, and a restored one has them again', async () => {
@@ -98,7 +101,7 @@ test('a deleted bookmark keeps its fields in the trash, and a restored one has t
   expect(asGiven(trashed)).toMatchObject(sorted(given));
   await user.post('/trash/restore', { ids: [id] });
   await expectShown(user, given);
-  // A replacing import moves bookmarks to the trash with another statement than a deletion.
+  // An import in replace mode moves bookmarks to the trash with another statement than a deletion.
   await user.post('/import', { mode: 'replace', bookmarks: [] });
   const [replaced] = (await user.post('/trash/list')).body.bookmarks;
   expect(asGiven(replaced)).toMatchObject(sorted(given));
@@ -143,7 +146,7 @@ test('a local copy sends every field of an add and of an edit, and keeps every f
   }
 });
 
-test('a replica of a release that does not know a field yet leaves it at its default', async () => {
+test('a replica of an older release, which does not know a field, leaves it at its default', async () => {
   const user = await service.user();
   const { sql } = service.context.database;
   const known = {
@@ -172,7 +175,7 @@ test('a replica of a release that does not know a field yet leaves it at its def
   for (const bookmark of await showEverywhere(user)) expect(bookmark).toMatchObject(defaults);
 });
 
-test('the reference names every field where it may be given and where it is shown', async () => {
+test('the API reference names every field where a request may contain it and where a response shows it', async () => {
   const response = await fetch(`${service.origin}/openapi.json`);
   const { paths, components } = (await response.json()) as Record<string, Record<string, Values>>;
   const bodyOf = (path: string) => {

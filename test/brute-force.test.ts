@@ -5,7 +5,7 @@ import { issueInvite } from '../src/admin/invites.ts';
 import { openRedis } from './support/redis.ts';
 import { startService, type TestService } from './support/service.ts';
 
-// Decision 42: how often invite codes and tokens may be guessed, over all replicas, and whom that does not affect.
+// Decision 42: how often clients may guess invite codes and tokens, over all replicas, and who is not affected.
 
 const guess = (service: TestService, body: object = {}, headers: Record<string, string> = {}) =>
   service.post('/auth/invite', { code: 'AAAAAAAA', ...body }, { headers });
@@ -17,7 +17,7 @@ const invite = async (service: TestService, email: string) =>
   (await issueInvite(service.context.database, email, 7)).code;
 
 describe('invite codes', () => {
-  test('fail only so often in a minute, from all addresses and on all replicas together', async () => {
+  test('failures are limited per minute, over all addresses and replicas together', async () => {
     const redis = await openRedis();
     onTestFinished(() => redis.stop());
     const redisAddress = { kind: 'servers', urls: [redis.url] } as const;
@@ -32,7 +32,7 @@ describe('invite codes', () => {
     const refused = await one.post('/auth/invite', { code }, { headers: from(99) });
     expect(refused).toMatchObject({ status: 429, body: { code: 'RATE_LIMITED' } });
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
-    // The refused exchange has not used up the invite, and a request with its address is served.
+    // The refused exchange did not use up the invite. A request that also names the invite's address is served.
     const admitted = await other.post(
       '/auth/invite',
       { code, email: ' Guest@EXAMPLE.org ' },
@@ -41,7 +41,7 @@ describe('invite codes', () => {
     expect(admitted).toMatchObject({ status: 200, body: { user: { email: 'guest@example.org' } } });
   });
 
-  test('beyond the budget are named in the error, even if many come at once', async () => {
+  test('attempts beyond the limit get an error that names it, even if many come at once', async () => {
     await using service = await startService({ inviteFailuresPerMinute: 1 });
     const responses = await Promise.all(Array.from({ length: 10 }, () => guess(service)));
     const refused = responses.filter(({ status }) => status === 429);
@@ -49,7 +49,7 @@ describe('invite codes', () => {
     for (const { body } of refused) expect(body.error).toBe('too many wrong invite codes were sent');
   });
 
-  test('that are valid do not count as failures, however many are exchanged', async () => {
+  test('exchanges of valid codes do not count as failures, however many there are', async () => {
     await using service = await startService({ inviteFailuresPerMinute: 2 });
     for (let i = 0; i < 5; i++) {
       const code = await invite(service, `right-${i}@example.org`);
@@ -58,7 +58,7 @@ describe('invite codes', () => {
     expect((await guess(service)).status).toBe(404);
   });
 
-  test('with an e-mail address work for that one alone, and are no other failure than an unknown code', async () => {
+  test('a code works only with its own e-mail address, and fails with another one like an unknown code', async () => {
     await using service = await startService();
     const code = await invite(service, 'a@example.org');
     const wrong = await service.post('/auth/invite', { code, email: 'b@example.org' });
@@ -67,25 +67,25 @@ describe('invite codes', () => {
     expect((await service.post('/auth/invite', { code, email: 'a@example.org' })).status).toBe(200);
   });
 
-  test('may name an e-mail address of 254 characters, in the longest way to write it', async () => {
+  test('an e-mail address may have 254 characters, in its longest encoding', async () => {
     await using service = await startService();
     const email = '\\ud83d\\ude00'.repeat(254);
     const { status } = await service.post('/auth/invite', `{"code":"AAAAAAAA","email":"${email}"}`);
     expect(status).toBe(404);
   });
 
-  test('for one e-mail address may fail ten times an hour, from all networks together', async () => {
+  test('an exchange for one e-mail address may fail ten times an hour, from all networks together', async () => {
     await using service = await startService({ trustProxy: 1, inviteFailuresPerMinute: 1 });
     const statuses = [];
     for (let i = 0; i < 12; i++)
       statuses.push((await guess(service, { email: 'victim@example.org' }, from(i))).status);
     expect(statuses).toEqual([...Array(10).fill(404), 429, 429]);
-    // Other addresses, and requests without one, are not affected.
+    // Requests with other addresses, and without one, are not affected.
     expect((await guess(service, { email: 'other@example.org' }, from(50))).status).toBe(404);
     expect((await guess(service, {}, from(51))).status).toBe(404);
   });
 
-  test('of one network that names addresses fail ten times an hour, whatever the addresses are', async () => {
+  test('exchanges that name e-mail addresses may fail ten times an hour per network, whatever the addresses are', async () => {
     await using service = await startService({ trustProxy: 1 });
     const statuses = [];
     for (let i = 0; i < 12; i++)
@@ -103,7 +103,7 @@ describe('invite codes', () => {
     ['U+0000', 'a\0@example.org'],
     ['a lone surrogate', '\ud800@example.org'],
   ])(
-    'with an e-mail address that is %s are a VALIDATION_ERROR that names the field, and no failure',
+    'an e-mail address that is %s is a VALIDATION_ERROR that names the field, and does not count as a failure',
     async (_, email) => {
       await using service = await startService({ inviteFailuresPerMinute: 1 });
       for (let i = 0; i < 2; i++) {
@@ -119,7 +119,7 @@ describe('invite codes', () => {
 });
 
 describe('tokens that do not exist', () => {
-  test('are looked up 600 times a minute for one network; tokens in use go on there, and other networks see nothing', async () => {
+  test('unknown tokens are looked up 600 times a minute per network; valid ones still work there, and in other networks', async () => {
     await using service = await startService({ trustProxy: 1 });
     const user = await service.user();
     const profile = (token: string, headers: Record<string, string>) =>
@@ -136,7 +136,7 @@ describe('tokens that do not exist', () => {
     expect((await profile(user.token, from(1))).status).toBe(200);
     expect((await profile(made(700), from(2))).status).toBe(401);
 
-    // The same holds for a token that was not used for so long that this replica forgot its principal.
+    // The same applies to a token that was unused for so long that this replica forgot its principal.
     vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 120_000);
     onTestFinished(() => void vi.restoreAllMocks());
     expect((await profile(user.token, from(1))).status).toBe(200);
@@ -163,23 +163,23 @@ describe('tokens that do not exist', () => {
     const guessed = failMany(1_000, 50);
     expect((await profile(user.token)).status).toBe(200);
     expect(await guessed).toEqual(new Set([429]));
-    // Requests beyond those that may wait are refused at once.
+    // Requests beyond the limit of waiting requests are refused at once.
     expect(await failMany(2_000, 300)).toEqual(new Set([429]));
     expect((await profile(await service.token(user.id, 'read'))).status).toBe(200);
   }, 60_000);
 
-  test('get WWW-Authenticate, which says how to present a token', async () => {
+  test('get a WWW-Authenticate header, which says how to present a token', async () => {
     await using service = await startService();
     const { status, headers } = await service.post('/user/profile', {});
     expect([status, headers.get('www-authenticate')]).toEqual([401, 'Bearer']);
   });
 });
 
-describe('headers that name the caller and the host', () => {
+describe('headers that name the token and the host', () => {
   test.each([
     ['Authorization', ['authorization', 'Bearer a', 'Authorization', 'Bearer b']],
     ['Host', ['host', 'a.example.org', 'HOST', 'b.example.org']],
-  ])('two of %s are refused', async (name, headers) => {
+  ])('a request with two of %s is refused', async (name, headers) => {
     await using service = await startService();
     const sent = request(`${service.origin}/api/v1/user/profile`, {
       method: 'POST',

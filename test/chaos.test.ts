@@ -6,18 +6,18 @@ import type { AddCall, DeleteCall, Evidence, ImportCall } from './chaos/journal.
 import { formatFindings, formatTable } from './chaos/report.ts';
 import { sampleEvidence } from './chaos/sample-evidence.ts';
 
-// The checks of `npm run test:chaos` find faults in evidence made by hand. long/broken-fleets.test.ts shows that they
-// find a broken service.
+// The checks of `npm run test:chaos` find faults in hand-made evidence. long/broken-fleets.test.ts shows that they find
+// a broken service.
 
-describe('of evidence made by hand', () => {
+describe('the checks of hand-made evidence', () => {
   const first = ({ journal }: Evidence) => journal.calls[0] as AddCall;
   const theImport = ({ journal }: Evidence) => journal.calls[2] as ImportCall;
 
-  test('sound evidence passes', () => {
+  test('accept sound evidence', () => {
     expect(checkAll(sampleEvidence()).flatMap(({ findings }) => findings)).toEqual([]);
   });
 
-  test('a run with too little of something says "not shown" at that line, and fails', () => {
+  test('print "not shown" for a subject that a run has too little of, and fail the run', () => {
     const results = checkAll(sampleEvidence());
     expect(isSound(results)).toBe(false);
     expect(formatTable(results)).toMatch(/the cap is never exceeded .* not shown: fewer than 5 refused/);
@@ -299,7 +299,7 @@ describe('of evidence made by hand', () => {
     ['a waiter that remains', 'rested', /a waiter/, ({ rest }) => rest.leftovers.push('a waiter')],
   ];
 
-  test.each(SPOILT)('%s is found', (_name, point, text, spoil) => {
+  test.each(SPOILT)('find this fault: %s', (_name, point, text, spoil) => {
     const evidence = sampleEvidence();
     spoil(evidence);
     const found = checkAll(evidence).find((result) => result.point === point)!.findings;

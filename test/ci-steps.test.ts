@@ -19,7 +19,7 @@ function runSteps(script: string): { code: number | null; lines: string[] } {
   return { code: status, lines };
 }
 
-test('functions run side by side, and the output of each is printed whole and in order', () => {
+test('functions run in parallel, and the output of each is printed as a whole and in order', () => {
   const { code, lines } = runSteps(`
     slow() { step echo 'slow 1'; until [[ -f $work/quick ]]; do sleep 0.01; done; step echo 'slow 2'; }
     quick() { step echo quick; touch $work/quick; }
@@ -37,7 +37,7 @@ test('functions run side by side, and the output of each is printed whole and in
   expect(code).toBe(0);
 });
 
-test('a step that fails or is skipped side by side is counted, and the others go on', () => {
+test('a step that fails or is skipped in a parallel function is counted, and the others continue', () => {
   const { code, lines } = runSteps(`
     cannot() { return 75; }
     one() { step false; step echo after; }

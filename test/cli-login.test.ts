@@ -9,11 +9,11 @@ import { runDir } from './support/run.ts';
 import { useService } from './support/service.ts';
 import { until } from './support/until.ts';
 
-// `bookmarks login` with the browser: PKCE, and a port of this computer.
+// `bookmarks login` with the browser: PKCE, and a redirect to a port of this computer.
 
 const service = useService();
 
-/** A command line whose browser only notes the address that it should open. */
+/** A command line whose browser only records the address that it should open. */
 function open() {
   const folder = makeFolder('cli-login', runDir());
   onTestFinished(() => removeFolder(folder));
@@ -51,7 +51,7 @@ const askPort = (port: number, path: string): Promise<number | undefined> =>
     );
   });
 
-/** A signed-in person approves the request in the address. Returns where the browser goes next. */
+/** A signed-in person approves the request at the address. Returns the address to which the browser goes next. */
 async function approve(address: URL, email: string): Promise<URL> {
   const browser = new CookieBrowser();
   await browser.post(`${service.origin}/web/login/invite`, { code: await service.invite(email) });
@@ -66,7 +66,7 @@ async function approve(address: URL, email: string): Promise<URL> {
 
 afterEach(() => expect(process.exitCode).toBeUndefined());
 
-test('ends logged in, as an app that the settings name', async () => {
+test('the user ends up logged in, and the settings list the command line as an app', async () => {
   const { login, shown, env } = open();
   const ended = login();
   const address = await shown();
@@ -89,17 +89,17 @@ test('ends logged in, as an app that the settings name', async () => {
   expect(session!.client).toBe('Bookmarks CLI');
 });
 
-test('prints the address, in case no browser opens', async () => {
+test('login prints the address, in case no browser opens', async () => {
   const { login, env } = open();
   const stop = new AbortController();
   const address = `${service.origin}/login/app?redirect_uri=http%3A%2F%2F127.0.0.1%3A`;
   Object.assign(env, { BROWSER: '/no/such/browser' });
-  // Without the address, the command and this test would wait.
+  // Without the printed address, the command and this test would wait forever.
   const ended = login(stop.signal, (err) => err.includes(address) && stop.abort());
   expect((await ended).code).not.toBe(0);
 });
 
-test('says so where the person declines', async () => {
+test('login reports that the person declined', async () => {
   const { login, shown } = open();
   const ended = login();
   const { searchParams } = await shown();
@@ -109,7 +109,7 @@ test('says so where the person declines', async () => {
   expect([code === 0, err]).toEqual([false, expect.stringContaining('declined in the browser')]);
 });
 
-test('is not ended by a request without its state, nor by another service', async () => {
+test("requests without the login's state, and from another service, do not end the login", async () => {
   const { login, shown } = open();
   const ended = login();
   const address = await shown();

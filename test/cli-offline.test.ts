@@ -10,13 +10,13 @@ import { type CliOptions, runCommand } from './support/cli.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { useService } from './support/service.ts';
 
-/** `--offline FILE` and `sync FILE`: the command line with a local copy that it changes without a connection. */
+/** `--offline FILE` and `sync FILE`: the command line with a local copy, which can be changed without a connection. */
 
 const MAIN = join(import.meta.dirname, '../src/cli/main.ts');
 
 const service = useService({ freeBookmarkLimit: 50 });
 
-/** A person at a shell with a file. Offline, there is no address and no token. */
+/** A person at a shell with a file. Offline, there is neither an address nor a token. */
 async function openShell() {
   const home = makeFolder('cli-offline');
   onTestFinished(() => removeFolder(home));
@@ -39,7 +39,7 @@ function start(args: string[], env: Record<string, string>) {
   return { child, end };
 }
 
-test('offline changes by add, edit and rm show at once, and sync FILE sends them', async () => {
+test('changes by add, edit and rm show at once while offline, and sync FILE sends them', async () => {
   const { user, file, run, offline, all } = await openShell();
   const { id } = (await user.post('/bookmarks/add', { url: 'http://old/' })).body;
   const { id: gone } = (await user.post('/bookmarks/add', { url: 'http://gone/' })).body;
@@ -117,7 +117,7 @@ test('an invalid change is refused before it is stored', async () => {
   expect((await offline('list')).out).toBe('');
 });
 
-test('sync FILE that is killed at any request loses no write and sends none twice', async () => {
+test('sync FILE loses no write and sends none twice, even if it is killed at any request', async () => {
   const { user, file, env, offline, all } = await openShell();
   const { id } = (await user.post('/bookmarks/add', { url: 'http://edited/' })).body;
   let onRequest: (moment: 'before' | 'after') => void = () => {};
@@ -168,7 +168,7 @@ test('sync FILE that is killed at any request loses no write and sends none twic
   expect(rounds).toBeGreaterThan(8);
 }, 180_000);
 
-test('several processes may write and synchronise one new file at once', async () => {
+test('several processes may write to one new file and synchronise it at once', async () => {
   const { file, env, run, all } = await openShell();
   const urls = Array.from({ length: 4 }, (_, n) => `http://at-once/${n}`);
   const adding = urls.map((url) => start(['add', url, '--offline', file], env).end);

@@ -10,7 +10,7 @@ import { makeFolder, removeFolder } from './support/folders.ts';
 import { provide } from './support/programs.ts';
 import { useService } from './support/service.ts';
 
-/** What the command line offers to shells: completion, a manual, exit codes, and opening a browser. */
+/** What the command line offers to shells: completion, a manual page, exit codes, and opening a browser. */
 
 const service = useService();
 
@@ -78,11 +78,11 @@ describe('completion', () => {
   });
 });
 
-describe('the manual', () => {
+describe('the manual page', () => {
   const streams = { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr };
   const program = buildProgram(streams, () => async () => {});
 
-  test('is a well-formed page that names every command and every exit code', async () => {
+  test('is well-formed, and names every command and every exit code', async () => {
     const mandoc = await provide('mandoc');
     const file = join(openFolder(), 'bookmarks.1');
     writeFileSync(file, writeManual(program));
@@ -101,7 +101,7 @@ describe('the manual', () => {
   });
 });
 
-test('an exit code tells the kind of a failure', async () => {
+test('the exit code shows the kind of a failure', async () => {
   const user = await service.user();
   const env = { BOOKMARKS_URL: service.origin, BOOKMARKS_TOKEN: user.token };
   const reader = { ...env, BOOKMARKS_TOKEN: await service.token(user.id, 'read') };
@@ -129,7 +129,7 @@ test('an exit code tells the kind of a failure', async () => {
   expect((await runCommand(['whoami'], { env: away })).code).toBe(6);
 }, 60_000);
 
-test('open shows the page of a bookmark in the browser, and nothing that is not a web page', async () => {
+test('open shows the page of a bookmark in the browser, and refuses anything that is not a web page', async () => {
   const user = await service.user();
   const folder = openFolder();
   const [browser, shown] = [join(folder, 'browser'), join(folder, 'shown')];

@@ -68,7 +68,7 @@ const page = (rest: Partial<ReturnType<typeof essence>[number]> & { url: string 
 const ding = 'https://example.org/ding?a=1&copy=2';
 const search = 'https://example.org/search?q=a&b=%C3%A9&lang=en#top';
 
-/** The contents of each sample. Tags are in the order of the service. An absent date is not compared. */
+/** The expected contents of each sample. Tags are in the order of the service. Absent dates are not compared. */
 const EXPECTED: Record<string, { bookmarks: object[]; report: object }> = {
   'chrome.html': {
     report: { imported: 5, combined: 1, format: 'netscape', leftOut: ['A bookmarklet', 'Settings'] },
@@ -370,7 +370,7 @@ const EXPECTED: Record<string, { bookmarks: object[]; report: object }> = {
 };
 
 describe('import', () => {
-  test.each(Object.keys(EXPECTED))('takes over %s', async (name) => {
+  test.each(Object.keys(EXPECTED))('reads %s', async (name) => {
     const { run, all } = await openShell();
     const { bookmarks, report } = EXPECTED[name]!;
     const { code, out } = await run(['import', join(SAMPLES, name), '--json']);
@@ -382,7 +382,7 @@ describe('import', () => {
     expect(essence(await all())).toMatchObject(bookmarks);
   });
 
-  test('reports what it imported, skipped and left out, and what the service refused', async () => {
+  test('reports what it imported, skipped and omitted, and what the service refused', async () => {
     const { run } = await openShell();
     const chrome = await run(['import', join(SAMPLES, 'chrome.html')]);
     expect(chrome.out).toContain('5 bookmarks in a browser’s bookmark file; 1 duplicate combined');
@@ -406,7 +406,7 @@ describe('import', () => {
     '2287-01-01T00:00:00.000Z',
     '5138-11-16T09:46:40.000Z',
     '9999-12-31T23:59:59.000Z',
-  ])('a browser’s file brings back %s', (time) => {
+  ])("a browser's file restores the date %s", (time) => {
     const bookmark = {
       id: 1,
       url: 'http://a/',
@@ -430,12 +430,15 @@ describe('import', () => {
     ['2020-01-02', '2020-01-02T00:00:00.000Z'],
     ['Thu, 02 Jan 2020 03:04:05 GMT', '2020-01-02T03:04:05.000Z'],
     ['soon', undefined],
-  ])('a date %j of a table is %j, which the service refuses where nobody can tell it', (date, created) => {
-    const file = Buffer.from(`url,created\nhttp://a/,"${date}"\n`);
-    expect(readBookmarkFile(file, { foldersAsTags: true }).entries[0]!.created_at).toBe(created);
-  });
+  ])(
+    'a date %j in a table is read as %j; ambiguous dates are left for the service to refuse',
+    (date, created) => {
+      const file = Buffer.from(`url,created\nhttp://a/,"${date}"\n`);
+      expect(readBookmarkFile(file, { foldersAsTags: true }).entries[0]!.created_at).toBe(created);
+    },
+  );
 
-  test('reads standard input, adds a tag to all, and ignores folders if asked to', async () => {
+  test('reads standard input, adds a tag to every bookmark, and ignores folders on request', async () => {
     const { run, all } = await openShell();
     const input = readFileSync(join(SAMPLES, 'chrome.html'));
     await run(['import', '-', '--no-folders', '--tag', 'from chrome,2026'], { input });
@@ -444,7 +447,7 @@ describe('import', () => {
     );
   });
 
-  test('with --dry-run changes nothing', async () => {
+  test('changes nothing with --dry-run', async () => {
     const { run, all } = await openShell();
     const { out } = await run(['import', join(SAMPLES, 'firefox.html'), '--dry-run', '--json']);
     expect(JSON.parse(out)).toMatchObject({ format: 'netscape', read: 4 });
@@ -479,14 +482,14 @@ describe('import', () => {
     expect(readFileSync(skipped, 'utf8').split('\r\n')).toHaveLength(bookmarks.length + 1);
   });
 
-  test('says which folders become which tags', async () => {
+  test('reports which folders become which tags', async () => {
     const { run } = await openShell();
     const { out } = await run(['import', join(SAMPLES, 'chrome.html'), '--dry-run']);
     expect(out).toContain('Folders that become tags: 3');
     expect(out).toContain('  Development › C & C++: tag Development/C & C++, 1 bookmark');
   });
 
-  test('replaces only after somebody agreed', async () => {
+  test('replaces the collection only after the user confirmed it', async () => {
     const { run, all, user } = await openShell();
     await user.post('/bookmarks/add', { url: 'https://example.org/old' });
     const replace = ['import', join(SAMPLES, 'table.csv'), '--replace'];
@@ -506,7 +509,7 @@ describe('import', () => {
     ['an empty export', 'empty.json', '{"bookmarks":[]}'],
     ['an empty page', 'empty.html', '<!DOCTYPE NETSCAPE-Bookmark-file-1>\n<DL><p>\n</DL><p>\n'],
     ['a table without rows', 'empty.csv', 'url,title,note,folder,tags,created\n'],
-  ])('asks before %s replaces all bookmarks by none', async (_, name, text) => {
+  ])('asks for confirmation before %s replaces all bookmarks by none', async (_, name, text) => {
     const { run, all, user, env } = await openShell();
     await user.post('/bookmarks/add', { url: 'https://example.org/old' });
     const file = join(env.XDG_CONFIG_HOME, name);
@@ -523,7 +526,7 @@ describe('import', () => {
     expect(await all()).toEqual([]);
   });
 
-  test('reads UTF-16 and what its META names, and says what it cannot read', async () => {
+  test('reads UTF-16 and the encoding that a META element names, and reports what it cannot read', async () => {
     const { run, all } = await openShell();
     const html = readFileSync(join(SAMPLES, 'firefox.html'), 'utf8');
     const utf16 = Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(html, 'utf16le')]);
@@ -548,7 +551,7 @@ describe('import', () => {
     }
   });
 
-  test('imports 100,000 bookmarks at once, and refuses to split more', async () => {
+  test('imports 100,000 bookmarks at once, and refuses to split a larger file', async () => {
     const { run } = await openShell();
     const bookmarks = Array.from({ length: 100_001 }, (_, i) => ({ url: `https://example.org/${i % 50}` }));
     const tooMany = await run(['import', '-'], { input: JSON.stringify({ bookmarks }) });
@@ -559,13 +562,13 @@ describe('import', () => {
     expect(whole.out).toContain('Imported 50 bookmarks');
     expect(whole.err).toContain('uploading, 0.0 of ');
     expect(whole.err).toContain('the service is importing 100,000 bookmarks');
-    // The progress disappears at the end of the work.
+    // The progress line disappears at the end.
     expect(whole.err.endsWith('\r\u001b[2K')).toBe(true);
   }, 120_000);
 });
 
 describe('export', () => {
-  test('of JSON, imported by replace, gives the same collection', async () => {
+  test('to JSON restores the same collection if the file is imported by replace', async () => {
     const { run, all, env } = await openShell();
     await run(['import', join(SAMPLES, 'raindrop.csv')]);
     await run(['import', join(SAMPLES, 'chrome.html')]);
@@ -585,14 +588,14 @@ describe('export', () => {
     ['a.html', ['--format', 'json'], '{"bookmarks"'],
     ['a.json', ['--format', 'html'], '<!DOCTYPE'],
     ['a', [], '{"bookmarks"'],
-  ])('to %s with %j is what the name or the format says', async (name, options, begin) => {
+  ])('to %s with %j uses the format that the name or the option says', async (name, options, begin) => {
     const { run, env } = await openShell();
     const file = join(env.XDG_CONFIG_HOME, name);
     expect((await run(['export', file, ...options])).code).toBe(0);
     expect(readFileSync(file, 'utf8').startsWith(begin)).toBe(true);
   });
 
-  test('of HTML can be imported by browsers, and by this service with all but milliseconds', async () => {
+  test('to HTML can be imported by browsers, and by this service without loss except milliseconds', async () => {
     const one = await openShell();
     for (const sample of ['chrome.html', 'firefox.html', 'raindrop.csv', 'linkding.html']) {
       await one.run(['import', join(SAMPLES, sample)]);
@@ -608,7 +611,7 @@ describe('export', () => {
     expect(seconds(await other.all())).toEqual(seconds(await one.all()));
   });
 
-  test('of HTML has a folder for each part of a path, and a bookmark in each of its folders', () => {
+  test('to HTML has a folder for each part of a path, and lists a bookmark in each of its folders', () => {
     const time = '2024-01-01T00:00:00.000Z';
     const tags = ['Dev/C\\/C++', 'plain', 'Work', 'Work/Databases'].map((name) => ({ id: 1, name }));
     const texts = { url: 'https://a/', title: 'A', comment: '' };
@@ -624,7 +627,7 @@ describe('export', () => {
     ]);
   });
 
-  test('of HTML makes folders of tags without a path if asked to, and keeps them as tags', async () => {
+  test('to HTML makes folders of tags without a path on request, and keeps them as tags', async () => {
     const { run, user } = await openShell();
     await user.post('/bookmarks/add', {
       url: 'https://a.example/',
@@ -643,7 +646,7 @@ describe('export', () => {
     expect((await run(['export', '--tag-folders'])).code).toBe(2);
   });
 
-  test('goes to standard output for -, and is CSV for a name that ends so', async () => {
+  test('writes to standard output for -, and CSV to a file with that extension', async () => {
     const { run, env, user } = await openShell();
     await user.post('/bookmarks/add', { url: 'https://example.org/a,b', title: 'A "B"', tags: ['x'] });
     expect(JSON.parse((await run(['export', '-'])).out)).toMatchObject({ count: 1 });
@@ -654,9 +657,9 @@ describe('export', () => {
     expect(row).toContain('"https://example.org/a,b","A ""B""",,x,20');
   });
 
-  test('of HTML keeps any text', () => {
+  test('to HTML preserves any text', () => {
     const line = fc.string({ unit: 'grapheme' }).map((made) => made.replace(/\s+/g, ' ').trim());
-    // Tags with paths come in another order. The test of CSV and HTML above covers them.
+    // Tags with paths come back in another order. The test of CSV and HTML above covers them.
     const tag = line.map((name) => name.replace(/[,/]/g, '').trim()).filter((name) => name !== '');
     const someTags = fc.uniqueArray(tag, { maxLength: 5, selector: foldText });
     const markup = fc.constantFrom('<b>', '</DL>', '&amp;', '&', '"', "'", '<DT><A HREF="x">', '-->', '\n');
@@ -674,7 +677,7 @@ describe('export', () => {
     );
   });
 
-  test('that cannot be written leaves the old file', async () => {
+  test('leaves the old file unchanged if the new one cannot be written', async () => {
     const { run, env } = await openShell();
     const file = join(env.XDG_CONFIG_HOME, 'export.json');
     writeFileSync(file, 'of yesterday');
@@ -685,7 +688,7 @@ describe('export', () => {
     expect(nowhere.err).toContain('no such file or folder');
   });
 
-  test('follows a link, and replaces nothing but a file', async () => {
+  test('follows a symbolic link, and replaces only regular files', async () => {
     const { run, env } = await openShell();
     const [file, link, pipe] = ['file.json', 'link.json', 'pipe'].map((name) =>
       join(env.XDG_CONFIG_HOME, name),
@@ -712,7 +715,7 @@ describe('login', () => {
     };
   };
 
-  test('with an invite code stores a token that only its owner can read, and logout revokes it', async () => {
+  test('with an invite code stores a token that only its owner can read; logout revokes the token', async () => {
     const { run, file } = open();
     const code = await service.invite('login@example.org');
     expect((await run(['login', code])).out).toBe(
@@ -730,7 +733,7 @@ describe('login', () => {
     expect((await run(['whoami'])).err).toContain('you are not logged in');
   });
 
-  test('with a token, which logout only forgets', async () => {
+  test('with a token stores it; logout only deletes the stored copy', async () => {
     const { run } = open();
     const user = await service.user();
     expect((await run(['login', user.token, '--json'])).out).toBe(
@@ -740,7 +743,7 @@ describe('login', () => {
     expect((await user.post('/user/profile')).status).toBe(200);
   });
 
-  test('asks with --paste, without showing what is typed; or reads standard input', async () => {
+  test('with --paste asks for the token without showing what is typed, or reads standard input', async () => {
     const user = await service.user();
     const asked = await open().run(['login', '--paste'], { input: `${user.token}\n`, screen: 100 });
     expect(asked.code).toBe(0);
@@ -751,7 +754,7 @@ describe('login', () => {
     expect(piped.err).toBe('');
   });
 
-  test('says what is wrong with a code, and stores nothing', async () => {
+  test('explains what is wrong with a code, and stores nothing', async () => {
     const { run } = open();
     const unknown = await run(['login', 'ZZZZZZZZ']);
     expect(unknown.err).toContain('this code is unknown, expired or already used');
@@ -791,7 +794,7 @@ describe('bookmarks and tags', () => {
     ...args: string[]
   ): Promise<Bookmark> => JSON.parse((await run(['add', ...args, '--json'])).out);
 
-  test('are added, changed, found, listed and deleted', async () => {
+  test('can be added, changed, found, listed and deleted', async () => {
     const { run, all } = await openShell();
     const first = await add(run, 'https://example.org/1', '--title', 'First', '-t', 'a', '-t', 'b,c');
     expect(first.tags.map(({ name }) => name)).toEqual(['a', 'b', 'c']);
@@ -846,7 +849,7 @@ describe('bookmarks and tags', () => {
     expect((await all()).map(({ url }) => url)).toEqual(['https://example.org/a:b']);
   });
 
-  test('names the bookmarks with the same url, unless the user asked for another', async () => {
+  test('add names the existing bookmarks with the same url, unless the user asked for another one', async () => {
     const { run } = await openShell();
     const { id } = await add(run, 'https://example.org/a');
     const again = await run(['add', 'HTTPS://EXAMPLE.org:443/a', '--json']);
@@ -855,7 +858,7 @@ describe('bookmarks and tags', () => {
     expect((await run(['add', 'https://example.org/a', '--on-duplicate', 'add'])).err).toBe('');
   });
 
-  test('a search reads operators, also where the shell took their quotes', async () => {
+  test('a search understands operators, even if the shell removed their quotes', async () => {
     const { run } = await openShell();
     const one = await add(run, 'https://example.org/1', '-t', 'to read,a');
     const two = await add(run, 'https://example.net/2', '-t', 'to read');
@@ -893,7 +896,7 @@ describe('bookmarks and tags', () => {
     });
   });
 
-  test('a list for other programs is whole and parted by tabs', async () => {
+  test('a list for other programs contains all bookmarks, and separates fields by tabs', async () => {
     const { run } = await openShell();
     const long = `https://example.org/${'x'.repeat(300)}`;
     const { id } = await add(run, long, '--title', 'with\ttab and\nline', '-t', 'a');
@@ -901,7 +904,7 @@ describe('bookmarks and tags', () => {
     expect(out).toMatch(new RegExp(`^${id}\t\\d{4}-\\d\\d-\\d\\d\twith tab and line\t${long}\ta\n$`));
   });
 
-  test('a table for people fits the screen, has a header once, and obeys no control character', async () => {
+  test('a table on a terminal fits the screen, has one header, and contains no control characters', async () => {
     const { run, user, env } = await openShell();
     const bookmarks = Array.from({ length: 600 }, (_, i) => ({
       url: `https://example.org/${'long/'.repeat(i % 30)}${i}`,
@@ -930,7 +933,7 @@ describe('bookmarks and tags', () => {
     expect(plain.out.split('\n')[0]!.split(/ +/)).toEqual(['ID', 'ADDED', 'TITLE', 'URL', 'TAGS']);
   });
 
-  test('a search says how many there are and how to see more', async () => {
+  test('a search prints how many matches there are, and how to see more', async () => {
     const { run, user } = await openShell();
     await user.post('/import', {
       bookmarks: Array.from({ length: 5 }, (_, i) => ({ url: `https://example.org/${i}` })),
@@ -940,7 +943,7 @@ describe('bookmarks and tags', () => {
     expect((await run(['search', 'nothing'])).err).toBe('0 found, none shown\n');
   });
 
-  test('deleted bookmarks are listed, restored, and deleted for good', async () => {
+  test('deleted bookmarks can be listed, restored, and deleted permanently', async () => {
     const { run } = await openShell();
     for (const n of [1, 2, 3]) await add(run, `https://example.org/${n}`, '--title', `Page ${n}`);
     const { bookmarks } = JSON.parse((await run(['list', '--json'])).out);
@@ -959,7 +962,7 @@ describe('bookmarks and tags', () => {
     expect((await run(['list'])).out).toContain('Page 1');
   });
 
-  test('tags are listed, created, renamed and deleted by name', async () => {
+  test('tags can be listed, created, renamed and deleted by name', async () => {
     const { run } = await openShell();
     await add(run, 'https://example.org/1', '-t', 'Reading');
     await run(['tags', 'create', 'empty']);
@@ -996,23 +999,26 @@ describe('sync', () => {
     expect((await run(['sync', '--cursor-file', file])).err).toContain(`${file} contains no cursor`);
   });
 
-  test.each([[[]], [['--follow']]])('stores the cursor only after it has printed: %j', async (options) => {
-    const { run, user, env } = await openShell();
-    const file = join(env.XDG_CONFIG_HOME, 'cursor');
-    await user.post('/bookmarks/add', { url: 'https://example.org/1' });
-    const controller = new AbortController();
-    const wasStored: boolean[] = [];
-    await run(['sync', ...options, '--cursor-file', file, '--json'], {
-      signal: controller.signal,
-      onOutput: () => {
-        wasStored.push(existsSync(file));
-        controller.abort();
-      },
-    });
-    expect(wasStored).toEqual([false]);
-  });
+  test.each([[[]], [['--follow']]])(
+    'stores the cursor only after printing the bookmarks: %j',
+    async (options) => {
+      const { run, user, env } = await openShell();
+      const file = join(env.XDG_CONFIG_HOME, 'cursor');
+      await user.post('/bookmarks/add', { url: 'https://example.org/1' });
+      const controller = new AbortController();
+      const wasStored: boolean[] = [];
+      await run(['sync', ...options, '--cursor-file', file, '--json'], {
+        signal: controller.signal,
+        onOutput: () => {
+          wasStored.push(existsSync(file));
+          controller.abort();
+        },
+      });
+      expect(wasStored).toEqual([false]);
+    },
+  );
 
-  test('--follow prints each new one as it comes, until it is interrupted', async () => {
+  test('--follow prints each new bookmark when it is added, until it is interrupted', async () => {
     const { run, user } = await openShell();
     await user.post('/bookmarks/add', { url: 'https://example.org/before' });
     const controller = new AbortController();
@@ -1063,7 +1069,7 @@ describe('sync --follow', () => {
     expect((await run(['sync', '--cursor-file', file])).err).toContain('written by sync --follow');
   });
 
-  test("after a bookmark's id prints new bookmarks and then changes, nothing twice", async () => {
+  test('from the id of a bookmark, prints new bookmarks and then changes, nothing twice', async () => {
     const { run, user } = await openShell();
     const ids: number[] = [];
     for (const n of [1, 2])
@@ -1107,7 +1113,7 @@ describe('mirror', () => {
     expect([...store.bookmarks()]).toEqual(await all());
   });
 
-  test('refuses a file that is something else, and says what to do', async () => {
+  test('refuses a file that is not a mirror, and says what to do', async () => {
     const { run, env } = await openShell();
     const file = join(env.XDG_CONFIG_HOME, 'notes.txt');
     writeFileSync(file, 'these are my notes, and no mirror; '.repeat(100));
@@ -1125,7 +1131,7 @@ describe('a fault', () => {
     XDG_CONFIG_HOME: makeHome(),
   });
 
-  test('says what happened and what to do', async () => {
+  test('is reported with what happened and what to do', async () => {
     const { run, env, user } = await openShell();
     const cases: [string[], Record<string, string>, string, string][] = [
       [
@@ -1154,14 +1160,14 @@ describe('a fault', () => {
     }
   });
 
-  test('is one JSON object for scripts', async () => {
+  test('is reported as one JSON object for scripts', async () => {
     const { run } = await openShell();
     const { code, err } = await run(['edit', '999999999', '--title', 'x', '--json']);
     expect(code).toBe(3);
     expect(JSON.parse(err)).toMatchObject({ code: 'NOT_FOUND', status: 404, error: expect.any(String) });
   });
 
-  test('of the command itself shows how it is used', async () => {
+  test("an invalid argument is reported with the command's usage", async () => {
     const { run } = await openShell();
     for (const [args, message] of [
       [['rm', 'abc'], 'expected an integer of at least 1'],
@@ -1179,8 +1185,8 @@ describe('a fault', () => {
   });
 });
 
-describe('what a service sends', () => {
-  /** A broken service, or a foreign one. */
+describe('text that a service sends', () => {
+  /** A faulty or hostile service. */
   async function openHostileService(status: number, body: object): Promise<Record<string, string>> {
     const server = createServer((_, response) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body)),
@@ -1210,7 +1216,7 @@ describe('what a service sends', () => {
   };
 
   test.each([[['list']], [['list', '--json']], [['search', '--json', 'x']], [['whoami']], [['export']]])(
-    'changes nothing on the terminal of %j',
+    'cannot control the terminal through %j',
     async (args) => {
       const page = { bookmarks: [bookmark], total: 1, has_more: false, last_cursor: 1, email: HOSTILE };
       const env = await openHostileService(200, page);
@@ -1220,14 +1226,17 @@ describe('what a service sends', () => {
     },
   );
 
-  test.each([[['list']], [['list', '--json']]])('changes nothing by an error, with %j', async (args) => {
-    const env = await openHostileService(400, { error: HOSTILE, code: 'VALIDATION_ERROR' });
-    const { code, err } = await runCommand(args, { env, screen: 80 });
-    expect([code, err.includes('[2J')]).toEqual([2, true]);
-    expect(err).not.toMatch(DANGEROUS);
-  });
+  test.each([[['list']], [['list', '--json']]])(
+    'cannot control the terminal through an error message, with %j',
+    async (args) => {
+      const env = await openHostileService(400, { error: HOSTILE, code: 'VALIDATION_ERROR' });
+      const { code, err } = await runCommand(args, { env, screen: 80 });
+      expect([code, err.includes('[2J')]).toEqual([2, true]);
+      expect(err).not.toMatch(DANGEROUS);
+    },
+  );
 
-  test('reaches other programs unchanged, and JSON on a terminal means the same', async () => {
+  test('reaches other programs unchanged; JSON on a terminal escapes it without changing its meaning', async () => {
     const env = await openHostileService(200, { bookmarks: [bookmark], has_more: false });
     const piped = await runCommand(['list', '--json'], { env });
     const shown = await runCommand(['list', '--json'], { env, screen: 80 });
@@ -1235,7 +1244,7 @@ describe('what a service sends', () => {
     expect(JSON.parse(shown.out)).toEqual(JSON.parse(piped.out));
   });
 
-  test('is no link of an HTML export unless it is http or https, and the user learns of it', async () => {
+  test('becomes a link of an HTML export only if it is http or https; the export reports how many bookmarks it left out', async () => {
     const kept = { ...bookmark, url: 'https://example.org/', title: 'kept' };
     const env = await openHostileService(200, { bookmarks: [bookmark, kept], has_more: false });
     const { out, err } = await runCommand(['export', '--format', 'html'], { env });
@@ -1252,7 +1261,7 @@ describe('as a process', () => {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
 
-  test('Ctrl-C ends it with 130, and a reader that has seen enough ends it quietly', async () => {
+  test('Ctrl-C ends it with exit code 130, and it ends quietly if its reader stops reading', async () => {
     const { env, user } = await openShell();
     await user.post('/import', {
       bookmarks: Array.from({ length: 3_000 }, (_, i) => ({
@@ -1274,7 +1283,7 @@ describe('as a process', () => {
   });
 
   test.skipIf(!existsSync('/dev/full'))(
-    'output that cannot be written is an error that says why',
+    'an error is printed that says why the output cannot be written',
     async () => {
       const { env } = await openShell();
       const full = openSync('/dev/full', 'w');
@@ -1289,7 +1298,7 @@ describe('as a process', () => {
   );
 });
 
-describe("tokens and sessions of one's own", () => {
+describe("the user's own tokens and sessions", () => {
   async function openSessionShell() {
     const user = await service.session();
     const env = { BOOKMARKS_URL: service.origin, BOOKMARKS_TOKEN: user.token, XDG_CONFIG_HOME: makeHome() };
@@ -1297,7 +1306,7 @@ describe("tokens and sessions of one's own", () => {
     return { user, env, run };
   }
 
-  test('a token is created, listed and revoked', async () => {
+  test('a token can be created, listed and revoked', async () => {
     const { user, run } = await openSessionShell();
     const made = await run(['tokens', 'create', 'My script', '--scope', 'write', '--days', 'never']);
     expect(made).toMatchObject({ code: 0, out: expect.stringMatching(/^bka_\d+_[\w-]{43}\n$/) });
@@ -1327,7 +1336,7 @@ describe("tokens and sessions of one's own", () => {
     expect((await user.post('/tokens/list')).body.tokens).toEqual([]);
   });
 
-  test('sessions are listed and ended', async () => {
+  test('sessions can be listed and ended', async () => {
     const { user, run } = await openSessionShell();
     const other = await service.session(user.email);
     const { out } = await run(['sessions']);
@@ -1340,7 +1349,7 @@ describe("tokens and sessions of one's own", () => {
     expect((await run(['sessions'])).code).toBe(4);
   });
 
-  test('an API token may do none of it, and says so', async () => {
+  test('an API token may not manage any of them, and the error says so', async () => {
     const { run } = await openShell();
     for (const args of [['tokens'], ['tokens', 'create', 'n'], ['sessions'], ['sessions', 'revoke-others']])
       expect(await run(args), args.join(' ')).toMatchObject({
@@ -1355,7 +1364,7 @@ describe("tokens and sessions of one's own", () => {
     expect([code, err]).toEqual([2, expect.stringContaining('expected an integer from 1 to 365, or never')]);
   });
 
-  test('login --paste takes an API token alone, without showing it', async () => {
+  test('login --paste also accepts an API token, without showing it', async () => {
     const user = await service.user();
     const env = { BOOKMARKS_URL: service.origin, XDG_CONFIG_HOME: makeHome() };
     const paste = (input: string, args: string[] = []) =>

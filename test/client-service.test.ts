@@ -17,7 +17,7 @@ type Fetch = typeof fetch;
 const clientOf = (token: string | undefined, options: { fetch?: Fetch; retryForMs?: number } = {}) =>
   new BookmarkClient({ baseUrl: `${service.origin}/api/v1`, token, random: () => 0, ...options });
 
-/** Sends a request, and then loses the response to the first request to a path. */
+/** Sends a request, and loses the response to the first request to a path. */
 function losingFirstResponse(path: string): Fetch {
   let lost = false;
   return async (url, init) => {
@@ -48,14 +48,14 @@ describe('the progress of an upload', () => {
     expect(seen).toEqual([...once, total, ...once, total].map((bytes) => [bytes, total]));
   });
 
-  test('does not hide why the service refuses it', async () => {
+  test('does not hide the reason why the service refuses the upload', async () => {
     const importing = clientOf('bka_1_wrong').importBookmarks({ bookmarks }, { onUpload: () => {} });
     await expect(importing).rejects.toMatchObject({ code: 'INVALID_TOKEN', status: 401 });
   });
 });
 
 describe('every endpoint', () => {
-  test('has a method, and each returns what its type says', async () => {
+  test('has a method in the client, which returns what its type says', async () => {
     const paths = new Set<string>();
     const spy: Fetch = (url, init) => {
       paths.add(new URL(String(url)).pathname.replace('/api/v1', ''));
@@ -143,7 +143,7 @@ describe('every endpoint', () => {
     expect(known).toHaveLength(10);
   });
 
-  test('the client imports nothing but itself and types', () => {
+  test('the client imports nothing but its own files and types', () => {
     const folder = join(import.meta.dirname, '../src/client');
     // The store for Node has its own entry point.
     const names = readdirSync(folder).filter((name) => /^(?!sqlite-).*\.ts$/.test(name));
@@ -160,7 +160,7 @@ describe('every endpoint', () => {
   });
 });
 
-describe('an error', () => {
+describe('an error of the client', () => {
   test('carries the code, the status and the request id of the log', async () => {
     const user = await service.user();
     const error = await clientOf(user.token)
@@ -171,7 +171,7 @@ describe('an error', () => {
     expect(error.requestId).toMatch(/^[0-9a-f]{32}\.1$/);
   });
 
-  test('of a limit says how long to wait', async () => {
+  test('the error of an exceeded limit says how long to wait', async () => {
     await using limited = await startService({ rateLimitRequests: 1, rateLimitWindowSeconds: 60 });
     const { token } = await limited.user();
     const baseUrl = `${limited.origin}/api/v1`;
@@ -183,8 +183,8 @@ describe('an error', () => {
   });
 });
 
-describe('a response that is lost on its way', () => {
-  test('does not add a bookmark twice', async () => {
+describe('a lost response', () => {
+  test('does not make the client add a bookmark twice', async () => {
     const user = await service.user();
     const client = clientOf(user.token, { fetch: losingFirstResponse('/bookmarks/add') });
     const added = await client.addBookmark({ url: 'https://example.org/once' });
@@ -192,7 +192,7 @@ describe('a response that is lost on its way', () => {
     expect(bookmarks).toEqual([added]);
   });
 
-  test("does not make the client's own tag a conflict", async () => {
+  test("does not turn the creation of the client's own tag into a conflict", async () => {
     const user = await service.user();
     const client = clientOf(user.token, { fetch: losingFirstResponse('/tags/create') });
     const tag = await client.createTag({ name: 'mine' });
@@ -202,18 +202,21 @@ describe('a response that is lost on its way', () => {
   test.each([
     ['merge', 1],
     ['replace', 0],
-  ] as const)('tells of a %s what it did the first time', async (mode, skipped) => {
-    const user = await service.user();
-    await clientOf(user.token).addBookmark(page(1));
-    const client = clientOf(user.token, { fetch: losingFirstResponse('/import') });
-    const result = await client.importBookmarks({ bookmarks: [page(1), page(2)], mode });
-    expect(result).toEqual({ imported: 2 - skipped, skipped, errors: [] });
-    expect(urlsOf((await client.listBookmarks()).bookmarks)).toEqual(
-      urlsOf([page(1), page(2)] as Bookmark[]),
-    );
-  });
+  ] as const)(
+    'does not change the result of a %s: the retry reports what the first try did',
+    async (mode, skipped) => {
+      const user = await service.user();
+      await clientOf(user.token).addBookmark(page(1));
+      const client = clientOf(user.token, { fetch: losingFirstResponse('/import') });
+      const result = await client.importBookmarks({ bookmarks: [page(1), page(2)], mode });
+      expect(result).toEqual({ imported: 2 - skipped, skipped, errors: [] });
+      expect(urlsOf((await client.listBookmarks()).bookmarks)).toEqual(
+        urlsOf([page(1), page(2)] as Bookmark[]),
+      );
+    },
+  );
 
-  test('does not let a replace wipe what was added after it', async () => {
+  test('does not make a repeated replace delete what was added since', async () => {
     const user = await service.user();
     const other = clientOf(user.token);
     const lose = losingFirstResponse('/import');
@@ -231,7 +234,7 @@ describe('a response that is lost on its way', () => {
     expect(urlsOf((await other.listBookmarks()).bookmarks)).toEqual([page(1).url, page(3).url]);
   });
 
-  test('of an edit does not overwrite what another device wrote meanwhile', async () => {
+  test('does not make a repeated edit overwrite what another device wrote since', async () => {
     const user = await service.user();
     const other = clientOf(user.token);
     const { id } = await other.addBookmark(page(1));
@@ -250,7 +253,7 @@ describe('a response that is lost on its way', () => {
     expect((await other.getBookmarks({ id })).bookmarks[0]!.title).toBe('newer');
   });
 
-  test('of a deletion is no error: it happened once', async () => {
+  test('does not turn a repeated deletion into an error: it succeeds once', async () => {
     const user = await service.user();
     const client = clientOf(user.token, { fetch: losingFirstResponse('/bookmarks/delete') });
     const { id } = await client.addBookmark(page(1));
@@ -283,7 +286,7 @@ describe('sync', () => {
     expect(new Set(ids).size).toBe(total);
   });
 
-  test('goes on after a restart of the service, from the last cursor that was stored', async () => {
+  test('continues after a restart of the service, from the last cursor that was stored', async () => {
     await using database = await createDatabase();
     let running: TestService | undefined = await startService({}, { database });
     const user = await running.user();
@@ -322,7 +325,7 @@ describe('sync', () => {
     await running[Symbol.asyncDispose]();
   });
 
-  test('that is ended frees its wait in the service', async () => {
+  test('frees its held poll in the service when the caller ends it', async () => {
     const user = await service.user();
     const controller = new AbortController();
     const next = clientOf(user.token).sync({ signal: controller.signal }).next();
@@ -343,8 +346,8 @@ describe('sync', () => {
   });
 });
 
-describe('within the quota', () => {
-  test('a client is never refused, however much it requests', async () => {
+describe('below the rate limit', () => {
+  test('the service never refuses the client, however much it requests', async () => {
     await using limited = await startService({ rateLimitRequests: 5, rateLimitWindowSeconds: 1 });
     const { token } = await limited.user();
     const statuses: number[] = [];
@@ -362,7 +365,7 @@ describe('within the quota', () => {
   });
 });
 
-test('an export stream is the export', async () => {
+test('the export stream of the client contains what the export endpoint returns', async () => {
   const user = await service.user();
   const client = clientOf(user.token);
   await client.importBookmarks({ bookmarks: Array.from({ length: 2_500 }, (_, i) => page(i)) });

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { ApiError, BookmarkClient, type SyncBatch } from '../src/client/index.ts';
 import { FakeService, hang, json, lose, type Received, refusal, turn } from './support/fake-service.ts';
 
-/** How the client behaves, with a clock that only the tests move. */
+/** How the client behaves, with a clock that only the tests advance. */
 
 const PROFILE = { email: 'a@example.org', is_premium: false, created_at: '2026-01-01T00:00:00.000Z' };
 const bookmark = (id: number) => ({
@@ -33,7 +33,7 @@ const failure = async (promise: Promise<unknown>): Promise<ApiError> => {
 };
 
 describe('waits', () => {
-  test('a 429 is obeyed: the request is sent again after Retry-After, and not before', async () => {
+  test('the client obeys a 429: it sends the request again after Retry-After, and not before', async () => {
     const fake = new FakeService(
       refusal('RATE_LIMITED', 429, { 'retry-after': '7', ...quota(0, 7) }),
       json(PROFILE),
@@ -43,14 +43,14 @@ describe('waits', () => {
     expect(fake.gapsMs[0]).toBeLessThanOrEqual(7_010);
   });
 
-  test('a wait that the service names is stretched by up to a tenth, never cut', async () => {
+  test('a wait that the service names is extended by up to a tenth, and never shortened', async () => {
     const fake = new FakeService(refusal('RATE_LIMITED', 429, { 'retry-after': '10' }), json(PROFILE));
     await fake.run(fake.client({ random: () => 0.999 }).profile());
     expect(fake.gapsMs[0]).toBeGreaterThanOrEqual(10_900);
     expect(fake.gapsMs[0]).toBeLessThanOrEqual(11_010);
   });
 
-  test('a change is also sent again after a 429, because it was refused unread', async () => {
+  test('a write is also sent again after a 429, because the service refused it without executing it', async () => {
     const fake = new FakeService(
       refusal('RATE_LIMITED', 429, { 'retry-after': '1' }),
       json({ deleted: true }),
@@ -59,7 +59,7 @@ describe('waits', () => {
     expect(fake.received).toHaveLength(2);
   });
 
-  test('the next request waits if nothing is left of the quota', async () => {
+  test('the next request waits if the quota is used up', async () => {
     const fake = new FakeService(json(PROFILE, 200, quota(0, 12)), json(PROFILE));
     const client = fake.client();
     await fake.run(client.profile());
@@ -68,7 +68,7 @@ describe('waits', () => {
     expect(fake.gapsMs[0]).toBeLessThanOrEqual(12_010);
   });
 
-  test('many requests that wait for the quota are sent one by one, as the sliding window frees it', async () => {
+  test('many requests that wait for quota are sent one by one, as the sliding window allows them', async () => {
     const back = () => json(PROFILE, 200, quota(0, 5));
     const fake = new FakeService(back(), back(), back(), back());
     const client = fake.client();
@@ -77,7 +77,7 @@ describe('waits', () => {
     expect(fake.gapsMs.every((gapMs) => gapMs >= 900)).toBe(true);
   });
 
-  test('requests sent at once count against what the last response left', async () => {
+  test('requests sent at once count against the quota in the last response', async () => {
     const fake = new FakeService(
       json(PROFILE, 200, quota(2, 30)),
       ...[1, 2, 3].map(() => json(PROFILE, 200, quota(0, 30))),
@@ -89,7 +89,7 @@ describe('waits', () => {
     expect(fake.gapsMs[2]).toBeGreaterThanOrEqual(29_000);
   });
 
-  test('requests in progress take first from what a response leaves', async () => {
+  test('requests in progress count first against the quota that a response reports', async () => {
     const fake = new FakeService(json(PROFILE, 200, quota(1, 30)), hang, json(PROFILE));
     const client = fake.client();
     const controller = new AbortController();
@@ -101,7 +101,7 @@ describe('waits', () => {
     await expect(second).rejects.toThrow();
   });
 
-  test('the response of a poll does not bring back a quota of half a minute ago', async () => {
+  test('the response of a poll does not restore its quota of half a minute ago', async () => {
     let endPoll = (_: Response) => {};
     const poll = new Promise<Response>((resolve) => {
       endPoll = resolve;
@@ -131,7 +131,7 @@ describe('waits', () => {
       expect(Math.abs(gapMs - gapsMs[i]!)).toBeLessThanOrEqual(10);
   });
 
-  test('back-off grows to 20 s, and retrying ends two minutes after the first failure', async () => {
+  test('back-off grows to 20 s, and the client stops retrying two minutes after the first failure', async () => {
     const fake = new FakeService(...Array.from({ length: 50 }, () => refusal('UNAVAILABLE', 503)));
     const error = await failure(fake.run(fake.client({ random: () => 0.999_999 }).profile()));
     expect(error.code).toBe('UNAVAILABLE');
@@ -141,7 +141,7 @@ describe('waits', () => {
     expect(spentMs).toBeLessThanOrEqual(120_000);
   });
 
-  test('after a 503 with a wait, the client waits at least that long', async () => {
+  test('after a 503 with Retry-After, the client waits at least that long', async () => {
     const fake = new FakeService(refusal('UNAVAILABLE', 503, { 'retry-after': '5' }), json(PROFILE));
     await fake.run(fake.client().profile());
     expect(fake.gapsMs[0]).toBeGreaterThanOrEqual(5_000);
@@ -160,7 +160,7 @@ describe('waits', () => {
   });
 });
 
-describe('only what is safe is repeated', () => {
+describe('only safe requests are retried', () => {
   const lost = [
     ['a lost connection', lose('ECONNRESET')],
     ['a 500', () => refusal('INTERNAL_ERROR', 500)],
@@ -169,35 +169,38 @@ describe('only what is safe is repeated', () => {
     ['half a response', () => new Response('{"email":"a@exa')],
   ] as const;
 
-  test.each(lost)('reads are, after %s', async (_name, reply) => {
+  test.each(lost)('reads are retried after %s', async (_name, reply) => {
     const fake = new FakeService(reply, json(PROFILE));
     expect(await fake.run(fake.client().profile())).toEqual(PROFILE);
   });
 
-  test.each(lost)('writes are, with one key and the same bytes, after %s', async (_name, reply) => {
-    for (const send of [
-      (client: ReturnType<FakeService['client']>) => client.addBookmark({ url: 'https://example.org/' }),
-      (client: ReturnType<FakeService['client']>) => client.createTag({ name: 'a' }),
-      (client: ReturnType<FakeService['client']>) => client.editBookmark({ id: 1, title: 'a' }),
-      (client: ReturnType<FakeService['client']>) => client.deleteBookmark(1),
-      (client: ReturnType<FakeService['client']>) => client.renameTag({ id: 1, name: 'a' }),
-      (client: ReturnType<FakeService['client']>) => client.deleteTag(1),
-      (client: ReturnType<FakeService['client']>) => client.mergeTags({ id: 1, into_id: 2 }),
-      (client: ReturnType<FakeService['client']>) =>
-        client.importBookmarks({ bookmarks: [], mode: 'replace' }),
-      (client: ReturnType<FakeService['client']>) => client.importBookmarks({ bookmarks: [] }),
-    ]) {
-      const fake = new FakeService(reply, json({ done: true }));
-      await fake.run(send(fake.client()) as Promise<unknown>);
-      const keys = fake.received.map(({ headers }) => headers.get('idempotency-key'));
-      expect(keys[0]).toMatch(/^[0-9a-f]{32}$/);
-      expect(keys[1]).toBe(keys[0]);
-      expect(fake.received[1]!.text).toBe(fake.received[0]!.text);
-    }
-  });
+  test.each(lost)(
+    'writes are retried with the same key and the same bytes after %s',
+    async (_name, reply) => {
+      for (const send of [
+        (client: ReturnType<FakeService['client']>) => client.addBookmark({ url: 'https://example.org/' }),
+        (client: ReturnType<FakeService['client']>) => client.createTag({ name: 'a' }),
+        (client: ReturnType<FakeService['client']>) => client.editBookmark({ id: 1, title: 'a' }),
+        (client: ReturnType<FakeService['client']>) => client.deleteBookmark(1),
+        (client: ReturnType<FakeService['client']>) => client.renameTag({ id: 1, name: 'a' }),
+        (client: ReturnType<FakeService['client']>) => client.deleteTag(1),
+        (client: ReturnType<FakeService['client']>) => client.mergeTags({ id: 1, into_id: 2 }),
+        (client: ReturnType<FakeService['client']>) =>
+          client.importBookmarks({ bookmarks: [], mode: 'replace' }),
+        (client: ReturnType<FakeService['client']>) => client.importBookmarks({ bookmarks: [] }),
+      ]) {
+        const fake = new FakeService(reply, json({ done: true }));
+        await fake.run(send(fake.client()) as Promise<unknown>);
+        const keys = fake.received.map(({ headers }) => headers.get('idempotency-key'));
+        expect(keys[0]).toMatch(/^[0-9a-f]{32}$/);
+        expect(keys[1]).toBe(keys[0]);
+        expect(fake.received[1]!.text).toBe(fake.received[0]!.text);
+      }
+    },
+  );
 
   test.each(lost)(
-    'revocations, logging out and exchanges of invites are not, after %s',
+    'revocations, logouts and exchanges of invites are not retried after %s',
     async (_name, reply) => {
       for (const send of [
         (client: ReturnType<FakeService['client']>) => client.revokeToken(1),
@@ -211,13 +214,13 @@ describe('only what is safe is repeated', () => {
     },
   );
 
-  test('a revocation is, if the caller gives a key', async () => {
+  test('a revocation is retried if the caller gives a key', async () => {
     const fake = new FakeService(lose('ECONNRESET'), json({ revoked: true }));
     await fake.run(fake.client().revokeToken(1, { idempotencyKey: 'mine' }));
     expect(fake.received.map(({ headers }) => headers.get('idempotency-key'))).toEqual(['mine', 'mine']);
   });
 
-  test('any request that was never sent is', async () => {
+  test('any request that was never sent is retried', async () => {
     const fake = new FakeService(lose('ECONNREFUSED'), lose('ENOTFOUND'), json({ deleted: true }));
     await fake.run(fake.client().deleteBookmark(1));
     expect(fake.received).toHaveLength(3);
@@ -230,13 +233,13 @@ describe('only what is safe is repeated', () => {
     ['LIMIT_EXCEEDED', 403],
     ['NOT_FOUND', 404],
     ['CONFLICT', 409],
-  ])('%s is final', async (code, status) => {
+  ])('%s is final and not retried', async (code, status) => {
     const fake = new FakeService(refusal(code, status));
     const error = await failure(fake.run(fake.client().profile()));
     expect([error.code, error.status]).toEqual([code, status]);
   });
 
-  test('two calls have two keys, and a given key is used', async () => {
+  test('two calls have different keys, and the client uses a key that the caller gives', async () => {
     const fake = new FakeService(json(bookmark(1)), json(bookmark(2)), json(bookmark(3)));
     const client = fake.client();
     await fake.run(client.addBookmark({ url: 'https://example.org/' }));
@@ -247,7 +250,7 @@ describe('only what is safe is repeated', () => {
     expect(keys[2]).toBe('my-key');
   });
 
-  test('reads carry no key, and an invite exchange no token', async () => {
+  test('reads carry no key, and exchanges of invites carry no token', async () => {
     const fake = new FakeService(json(PROFILE), json({ token: 'bks_1_x', user: { id: 1, email: 'a@b' } }));
     const client = fake.client();
     await fake.run(client.profile());
@@ -257,7 +260,7 @@ describe('only what is safe is repeated', () => {
     expect(fake.received[1]!.headers.has('authorization')).toBe(false);
   });
 
-  test('nothing is, if the caller says so', async () => {
+  test('nothing is retried if the caller disables retries', async () => {
     const fake = new FakeService(refusal('UNAVAILABLE', 503, { 'retry-after': '1' }));
     const error = await failure(fake.run(fake.client({ retryForMs: 0 }).profile()));
     expect([error.code, error.status, error.retryAfterSeconds]).toEqual(['UNAVAILABLE', 503, 1]);
@@ -267,20 +270,20 @@ describe('only what is safe is repeated', () => {
 describe('invalid options', () => {
   test.each([
     ['a token with a line break', { token: 'bks_1_a\nb' }, 'token: '],
-    ['a token of other letters', { token: 'bks_1_ä' }, 'token: '],
+    ['a token with letters beyond ASCII', { token: 'bks_1_ä' }, 'token: '],
     ['an empty token', { token: '' }, 'token: '],
-    ['no url', { baseUrl: 'bookmarks.example.org' }, 'baseUrl: '],
-    ['another scheme', { baseUrl: 'ftp://bookmarks.example.org' }, 'baseUrl: '],
+    ['a base url without a scheme', { baseUrl: 'bookmarks.example.org' }, 'baseUrl: '],
+    ['a base url with another scheme', { baseUrl: 'ftp://bookmarks.example.org' }, 'baseUrl: '],
     ['a user in the url', { baseUrl: 'https://ann:secret@bookmarks.example.org/api/v1' }, 'baseUrl: '],
     ['a query in the url', { baseUrl: 'https://bookmarks.example.org/api/v1?a=1' }, 'baseUrl: '],
-  ])('%s is refused at once, by name', (_, options, name) => {
+  ])('%s is refused at once, with a message that names the option', (_, options, name) => {
     const create = () => new BookmarkClient({ baseUrl: 'https://bookmarks.example.org/api/v1', ...options });
     expect(create).toThrow(TypeError);
     expect(create).toThrow(name);
     expect(create).not.toThrow('secret');
   });
 
-  test('an address that redirects is not followed, so that no code or token goes elsewhere', async () => {
+  test('a redirect of the address is not followed, so that no code or token goes to another server', async () => {
     const received: string[] = [];
     const listen = async (respond: RequestListener) => {
       const server = createServer(respond).listen(0, '127.0.0.1');
@@ -301,14 +304,14 @@ describe('invalid options', () => {
 });
 
 describe('errors', () => {
-  test('have the message of the service, and the id under which it logged the request', async () => {
+  test('have the message of the service, and the id under which the service logged the request', async () => {
     const fake = new FakeService(refusal('LIMIT_EXCEEDED', 403, { 'x-request-id': 'from-the-service' }));
     const error = await failure(fake.run(fake.client().addBookmark({ url: 'https://example.org/' })));
     expect(error.message).toBe('as the service words LIMIT_EXCEEDED');
     expect(error.requestId).toBe('from-the-service');
   });
 
-  test('of a lost connection keep the id that was sent, another one at each attempt', async () => {
+  test('the error of a lost connection has the id that was sent, which differs for each attempt', async () => {
     const fake = new FakeService(lose('ECONNRESET'), lose('ECONNRESET'));
     const error = await failure(fake.run(fake.client({ retryForMs: 200 }).profile()));
     expect(error).toMatchObject({ code: 'CONNECTION_LOST', status: 0 });
@@ -318,14 +321,14 @@ describe('errors', () => {
     expect((error.cause as Error).message).toBe('fetch failed');
   });
 
-  test('that do not come from the service say so', async () => {
+  test('an error that does not come from the service is reported as such', async () => {
     const fake = new FakeService(new Response('not here', { status: 404 }));
     const error = await failure(fake.run(fake.client().profile()));
     expect(error).toMatchObject({ code: 'UNEXPECTED_ANSWER', status: 404 });
   });
 });
 
-describe('time', () => {
+describe('timeouts', () => {
   const timeoutOf = async (send: (client: ReturnType<FakeService['client']>) => Promise<unknown>) => {
     const fake = new FakeService(hang);
     const began = fake.clock.now();
@@ -334,18 +337,18 @@ describe('time', () => {
     return fake.clock.now() - began;
   };
 
-  test('a request ends 30 s after the last sign of life', async () => {
+  test('a request ends 30 s after the last byte was sent or received', async () => {
     expect(await timeoutOf((client) => client.profile())).toBeCloseTo(30_000, -2);
     expect(await timeoutOf((client) => client.syncBookmarks({ cursor: 0 }))).toBeCloseTo(30_000, -2);
   });
 
-  test('polls and imports get additional time, as the service may hold them', async () => {
+  test('polls and imports have a longer timeout, because the service may hold them', async () => {
     expect(await timeoutOf((client) => client.syncBookmarks({ wait: true }))).toBeCloseTo(60_000, -2);
     expect(await timeoutOf((client) => client.readChanges({ wait: true }))).toBeCloseTo(60_000, -2);
     expect(await timeoutOf((client) => client.importBookmarks({ bookmarks: [] }))).toBeCloseTo(270_000, -2);
   });
 
-  test('a slow response is awaited as long as bytes arrive', async () => {
+  test('a slow response is accepted as long as bytes arrive', async () => {
     let send: ReadableStreamDefaultController<Uint8Array>;
     const body = new ReadableStream<Uint8Array>({
       start(controller) {
@@ -367,7 +370,7 @@ describe('time', () => {
     expect(await fake.run(response)).toEqual(JSON.parse(text));
   });
 
-  test('an abort ends a request, a back-off and a wait for quota at once, with its own reason', async () => {
+  test("an abort ends a request, a back-off and a wait for quota at once, with the caller's reason", async () => {
     const reason = new Error('enough');
     const scenes: [string, FakeService, number][] = [
       ['request', new FakeService(hang), 1],
@@ -389,7 +392,7 @@ describe('time', () => {
     }
   });
 
-  test('a signal that was aborted before sends nothing', async () => {
+  test('a signal that is already aborted prevents sending', async () => {
     const fake = new FakeService();
     await expect(fake.client().profile({ signal: AbortSignal.abort(new Error('no')) })).rejects.toThrow('no');
     expect(fake.received).toHaveLength(0);
@@ -422,7 +425,7 @@ describe('sync', () => {
     json({ bookmarks: ids.map(bookmark), cursor: ids.at(-1)!, has_more: hasMore, waited: false });
   const asked = ({ path, body }: Received) => `${path} ${body.cursor ?? '-'}`;
 
-  test('catches up by the list, goes on by sync from its last id, and then waits', async () => {
+  test('catches up by the list, continues by sync from the last id, and then waits', async () => {
     const fake = new FakeService(
       json({ bookmarks: [1, 2].map(bookmark), has_more: true, next_cursor: 'abc' }),
       json({ bookmarks: [5].map(bookmark), has_more: false }),
@@ -449,9 +452,9 @@ describe('sync', () => {
 
   test.each([
     ['in the middle of the list', '2.abc', '/bookmarks/list abc'],
-    ['after it', '5', '/bookmarks/sync 5'],
-    ['at an id', 5, '/bookmarks/sync 5'],
-  ])('goes on where it stood: %s', async (_name, cursor, first) => {
+    ['after the list', '5', '/bookmarks/sync 5'],
+    ['at a given id', 5, '/bookmarks/sync 5'],
+  ])('continues from its cursor: %s', async (_name, cursor, first) => {
     const fake = new FakeService((request) =>
       request.path === '/bookmarks/list' ? json({ bookmarks: [bookmark(9)], has_more: false }) : page([9]),
     );
@@ -460,7 +463,7 @@ describe('sync', () => {
     expect(fake.received.map(asked)).toEqual([first]);
   });
 
-  test('waits from 0 for an account without bookmarks', async () => {
+  test('waits from cursor 0 for an account without bookmarks', async () => {
     const fake = new FakeService(json({ bookmarks: [], has_more: false }), empty(0, true), page([1]));
     const next = fake.client().sync().next();
     const { value } = await fake.run(next);
@@ -468,7 +471,7 @@ describe('sync', () => {
     expect(fake.received.map(asked)).toEqual(['/bookmarks/list -', '/bookmarks/sync 0', '/bookmarks/sync 0']);
   });
 
-  test('pauses a second if the wait was not held', async () => {
+  test('pauses a second if the service did not hold the poll', async () => {
     const fake = new FakeService(empty(3, false), empty(3, false), page([4]));
     await fake.run(fake.client().sync({ cursor: 3 }).next());
     for (const gapMs of fake.gapsMs) expect(gapMs).toBeGreaterThanOrEqual(1_000);
@@ -486,7 +489,7 @@ describe('sync', () => {
     expect(fake.gapsMs[0]).toBeGreaterThanOrEqual(3_000);
   });
 
-  test('does not loop if a draining replica responds to all waits at once', async () => {
+  test('does not loop if a draining replica responds to all polls at once', async () => {
     const fake = new FakeService(empty(3, true), empty(3, true), page([4]));
     await fake.run(fake.client().sync({ cursor: 3 }).next());
     for (const gapMs of fake.gapsMs) expect(gapMs).toBeGreaterThanOrEqual(1_000);
@@ -503,7 +506,7 @@ describe('sync', () => {
     expect(fake.gapsMs).toEqual([27_000, 80_000]);
   });
 
-  test('asks again at once after a wait that was held', async () => {
+  test('polls again at once after a held poll', async () => {
     const fake: FakeService = new FakeService(
       async () => {
         fake.clock.advance(29_000);
@@ -515,7 +518,7 @@ describe('sync', () => {
     expect(fake.gapsMs[0]).toBeLessThan(29_100);
   });
 
-  test('survives an hour of failures without losing its place', async () => {
+  test('survives an hour of failures without losing its position', async () => {
     const failures = Array.from({ length: 200 }, (_, i) =>
       i % 3 === 0
         ? lose('ECONNREFUSED')
@@ -548,7 +551,7 @@ describe('sync', () => {
     expect((await failure(fake.run(fake.client().sync({ cursor: 3 }).next()))).code).toBe(code);
   });
 
-  test('without following ends when it is up to date', async () => {
+  test('with following disabled, ends when it is up to date', async () => {
     const fake = new FakeService(
       json({ bookmarks: [bookmark(1)], has_more: false }),
       page([2], true),
@@ -562,7 +565,7 @@ describe('sync', () => {
     expect(fake.received.at(-1)!.body.wait).toBe(false);
   });
 
-  test('ends at an abort with its reason, and leaves no timer', async () => {
+  test("ends at an abort with the caller's reason, and leaves no timer", async () => {
     const fake = new FakeService(hang);
     const controller = new AbortController();
     const next = fake.client().sync({ cursor: 3, signal: controller.signal }).next();
@@ -572,7 +575,7 @@ describe('sync', () => {
     expect(fake.clock.timers).toBe(0);
   });
 
-  test('refuses a cursor that it did not give', async () => {
+  test('refuses a cursor that the client did not return', async () => {
     await expect(new FakeService().client().sync({ cursor: 'abc' }).next()).rejects.toThrow(TypeError);
   });
 });
@@ -592,7 +595,7 @@ describe('an export stream', () => {
   });
 
   test.each([`{"bookmarks":[`, `{"bookmarks":[{}${end.slice(0, -1)}`, ''])(
-    'that ends early is an error: %s',
+    'fails if it ends early: %s',
     async (text) => {
       expect((await failure(read(text))).code).toBe('CONNECTION_LOST');
     },

@@ -4,12 +4,12 @@ import { expect, test } from 'vitest';
 import { Connection } from '../src/http/connections.ts';
 import { openFleet } from './support/fleet.ts';
 
-/** The head of a request, and the given part of its body. */
+/** The head of a request, and the first part of its body. */
 const describeRequest = (path: string, token: string, length: number, body: string): string =>
   `POST /api/v1${path} HTTP/1.1\r\nhost: service\r\ncontent-type: application/json\r\n` +
   `authorization: Bearer ${token}\r\ncontent-length: ${length}\r\n\r\n${body}`;
 
-test('an export whose client goes away before it begins is no fault of the service', async () => {
+test('an export whose client disconnects before the first byte is not logged as a fault of the service', async () => {
   await using fleet = await openFleet();
   const { token } = await fleet.user();
   const replica = await fleet.start('api');
@@ -18,14 +18,14 @@ test('an export whose client goes away before it begins is no fault of the servi
   socket.write(describeRequest('/export', token, 2, '{}'));
   await fleet.untilBlocked('exportedAt');
   socket.resetAndDestroy();
-  // Once the replica responds to a later request, it has noticed that the client left.
+  // Once the replica responds to a later request, it has noticed the disconnect.
   await replica.readiness();
   await lock.release();
   await replica.untilLogged('the client disconnected');
   expect(replica.log.filter(({ level }) => level > 30)).toEqual([]);
 });
 
-test('an upload whose client goes away midway is no fault of the service', async () => {
+test('an upload whose client disconnects midway is not logged as a fault of the service', async () => {
   await using fleet = await openFleet();
   const { token } = await fleet.user();
   const replica = await fleet.start('api', { IMPORT_INLINE_BYTES: 10 });
@@ -33,7 +33,7 @@ test('an upload whose client goes away midway is no fault of the service', async
     const socket = connect(Number(new URL(replica.origin).port), '127.0.0.1');
     socket.write(describeRequest('/import', token, 1_000, sent));
     await once(socket, 'connect');
-    // Once a later request gets its response, this one has arrived up to here.
+    // Once a later request gets its response, the service has received this one up to here.
     await replica.post('/tags/list', {}, token);
     socket.resetAndDestroy();
   }
@@ -43,7 +43,7 @@ test('an upload whose client goes away midway is no fault of the service', async
 });
 
 test('a connection is closed if its client reads less than 16 KiB within the stall time', () => {
-  // Kernels pass on larger pieces at once, so the test uses a stand-in for the socket.
+  // Kernels pass on larger chunks at once, so the test uses a fake socket.
   const handle = { bytesWritten: 100_000, writeQueueSize: 100_000 };
   let isCut = false;
   const socket = {

@@ -9,7 +9,7 @@ import { listVariables } from './documents/project.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { provide } from './support/programs.ts';
 
-// The references, settings and proxy of compose.yaml, checked without an engine.
+// Checks the references, settings and proxy of compose.yaml without a container engine.
 
 interface Service {
   image?: string;
@@ -23,14 +23,14 @@ const compose = parse(readFileSync(new URL('../compose.yaml', import.meta.url), 
 const services = Object.entries<Service>(compose.services);
 const own = services.filter(([, { build }]) => build !== undefined);
 
-test('every image is pinned to a version, and every service that is waited for exists', () => {
+test('every image is pinned to a version, and every service that another one depends on exists', () => {
   for (const [name, { image, depends_on = {} }] of services) {
     if (image !== undefined) expect(image, name).toMatch(/:\d+\.\d+$/);
     for (const needed of Object.keys(depends_on)) expect(Object.keys(compose.services)).toContain(needed);
   }
 });
 
-test('the roles are those of the service, and it accepts their settings', () => {
+test('the roles are those of the service, and the service accepts their settings', () => {
   const known = listVariables();
   expect(own.map(([, { command }]) => command)).toEqual([['migrate'], ['api'], ['worker']]);
   for (const [, { environment = {} }] of own) {

@@ -20,7 +20,7 @@ const DECODERS: Record<string, (bytes: Buffer) => Promise<Buffer>> = {
 const service = useService({ importInlineBytes: 16 * 1_048_576 });
 const user = useUser(service);
 
-/** Sends a request as a client that does not decode responses. */
+/** Sends a request as a client that does not decompress responses. */
 async function send(
   path: string,
   accepts: string | undefined,
@@ -66,7 +66,7 @@ test.each([
   [', ;q=, gzip;q=x', undefined],
   ['', undefined],
   [undefined, undefined],
-])('a client that accepts %j gets %s, and the same page', async (accepts, encoding) => {
+])('a client that accepts %j gets the encoding %s, and the same page', async (accepts, encoding) => {
   const response = await send('/bookmarks/list', accepts);
   expect(response.headers['content-encoding']).toBe(encoding);
   expect(response.headers.vary).toBe('Accept-Encoding');
@@ -75,7 +75,7 @@ test.each([
   expect(await decode(response)).toEqual((await user.post('/bookmarks/list')).body);
 });
 
-test('an export is compressed as it streams, and decodes to the whole collection', async () => {
+test('an export is compressed as a stream, and decodes to the whole collection', async () => {
   for (const encoding of Object.keys(DECODERS)) {
     const response = await send('/export', encoding);
     expect(response.headers['content-encoding']).toBe(encoding);
@@ -83,7 +83,7 @@ test('an export is compressed as it streams, and decodes to the whole collection
   }
 });
 
-test('a response below 1 KiB is sent as it is', async () => {
+test('a response below 1 KiB is not compressed', async () => {
   const response = await send('/user/profile', 'gzip');
   expect(response.headers['content-encoding']).toBeUndefined();
   expect(await decode(response)).toMatchObject({ email: user.email });
@@ -98,7 +98,7 @@ test('a response that holds a token is never compressed', async () => {
   expect(response.headers.vary).toBeUndefined();
 });
 
-test('COMPRESS=off sends every response as it is', async () => {
+test('COMPRESS=off disables the compression of responses', async () => {
   await using plain = await startService({ compress: false }, { database: service.database });
   for (const path of ['/bookmarks/list', '/export']) {
     const response = await send(path, 'gzip', { origin: plain.origin });
@@ -107,7 +107,7 @@ test('COMPRESS=off sends every response as it is', async () => {
   }
 });
 
-test('a compressed request body is refused with an error that says so, for every endpoint', async () => {
+test('a compressed request body is refused on every endpoint, with an error that says so', async () => {
   const body = gzipSync('{"bookmarks":[]}');
   for (const path of ['/bookmarks/add', '/import']) {
     const response = await send(path, undefined, { body, headers: { 'content-encoding': 'gzip' } });
@@ -119,7 +119,7 @@ test('a compressed request body is refused with an error that says so, for every
   }
 });
 
-describe('a client that does not read', () => {
+describe('a client that does not read its export', () => {
   const slow = useService({ importInlineBytes: 16 * 1_048_576 });
   const reader = useUser(slow);
 
@@ -134,16 +134,19 @@ describe('a client that does not read', () => {
     return send('/export', encoding, { origin: slow.origin, token: reader.token });
   }
 
-  test('counts for the compressed pages of its export until it reads them', async () => {
+  test("the compressed pages of the export count towards the client's outbound backlog until it reads them", async () => {
     const response = await startSlowExport('gzip');
     await until(() => slow.context.outboundBacklog.of(reader.id) > 0);
     expect(await decode(response)).toMatchObject({ count: 1_000 });
     await until(() => slow.context.outboundBacklog.of(reader.id) === 0);
   });
 
-  test.each(Object.keys(DECODERS))('never decodes a truncated export as whole, by %s', async (encoding) => {
-    const response = await startSlowExport(encoding);
-    await reader.post('/import', { bookmarks: [], mode: 'replace' });
-    await expect(buffer(response)).rejects.toThrow('aborted');
-  });
+  test.each(Object.keys(DECODERS))(
+    'a truncated export never decodes as complete, with %s',
+    async (encoding) => {
+      const response = await startSlowExport(encoding);
+      await reader.post('/import', { bookmarks: [], mode: 'replace' });
+      await expect(buffer(response)).rejects.toThrow('aborted');
+    },
+  );
 });

@@ -4,7 +4,7 @@ import { type Config, readConfig } from '../src/config.ts';
 import { SIGN_IN_SCHEMAS } from '../src/sign-in/variables.ts';
 import { messageFor } from './support/config-error.ts';
 
-// Every environment variable: its default, its range, and the message about a wrong value.
+// Every environment variable: its default, its range, and the message about an invalid value.
 
 /** Integers: name, field, minimum, maximum, default. */
 const INTEGERS: [string, keyof Config, number, number, number | undefined][] = [
@@ -40,7 +40,7 @@ const INTEGERS: [string, keyof Config, number, number, number | undefined][] = [
 /** An existing file. */
 const SOME_FILE = new URL('../package.json', import.meta.url).pathname;
 
-/** The others: name, field, default, accepted texts with their values, refused texts. */
+/** The other variables: name, field, default, accepted texts with their values, refused texts. */
 const OTHERS: [string, keyof Config, unknown, [string, unknown][], string[]][] = [
   [
     'NODE_ENV',
@@ -313,7 +313,7 @@ const OTHERS: [string, keyof Config, unknown, [string, unknown][], string[]][] =
   ],
 ];
 
-test('these are all variables', () => {
+test('the tables of this file contain every variable', () => {
   const names = new Set<string>();
   readConfig(
     new Proxy(
@@ -326,7 +326,7 @@ test('these are all variables', () => {
       },
     ),
   );
-  // The variables of signing in depend on each other: test/sign-in-config.test.ts.
+  // test/sign-in-config.test.ts covers the variables of signing in, because they depend on each other.
   const tested = [...INTEGERS, ...OTHERS].map(([name]) => name as string);
   expect([...names].sort()).toEqual([...tested, ...Object.keys(SIGN_IN_SCHEMAS)].sort());
 });
@@ -335,7 +335,7 @@ describe('defaults', () => {
   test.each([
     ...INTEGERS.map(([name, field, , , byDefault]) => [name, field, byDefault] as const),
     ...OTHERS.map(([name, field, byDefault]) => [name, field, byDefault] as const),
-  ])('%s: %s is %j', (name, field, byDefault) => {
+  ])('the default of %s (%s) is %j', (name, field, byDefault) => {
     expect(readConfig({})[field]).toEqual(byDefault);
     for (const blank of ['', '  ']) expect(readConfig({ [name]: blank })[field]).toEqual(byDefault);
   });
@@ -361,19 +361,19 @@ describe('ranges', () => {
       const message = messageFor({ [name]: text });
       expect(message).toMatch(new RegExp(`^${name}: expected .+; for example ${name}=.+$`));
       expect(message.split('\n')).toHaveLength(1);
-      // A value that may contain a password is not repeated.
+      // The message does not repeat a value that may contain a password.
       if (name.endsWith('_URL')) expect(message).not.toMatch(/, got |geheim/);
       else expect(message).toContain(`got "${text}"`);
     }
   });
 
-  test('premium accounts have the general limit unless they have their own', () => {
+  test('premium accounts have the general rate limit unless they have their own', () => {
     expect(readConfig({ RATE_LIMIT_REQUESTS: '7' }).rateLimitRequestsPremium).toBe(7);
     const both = readConfig({ RATE_LIMIT_REQUESTS: '7', RATE_LIMIT_REQUESTS_PREMIUM: '30' });
     expect([both.rateLimitRequests, both.rateLimitRequestsPremium]).toEqual([7, 30]);
   });
 
-  test("an account has five times a token's limit unless it is given its own; premium accounts likewise", () => {
+  test("an account has five times a token's limit unless its own limit is set; the same applies to premium accounts", () => {
     const limitsOf = (env: Record<string, string>) => {
       const { rateLimitRequestsPerAccount, rateLimitRequestsPerAccountPremium } = readConfig(env);
       return [rateLimitRequestsPerAccount, rateLimitRequestsPerAccountPremium];
@@ -386,7 +386,7 @@ describe('ranges', () => {
     expect(limitsOf({ ...own, RATE_LIMIT_REQUESTS_PER_ACCOUNT_PREMIUM: '90' })).toEqual([50, 90]);
   });
 
-  test('the example in a message is itself valid', () => {
+  test('the example in a message is a valid value', () => {
     for (const [name] of [...INTEGERS, ...OTHERS]) {
       if (['NODE_ENV', 'HOST', 'DATA_DIR', 'REDIS_CA_FILE', 'REDIS_SENTINEL_PASSWORD'].includes(name))
         continue;

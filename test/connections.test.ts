@@ -24,7 +24,7 @@ afterAll(() => server.drop());
 
 const open = (options: Partial<DatabaseOptions> = {}) => openPool({ url: server.url, ...options });
 
-test('calls to a silent server fail within the deadline, and rows are right when it responds again', async () => {
+test('calls to a silent server fail within the deadline, and return the right rows when it responds again', async () => {
   await using frozen = await startPostgres();
   const database = await open({ url: frozen.url, max: 2, deadlineMs: 400 });
   await selectOne(database);
@@ -38,7 +38,7 @@ test('calls to a silent server fail within the deadline, and rows are right when
   expect(await database.read((sql) => sql`select 7 as n`)).toEqual([{ n: 7 }]);
 });
 
-test('a server killed and started again under load: every call is settled, and all is well afterwards', async () => {
+test('no call stays pending when a server is killed and restarted under load, and the pool works afterwards', async () => {
   await using victim = await startPostgres();
   const database = await open({ url: victim.url, max: 4 });
   let over = false;
@@ -115,7 +115,7 @@ async function startTlsPostgres() {
   return { server: started, ca: files.ca, byName: started.url.replace('127.0.0.1', 'localhost') };
 }
 
-test('over TLS the certificate is checked as the url asks', async () => {
+test('over TLS, the certificate is checked as the url requires', async () => {
   const { server: tls, ca, byName } = await startTlsPostgres();
   const encrypted = async (url: string) => {
     const database = await open({ url, max: 1 });
@@ -131,7 +131,7 @@ test('over TLS the certificate is checked as the url asks', async () => {
   }
 });
 
-test('over TLS, too, a silent server fails calls in time and killed sessions are replaced', async () => {
+test('over TLS, a silent server also fails calls in time, and killed sessions are replaced', async () => {
   const { server: tls, byName } = await startTlsPostgres();
   const database = await open({ url: `${byName}?sslmode=require`, max: 2, deadlineMs: 400 });
   await selectOne(database);
@@ -147,7 +147,7 @@ test('over TLS, too, a silent server fails calls in time and killed sessions are
   expect(await Promise.all([1, 2, 3].map(() => selectOne(database)))).toEqual([one, one, one]);
 });
 
-test('a pooler that refuses timeouts is used without them, with a warning until the role has its own', async () => {
+test('a pooler that refuses timeouts is used without them, with a warning until the role has its own timeouts', async () => {
   const url = await startPgBouncer(server.url);
   const warnings: string[] = [];
   const log = { warn: (_facts: object, message: string) => void warnings.push(message) };
@@ -164,7 +164,7 @@ test('a pooler that refuses timeouts is used without them, with a warning until 
     server.url,
     `alter role ${username} in database ${pathname.slice(1)} set statement_timeout = '6s'`,
   );
-  // PgBouncer gives new clients its old sessions, which began before the role had timeouts.
+  // PgBouncer gives its old sessions to new clients. They began before the role had timeouts.
   const fresh = await startPgBouncer(server.url);
   warnings.length = 0;
   await open({ url: fresh, prepare: false, log });

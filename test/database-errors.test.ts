@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { DatabaseUnavailable, translateError } from '../src/store/errors.ts';
 
-// Whether a failed statement may have taken effect. Only this decides what a client learns about a failed write.
+// Whether a failed statement may have taken effect. This alone decides what a client is told about a failed write.
 
 const withCode = (code: string) => Object.assign(new Error('a fault'), { code });
 const sqlState = (code: string) => Object.assign(withCode(code), { name: 'PostgresError' });
@@ -17,19 +17,22 @@ test.each([
   ['deadlock_detected', sqlState('40P01'), 'conflict', false],
   ['disk_full', sqlState('53100'), 'disk-full', false],
   ['io_error', sqlState('58030'), 'resources', false],
-  ['a class of which no code was foreseen', sqlState('57000'), 'cancelled', false],
+  ['an unknown code of a known class', sqlState('57000'), 'cancelled', false],
   ['statement_completion_unknown', sqlState('40003'), 'lost', true],
   ['transaction_timeout', sqlState('25P04'), 'lost', true],
-  ['a prepared statement that a pooler has left behind', sqlState('26000'), 'conflict', false],
-])('%s: a statement that was sent may have run, one that was not has not', (_, error, reason, mayHaveRun) => {
-  expect(translateError(error, true)).toMatchObject({ reason, mayHaveRun });
-  const neverSent = translateError(error, false);
-  expect(neverSent).toBeInstanceOf(DatabaseUnavailable);
-  expect(neverSent).toMatchObject({ reason: reason === 'lost' ? 'connect' : reason, mayHaveRun: false });
-});
+  ['a prepared statement that a pooler lost', sqlState('26000'), 'conflict', false],
+])(
+  '%s: a statement that was sent may have run, and one that was not sent has not run',
+  (_, error, reason, mayHaveRun) => {
+    expect(translateError(error, true)).toMatchObject({ reason, mayHaveRun });
+    const neverSent = translateError(error, false);
+    expect(neverSent).toBeInstanceOf(DatabaseUnavailable);
+    expect(neverSent).toMatchObject({ reason: reason === 'lost' ? 'connect' : reason, mayHaveRun: false });
+  },
+);
 
 test.each(['imports_account', 'tokens_account', 'idempotency_keys_account', 'import_chunks_import'])(
-  'a row that refers by %s to a user who is gone: the token is not valid any more',
+  'a violation of %s means that the user was deleted, so the token is invalid',
   (constraint_name) => {
     const error = Object.assign(sqlState('23503'), { constraint_name });
     expect(translateError(error, true)).toMatchObject({ code: 'INVALID_TOKEN' });
@@ -40,7 +43,7 @@ test.each([
   'loaded Citus library version differs from installed extension version',
   'loaded Citus library version differs from latest available extension version',
   'cannot execute a distributed query from a query on a shard',
-])('a node of Citus is being upgraded (%s): nothing was done, and a later try may succeed', (message) => {
+])('while a node of Citus is being upgraded (%s), nothing was done, and a retry may succeed', (message) => {
   const refused = Object.assign(sqlState('XX000'), { message });
   const failure = translateError(refused, true);
   expect(failure).toBeInstanceOf(DatabaseUnavailable);
@@ -59,7 +62,7 @@ test.each([
   'connection not open',
   'could not receive data from server: Connection reset by peer',
   'could not send data to server: Broken pipe',
-])('a connection between nodes of Citus ended (%s): whether anything was done is open', (message) => {
+])('if a connection between nodes of Citus ends (%s), it is unknown whether anything was done', (message) => {
   const failure = translateError(Object.assign(sqlState('XX000'), { message }), true);
   expect(failure).toBeInstanceOf(DatabaseUnavailable);
   expect(failure).toMatchObject({ reason: 'lost', code: 'XX000', mayHaveRun: true });
@@ -68,7 +71,7 @@ test.each([
 });
 
 test.each(['23503', '23505', '22021', '42P01', '42501', '54000', 'XX000', 'P0001'])(
-  '%s, which nobody foresaw, stays as it is',
+  'an error with the unexpected SQLSTATE %s is passed on unchanged',
   (state) => {
     const error = sqlState(state);
     expect(translateError(error, true)).toBe(error);

@@ -8,7 +8,7 @@ import { startProxy } from './support/proxy.ts';
 import { startService } from './support/service.ts';
 import { silentLog } from './support/silent-log.ts';
 
-// A url with several hosts: each of them leads to the same rows.
+// A url with several hosts, each of which leads to the same rows.
 
 async function openProxies(count: number) {
   const database = await createDatabase();
@@ -26,7 +26,7 @@ function throughPorts(url: string, ports: readonly number[], query = ''): string
   return url.replace(new URL(url).host, hosts) + query;
 }
 
-test('a replica whose first host is away serves through the next one', async () => {
+test('a replica whose first host is down serves through the next one', async () => {
   const { database, proxies } = await openProxies(1);
   const url = throughPorts(database.url, [await findFreePort(), proxies[0]!.port]);
   expect(await migrate({ url, log: silentLog })).toEqual([]);
@@ -36,7 +36,7 @@ test('a replica whose first host is away serves through the next one', async () 
   expect((await fetch(`${service.origin}/readyz`)).status).toBe(200);
 });
 
-test('if a host ends, its connections and reads in flight move to the other one', async () => {
+test('if a host goes down, its connections and the reads in flight move to the other one', async () => {
   const { database, proxies } = await openProxies(2);
   const [first, second] = proxies as [(typeof proxies)[0], (typeof proxies)[0]];
   const pool = await openPool({ url: throughPorts(database.url, [first.port, second.port]), max: 1 });
@@ -53,7 +53,7 @@ test('if a host ends, its connections and reads in flight move to the other one'
   await expect.poll(() => selectOne(pool).catch(() => [])).toEqual(one);
 });
 
-test('with load_balance_hosts=random pools begin at any of the hosts, without it and to migrate at the first', async () => {
+test('with load_balance_hosts=random, each pool begins at any host; without it, and to migrate, at the first one', async () => {
   const { database, proxies } = await openProxies(3);
   const ports = proxies.map(({ port }) => port);
   const openMany = async (query: string) => {
@@ -63,7 +63,7 @@ test('with load_balance_hosts=random pools begin at any of the hosts, without it
   };
   expect(await openMany('')).toEqual([24, 0, 0]);
   expect(await openMany('?load_balance_hosts=disable')).toEqual([24, 0, 0]);
-  // Once in 5,000 runs, one host gets no connection by chance.
+  // By chance, one host gets no connection in one of 5,000 runs.
   const spread = await openMany('?load_balance_hosts=random');
   expect(spread.filter((count) => count > 0).length).toBeGreaterThan(1);
   const accepted = () => proxies[0]!.accepted;
@@ -74,7 +74,7 @@ test('with load_balance_hosts=random pools begin at any of the hosts, without it
   }
 });
 
-test('an order of hosts that libpq does not know is refused by name', () => {
+test('a value of load_balance_hosts that libpq does not know is refused, with a message that names it', () => {
   const fault = findUrlFault('postgres://a,b/bookmarks?load_balance_hosts=round-robin');
   expect(fault).toBe('expected load_balance_hosts to be disable or random');
   expect(findUrlFault('postgres://a:1,b:2/bookmarks?load_balance_hosts=random')).toBeUndefined();

@@ -4,14 +4,14 @@ import { migrate } from '../src/store/migrations.ts';
 import { createDatabase, runOn } from './support/database.ts';
 import { openFleet } from './support/fleet.ts';
 
-/** The rights that docs/security.md grants to the serving role, there called `bookmarks`. */
+/** The rights that docs/security.md grants to the serving role, which it calls `bookmarks`. */
 function grantsTo(role: string): string {
   const text = readFileSync(new URL('../docs/security.md', import.meta.url), 'utf8');
   const [, sql] = /^```sql\n([\s\S]*?)^```$/m.exec(text)!;
   return sql!.replaceAll('to bookmarks;', `to ${role};`);
 }
 
-test('the service does all its work as a role that may read and write rows, and nothing else', async () => {
+test('the service works with a role that may only read and write rows', async () => {
   await using database = await createDatabase();
   await migrate({ url: database.url });
   const role = `serving_${database.name}`;

@@ -24,7 +24,7 @@ async function openProxy(): Promise<FaultyProxy> {
   onTestFinished(() => proxy.close());
   return proxy;
 }
-test('a driver without the patch is refused', async () => {
+test('an unpatched driver is refused', async () => {
   const driver = postgres as { patched?: number };
   const { patched } = driver;
   onTestFinished(() => void Object.assign(driver, { patched }));
@@ -32,7 +32,7 @@ test('a driver without the patch is refused', async () => {
   await expect(openDatabase({ url: server.url })).rejects.toThrow(/lacks the patch/);
 });
 
-test('int8 travels as a number, and one beyond 2^53 is an error instead of another number', async () => {
+test('int8 values are numbers, and one beyond 2^53 is an error instead of a wrong number', async () => {
   const database = await open();
   const [row] = await database.read(
     (sql) => sql`select ${2 ** 53 - 1}::bigint as id, ${[1, 2]}::bigint[] as ids`,
@@ -48,7 +48,7 @@ test('an absent value is null', async () => {
   expect(row).toEqual({ nothing: null });
 });
 
-test('a session has its name and its timeouts', async () => {
+test('a session has an application name and timeouts', async () => {
   const database = await open({
     application: 'database test',
     statementTimeoutMs: 1_234,
@@ -62,7 +62,7 @@ test('a session has its name and its timeouts', async () => {
   expect(row).toEqual({ name: 'database test', statement: '1234ms', lock: '567ms', idle: '10s' });
 });
 
-test('a statement that Postgres ends by its timeout has no effect', async () => {
+test('a statement that Postgres cancels by its timeout has no effect', async () => {
   const database = await open({ statementTimeoutMs: 50 });
   const error = await catchUnavailable(
     database.write((sql) => sql`insert into facts select 10, 'slow' from pg_sleep(20)`),
@@ -71,7 +71,7 @@ test('a statement that Postgres ends by its timeout has no effect', async () => 
   expect(await database.read((sql) => sql`select from facts where id = 10`)).toHaveLength(0);
 });
 
-test('a lock that is not granted in time makes the database unavailable', async () => {
+test('a lock that is not granted in time is reported as an unavailable database', async () => {
   const database = await open({ lockTimeoutMs: 50 });
   const holder = await open();
   const holding = catchUnavailable(
@@ -86,7 +86,7 @@ test('a lock that is not granted in time makes the database unavailable', async 
   await holding;
 });
 
-test('a deadlock makes the database unavailable for its victim', async () => {
+test('a deadlock is reported to its victim as an unavailable database', async () => {
   const database = await open();
   const update = (first: number, second: number) =>
     database.write(
@@ -107,7 +107,7 @@ test('a deadlock makes the database unavailable for its victim', async () => {
   ]);
 });
 
-test('other errors are passed on as they are', async () => {
+test('other errors are passed on unchanged', async () => {
   const database = await open();
   const insert = () => database.write((sql) => sql`insert into facts values (1, 'a secret')`);
   await expect(insert()).rejects.toMatchObject({ name: 'PostgresError', code: '23505' });
@@ -118,7 +118,7 @@ test('other errors are passed on as they are', async () => {
   expect(database.gauges).toMatchObject({ size: 2, inUse: 0, waiting: 0 });
 });
 
-test('a read is sent once more if the connection was lost before the response', async () => {
+test('a read is sent once more if its connection is lost before the response', async () => {
   const database = await open({ max: 1 });
   await runOn(server.url, 'create sequence tries');
   // Only the first attempt is slow.
@@ -130,7 +130,7 @@ test('a read is sent once more if the connection was lost before the response', 
   expect(await reading).toEqual([{ again: 'again' }]);
 });
 
-test('a read whose connection is lost twice is given up', async () => {
+test('a read whose connection is lost twice fails', async () => {
   const proxy = await openProxy();
   const database = await open({ max: 1, url: throughPort(server.url, proxy.port) });
   proxy.onRequest = (piece, client) => {
@@ -155,7 +155,7 @@ test('a write is never sent twice', async () => {
   expect(await database.read((sql) => sql`select from facts where fact = 'once'`)).toHaveLength(0);
 });
 
-test('the message about an unavailable database contains only codes, and the cause is kept', async () => {
+test('the message about an unavailable database contains only codes, and the error keeps its cause', async () => {
   const database = await open({ statementTimeoutMs: 50 });
   const error = await catchUnavailable(
     database.read((sql) => sql`select ${'a secret'}::text from pg_sleep(20)`),
@@ -178,7 +178,7 @@ test('a write that waits too long for a connection is refused and never runs', a
   expect(database.gauges).toMatchObject({ size: 1, inUse: 0, waiting: 0 });
 });
 
-test('a read whose own deadline passed while it waited for a connection never runs', async () => {
+test('a read whose own deadline passes while it waits for a connection never runs', async () => {
   const database = await open({ max: 1 });
   await runOn(server.url, 'create sequence late_reads');
   await using gate = await holdLock(server.url, 'select pg_advisory_xact_lock(1)');
@@ -191,7 +191,7 @@ test('a read whose own deadline passed while it waited for a connection never ru
   expect(await runOn(server.url, 'select is_called from late_reads')).toEqual([{ is_called: false }]);
 });
 
-test('a failed connection attempt fails no waiting call while another connection still gets responses, even errors', async () => {
+test('a failed connection attempt does not fail waiting calls while another connection still gets responses, even errors', async () => {
   const proxy = await openProxy();
   const database = await open({ max: 2, url: throughPort(server.url, proxy.port) });
   const gates = await Promise.all(
@@ -217,7 +217,7 @@ test('a failed connection attempt fails no waiting call while another connection
   await Promise.all([second, third]);
 });
 
-test('callers that wait for a connection are served in turn, and their number is limited', async () => {
+test('callers that wait for a connection are served in order, and their number is limited', async () => {
   const database = await open({ max: 2, maxWaiting: 50 });
   const order: number[] = [];
   await using gate = await holdLock(server.url, 'select pg_advisory_xact_lock(1)');
@@ -260,7 +260,7 @@ test('a write whose connection cannot be made in time never runs', async () => {
   expect(await database.read((sql) => sql`select from facts where id = 30`)).toHaveLength(0);
 });
 
-test('a server that accepts and closes connections fails a call, and all that wait behind it, at once', async () => {
+test('a server that accepts and closes connections fails a call and all calls that wait behind it, at once', async () => {
   const proxy = await openProxy();
   const database = await open({ max: 2, url: throughPort(server.url, proxy.port), waitMs: 0 });
   proxy.cut('end');
@@ -273,7 +273,7 @@ test('a server that accepts and closes connections fails a call, and all that wa
   expect(await selectOne(database)).toEqual(one);
 });
 
-test('closing refuses waiting and new calls, and lets those in flight end', async () => {
+test('closing refuses waiting and new calls, and lets calls in flight finish', async () => {
   const database = await open({ max: 1 });
   await using gate = await holdLock(server.url, 'select pg_advisory_xact_lock(1)');
   const inFlight = database.read((sql) => sql`select 1 as one from pg_advisory_xact_lock(1)`);

@@ -4,11 +4,11 @@ import { runOn } from './support/database.ts';
 import { startService, useService } from './support/service.ts';
 import { holdAccount, holdLock, untilBlocked } from './support/sessions.ts';
 
-// A user is deleted while requests of theirs are in progress. Each request ends as if it had come before or after.
+// A user is deleted while their requests are in progress. Each request ends as if it ran before or after the deletion.
 
 const service = useService();
 
-test('an invite that is exchanged meanwhile is gone', async () => {
+test('an invite whose user is deleted first is refused', async () => {
   const { url } = service.database;
   const user = await service.user({ email: 'leaving@example.org' });
   const code = await service.invite('leaving@example.org');
@@ -22,7 +22,7 @@ test('an invite that is exchanged meanwhile is gone', async () => {
   expect(await exchange).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
 });
 
-test('an invite that is being exchanged comes first', async () => {
+test('the exchange of an invite succeeds if it began before the deletion, and its token is then revoked', async () => {
   const { url } = service.database;
   const user = await service.user({ email: 'returning@example.org' });
   const code = await service.invite('returning@example.org');
@@ -38,7 +38,7 @@ test('an invite that is being exchanged comes first', async () => {
   expect((await service.post('/user/profile', {}, { token: body.token })).status).toBe(401);
 });
 
-test('an import that is about to be staged is refused', async () => {
+test('an import whose user is deleted before it is staged is refused', async () => {
   await using staging = await startService({ importInlineBytes: 0 }, { database: service.database });
   const { url } = service.database;
   const user = await staging.user({ email: 'importing@example.org' });
@@ -54,7 +54,7 @@ test('an import that is about to be staged is refused', async () => {
   expect(await runOn(url, `select 1 from imports where user_id = ${user.id}`)).toEqual([]);
 });
 
-test('a staged import that waits for a worker is refused, not offered for another try', async () => {
+test('a staged import that waits for a worker is refused, and the client is not told to retry', async () => {
   await using staging = await startService({ importInlineBytes: 0 }, { database: service.database });
   await staging.context.coordination.imports.stopWorker(0);
   const user = await staging.user({ email: 'waiting@example.org' });

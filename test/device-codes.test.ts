@@ -9,7 +9,7 @@ import { runDir } from './support/run.ts';
 import { startService, useService } from './support/service.ts';
 import { newEmail } from './support/users.ts';
 
-// A signed-in page signs in another device with a code.
+// A signed-in page creates a code, with which another device signs in.
 
 const service = useService();
 
@@ -24,7 +24,7 @@ async function openPage(of = service, pageOrigin = of.origin) {
 
 const codeOf = async (code: string, of = service) => (await of.post('/auth/invite', { code })).body.code;
 
-test('a code opens a session of the same account on another device, once', async () => {
+test('a code opens one session of the same account on another device', async () => {
   const { email, page, token } = await openPage();
   const { body } = await page.post('/web/login/device');
   expect(body).toEqual({
@@ -46,7 +46,7 @@ test('a code opens a session of the same account on another device, once', async
   expect(await codeOf(body.code)).toBe('NOT_FOUND');
 });
 
-test('a code that many present at once signs in one of them', async () => {
+test('a code that many clients present at once signs in one of them', async () => {
   const { page, makeCode } = await openPage();
   const code = await makeCode();
   const statuses = await Promise.all(
@@ -56,7 +56,7 @@ test('a code that many present at once signs in one of them', async () => {
   expect((await page.post('/web/api/v1/sessions/list')).body.sessions).toHaveLength(2);
 });
 
-test('bookmarks login accepts it as the page shows it', async () => {
+test('bookmarks login accepts the code in the form that the page shows', async () => {
   const { email, makeCode } = await openPage();
   const env = { BOOKMARKS_URL: service.origin, XDG_CONFIG_HOME: makeFolder('device-code', runDir()) };
   const code = (await makeCode()).replace(/(.{4})(?=.)/g, '$1-').toLowerCase();
@@ -67,9 +67,9 @@ test('bookmarks login accepts it as the page shows it', async () => {
   expect((await runCommand(['sessions'], { env })).out).toContain('Bookmarks CLI (this one)');
 });
 
-describe('a code that no longer counts', () => {
+describe('an invalid code', () => {
   test.each(['/web/logout', '/web/api/v1/sessions/revoke-others', '/web/login/device'])(
-    'is one made before %s',
+    'has no effect after %s on the page that created it',
     async (path) => {
       const { page, makeCode } = await openPage();
       const code = await makeCode();
@@ -78,7 +78,7 @@ describe('a code that no longer counts', () => {
     },
   );
 
-  test('is one of a session that another one ended, or of a deleted account', async () => {
+  test("has no effect if another session revoked the page's session, or if the account was deleted", async () => {
     const { email, page, makeCode } = await openPage();
     const other = newBrowser(service.origin);
     await other.login(await makeCode());
@@ -91,7 +91,7 @@ describe('a code that no longer counts', () => {
     expect(await codeOf(last)).toBe('NOT_FOUND');
   });
 
-  test('is one that came with the address of another account, and leaves no session', async () => {
+  test('has no effect with the e-mail address of another account, and leaves no session', async () => {
     const { email, page, makeCode } = await openPage();
     const code = await makeCode();
     const exchange = (given: string) => service.post('/auth/invite', { code, email: given });
@@ -102,7 +102,7 @@ describe('a code that no longer counts', () => {
     expect((await service.post('/auth/invite', again)).status).toBe(200);
   });
 
-  test('is one older than five minutes', () => {
+  test('has no effect after five minutes', () => {
     // `pending-values.test.ts` shows that values expire after the time for their kind.
     expect([PENDING_KINDS.deviceCodes.lifeMs, PENDING_KINDS.deviceSessions.lifeMs]).toEqual([
       300_000, 300_000,
@@ -110,7 +110,7 @@ describe('a code that no longer counts', () => {
   });
 });
 
-test('signing out all others during an exchange leaves no unknown session', async () => {
+test('ending all other sessions during an exchange leaves no other session', async () => {
   for (let round = 0; round < 10; round += 1) {
     const { page, makeCode } = await openPage();
     const code = await makeCode();
@@ -122,7 +122,7 @@ test('signing out all others during an exchange leaves no unknown session', asyn
   }
 });
 
-test('wrong codes count as wrong invites do', async () => {
+test('wrong codes count towards the same limit as wrong invite codes', async () => {
   await using strict = await startService({ inviteFailuresPerMinute: 2 }, { database: service.database });
   const { makeCode } = await openPage(strict);
   const right = await makeCode();
@@ -130,7 +130,7 @@ test('wrong codes count as wrong invites do', async () => {
   expect(await codeOf(right, strict)).toBe('RATE_LIMITED');
 });
 
-test('only a page of the service makes a code, with its session', async () => {
+test('only a page of the service can create a code, with its session', async () => {
   const { page, token } = await openPage();
   expect((await service.post('/login/device', {}, { token })).status).toBe(404);
   expect((await newBrowser(service.origin).post('/web/login/device')).status).toBe(401);
@@ -138,7 +138,7 @@ test('only a page of the service makes a code, with its session', async () => {
   expect(foreign.body.code).toBe('PERMISSION_DENIED');
 });
 
-test('a code of one replica signs in at another one; while Redis is away none does', async () => {
+test('a code that one replica created works at another one; without Redis no code works', async () => {
   await using redis = await startRedis();
   const publicUrl = 'http://127.0.0.1:1';
   const config = { redisAddress: { kind: 'servers' as const, urls: [redis.url] }, publicUrl };

@@ -34,7 +34,7 @@ import {
 } from './documents/tables.ts';
 import { testNamesIn } from './documents/test-names.ts';
 
-/** The documents name only what exists, and describe everything that exists. */
+/** The documents name only things that exist, and describe everything that exists. */
 
 const DOCUMENTS = readDocuments();
 
@@ -63,35 +63,35 @@ const DESIGN = 'docs/design.md';
 const CONTRIBUTING = 'CONTRIBUTING.md';
 
 const CHECKS: Record<string, Check> = {
-  'links and anchors': findBrokenLinks,
-  'files and folders': inEach(findMissingFiles),
-  tests: inEach(findMissingTests),
-  'names of code': inEach(findUnknownNames),
-  'paths, headers and options': inEach(findUnknownWireNames),
-  metrics: inEach(findUnknownMetrics),
+  'links and anchors exist': findBrokenLinks,
+  'named files and folders exist': inEach(findMissingFiles),
+  'named tests exist': inEach(findMissingTests),
+  'named fields, variables and codes exist': inEach(findUnknownNames),
+  'named paths, headers and options exist': inEach(findUnknownWireNames),
+  'named metrics exist': inEach(findUnknownMetrics),
   // In other folders, the other files show the purpose of a file.
-  'names beside files': (documents) =>
+  'a named file contains the names next to it': (documents) =>
     documents.filter(({ path }) => [DESIGN, CONTRIBUTING].includes(path)).flatMap(findNamesElsewhere),
-  'npm scripts': inPresent(findScriptFaults),
-  'commands of the operator': inPresent(findAdminFaults),
-  'commands of the command line': inPresent(findCliFaults),
-  'objects of the manifests': inPresent(findManifestFaults),
-  'the configuration tables': inOne(CONFIGURATION, findConfigurationFaults),
-  'the API at a glance': inOne(README, findEndpointFaults),
-  'the length of the README': inOne(README, findLengthFaults),
-  'endpoints of the contract': inOne(CONTRACT, findContractEndpointFaults),
-  'errors of the contract': inOne(CONTRACT, findErrorFaults),
-  'bounds of the contract': inOne(CONTRACT, findBoundFaults),
-  'decisions and their tests': inOne(CONTRACT, findDecisionFaults),
-  'sections and decisions that are cited': (documents) =>
+  'npm scripts exist and are documented': inPresent(findScriptFaults),
+  'commands of the operator exist': inPresent(findAdminFaults),
+  'commands of the command line exist': inPresent(findCliFaults),
+  'named objects of the manifests exist': inPresent(findManifestFaults),
+  'the configuration tables are complete and correct': inOne(CONFIGURATION, findConfigurationFaults),
+  'the API at a glance lists every endpoint': inOne(README, findEndpointFaults),
+  'the README is short': inOne(README, findLengthFaults),
+  'the contract describes every endpoint': inOne(CONTRACT, findContractEndpointFaults),
+  'the contract lists every error code': inOne(CONTRACT, findErrorFaults),
+  'the contract states every limit': inOne(CONTRACT, findBoundFaults),
+  'decisions are in order and name existing tests': inOne(CONTRACT, findDecisionFaults),
+  'cited sections and decisions exist': (documents) =>
     findUnknownCitations(documents, documents.find(({ path }) => path === CONTRACT)!),
-  'documents that code names': findUnknownDocuments,
-  'commands of the operator, in their table': inOne(OPERATION, findAdminTableFaults),
-  'the table of metrics': inOne('docs/observability.md', findMetricTableFaults),
-  'commands that the rehearsal runs': (documents) =>
+  'documents that code names exist': findUnknownDocuments,
+  'the table of the operator lists every command': inOne(OPERATION, findAdminTableFaults),
+  'the table of metrics is complete': inOne('docs/observability.md', findMetricTableFaults),
+  'the rehearsal runs every command of the operator': (documents) =>
     findUnrehearsedCommands(documents.filter(({ path }) => [OPERATION, RUNBOOK].includes(path))),
-  'layers of the design': inOne(DESIGN, findLayerFaults),
-  'the map of the SQL functions': inOne('sql/functions/README.md', findFunctionMapFaults),
+  'the design lists every layer': inOne(DESIGN, findLayerFaults),
+  'the map of the SQL functions is complete': inOne('sql/functions/README.md', findFunctionMapFaults),
 };
 
 describe('the documents are true', () => {
@@ -100,7 +100,7 @@ describe('the documents are true', () => {
   });
 });
 
-test('a test that is skipped, or in a skipped group, is no test that a document may name', () => {
+test('a document may not name a test that is skipped or belongs to a skipped group', () => {
   const text = [
     "describe('a group', () => {",
     "  test('runs', () => {});",

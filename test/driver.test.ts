@@ -8,8 +8,8 @@ import { type FaultyProxy, startProxy } from './support/proxy.ts';
 import { killSessions, untilRunning } from './support/sessions.ts';
 
 /**
- * Faults of the driver that would affect a service with one statement per operation. Each was observed in postgres
- * 3.4.9 as published, and is fixed by the patch in src/store/patches.
+ * Faults of the driver that would affect the service. Each occurs in postgres 3.4.9 as published, and the patch in
+ * src/store/patches fixes it.
  */
 
 let database: TestDatabase;
@@ -75,7 +75,7 @@ test('an error in the middle of rows does not affect the next response', async (
   expect([...rows]).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }]);
 });
 
-test('the error that ended a session reaches its statement and not the next session', async () => {
+test("an error that ends a session reaches the session's statement and not the next session", async () => {
   const sql = openDriver();
   const killed = settle(sql`select 'told', pg_sleep(20)`);
   await untilRunning(database.url, 'told');
@@ -84,7 +84,7 @@ test('the error that ended a session reaches its statement and not the next sess
   expect(await settle(sql`select 1 as one`)).toEqual(one);
 });
 
-test('a connection that ends with bytes still unsent is usable again', async () => {
+test('a connection that ends with unsent bytes is usable again', async () => {
   const proxy = await openProxy();
   const sql = openDriver({ port: proxy.port, connectSeconds: 1 });
   for (const turns of [0, 1, 2, 3, 4, 5]) {
@@ -98,7 +98,7 @@ test('a connection that ends with bytes still unsent is usable again', async () 
   }
 });
 
-test('a server that closes each connection at once fails the statement, after one try', async () => {
+test('a server that closes each connection at once fails the statement after one attempt', async () => {
   const proxy = await openProxy();
   proxy.reception = 'close';
   const sql = openDriver({ port: proxy.port });
@@ -108,7 +108,7 @@ test('a server that closes each connection at once fails the statement, after on
   expect(await settle(sql`select 1 as one`)).toEqual(one);
 });
 
-test('a connection lost while the driver fetches types rejects the statement and nothing else', async () => {
+test('a connection that is lost while the driver fetches types rejects only the statement', async () => {
   const unhandled: unknown[] = [];
   const note = (error: unknown) => unhandled.push(error);
   process.on('unhandledRejection', note);
@@ -124,7 +124,7 @@ test('a connection lost while the driver fetches types rejects the statement and
   expect(unhandled).toEqual([]);
 });
 
-test('a server that falls silent fails the statement in time, and the connection is replaced', async () => {
+test('a server that stops responding fails the statement in time, and the connection is replaced', async () => {
   const proxy = await openProxy();
   const sql = openDriver({ port: proxy.port, answerSeconds: 0.3 });
   await sql`select 1`;
@@ -133,7 +133,7 @@ test('a server that falls silent fails the statement in time, and the connection
   expect(await settle(sql`select 1 as one`)).toEqual(one);
 });
 
-test('an idle connection is kept however long it is silent', async () => {
+test('an idle connection is kept, however long no bytes arrive', async () => {
   const sql = openDriver({ answerSeconds: 0.2 });
   const readPid = () => sql`select pg_backend_pid() as pid`;
   const before = await readPid();
@@ -141,7 +141,7 @@ test('an idle connection is kept however long it is silent', async () => {
   expect(await readPid()).toEqual(before);
 });
 
-test('a connection past its lifetime is replaced although its server is silent', async () => {
+test('a connection past its lifetime is replaced even if its server does not respond', async () => {
   const proxy = await openProxy();
   const sql = openDriver({ port: proxy.port, lifetimeSeconds: 0.2, connectSeconds: 1 });
   await sql`select 1`;
@@ -162,7 +162,7 @@ test('a value that cannot be sent rejects its own statement only', async () => {
   expect(await send(new Date())).toEqual([{ sent: true }]);
 });
 
-test('a statement sent anew after its plan changed carries the same values', async () => {
+test('a statement that is sent again because its plan changed has the same values', async () => {
   const sql = openDriver();
   await runOn(database.url, 'create table facts (flag boolean, document jsonb, words text[])');
   const insert = () => sql`
@@ -174,7 +174,7 @@ test('a statement sent anew after its plan changed carries the same values', asy
   expect(row).toEqual({ flag: true, document: { a: 1 }, words: ['x', 'y"'], more: null });
 });
 
-test('a statement cancelled while its connection is being made never runs, and the connection serves the next', async () => {
+test('a statement that is cancelled while its connection is being made never runs, and the connection serves the next one', async () => {
   const proxy = await openProxy();
   proxy.reception = 'hold';
   const sql = openDriver({ port: proxy.port });
@@ -270,7 +270,7 @@ test('a pool whose connection was lost during a statement closes at once, and it
   expect(await ended).toEqual([0, null]);
 });
 
-test('a pool whose last connection is lost while it closes has closed', async () => {
+test('closing a pool completes even if its last connection is lost meanwhile', async () => {
   const sql = openDriver();
   const lost = settle(sql`select 'lost while closing', pg_sleep(20)`);
   await untilRunning(database.url, 'lost while closing');
@@ -304,7 +304,7 @@ test('no statement waits behind a slow one while another connection is free', as
   expect(await slow).toBe('57P01');
 });
 
-test('while sessions are killed under load every statement is settled, every response is whole, and no connection is lost', async () => {
+test('while sessions are killed under load, no statement stays pending, every response is complete, and no connection is lost', async () => {
   const sql = openDriver({ max: 4 });
   let rounds = 0;
   const codes = new Set<unknown>();

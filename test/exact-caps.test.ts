@@ -3,20 +3,20 @@ import { runOn } from './support/database.ts';
 import { findFaults } from './support/invariants.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 
-// Decisions 9, 20, 22 and 28: caps, counters and invites are exact under any concurrency over three replicas.
+// Decisions 9, 20, 22 and 28: limits, counters and invites are exact under any concurrency over three replicas.
 
 const CAP = 10;
 
 const config = { freeBookmarkLimit: CAP };
 const first = useService(config);
-/** The third replica stages every import, and the others write imports directly. */
+/** The third replica stages every import. The others write imports directly. */
 const replicas = [
   first,
   useService(config, { beside: first }),
   useService({ ...config, importInlineBytes: 0 }, { beside: first }),
 ];
 
-/** Sends a request to the replica of this number. */
+/** Sends a request to the replica with this number. */
 const post = (n: number, user: TestUser, path: string, body: unknown) =>
   replicas[n % replicas.length]!.post(path, body, { token: user.token });
 
@@ -39,7 +39,7 @@ describe('the bookmark cap (decision 28)', () => {
     expect(await exported(user)).toHaveLength(CAP);
   });
 
-  test('adds and imports at once leave exactly what their responses say', async () => {
+  test('concurrent adds and imports leave exactly what their responses say', async () => {
     for (let round = 0; round < 8; round++) {
       const user = await replicas[0]!.user();
       const responses = await Promise.all(
@@ -54,7 +54,7 @@ describe('the bookmark cap (decision 28)', () => {
       const written = responses.map(({ status, body }) => (status === 200 ? (body.imported ?? 1) : 0));
       const told = written.reduce((sum, count) => sum + count, 0);
       expect(await exported(user)).toHaveLength(told);
-      // No bookmark was refused while there was room. Only the refusal of an import of three bookmarks can leave room.
+      // No bookmark was refused while there was room. Only a refused import of three bookmarks may leave room.
       expect(told).toBeGreaterThan(CAP - 3);
       expect(told).toBeLessThanOrEqual(CAP);
       for (const { status, body } of responses)
@@ -77,7 +77,7 @@ describe('the bookmark cap (decision 28)', () => {
     expect(await exported(user)).toHaveLength(CAP + 5);
   });
 
-  test('with deletes and adds at once there are never more than 10, and no room is lost', async () => {
+  test('with concurrent deletes and adds there are never more than 10 bookmarks, and no room is lost', async () => {
     const user = await replicas[0]!.user();
     const bookmarks = range(CAP).map((n) => ({ url: url(n) }));
     await post(0, user, '/import', { bookmarks });
@@ -93,7 +93,7 @@ describe('the bookmark cap (decision 28)', () => {
     expect(await post(0, user, '/bookmarks/add', { url: url('more') })).toMatchObject(LIMIT);
   });
 
-  test('an import at the cap: 10 fit, 11 change nothing, in merge and in replace', async () => {
+  test('an import up to the cap is accepted, and one bookmark more changes nothing, in merge and in replace', async () => {
     const user = await replicas[0]!.user();
     const bookmarks = (count: number) => range(count).map((n) => ({ url: url(n), tags: [`tag ${n}`] }));
     for (const n of [0, 2]) {
@@ -107,7 +107,7 @@ describe('the bookmark cap (decision 28)', () => {
       const response = await post(n, user, '/import', { bookmarks: bookmarks(10), mode: 'replace' });
       expect(response.body).toEqual({ imported: 10, skipped: 0, errors: [] });
     }
-    // Existing bookmarks need no room. A replace may use all of the room again.
+    // Existing bookmarks need no room. A replace may use the whole limit again.
     const again = await post(1, user, '/import', { bookmarks: bookmarks(10) });
     expect(again.body).toEqual({ imported: 0, skipped: 10, errors: [] });
     expect(await post(1, user, '/import', { bookmarks: bookmarks(11) })).toMatchObject(LIMIT);
@@ -132,7 +132,7 @@ describe('the tag cap of 10,000 (decision 9)', () => {
 
   const tagCount = async (user: TestUser) => (await post(0, user, '/tags/list', {})).body.tags.length;
 
-  test('every way to create a tag fills the cap and never exceeds it', async () => {
+  test('every way to create a tag counts towards the cap and never exceeds it', async () => {
     const user = await withTags(TAGS - 4);
     const added = await post(0, user, '/bookmarks/add', { url: url('a'), tags: ['new 1', 'tag 1', 'NEW 1'] });
     expect(added.body.tags).toHaveLength(2);
@@ -155,14 +155,14 @@ describe('the tag cap of 10,000 (decision 9)', () => {
     expect(await exported(user)).toEqual(before);
     expect(await tagCount(user)).toBe(TAGS);
 
-    // Existing tags still work, and room that becomes free is used.
+    // Existing tags still work, and room that becomes free can be used.
     expect((await post(0, user, '/bookmarks/add', { url: url('d'), tags: ['Tag 1'] })).status).toBe(200);
     expect((await post(0, user, '/tags/delete', { id: added.body.tags[0].id })).status).toBe(200);
     expect((await post(0, user, '/tags/create', { name: 'new 5' })).status).toBe(200);
     expect(await post(0, user, '/tags/create', { name: 'new 6' })).toMatchObject(LIMIT);
   });
 
-  test('if the last of three tags exceeds the cap, the other two are undone', async () => {
+  test('if the last of three tags exceeds the cap, the other two are not created either', async () => {
     const user = await withTags(TAGS - 1);
     const state = () => runOn(first.database.url, `select * from accounts where user_id = ${user.id}`);
     const before = await state();
@@ -193,7 +193,7 @@ describe('the tag cap of 10,000 (decision 9)', () => {
   });
 });
 
-test('an invite is used once, under a race of 20 (decision 22)', async () => {
+test('an invite works once in a race of 20 requests (decision 22)', async () => {
   for (let round = 0; round < 5; round++) {
     const code = await replicas[0]!.invite(`race-${round}@example.org`);
     const responses = await Promise.all(
@@ -207,7 +207,7 @@ test('an invite is used once, under a race of 20 (decision 22)', async () => {
   }
 });
 
-test('several invites of one address, exchanged at once, make one user with a token each (decision 22)', async () => {
+test('several invites of one address, exchanged at once, create one user with a token for each (decision 22)', async () => {
   const emails = ['Several@example.org', 'several@example.org', 'SEVERAL@example.org'];
   const codes = await Promise.all(emails.map((email) => first.invite(email)));
   const responses = await Promise.all(codes.map((code, n) => replicas[n]!.post('/auth/invite', { code })));
@@ -215,8 +215,8 @@ test('several invites of one address, exchanged at once, make one user with a to
   expect(new Set(responses.map(({ body }) => body.token)).size).toBe(3);
 });
 
-describe('a tag named by many at once', () => {
-  test('is created once, and all bookmarks carry the same', async () => {
+describe('a tag that many requests create at once', () => {
+  test('is created once, and all bookmarks have the same tag', async () => {
     const user = await replicas[0]!.user({ premium: true });
     const responses = await Promise.all(
       range(24).map((n) =>
@@ -232,7 +232,7 @@ describe('a tag named by many at once', () => {
     expect(Math.max(...tags.map((tag: { bookmark_count: number }) => tag.bookmark_count))).toBe(written);
   });
 
-  test('is created once if replicas name new ones in opposite orders', async () => {
+  test('is created once even if replicas name new tags in opposite orders', async () => {
     const user = await replicas[0]!.user({ premium: true });
     for (const round of range(6)) {
       const names = range(8).map((n) => `round ${round}, ${n}`);
@@ -251,7 +251,7 @@ describe('a tag named by many at once', () => {
     expect(tags.map((tag: { bookmark_count: number }) => tag.bookmark_count)).toEqual(Array(48).fill(6));
   });
 
-  test('is created by one of the requests', async () => {
+  test('is created by one of the requests, and the others get an error', async () => {
     const user = await replicas[0]!.user();
     const names = ['Same', 'same', 'SAME', 'sAme'];
     const responses = await Promise.all(
@@ -285,7 +285,7 @@ function drawRequest(n: number, ids: number[], tagIds: number[]): [path: string,
   ]);
 }
 
-test('after a storm of everything at once, every counter equals its recount', async () => {
+test('after many random requests at once, every counter equals its recount', async () => {
   const users = await Promise.all(range(2).map(() => replicas[0]!.user({ premium: true })));
   const storm = users.flatMap((user) =>
     range(16).map(async (client) => {
@@ -311,7 +311,7 @@ test.each([
   ['accounts', 'tag_count'],
   ['accounts', 'kept_bytes'],
   ['tags', 'bookmark_count'],
-])('Postgres takes no count below zero: %s.%s', async (table, column) => {
+])('Postgres refuses a negative value of %s.%s', async (table, column) => {
   const user = await first.user();
   await post(0, user, '/tags/create', { name: 'counted' });
   const lower = runOn(

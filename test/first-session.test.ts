@@ -25,7 +25,7 @@ function readSession(): Fence[] {
   return parseMarkdown('README.md', section!).fences;
 }
 
-/** What a newcomer writes instead of the document's values. */
+/** What a newcomer types instead of the document's values. */
 const fillIn = (text: string, values: Record<string, string>): string =>
   Object.entries(values).reduce((filled, [from, to]) => {
     expect(filled).toContain(from);
@@ -61,7 +61,7 @@ async function runUntil(file: string, env: Record<string, string>, text: string)
 }
 
 // Each line with npm starts npm and Node again, which takes half a minute on two busy cores.
-test('the first session of the README does what it says', { timeout: 180_000 }, async () => {
+test('the first session of the README works as described', { timeout: 180_000 }, async () => {
   const { origin } = service;
   const [exchange, requests, typescript, commandLine, operator, ...others] = readSession();
   expect(others).toEqual([]);

@@ -8,9 +8,9 @@ import { runDir } from './support/run.ts';
 
 const MAIN = join(import.meta.dirname, '../src/main.ts');
 
-// `script` of util-linux runs the command at its own terminal.
+// `script` of util-linux runs the command on its own terminal.
 test.runIf(process.platform === 'linux')(
-  'the first start at a terminal shows one line until it is ready, and the sign-in link last',
+  'the first start on a terminal shows one line of progress, and prints the sign-in link last',
   { timeout: 120_000 },
   async () => {
     const folder = makeFolder('first-start');

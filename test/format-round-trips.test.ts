@@ -108,7 +108,7 @@ const read = (pieces: string[]) =>
 
 const withSortedTags = (given: Given[]) => given.map((each) => ({ ...each, tags: sortTags(each.tags) }));
 
-test('CSV brings back everything', () => {
+test('CSV restores everything', () => {
   fc.assert(
     fc.property(collection, (given) => {
       expect(read([CSV_HEAD, ...toBookmarks(given).map(formatCsv)])).toEqual(withSortedTags(given));
@@ -117,7 +117,7 @@ test('CSV brings back everything', () => {
   );
 });
 
-test('HTML brings back everything except milliseconds and commas in tags', () => {
+test('HTML restores everything except milliseconds and commas in tags', () => {
   const seconds = (at: string) => `${at.slice(0, 19)}.000Z`;
   fc.assert(
     fc.property(collection, fc.boolean(), (given, tagFolders) => {
@@ -133,7 +133,7 @@ test('HTML brings back everything except milliseconds and commas in tags', () =>
   );
 });
 
-test('JSON brings back everything, also several bookmarks with one url', async () => {
+test('JSON restores everything, including several bookmarks with one url', async () => {
   const exported = async (user: TestUser): Promise<Given[]> =>
     (await user.post('/export')).body.bookmarks.map(({ id: _, tags, ...rest }: Bookmark) => ({
       ...rest,
@@ -141,7 +141,7 @@ test('JSON brings back everything, also several bookmarks with one url', async (
     }));
   await fc.assert(
     fc.asyncProperty(collection, fc.boolean(), async (given, isTwice) => {
-      // Tags keep their spelling in an account, even without bookmarks.
+      // An account keeps the spelling of a tag even when no bookmark has it.
       const [one, other] = [await service.user(), await service.user()];
       const bookmarks = isTwice ? [...given, ...given] : given;
       const imported = await one.post('/import', { mode: 'replace', bookmarks });
@@ -160,7 +160,7 @@ test('JSON brings back everything, also several bookmarks with one url', async (
   );
 });
 
-test('no cell of CSV begins as a formula does, and a file of another program is read as it is', () => {
+test('no cell of exported CSV is a formula, and cells in files of other programs are imported unchanged', () => {
   const titles = ['=1+1', '+1', '-1', '@a', "'=1", "it's", "'a'"];
   const given = titles.map((title, index) => ({
     ...{ url: `https://example.org/${index}`, title, comment: title, tags: ['-a'] },

@@ -4,14 +4,14 @@ import { readDate } from '../src/formats/entry.ts';
 import { parseNetscape } from '../src/formats/netscape.ts';
 import { readBookmarkFile } from '../src/formats/read-file.ts';
 
-// Pure functions that read files of other programs and show users' texts.
+// Pure functions that read files of other programs and display users' texts.
 
 afterEach(() => {
   vi.unstubAllEnvs();
 });
 
 test.each(['Pacific/Kiritimati', 'America/Los_Angeles'])(
-  'a date without an offset is UTC, also in the time zone %s',
+  'a date without an offset is UTC, even in the time zone %s',
   (zone) => {
     vi.stubEnv('TZ', zone);
     expect(new Date(2026, 0, 1).getTimezoneOffset()).not.toBe(0);
@@ -22,7 +22,7 @@ test.each(['Pacific/Kiritimati', 'America/Los_Angeles'])(
   },
 );
 
-test('a date of zero, or an empty one, is no date', () => {
+test('a date of zero, or an empty one, counts as absent', () => {
   expect(readDate(0)).toBeUndefined();
   expect(readDate('')).toBeUndefined();
   expect(readDate(1_767_322_800)).toBe('2026-01-02T03:00:00.000Z');
@@ -60,7 +60,7 @@ test('an unknown encoding is named', () => {
   expect(() => titleIn(Buffer.from(netscape('klingon')))).toThrow('the file is not text in klingon');
 });
 
-test('text of users holds no control characters, overrides or isolates when it is shown', () => {
+test('displayed texts of users contain no control characters, overrides or isolates', () => {
   for (const control of ['\u001b', '\u009b', '\u202e', '\u2066', '\u2067', '\u2068', '\u2069']) {
     expect(toLine(`a${control}b`)).toBe('a b');
     expect(writeOutControls(`a${control}b`)).toBe(
@@ -70,7 +70,7 @@ test('text of users holds no control characters, overrides or isolates when it i
   expect(writeOutControls('a\n\tb')).toBe('a\n\tb');
 });
 
-test('wide characters take two columns, and a cut text ends with an ellipsis', () => {
+test('wide characters take two columns, and a truncated text ends with an ellipsis', () => {
   expect(displayWidth('a漢')).toBe(3);
   expect(fitToWidth('漢字', 3)).toBe('漢…');
   expect(fitToWidth('ab', 3)).toBe('ab ');

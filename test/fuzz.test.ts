@@ -10,7 +10,7 @@ import { BASE_PATH } from '../src/http/mount.ts';
 import { findFaults } from './support/invariants.ts';
 import { useService, useUser } from './support/service.ts';
 
-// No input causes a fault of the service. Errors always have the same shape, and a refused request changes nothing.
+// No input causes a fault of the service. Errors always have the same form, and a refused request changes nothing.
 
 const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const PATHS = ROUTES.map(({ path }) => path);
@@ -43,8 +43,8 @@ let known: string | undefined;
 let taken = 0;
 
 /**
- * Sends a body to a replica. `post` checks the shape of the response. This checks that it is no fault of the service,
- * and that a refused request changed nothing.
+ * Sends a body to a replica. `post` checks the form of the response. This function checks that the response is not a
+ * fault of the service, and that a refused request changed nothing.
  */
 async function sendChecked(path: string, body: string | Uint8Array): Promise<void> {
   known ??= await readAll();
@@ -193,25 +193,25 @@ const damaged = fc
     return { path, body: bytes };
   });
 
-describe('the body', { timeout: 120_000 }, () => {
-  test('any JSON, to every route', async () => {
+describe('a request with an unexpected body gets a well-formed response', { timeout: 120_000 }, () => {
+  test('for any JSON, on every route', async () => {
     await check(
       fc.asyncProperty(path, junk, (to, body) => sendChecked(to, JSON.stringify(body) ?? 'undefined')),
       200,
     );
   });
 
-  test('nearly valid bodies', async () => {
+  test('for nearly valid bodies', async () => {
     await check(
       fc.asyncProperty(nearlyValid, ({ path: to, body }) => sendChecked(to, body)),
       500,
     );
-    // Bodies that are often accepted and often refused.
+    // Some of these bodies are accepted and some refused, so that both cases are tested.
     expect(taken).toBeGreaterThan(50);
     expect(taken).toBeLessThan(450);
   });
 
-  test('JSON with damaged bytes, and bytes that are not JSON', async () => {
+  test('for JSON with damaged bytes, and bytes that are not JSON', async () => {
     await check(
       fc.asyncProperty(fc.oneof(damaged, fc.record({ path, body: fc.uint8Array() })), ({ path: to, body }) =>
         sendChecked(to, body),
@@ -331,7 +331,7 @@ function exchange(origin: string, bytes: Uint8Array): Promise<string> {
   });
 }
 
-/** No response is a fault of the service, and every error has the same shape. */
+/** No response is a fault of the service, and every error has the same form. */
 function checkRaw(received: string): void {
   for (const response of received.split(/(?=HTTP\/1\.1 \d{3} )/)) {
     const status = Number(response.slice(9, 12));
@@ -345,8 +345,8 @@ function checkRaw(received: string): void {
   }
 }
 
-describe('the connection', { timeout: 120_000 }, () => {
-  test('any headers, methods, targets and versions', async () => {
+describe('a connection with unexpected bytes gets well-formed responses', { timeout: 120_000 }, () => {
+  test('for any headers, methods, targets and versions', async () => {
     const before = await readAll();
     let answered = 0;
     await check(
@@ -377,7 +377,7 @@ describe('the connection', { timeout: 120_000 }, () => {
     expect(await readAll()).toBe(before);
   });
 
-  test('bytes that are not HTTP', async () => {
+  test('for bytes that are not HTTP', async () => {
     await check(
       fc.asyncProperty(fc.uint8Array({ minLength: 1, maxLength: 200 }), async (bytes) => {
         const received = await exchange(first.origin, bytes);

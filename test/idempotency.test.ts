@@ -10,7 +10,7 @@ const keyed = (key: string) => ({ headers: { 'idempotency-key': key } });
 
 const count = async (user: TestUser): Promise<number> => (await user.post('/bookmarks/search')).body.total;
 
-test('the same key and body get the first response again, and add once', async () => {
+test('a repeat with the same key and body gets the first response, and a bookmark is added once', async () => {
   const user = await service.user();
   const first = await user.post('/bookmarks/add', { url: 'http://a/', tags: ['x'] }, keyed('k'));
   await user.post('/bookmarks/edit', { id: first.body.id, title: 'changed since' });
@@ -98,7 +98,7 @@ describe('each write that returns no secret', () => {
   };
 
   test.each(Object.entries(WRITES))(
-    '%s is done once, and its repeats get the same response',
+    '%s is executed once, and its repeats get the same response',
     async (_, write) => {
       const user = await service.session();
       const [path, body] = await write(user);
@@ -124,7 +124,7 @@ describe('each write that returns no secret', () => {
     expect((await user.post('/bookmarks/get', { id })).body.bookmarks[0].title).toBe('newer');
   });
 
-  test('a repeat by a token that was revoked meanwhile is INVALID_TOKEN', async () => {
+  test('a repeat with a token that was revoked since is INVALID_TOKEN', async () => {
     const user = await service.user();
     const { id } = await bookmark(user);
     await user.post('/bookmarks/delete', { id }, keyed('k'));
@@ -133,7 +133,7 @@ describe('each write that returns no secret', () => {
   });
 });
 
-test('keys are a user’s own', async () => {
+test('keys of different users are independent', async () => {
   const [one, two] = [await service.user(), await service.user()];
   await one.post('/bookmarks/add', { url: 'http://a/' }, keyed('k'));
   expect((await two.post('/bookmarks/add', { url: 'http://b/' }, keyed('k'))).status).toBe(200);
@@ -152,7 +152,7 @@ test('a tag is created once, and its repeat is no error', async () => {
 test.each([
   ['small', () => service],
   ['staged', () => other],
-])('a %s replace with a key does not wipe later what was added since', async (_, replica) => {
+])('repeating a %s replace with a key does not delete what was added since', async (_, replica) => {
   const user = await service.user();
   const options = { token: user.token, ...keyed('import') };
   const body = { mode: 'replace', bookmarks: [{ url: 'http://a/' }, { url: 'http://b/' }] };
@@ -166,7 +166,7 @@ test.each([
   expect(reused.body.code).toBe('VALIDATION_ERROR');
 });
 
-test('a refused request leaves the key free', async () => {
+test('a refused request does not use up its key', async () => {
   const user = await service.user();
   const { freeBookmarkLimit } = service.context.config;
   Object.assign(service.context.config, { freeBookmarkLimit: 0 });

@@ -37,7 +37,7 @@ const startShared = async (syncWaitSeconds: number) => {
 };
 
 describe('a poll that times out', () => {
-  test.each([SYNC, '/bookmarks/changes'])('of %s costs one statement', async (path) => {
+  test.each([SYNC, '/bookmarks/changes'])('costs one statement, for %s', async (path) => {
     const own = await startShared(1);
     const user = await own.user();
     const { body: now } = await user.post('/bookmarks/changes', { from: 'now' });
@@ -48,7 +48,7 @@ describe('a poll that times out', () => {
     expect(statements()).toBe(1);
   });
 
-  test('with a token that has expired meanwhile is 401', async () => {
+  test('gets 401 if its token has expired by then', async () => {
     const own = await startShared(2);
     const user = await own.user();
     await own.context.database.sql`
@@ -62,7 +62,7 @@ describe('a poll that times out', () => {
     const user = await own.user();
     const waiting = user.post(SYNC, { wait: true });
     await expect.poll(() => own.context.coordination.notifier.held).toBe(1);
-    // Adds by a process that is not connected to the others.
+    // This process adds bookmarks and is not connected to the others.
     const added = await other.post('/bookmarks/add', { url: URL }, { token: user.token });
     const { body } = await waiting;
     expect(body).toEqual({ bookmarks: [], cursor: 0, has_more: false, waited: true });
@@ -71,7 +71,7 @@ describe('a poll that times out', () => {
   });
 });
 
-describe('polls while Redis is away', () => {
+describe('while Redis is unavailable', () => {
   const startAlone = async (beside: TestService) => {
     const redisAddress = parseRedisAddress(`redis://127.0.0.1:${await findFreePort()}`);
     const own = await startService({ redisAddress, syncWaitSeconds: 20 }, { database: beside.database });
@@ -80,7 +80,7 @@ describe('polls while Redis is away', () => {
     return own;
   };
 
-  test('are checked by one statement, and only those with news read', async () => {
+  test('one statement checks all polls, and only polls with news read the database', async () => {
     const users: TestUser[] = [];
     for (let n = 0; n < 300; n += 1) users.push(await service.user());
     const own = await startAlone(service);
@@ -104,8 +104,8 @@ describe('polls while Redis is away', () => {
   });
 });
 
-describe('a check', () => {
-  test('of sync finds new bookmarks and tokens that are no longer valid, by one statement for all', async () => {
+describe('a check of polls for news', () => {
+  test('finds new bookmarks and invalid tokens for all sync polls with one statement', async () => {
     const users = await Promise.all(Array.from({ length: 40 }, () => service.user()));
     const principals = await Promise.all(users.map(principalOf));
     const { body: added } = await users[3]!.post('/bookmarks/add', { url: URL });
@@ -121,7 +121,7 @@ describe('a check', () => {
     expect(statements()).toBe(1);
   });
 
-  test('of changes finds every kind of change, and none where there was none', async () => {
+  test('finds every kind of change for polls of changes, and nothing if nothing changed', async () => {
     const { changesReader } = service.context;
     const user = await service.user();
     const principal = await principalOf(user);
@@ -144,7 +144,7 @@ describe('a check', () => {
     }
   });
 
-  test('gets the result of a statement that began after the check', async () => {
+  test('gets the result of a statement that began after the check was requested', async () => {
     const user = await service.user();
     const principal = await principalOf(user);
     const { pageReader } = service.context;
@@ -154,7 +154,7 @@ describe('a check', () => {
     expect(await pageReader.hasNews(principal, 0)).toBe(true);
   });
 
-  test('that fails affects only the polls of its statement', async () => {
+  test('fails only for the polls of the statement that failed', async () => {
     const principal = await principalOf(await service.user());
     const { database, pageReader } = service.context;
     const read = vi.spyOn(database, 'read').mockRejectedValueOnce(new Error('lost'));

@@ -11,17 +11,17 @@ import { runOn } from './support/database.ts';
 import { isRunning, listFamily } from './support/processes.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-/** The body of an import is received without being read, and then parsed as a whole (section 4.4). */
+/** The service receives the body of an import without parsing it, and then parses it as a whole (section 4.4). */
 
 const PADDING = ' '.repeat(300_000);
 
-/** The server's process parses a short body, a process for parsing a longer one, and a worker a staged one. */
+/** The server's process parses a short body, a separate process a longer one, and a worker a staged one. */
 describe.each([
   ['a short body', '', 1_048_576],
   ['a longer body', PADDING, 1_048_576],
   ['a staged body', '', 0],
   ['a long staged body', PADDING, 0],
-])('of %s', (_, padding, importInlineBytes) => {
+])('an import with %s', (_, padding, importInlineBytes) => {
   const service = useService({ importInlineBytes });
 
   async function send(body: string | Buffer): Promise<{ user: TestUser; status: number; body: unknown }> {
@@ -42,12 +42,12 @@ describe.each([
     ['U+0000', '{"bookmarks":["\u0000"]}', 'body: malformed JSON'],
     ['an array', '[]', 'body: expected an object'],
     ['no bookmarks', '{}', 'bookmarks: is required'],
-    ['bookmarks that are no array', '{"bookmarks":{}}', 'bookmarks: expected an array'],
+    ['bookmarks that are not an array', '{"bookmarks":{}}', 'bookmarks: expected an array'],
     ['an unknown mode', '{"bookmarks":[],"mode":"both"}', 'mode: expected "merge" or "replace"'],
     ['a key __proto__', '{"bookmarks":[{"__proto__":{"url":"http://a/"}}]}', 'body: malformed JSON'],
     ['100,001 entries', `{"bookmarks":[${'0,'.repeat(100_000)}0]}`, 'bookmarks: at most 100000 entries'],
   ])(
-    '%s is a VALIDATION_ERROR that names the fault, and leaves nothing behind',
+    'with %s is a VALIDATION_ERROR that names the fault, and leaves nothing behind',
     async (_name, text, error) => {
       const { user, ...response } = await send(text);
       expect(response).toEqual({ status: 400, body: { code: 'VALIDATION_ERROR', error } });
@@ -56,7 +56,7 @@ describe.each([
     },
   );
 
-  test('the last of several fields of one name counts, also of bookmarks', async () => {
+  test('uses the last of several fields with the same name, even of the array of bookmarks', async () => {
     const first = '"bookmarks":[{"url":"http://a/"}]';
     const second = '"bookmarks":[{"url":"http://b/","\\u0075rl":"http://c/"}]';
     const { status, body, user } = await send(`{"mode":"both",${first},${second},"mode":"merge"}`);
@@ -64,7 +64,7 @@ describe.each([
     expect((await user.post('/export')).body.bookmarks).toMatchObject([{ url: 'http://c/' }]);
   });
 
-  test('an entry that cannot be stored is an error of that entry', async () => {
+  test('reports an entry that cannot be stored as an error of that entry', async () => {
     const large = `{"url":"http://a/","x":"${'x'.repeat(MAX_ENTRY_BYTES)}"}`;
     const { body } = await send(
       `{"bookmarks":["\\ud800",{"url":"http://a/","title":"\\u0000"},${large},{"url":"http://b/"}]}`,
@@ -101,7 +101,7 @@ test('a body whose parsing takes too long is refused', async () => {
 const isLinux = process.platform === 'linux';
 
 test.runIf(isLinux)(
-  'a parsing process that hangs does not block imports for ever',
+  'a parsing process that hangs does not block imports forever',
   { timeout: 60_000 },
   async () => {
     const preparers = new Preparers({ timeLimitMs: 2_000, takeLimitMs: 2_000 });
@@ -127,7 +127,9 @@ test.runIf(isLinux)(
   },
 );
 
-test('what a slow database takes does not count as parsing', { timeout: 60_000 }, async () => {
+test('the time of a slow database does not count towards the limit of parsing time', {
+  timeout: 60_000,
+}, async () => {
   const preparers = new Preparers({ timeLimitMs: 4_000 });
   const bookmarks = Array.from({ length: 10_000 }, (_, n) => ({
     url: `http://a/${n}`,
@@ -146,7 +148,7 @@ test('what a slow database takes does not count as parsing', { timeout: 60_000 }
 describe('a slow upload', () => {
   const service = useService({ importInlineBytes: 0 });
 
-  test('is not taken for an abandoned one while it sends a few bytes every ten seconds', async () => {
+  test('does not count as abandoned while it sends a few bytes every ten seconds', async () => {
     const user = await service.user();
     const principal = await findPrincipal(service.context.database, parseToken(user.token)!);
     let now = 0;
@@ -170,7 +172,7 @@ describe('a slow upload', () => {
   });
 });
 
-test('only an entry of more than 512 KiB is oversized', () => {
+test('only an entry of more than 512 KiB is too large', () => {
   expect(isOversized({ x: 'x'.repeat(MAX_ENTRY_BYTES - 8) })).toBe(false);
   expect(isOversized({ x: 'x'.repeat(MAX_ENTRY_BYTES - 7) })).toBe(true);
   expect(isOversized({ x: 'é'.repeat(MAX_ENTRY_BYTES / 2) })).toBe(true);

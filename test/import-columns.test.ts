@@ -10,10 +10,13 @@ const shapes = (texts: readonly string[]) =>
   texts.map((text, n) => ({ url: `https://example.org/${n}`, title: text, comment: text }));
 
 test.each([
-  { what: 'one entry without texts', texts: [''] },
-  { what: 'entries without texts', texts: ['', '', ''] },
-  { what: 'texts with quotes, backslashes and controls', texts: ['a\x1fb', '"', '\\', '{},\n\t\u2028'] },
-])('$what', async ({ texts }) => {
+  { what: 'an import of one entry without texts', texts: [''] },
+  { what: 'an import of entries without texts', texts: ['', '', ''] },
+  {
+    what: 'an import of texts with quotes, backslashes and control characters',
+    texts: ['a\x1fb', '"', '\\', '{},\n\t\u2028'],
+  },
+])('$what stores the entries as sent', async ({ texts }) => {
   const user = await service.user();
   const bookmarks = shapes(texts.map((text) => text.trim()));
   const response = await user.post('/import', { bookmarks });
@@ -22,7 +25,7 @@ test.each([
   expect(exported.body.bookmarks).toMatchObject(bookmarks);
 });
 
-test('a replace by many known entries replaces the old bookmarks', async () => {
+test('a replace with many entries that exist already replaces the old bookmarks', async () => {
   const user = await service.user();
   const known = shapes(Array.from({ length: 300 }, (_, n) => `text ${n}`));
   await user.post('/import', { bookmarks: known });
@@ -32,7 +35,7 @@ test('a replace by many known entries replaces the old bookmarks', async () => {
   expect((await user.post('/export')).body.bookmarks).toMatchObject(changed);
 });
 
-test('while the entries of an import are checked, other work comes in between', async () => {
+test('the check of many entries lets other work run in between', async () => {
   let turns = 0;
   let isDone = false;
   const countTurns = () => {
@@ -46,7 +49,7 @@ test('while the entries of an import are checked, other work comes in between', 
   expect(turns).toBeGreaterThan(5);
 });
 
-test('among many known entries the new one is imported, and the second time none', async () => {
+test('among many existing entries the new one is imported, and a repeat imports nothing', async () => {
   const user = await service.user();
   const known = shapes(Array.from({ length: 300 }, (_, n) => `text ${n}`));
   expect((await user.post('/import', { bookmarks: known })).body).toMatchObject({ imported: 300 });

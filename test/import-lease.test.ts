@@ -24,7 +24,8 @@ import { startService, type TestService, type TestUser } from './support/service
 import { holdAccount, untilBlocked } from './support/sessions.ts';
 import { until } from './support/until.ts';
 
-// Decision 34: only one worker at a time runs a staged import, at most three begin it, and a clean stop does not count.
+// Decision 34: only one worker at a time runs a staged import, at most three workers begin it, and a clean stop does
+// not count.
 
 const body = { bookmarks: Array.from({ length: 3 }, (_, n) => ({ url: `http://entry/${n}` })) };
 
@@ -61,7 +62,7 @@ describe('the lease of a staged import', () => {
     (await claimImport(service.context.database, lease))?.outcome;
   const run = () => runImport(service.context, jobIdOf(staged), neverStops);
 
-  test('goes to one of many workers that claim it at once', async () => {
+  test('is given to one of many workers that claim it at once', async () => {
     const claims = await Promise.all(Array.from({ length: 20 }, () => claim()));
     expect(claims.filter((outcome) => outcome === 'claimed')).toHaveLength(1);
     expect(claims.filter((outcome) => outcome === 'queued')).toHaveLength(19);
@@ -73,7 +74,7 @@ describe('the lease of a staged import', () => {
     expect(await rows()).toMatchObject([{ state: 'done', attempts: 2 }]);
   });
 
-  test('keeps the sweep from queueing the import again, until it ends', async () => {
+  test('prevents the sweep from queueing the import again until the lease expires', async () => {
     const { database } = service.context;
     await database.sql`update imports set touched_at = now() - interval '4 seconds' where user_id = ${user.id}`;
     const isFound = async () => (await findQueuedImports(database, 3_000)).some(({ id }) => id === staged.id);
@@ -86,7 +87,7 @@ describe('the lease of a staged import', () => {
     expect(await isFound()).toBe(false);
   });
 
-  test('is renewed only by its holder', async () => {
+  test('can be renewed only by its holder', async () => {
     const { database } = service.context;
     const lease = newLease();
     await claim(lease);
@@ -101,7 +102,7 @@ describe('the lease of a staged import', () => {
     expect(await rows()).toMatchObject([{ attempts: 2 }]);
   });
 
-  test('is kept by a worker that could not renew it: the database may be back before it ends', async () => {
+  test('stays with a worker that could not renew it, because the database may be back before the lease expires', async () => {
     const { database } = service.context;
     const renewals: (() => void)[] = [];
     const clock = {
@@ -131,7 +132,7 @@ describe('the lease of a staged import', () => {
     expect((await response).body).toMatchObject({ imported: 3 });
   });
 
-  test('that went to another worker is void: the old holder writes nothing', async () => {
+  test('is void for a worker after another worker got it: the old holder writes nothing', async () => {
     const { database } = service.context;
     await user.post('/bookmarks/add', { url: 'http://kept/' });
     const old = newLease();
@@ -145,7 +146,7 @@ describe('the lease of a staged import', () => {
     expect((await user.post('/bookmarks/search')).body.total).toBe(1);
   });
 
-  test('that ended three times is not given again: the import never runs, and gets 503', async () => {
+  test('is not given a fourth time: the import never runs, and its request gets 503', async () => {
     for (const attempt of [1, 2, 3]) {
       expect(await claim()).toBe('claimed');
       expect(await rows()).toMatchObject([{ state: 'queued', attempts: attempt }]);
@@ -162,7 +163,7 @@ describe('the lease of a staged import', () => {
     expect(chunks).toHaveLength(0);
   });
 
-  test('is given back with its attempt by a worker that is stopped, even while it waits for the database', async () => {
+  test('is given back without using up an attempt by a worker that is stopped, even while it waits for the database', async () => {
     const { importDatabase } = service.context;
     const busy = await Promise.all([importDatabase.sql.reserve(), importDatabase.sql.reserve()]);
     const stop = new AbortController();
@@ -176,7 +177,7 @@ describe('the lease of a staged import', () => {
     expect((await response).body).toMatchObject({ imported: 3 });
   });
 
-  test('costs an attempt if the run itself fails, and none if the database does', async () => {
+  test('uses up an attempt if the run itself fails, and none if the database fails', async () => {
     const failWith = (error: Error) => {
       const preparers = { prepare: () => Promise.reject(error) } as unknown as Preparers;
       return runImport({ ...service.context, preparers }, jobIdOf(staged), neverStops);
@@ -189,7 +190,7 @@ describe('the lease of a staged import', () => {
     expect((await response).body).toMatchObject({ imported: 3 });
   });
 
-  test('does not bring back what a revoked token sent: nothing happens, and the response is 401', async () => {
+  test('does not let an import run after its token was revoked: nothing is imported, and the response is 401', async () => {
     await user.post('/bookmarks/add', { url: 'http://kept/' });
     const { sql } = service.context.database;
     await sql`delete from tokens where user_id = ${user.id}`;
@@ -200,7 +201,7 @@ describe('the lease of a staged import', () => {
   });
 });
 
-describe('a worker', { timeout: 60_000 }, () => {
+describe('workers that die or hang', { timeout: 60_000 }, () => {
   let fleet: Fleet;
   let api: Replica;
 
@@ -212,7 +213,7 @@ describe('a worker', { timeout: 60_000 }, () => {
 
   const expireLeases = () => fleet.sql`update imports set lease_until = now() where lease_until is not null`;
 
-  test('that dies of an import: it is tried three times, then given up, counted and logged by its id', async () => {
+  test('three workers die while they run an import, then the import is given up, counted and logged with its id', async () => {
     const user = await fleet.user();
     const response = api.post('/import', body, user.token);
     await until(async () => (await fleet.imports(user))[0] === 'queued');
@@ -237,7 +238,7 @@ describe('a worker', { timeout: 60_000 }, () => {
     await last.kill();
   });
 
-  test('whose transaction goes on longer than its lease keeps the import: nobody runs it beside', async () => {
+  test('no other worker runs an import whose transaction lasts longer than its lease', async () => {
     const user = await fleet.user();
     await using account = await fleet.holdAccount(user);
     const response = api.post('/import', body, user.token);

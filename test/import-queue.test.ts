@@ -9,7 +9,7 @@ import { startRedis, useRedis } from './support/redis.ts';
 import { accessTo } from './support/redis-access.ts';
 import { silentLog } from './support/silent-log.ts';
 
-/** Imports whose start can be awaited and whose end the test determines. */
+/** Imports whose start tests can await, and whose end tests control. */
 const stageImports = () => {
   const begun: string[] = [];
   const gates = new Map<string, PromiseWithResolvers<void>>();
@@ -30,14 +30,14 @@ const stageImports = () => {
   return { begun, run, untilBegun, finish: (id: string) => gate(id).resolve() };
 };
 
-describe('imports in this process', () => {
+describe('imports in the process', () => {
   const openQueue = (run: RunImport) => {
     const counters = startCounters();
     const runs = watchRuns(run, silentLog, counters);
     return { counters, queue: new ProcessImportQueue(runs, systemClock, counters) };
   };
 
-  test("as many run at once as the worker's concurrency, first come, first served", async () => {
+  test("run up to the worker's concurrency at once, in the order in which they were added", async () => {
     const { begun, run, untilBegun, finish } = stageImports();
     const { queue } = openQueue(run);
     await queue.startWorker(3);
@@ -49,7 +49,7 @@ describe('imports in this process', () => {
     expect(begun).toEqual(['a', 'b', 'c', 'd']);
   });
 
-  test('an id that is queued or running is not run twice at once, and can run again afterwards', async () => {
+  test('never run twice at once for one id, and can run again afterwards', async () => {
     const { begun, run, untilBegun, finish } = stageImports();
     const { queue } = openQueue(run);
     await queue.startWorker(1);
@@ -65,7 +65,7 @@ describe('imports in this process', () => {
     expect(begun).toEqual(['a', 'b', 'a']);
   });
 
-  test('one that throws does not stop the others', async () => {
+  test('continue after one of them throws', async () => {
     const { run, untilBegun } = stageImports();
     const { queue, counters } = openQueue(async (id, stop) => {
       if (id === 'bad') throw new Error('no');
@@ -78,7 +78,7 @@ describe('imports in this process', () => {
     expect(counters).toMatchObject({ importsFailed: 1, importsInProcess: 2 });
   });
 
-  test('stopping waits for what is at work, not for what is queued, and not beyond its grace', async () => {
+  test('stopping waits for running imports until the grace time ends, and not for queued ones', async () => {
     const { begun, run, untilBegun, finish } = stageImports();
     const { queue, counters } = openQueue(run);
     await queue.startWorker(1);
@@ -96,7 +96,7 @@ describe('imports in this process', () => {
   });
 });
 
-describe('imports over Redis', () => {
+describe('imports through Redis', () => {
   const server = useRedis();
 
   const open = async (runImport: RunImport, redisPrefix: string, url = server.url) => {
@@ -124,7 +124,7 @@ describe('imports over Redis', () => {
     }
   }
 
-  test('an import that one replica adds is run by the worker of another', async () => {
+  test('run on another replica than the one that added them', async () => {
     const prefix = newPrefix();
     const { run, untilBegun } = stageImports();
     const adder = await open(neverHere, prefix);
@@ -136,7 +136,7 @@ describe('imports over Redis', () => {
     expect(adder.counters).toMatchObject({ importsQueued: 1, importsInProcess: late });
   });
 
-  test('a job contains only the id', async () => {
+  test('are jobs that contain only the id', async () => {
     const prefix = newPrefix();
     const adder = await open(neverHere, prefix);
     const id = randomUUID();
@@ -144,7 +144,7 @@ describe('imports over Redis', () => {
     expect(await server.client.hget(`{${prefix}}:imports:imp-${id}`, 'data')).toBe(JSON.stringify({ id }));
   });
 
-  test('an id added twice while it is queued runs once; added after its end it runs again', async () => {
+  test('run once if they are added twice while queued, and again if they are added after their end', async () => {
     const prefix = newPrefix();
     const { begun, run, untilBegun, finish } = stageImports();
     const adder = await open(neverHere, prefix);
@@ -163,7 +163,7 @@ describe('imports over Redis', () => {
     expect(begun).toEqual(['a', 'b', 'a']);
   });
 
-  test('imports run side by side, up to the concurrency of the worker', async () => {
+  test('run concurrently up to the concurrency of the worker', async () => {
     const prefix = newPrefix();
     const { begun, run, untilBegun, finish } = stageImports();
     const { imports } = await open(run, prefix);
@@ -176,7 +176,7 @@ describe('imports over Redis', () => {
     expect(begun[2]).toBe('c');
   });
 
-  test('one that throws does not affect the next, and runs again when the sweep adds it again', async () => {
+  test('continue after one of them throws, which runs again when the sweep adds it again', async () => {
     const prefix = newPrefix();
     const begun: string[] = [];
     const { imports, counters } = await open(async (id) => {
@@ -193,7 +193,7 @@ describe('imports over Redis', () => {
     expect(begun).toEqual(['a', 'b', 'a']);
   });
 
-  test('a job is removed once its import has begun, so that an import whose worker is killed can be added again', async () => {
+  test('leave the queue once they begin, so that an import whose worker is killed can be added again', async () => {
     const prefix = newPrefix();
     const { imports, counters } = await open(async () => {}, prefix);
     const child = fork(new URL('./support/coordination-child.ts', import.meta.url), [server.url, prefix]);
@@ -208,7 +208,7 @@ describe('imports over Redis', () => {
     await expect.poll(() => counters.importsDone).toBe(1);
   });
 
-  test('a job whose taker ended before it removed it is taken by another', async () => {
+  test('a job whose worker ends before it removes the job is taken over by another worker', async () => {
     const prefix = newPrefix();
     const { imports, counters } = await open(async () => {}, prefix);
     await imports.add('a');
@@ -219,8 +219,8 @@ describe('imports over Redis', () => {
     await expect.poll(() => server.client.exists(key('imp-a'))).toBe(0);
   });
 
-  // A sweep would have added it later than this, so the worker gave it back.
-  test('an import that still runs when the grace ends is given back at once', {
+  // A sweep would have added the import later than this, so the worker gave it back.
+  test('an import that still runs when the grace time ends is given back at once', {
     timeout: 6_000,
   }, async () => {
     const prefix = newPrefix();
@@ -238,7 +238,7 @@ describe('imports over Redis', () => {
     second.finish('a');
   });
 
-  test('stopping lets the import at work finish, and takes no other', async () => {
+  test('stopping lets the running import finish, and starts no other', async () => {
     const prefix = newPrefix();
     const { begun, run, untilBegun, finish } = stageImports();
     const { imports, counters } = await open(run, prefix);
@@ -255,7 +255,7 @@ describe('imports over Redis', () => {
     expect(await server.client.exists(`{${prefix}}:imports:imp-b`)).toBe(1);
   });
 
-  test('a job that comes while a worker is being stopped is left to another', async () => {
+  test('a job that arrives while a worker is being stopped is left to another worker', async () => {
     const prefix = newPrefix();
     const first = stageImports();
     const second = stageImports();
@@ -272,7 +272,7 @@ describe('imports over Redis', () => {
     expect(first.begun).not.toContain('b');
   });
 
-  test('while Redis is away an import runs in the process that adds it, which does not wait for it', async () => {
+  test('run in the process that adds them while Redis is unavailable, and the process does not wait for Redis', async () => {
     await using own = await startRedis();
     const { run, untilBegun, finish } = stageImports();
     const { imports, counters } = await open(run, newPrefix(), own.url);
@@ -283,7 +283,7 @@ describe('imports over Redis', () => {
     finish('a');
   });
 
-  test('a worker goes on by itself after Redis was restarted empty', async () => {
+  test('continue without intervention after Redis was restarted empty', async () => {
     await using own = await startRedis();
     const prefix = newPrefix();
     const { run, untilBegun, finish } = stageImports();
@@ -302,7 +302,7 @@ describe('imports over Redis', () => {
   });
 
   describe.each(['there', 'down', 'frozen'] as const)('while Redis is %s', (state) => {
-    test('after a worker is stopped and closed, nothing keeps the process alive', async () => {
+    test('nothing keeps the process alive after a worker is stopped and closed', async () => {
       const own = await startRedis();
       onTestFinished(() => own.stop());
       const child = fork(new URL('./support/coordination-child.ts', import.meta.url), [own.url, 'test']);

@@ -26,7 +26,7 @@ import {
 } from './k8s/overlay-copy.ts';
 import { provide } from './support/programs.ts';
 
-/** Possible mistakes in the manifests. Each is found, and by the rule for it. */
+/** Possible mistakes in the manifests. The check reports each of them by the rule that it violates. */
 
 const BREAKAGES: Breakage[] = [
   ...PODS,
@@ -42,13 +42,13 @@ const BREAKAGES: Breakage[] = [
   ...PLATFORMS,
 ];
 
-test('every rule has at least one breakage', () => {
+test('every rule has at least one mistake that violates it', () => {
   const unbroken = RULES.filter(({ name }) => !BREAKAGES.some(([rule]) => name.includes(rule)));
   expect(unbroken.map(({ name }) => name)).toEqual([]);
 });
 
 test.each(BREAKAGES.map(([rule, object, change, overlay], n) => ({ n, rule, object, change, overlay })))(
-  'rule "$rule" is seen broken ($n: $object)',
+  'rule "$rule" reports its mistake ($n: $object)',
   async ({ rule, object, change, overlay }) => {
     const objects = copyOverlay(overlay);
     change(pick(objects, object), objects);
@@ -58,7 +58,7 @@ test.each(BREAKAGES.map(([rule, object, change, overlay], n) => ({ n, rule, obje
   },
 );
 
-test('a migration that does not connect to the coordinator alone is refused, and its hosts are named', async () => {
+test('a migration that connects to other hosts than the coordinator is refused, and the error names its hosts', async () => {
   const objects = copyOverlay('production-citus');
   edit(
     'MIGRATE_DATABASE_URL',
@@ -69,16 +69,16 @@ test('a migration that does not connect to the coordinator alone is refused, and
   expect(await findFaults(objects)).toContainEqual(expect.stringContaining(named));
 });
 
-/** Correct changes that too strict a check would refuse. */
+/** Correct changes that a stricter check would refuse. */
 const RIGHT: [what: string, object: string, change: Change, overlay?: Overlay][] = [
-  ['a budget in per cent', 'PodDisruptionBudget/api', ({ spec }) => (spec.maxUnavailable = '50%')],
+  ['a disruption budget in per cent', 'PodDisruptionBudget/api', ({ spec }) => (spec.maxUnavailable = '50%')],
   [
-    'a budget of those that stay',
+    'a disruption budget with minAvailable',
     'PodDisruptionBudget/worker',
     ({ spec }) => Object.assign(spec, { maxUnavailable: undefined, minAvailable: 1 }),
   ],
   [
-    'options of Node',
+    'further options of Node',
     'Deployment/api',
     (api) =>
       container(api).env.push({
@@ -86,28 +86,36 @@ const RIGHT: [what: string, object: string, change: Change, overlay?: Overlay][]
         value: '--max-old-space-size=1536 --enable-source-maps',
       }),
   ],
-  ['threads of libuv', 'ConfigMap/settings', set('UV_THREADPOOL_SIZE', '8')],
+  ["a setting for libuv's threads", 'ConfigMap/settings', set('UV_THREADPOOL_SIZE', '8')],
   [
     "the gateway's own addresses",
     'ConfigMap/settings',
     set('TRUST_PROXY', '10.1.2.3, 10.1.4.0/24, 2001:db8::/64'),
   ],
-  ['a hop more', 'ConfigMap/settings', set('TRUST_PROXY', '2')],
-  ['a port by its name', 'NetworkPolicy/requests', ({ spec }) => (spec.ingress[0].ports[0].port = 'http')],
-  ['a probe by number', 'Deployment/api', (api) => (container(api).livenessProbe.httpGet.port = 3000)],
-  ['surge by number', 'Deployment/api', (api) => (api.spec.strategy.rollingUpdate.maxSurge = 2)],
+  ['one more proxy hop', 'ConfigMap/settings', set('TRUST_PROXY', '2')],
+  ['a port given by name', 'NetworkPolicy/requests', ({ spec }) => (spec.ingress[0].ports[0].port = 'http')],
   [
-    'a backend timeout below the whole',
+    'a probe with a port number',
+    'Deployment/api',
+    (api) => (container(api).livenessProbe.httpGet.port = 3000),
+  ],
+  ['a surge given as a number', 'Deployment/api', (api) => (api.spec.strategy.rollingUpdate.maxSurge = 2)],
+  [
+    'a backend timeout below the request timeout',
     'HTTPRoute/api',
     ({ spec }) => (spec.rules[2].timeouts.backendRequest = '55s'),
   ],
   [
-    "an authority of one's own for Redis",
+    'a private certificate authority for Redis',
     'Secret/connections',
     ({ stringData }) =>
       Object.assign(stringData, { REDIS_CA_FILE: '/etc/redis/ca.crt', 'redis-ca.crt': 'PEM' }),
   ],
-  ['whole cores', 'Deployment/worker', (worker) => (container(worker).resources.limits.cpu = 2)],
+  [
+    'a CPU limit in whole cores',
+    'Deployment/worker',
+    (worker) => (container(worker).resources.limits.cpu = 2),
+  ],
 ];
 
 test.each(RIGHT)('%s is accepted', async (_, object, change, overlay) => {
@@ -116,7 +124,7 @@ test.each(RIGHT)('%s is accepted', async (_, object, change, overlay) => {
   expect(await findFaults(objects)).toEqual([]);
 });
 
-test('an external trace collector is allowed by a rule that excludes all private networks', async () => {
+test('an external trace collector is accepted with a rule that excludes all private networks', async () => {
   const objects = copyOverlay();
   pick(objects, 'ConfigMap/settings').data.OTEL_EXPORTER_OTLP_ENDPOINT = 'https://otlp.example.org';
   const opening = pick(objects, 'NetworkPolicy/monitoring').spec.egress[0];
@@ -139,7 +147,7 @@ test('signing in through a provider needs its Secret, and an egress rule for the
 });
 
 test.each(['/', '/settings', '/assets', '/login'])(
-  'a page at %s that nothing leads to is found',
+  'a page at %s without a route is reported',
   async (path) => {
     const objects = copyOverlay();
     for (const rule of pick(objects, 'HTTPRoute/api').spec.rules)
@@ -148,14 +156,14 @@ test.each(['/', '/settings', '/assets', '/login'])(
   },
 );
 
-test('a service without a trace collector needs no rule that allows it', async () => {
+test('a service without a trace collector needs no egress rule for one', async () => {
   const objects = copyOverlay();
   delete pick(objects, 'ConfigMap/settings').data.OTEL_EXPORTER_OTLP_ENDPOINT;
   delete pick(objects, 'NetworkPolicy/monitoring').spec.egress;
   expect(await findFaults(objects)).toEqual([]);
 });
 
-test('promtool finds faults that our own rules cannot', { timeout: 180_000 }, async () => {
+test('promtool finds faults that our own rules cannot find', { timeout: 180_000 }, async () => {
   await provide('promtool');
   const broken: [string, Change][] = [
     ['PrometheusRule/bookmarks', ({ spec }) => (spec.groups[1].rules[0].expr = 'sum by (namespace) up')],

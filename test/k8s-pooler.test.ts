@@ -13,7 +13,7 @@ const ini: string = data['pgbouncer.ini'].replace(/^%include .*$/m, data['databa
 /** Settings that need certificates, a list of users, or a newer PgBouncer than Debian's. */
 const NOT_HERE = /^(max_prepared_statements|server_tls_\w+|auth_\w+|listen_\w+) = .*\n/gm;
 
-/** Starts the pooler of the production overlay in front of this database. Returns the urls for requests and imports. */
+/** Starts the pooler of the production overlay in front of this database. Returns its urls for requests and imports. */
 async function startOverlayPooler(databaseUrl: string, change = (text: string) => text) {
   const { hostname, port, username, password, pathname } = new URL(databaseUrl);
   const server = `host=${hostname} port=${port} dbname=${pathname.slice(1)} user=${username} ${password && `password='${password}'`}`;
@@ -51,7 +51,7 @@ test("the production pooler's sessions have the service's timeouts, shorter for 
   expect(warnings).toEqual([]);
 });
 
-test('an import waits longer than a request of the same user may', async () => {
+test('an import may wait longer than a request of the same user', async () => {
   await using fleet = await openFleet();
   const urls = await startOverlayPooler(fleet.databaseUrl, (text) =>
     text.replace(

@@ -9,8 +9,8 @@ import { findFaults } from '../k8s/check/rules.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 
 /**
- * `k8s/release.sh` with a script that stands in for the cluster. It builds the manifests with the real kubectl, notes
- * the commands, and lets the migration and the roll-outs end as the test says.
+ * Runs `k8s/release.sh` with a script in place of the cluster. The script builds the manifests with the real kubectl,
+ * records the commands, and lets the migration and the roll-outs end as the test requires.
  */
 
 const SCRIPT = join(import.meta.dirname, '../k8s/release.sh');
@@ -20,7 +20,7 @@ interface Played {
   job: string[];
   /** The successive reasons why the migration's pod does not run. The last one repeats. */
   waits?: string[];
-  /** The cluster does not know one kind of the manifests. */
+  /** True if the cluster does not know one kind of the manifests. */
   isRefused?: boolean;
   /** Deployments whose roll-out does not progress. */
   stuck?: string;
@@ -30,7 +30,7 @@ interface Played {
   args?: string[];
   /** The input at the terminal. */
   input?: string;
-  /** There is a canary. */
+  /** True if there is a canary. */
   hasCanary?: boolean;
   /** The successive metrics of a pod of each track. */
   metrics?: Record<'stable' | 'canary', string[]>;
@@ -121,7 +121,7 @@ const POOLER = 'apply --filename FILE --selector app.kubernetes.io/component not
 const APPLY_MADE = 'apply --filename FILE';
 const status = (name: string) => `rollout status deployment/${name} --timeout=20m`;
 
-test('the schema comes first, then PgBouncer, then the pods, and each roll-out is awaited', async () => {
+test('a release changes the schema first, then PgBouncer, then the pods, and waits for each roll-out', async () => {
   const { code, output, calls } = await release({
     job: ['', 'SuccessCriteriaMet', 'SuccessCriteriaMet Complete'],
   });
@@ -144,20 +144,20 @@ test('kinds that the cluster does not know are reported before anything changes'
   expect(output).toContain('nothing was changed');
 });
 
-test('a failed migration is reported with its log, and the pods are not changed', async () => {
+test('a failed migration is reported with its log, and the pods stay unchanged', async () => {
   const { code, output, calls } = await release({ job: ['', 'FailureTarget', 'FailureTarget Failed'] });
   expect([code, calls]).toEqual([1, MIGRATION]);
   expect(output).toContain('what the migration said');
   expect(output).toContain('the migration is Failed');
 });
 
-test('a migration that does not finish in time is abandoned', async () => {
+test('the release stops waiting for a migration that does not finish in time', async () => {
   const { code, output, calls } = await release({ job: [''] });
   expect([code, calls]).toEqual([1, MIGRATION]);
   expect(output).toContain('not finished after 3 s');
 });
 
-test('until the migration is complete, neither the pods nor PgBouncer are changed', () => {
+test('neither the pods nor PgBouncer change before the migration is complete', () => {
   const manifests = readOverlay('production');
   const runs = manifests.filter(({ kind }) => ['Deployment', 'StatefulSet', 'DaemonSet'].includes(kind));
   const isLater = ({ metadata: { labels = {} } }: KubernetesObject) =>
@@ -179,7 +179,7 @@ test("the reason why the migration's pod waits is printed once", async () => {
 });
 
 test.each(['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'CreateContainerConfigError'])(
-  'a pod of the migration that cannot start for %s stops the release at once',
+  'a pod of the migration that cannot start because of %s stops the release at once',
   async (reason) => {
     const { code, output, calls } = await release({ job: [''], waits: ['ContainerCreating', reason] });
     expect([code, calls]).toEqual([1, MIGRATION]);
@@ -188,7 +188,7 @@ test.each(['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'CreateContai
 );
 
 test.each(['api', 'worker'])(
-  'a roll-out of %s that does not come on ends it, with the ways back',
+  'a roll-out of %s without progress stops the release, which prints the ways to undo it',
   async (stuck) => {
     const { code, output, calls } = await release({ job: ['Complete'], stuck });
     expect([code, calls.at(-1)]).toEqual([1, status(stuck)]);
@@ -197,7 +197,7 @@ test.each(['api', 'worker'])(
   },
 );
 
-test('if PgBouncer does not become ready, the pods are not changed', async () => {
+test('if PgBouncer does not become ready, the pods stay unchanged', async () => {
   const { code, output, calls } = await release({ job: ['Complete'], stuck: 'pgbouncer' });
   expect([code, calls]).toEqual([1, [...MIGRATION, POOLER, status('pgbouncer')]]);
   expect(output).toContain('kubectl --namespace bookmarks rollout undo deployment/pgbouncer');
@@ -208,7 +208,7 @@ test('manifests that cannot be built change nothing', async () => {
   expect([code, calls]).toEqual([1, []]);
 });
 
-test('it shows the cluster, and changes nothing without confirmation', async () => {
+test("the release prints the cluster's name, and changes nothing without confirmation", async () => {
   for (const input of ['', 'no\n', 'y\n']) {
     const { code, output, calls } = await release({ job: ['Complete'], input });
     expect([code, calls]).toEqual([1, []]);
@@ -219,7 +219,7 @@ test('it shows the cluster, and changes nothing without confirmation', async () 
   expect(code).toBe(0);
 });
 
-test('a canary gets requests when its pods are ready, and the other pods are not changed', async () => {
+test('a canary gets requests once its pods are ready, and the other pods stay unchanged', async () => {
   const args = ['--canary', '10'];
   const { code, output, calls } = await release({ job: ['Complete'], args });
   expect([code, calls]).toEqual([
@@ -231,7 +231,7 @@ test('a canary gets requests when its pods are ready, and the other pods are not
   expect([broken.code, broken.calls.at(-1)]).toEqual([1, status('api-canary')]);
 });
 
-test('a release and --abort remove the canary, starting with its route', async () => {
+test('both a release and --abort remove the canary, and remove its route first', async () => {
   const gone = [APPLY_MADE, expect.stringMatching(/^delete deployment\/api-canary service\/api-canary /)];
   const promoted = await release({ job: ['Complete'], hasCanary: true });
   expect(promoted.calls.slice(-2)).toEqual(gone);
@@ -251,10 +251,10 @@ test.each([
   ['as good', 0, [scrape(0, 0, 0), scrape(1, 5, 1_000)]],
   ['worse: failed', 1, [scrape(0, 0, 0), scrape(4, 5, 1_000)]],
   ['worse: slow', 1, [scrape(50, 500, 1_000), scrape(50, 540, 2_000)]],
-  // The pod restarted: its earlier counts are gone.
+  // The pod restarted, so its earlier counts are lost.
   ['worse: failed', 1, [scrape(0, 0, 5_000), scrape(10, 0, 1_000)]],
   ['unknown', 2, [scrape(0, 0, 0), scrape(9, 9, 150)]],
-])('the canary is %s, and the comparison ends with %i', async (verdict, code, canary) => {
+])('the canary is %s, and the comparison exits with code %i', async (verdict, code, canary) => {
   const stable = [scrape(900, 900, 1_000), scrape(901, 910, 2_000)];
   const compared = await release({ job: [], args: ['--compare'], metrics: { stable, canary } });
   expect(compared).toMatchObject({ code, calls: [] });
@@ -262,14 +262,14 @@ test.each([
 });
 
 test.each([['--canary', '0'], ['--canary', '51'], ['--canary', 'ten'], ['--no']])(
-  'what is no option is refused: %s %s',
+  'invalid options are refused: %s %s',
   async (...args) => {
     const { code, calls } = await release({ job: [], args: args.filter(Boolean) });
     expect([code, calls]).toEqual([2, []]);
   },
 );
 
-test('the objects of a canary keep every rule next to the others', async () => {
+test('the objects of a canary follow every rule when they are added to the others', async () => {
   const objects = readOverlay('production');
   const [route] = splitRoutes(objects, 10);
   const all = [...objects.filter(({ kind }) => kind !== 'HTTPRoute'), ...makeCanary(objects, 2), route!];

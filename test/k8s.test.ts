@@ -12,7 +12,7 @@ import { findFaults } from '../k8s/check/rules.ts';
 import { validateObject } from '../k8s/check/schemas.ts';
 import { container, copyOverlay, pick, pod, variable } from './k8s/overlay-copy.ts';
 
-test.each(listOverlays())('overlay %s is valid and keeps every rule', async (overlay) => {
+test.each(listOverlays())('overlay %s is valid and follows every rule', async (overlay) => {
   expect(await findFaults(readOverlay(overlay))).toEqual([]);
 });
 
@@ -66,7 +66,7 @@ test('values that a schema forbids are found, and an object without a schema is 
   await expect(validateObject(budget)).rejects.toThrow('no schema of policy/v2 PodDisruptionBudget');
 });
 
-test('metrics are found in every form of expression that is used', () => {
+test('metrics are found in every form of expression that the manifests use', () => {
   expect(
     listMetrics(
       'histogram_quantile(0.99, sum by (le, route) (rate(a_seconds_bucket{route!~"x|b_total"}[$__rate_interval]))) / max(c) > 1 and absent(up{job="api"})',
@@ -75,19 +75,19 @@ test('metrics are found in every form of expression that is used', () => {
   expect(listMetrics('count(count by (version) (build_info)) > 1')).toEqual(['build_info']);
 });
 
-test('a file that is not YAML, or has a key twice, is refused', () => {
+test('an invalid YAML file is refused, and so is one with a repeated key', () => {
   expect(() => readObjects('a: [')).toThrow();
   expect(() => readObjects('a: 1\na: 2')).toThrow('unique');
 });
 
-test('the local overlay contains nothing that cannot be applied again', () => {
+test('the local overlay contains only objects that can be applied again', () => {
   // A Job's template cannot be changed, and a new setting or image would change it.
   expect(readOverlay('local').filter(({ kind }) => kind === 'Job')).toEqual([]);
 });
 
 const readProjectFile = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
 
-test('tests show for every alert when it fires and when it does not', () => {
+test("the alerts' tests show for every alert when it fires and when it does not", () => {
   const { tests }: { tests: { alert_rule_test: { alertname: string; exp_alerts: object[] }[] }[] } = parse(
     readProjectFile('k8s/monitoring/alerts.test.yaml'),
   );
@@ -100,7 +100,7 @@ test('tests show for every alert when it fires and when it does not', () => {
   }
 });
 
-test('an adapter is refused if it serves another series, not each pod, or nothing', () => {
+test('a metrics adapter is refused if it serves another series, not each pod, or nothing', () => {
   const text = readProjectFile('k8s/monitoring/prometheus-adapter.yaml');
   const objects = copyOverlay();
   expect(findAdapterFaults(objects, text)).toEqual([]);
@@ -119,7 +119,7 @@ test('an adapter is refused if it serves another series, not each pod, or nothin
   }
 });
 
-test('a runbook section is refused if it is renamed, incomplete, too long or has another urgency than its alert', () => {
+test("a runbook section is refused if it is renamed, incomplete or too long, or if its urgency differs from its alert's", () => {
   const text = readProjectFile('docs/runbook.md');
   const objects = copyOverlay();
   expect(findAlertsAstray(objects, text)).toEqual([]);

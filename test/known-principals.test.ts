@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createSecret, formatToken, KnownPrincipals, parseToken } from '../src/domain/tokens.ts';
 
-// What a replica remembers about valid tokens: a hint that is limited in time and number.
+// What a replica remembers about valid tokens. The cache is limited in time and in size.
 
 const NOW_MS = 1_000_000;
 

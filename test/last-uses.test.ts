@@ -5,14 +5,14 @@ import { startReplica } from './support/replica.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 import { holdLock } from './support/sessions.ts';
 
-// When a token was last used, to within 15 minutes, and sessions that are prolonged by use.
+// The last use of a token is recorded to within 15 minutes. Use also prolongs sessions.
 
 const service = useService();
 const other = useService({}, { beside: service });
 
 const write = ({ context } = service) => context.lastUses.write(context.database, context.config.sessionDays);
 
-/** Uses the token at a replica that does not remember it. */
+/** Uses the token at a replica that has not cached it. */
 async function use({ token }: { token: string }, at = service): Promise<number> {
   at.context.principals.forget(parseToken(token)!);
   return (await at.post('/user/profile', {}, { token })).status;
@@ -73,7 +73,7 @@ describe('the last use of a token', () => {
     expect((await rowOf(user)).last_used_at).toBeNull();
   });
 
-  test('delays no request: a locked row is skipped and recorded later', async () => {
+  test('does not delay any request: a locked row is skipped and recorded later', async () => {
     const user = await service.user();
     {
       await using _ = await holdLock(
@@ -89,7 +89,7 @@ describe('the last use of a token', () => {
     expect((await rowOf(user)).last_used_at).not.toBeNull();
   });
 
-  test('does not revive a token that is revoked or expires meanwhile', async () => {
+  test('does not make a token valid again if it is revoked or expires before the last use is recorded', async () => {
     const [revoked, expired] = [await service.session(), await service.session()];
     for (const user of [revoked, expired]) {
       await set(user, 'last_used_at', -60);
@@ -104,7 +104,7 @@ describe('the last use of a token', () => {
     for (const user of [revoked, expired]) expect(await use(user)).toBe(401);
   });
 
-  test('does not delay or fail a concurrent revocation', async () => {
+  test('does not delay a concurrent revocation or make it fail', async () => {
     const users = await Promise.all(Array.from({ length: 20 }, () => service.session()));
     for (const user of users) {
       await set(user, 'last_used_at', -60);
@@ -117,7 +117,7 @@ describe('the last use of a token', () => {
     for (const [n, user] of users.entries()) expect(await use(user)).toBe(n % 2 ? 401 : 200);
   });
 
-  test('is recorded in batches, and only for as many tokens as the replica remembers', async () => {
+  test('is recorded in batches, and only for as many tokens as the replica caches', async () => {
     const { id } = await service.user();
     const { database } = service.context;
     await database.sql`
@@ -133,7 +133,7 @@ describe('the last use of a token', () => {
     expect(noted!.count).toBe(2_500);
   });
 
-  test('is recorded at the next look-up if Postgres did not accept it', async () => {
+  test('is recorded at the next look-up if Postgres refused it', async () => {
     const user = await service.user();
     await use(user);
     const failing = { write: () => Promise.reject(new Error('away')) };
@@ -145,7 +145,7 @@ describe('the last use of a token', () => {
     expect((await rowOf(user)).last_used_at).not.toBeNull();
   });
 
-  test('is written by each process, at the latest when it ends', async () => {
+  test('is recorded by each process, at the latest when the process ends', async () => {
     await using replica = await startReplica('api', { DATABASE_URL: service.database.url });
     const user = await service.user();
     await replica.post('/user/profile', {}, user.token);
@@ -154,8 +154,8 @@ describe('the last use of a token', () => {
   });
 });
 
-describe('using a session prolongs it', () => {
-  /** Uses a session this many days before its end and this many days after its start. */
+describe('using a session', () => {
+  /** Uses a session this many days before its expiry and this many days after its start. */
   async function useOld(
     leftDays: number,
     ageDays: number,
@@ -172,31 +172,31 @@ describe('using a session prolongs it', () => {
   }
 
   test.each([
-    ['in its last 30 days, to 90 days from then', 29.9, 60, 90],
-    ['on its last day', 0.01, 90, 90],
-    ['not before', 30.1, 60, 30.1],
-    ['for a year at most', 10, 300, 65],
-    ['not beyond a year', 0.5, 364.9, 0.5],
-    ['never to less than it had', 20, 400, 20],
+    ['extends it to 90 days from now in its last 30 days', 29.9, 60, 90],
+    ['extends it to 90 days from now on its last day', 0.01, 90, 90],
+    ['does not extend it before its last 30 days', 30.1, 60, 30.1],
+    ['extends it to at most a year from its start', 10, 300, 65],
+    ['does not extend it beyond a year from its start', 0.5, 364.9, 0.5],
+    ['never shortens it', 20, 400, 20],
   ])('%s', async (_, leftDays, ageDays, expected) => {
     const { after } = await useOld(leftDays, ageDays);
     expect(days(new Date(), after.expires_at)).toBeCloseTo(expected, 1);
   });
 
-  test('by SESSION_DAYS', async () => {
+  test('extends it to SESSION_DAYS from now', async () => {
     await using short = await startService({ sessionDays: 7 }, { database: service.database });
     expect(days(new Date(), (await useOld(1, 6, short)).after.expires_at)).toBeCloseTo(7, 1);
     expect(days(new Date(), (await useOld(20, 6, short)).after.expires_at)).toBeCloseTo(20, 1);
   });
 
-  test('but an unused session expires', async () => {
+  test('an unused session is not extended and expires', async () => {
     const session = await service.session();
     const end = await set(session, 'expires_at', 5);
     await write();
     expect((await rowOf(session)).expires_at).toEqual(end);
   });
 
-  test('but using an API token does not', async () => {
+  test('using an API token does not extend it', async () => {
     const user = await service.user();
     const end = await set(user, 'expires_at', 5);
     await use(user);
@@ -205,7 +205,7 @@ describe('using a session prolongs it', () => {
   });
 });
 
-test('/tokens/list and /sessions/list show the last use', async () => {
+test('/tokens/list and /sessions/list show the time of the last use', async () => {
   const session = await service.session();
   const { body } = await session.post('/tokens/create', { name: 'used' });
   const shown = async () => (await session.post('/tokens/list')).body.tokens[0].last_used_at;

@@ -3,15 +3,15 @@ import { describe, expect, test } from 'vitest';
 import { findBreaches, findUnusedExports } from './layers/rules.ts';
 
 // The rules for src/ that `npm run check` enforces (CONTRIBUTING.md, docs/design.md), each with violations in many
-// spellings.
+// forms.
 
 const LONG = '\n//'.repeat(20);
 
-/** The findings about files, by path. All files are long enough. */
+/** The violations in these files, given by path. All files are long enough. */
 const check = (files: Record<string, string>) =>
   findBreaches(new Map(Object.entries(files).map(([path, code]) => [path, code + LONG])));
 
-/** The findings about one file, given files that it may import. */
+/** The violations in one file, given files that it may import. */
 const checkFile = (path: string, code: string) =>
   check({
     'src/http/app.ts': 'export const app = 1;',
@@ -21,20 +21,20 @@ const checkFile = (path: string, code: string) =>
 
 describe('import cycles', () => {
   test.each([
-    ['a value', "import { b } from './b.ts';"],
-    ['a type', "import type { B } from './b.ts';"],
-    ['a type among values', "import { type B } from './b.ts';"],
-    ['a type in its place', "export type A = import('./b.ts').B;"],
-    ['an effect', "import './b.ts';"],
-    ['names passed on', "export { b } from './b.ts';"],
-    ['a type passed on', "export type { B } from './b.ts';"],
-    ['everything passed on', "export * from './b.ts';"],
-    ['a namespace passed on', "export * as all from './b.ts';"],
-    ['a later import', "export const load = async () => (await import('./b.ts')).b;"],
-    ['a later import by a template', 'export const load = () => import(`./b.ts`);'],
-    ['the alias of src', "import { b } from '#src/domain/b.ts';"],
-    ['import equals', "import b = require('./b.ts');"],
-  ])('%s closes one', (_what, code) => {
+    ['an imported value', "import { b } from './b.ts';"],
+    ['an imported type', "import type { B } from './b.ts';"],
+    ['a type in an import of values', "import { type B } from './b.ts';"],
+    ['an import within a type', "export type A = import('./b.ts').B;"],
+    ['an import without names', "import './b.ts';"],
+    ['a re-exported value', "export { b } from './b.ts';"],
+    ['a re-exported type', "export type { B } from './b.ts';"],
+    ['a re-export of everything', "export * from './b.ts';"],
+    ['a re-exported namespace', "export * as all from './b.ts';"],
+    ['a dynamic import', "export const load = async () => (await import('./b.ts')).b;"],
+    ['a dynamic import with a template', 'export const load = () => import(`./b.ts`);'],
+    ['an import by the alias of src', "import { b } from '#src/domain/b.ts';"],
+    ['an import with "import ="', "import b = require('./b.ts');"],
+  ])('%s closes a cycle', (_what, code) => {
     const found = check({
       'src/domain/a.ts': code,
       'src/domain/b.ts': "import type { C } from './c.ts';\nexport type B = C;",
@@ -45,7 +45,7 @@ describe('import cycles', () => {
     ]);
   });
 
-  test('a file that imports itself is a cycle', () => {
+  test('an import of the file itself is a cycle', () => {
     expect(check({ 'src/domain/a.ts': "import type { A } from './a.ts';" })).toHaveLength(1);
   });
 
@@ -58,7 +58,7 @@ describe('import cycles', () => {
     expect(found).toEqual([]);
   });
 
-  test('tests may not have cycles either', () => {
+  test('test files may not have cycles either', () => {
     const found = check({ 'test/a.ts': "import './b.ts';", 'test/b.ts': "import './a.ts';" });
     expect(found).toHaveLength(1);
   });
@@ -83,7 +83,7 @@ describe('layers', () => {
     ['src/domain/a.ts', "import routes from '../http/routes.json' with { type: 'json' };"],
     ['src/domain/a.ts', "import { app } from '/srv/src/http/app.ts';"],
     ['src/domain/a.ts', "import { app } from 'file:///srv/src/http/app.ts';"],
-  ])('%s may not say %s', (path, code) => {
+  ])('a file such as %s may not contain: %s', (path, code) => {
     expect(checkFile(path, code)).toEqual([expect.stringMatching(/^src\/.+:1: .+ may not import /)]);
   });
 
@@ -113,13 +113,13 @@ describe('packages', () => {
     "import redis = require('ioredis');",
     '/// <reference types="ioredis" />',
     "import { BookmarkClient } from 'bookmark-service/client';",
-  ])('operations may not say %s', (code) => {
+  ])('operations may not contain: %s', (code) => {
     expect(checkFile('src/operations/a.ts', code)).toEqual([
       expect.stringMatching(/:1: only .+ may import /),
     ]);
   });
 
-  test("a text that equals a package's name is not an import", () => {
+  test("a string that equals a package's name is not an import", () => {
     expect(checkFile('src/embedded/a.ts', "spawn('postgres', []);\nexport const user = 'postgres';")).toEqual(
       [],
     );
@@ -142,11 +142,11 @@ describe('reading the environment', () => {
     'export const node = process;',
     'start(process);',
     "const name = 'env'; export const all = process[name];",
-  ])('is not read by %s', (code) => {
+  ])('is not allowed in operations: %s', (code) => {
     expect(checkFile('src/operations/a.ts', code)).toEqual([expect.stringContaining('environment')]);
   });
 
-  test('other uses of process are allowed, and the two readers may read the environment', () => {
+  test('is allowed in two files, and other uses of process are allowed everywhere', () => {
     const code =
       'const { pid } = process;\nprocess.on(`exit`, () => {});\nexport const job = { process: pid }.process;';
     expect(checkFile('src/operations/a.ts', code)).toEqual([]);
@@ -167,7 +167,7 @@ describe('SQL', () => {
     "export const text = 'delete from users';",
     "export const text = 'create unique index one on users (email)';",
     "export const text = 'TRUNCATE users';",
-  ])('does not stand outside of the store: %s', (code) => {
+  ])('is not allowed outside of the store: %s', (code) => {
     expect(checkFile('src/operations/a.ts', code)).not.toEqual([]);
     expect(checkFile('src/store/a.ts', code)).toEqual([]);
   });
@@ -178,7 +178,7 @@ describe('SQL', () => {
     'update',
     'begin where the last run ended, with a file',
     '/tags/update',
-  ])('%s is none', (text) => {
+  ])('is not recognized in the text %j', (text) => {
     expect(checkFile('src/operations/a.ts', `export const text = ${JSON.stringify(text)};`)).toEqual([]);
   });
 });
@@ -189,7 +189,7 @@ describe('names in Redis', () => {
     'client.get(`${prefix}:limit:${key}`);',
     "client.publish('user:wakes', '1');",
     'client.get(`{${prefix}}imports`);',
-  ])('stand in one file: %s', (code) => {
+  ])('are allowed in one file only: %s', (code) => {
     expect(checkFile('src/coordination/a.ts', code)).toEqual([
       expect.stringContaining('names what is in Redis'),
     ]);
@@ -203,7 +203,7 @@ describe('names in Redis', () => {
   });
 });
 
-test('a short file must be a boundary between layers, or be merged', () => {
+test('a short file must be shared by several layers, or be merged with another file', () => {
   const short = (path: string) => findBreaches(new Map([[path, 'export const one = 1;\n']]));
   expect(short('src/store/health.ts')).toEqual([expect.stringContaining('less than 20 lines')]);
   expect(short('src/coordination/channels.ts')).toEqual([]);
@@ -219,7 +219,7 @@ test('a file that cannot be parsed as TypeScript is an error', () => {
   expect(() => checkFile('src/operations/a.ts', 'import {')).toThrow('src/operations/a.ts');
 });
 
-test('an export that no other file names is found', () => {
+test('an export that no other file uses is reported', () => {
   const files = {
     'src/store/a.ts': 'export const used = 1;\nexport function unused() {}',
     'test/b.ts': 'used',

@@ -45,7 +45,7 @@ const WHOLE = {
 };
 
 describe('a bookmark', () => {
-  test('is returned with everything that was sent', async () => {
+  test('is returned with all the fields that were sent', async () => {
     const created = await ask('POST', '/bookmarks/', WHOLE);
     expect(created.status).toBe(201);
     expect(created.body).toEqual({
@@ -66,7 +66,7 @@ describe('a bookmark', () => {
     ['', 'notes'],
     ['description', ''],
     ['', ''],
-  ])('keeps the description %j and the notes %j apart', async (description, notes) => {
+  ])('keeps the description %j separate from the notes %j', async (description, notes) => {
     const { body } = await ask('POST', '/bookmarks/', { ...WHOLE, description, notes });
     expect(body).toMatchObject({ description, notes });
   });
@@ -83,14 +83,14 @@ describe('a bookmark', () => {
     ]);
   });
 
-  test('is updated if its url is already saved, and not added twice', async () => {
+  test('is updated if its url is already saved, and not added a second time', async () => {
     const first = (await ask('POST', '/bookmarks/', WHOLE)).body;
     const second = (await ask('POST', '/bookmarks/', { url: 'HTTPS://EXAMPLE.org', title: 'New' })).body;
     expect(second).toMatchObject({ id: first.id, title: 'New', tag_names: [], unread: false });
     expect((await ask('GET', '/bookmarks/')).body.count).toBe(1);
   });
 
-  test('keeps its notes, with any lines and blanks', async () => {
+  test('keeps its notes, with any line breaks and blanks', async () => {
     const cases = [
       ['a\n\n--- notes ---\nb', 'a\n\n--- notes ---\nb'],
       ['\n ', ''],
@@ -126,7 +126,7 @@ describe('a bookmark', () => {
     expect(put.body).toMatchObject({ url: 'https://other.example/', title: '', notes: '', tag_names: [] });
   });
 
-  test('keeps a change that another client makes at the same moment', async () => {
+  test('keeps a change that another client makes at the same time', async () => {
     const { id } = (await ask('POST', '/bookmarks/', { url: WHOLE.url, tag_names: ['a'] })).body;
     const answers = await Promise.all([
       ask('PATCH', `/bookmarks/${id}/`, { title: 'T' }),
@@ -151,7 +151,7 @@ describe('a bookmark', () => {
     }
   });
 
-  test('can be checked by its url', async () => {
+  test('can be looked up by its url', async () => {
     await ask('POST', '/bookmarks/', WHOLE);
     const check = async (url: string) =>
       (await ask('GET', `/bookmarks/check/?url=${encodeURIComponent(url)}`)).body;
@@ -163,7 +163,7 @@ describe('a bookmark', () => {
   });
 });
 
-describe('lists', () => {
+describe('lists of bookmarks', () => {
   test('contain no archived bookmarks, which have their own list', async () => {
     const { id } = (await ask('POST', '/bookmarks/', WHOLE)).body;
     await ask('POST', '/bookmarks/', { url: 'https://b.example/' });
@@ -208,21 +208,21 @@ describe('lists', () => {
     ['q=!untagged', 1],
     ['q=%22A%20title%22', 1],
     ['added_since=2100-01-01T00:00:00Z', 0],
-  ])('find by %s', async (query, count) => {
+  ])('find bookmarks by %s', async (query, count) => {
     await ask('POST', '/bookmarks/', WHOLE);
     await ask('POST', '/bookmarks/', { url: 'https://b.example/' });
     expect((await ask('GET', `/bookmarks/?${query}`)).body.count).toBe(count);
   });
 
   test.each(['modified_since=2020-01-01T00:00:00Z', 'bundle=1', 'added_since=yesterday'])(
-    'refuse the filter %s, which would find too much if it were ignored',
+    'refuse the filter %s, because ignoring it would find too many bookmarks',
     async (query) => {
       expect((await ask('GET', `/bookmarks/?${query}`)).status).toBe(400);
     },
   );
 });
 
-test('tags are listed, found and created', async () => {
+test('tags can be listed, found and created', async () => {
   const created = (await ask('POST', '/tags/', { name: 'Work' })).body;
   expect(created).toEqual({ id: expect.any(Number), name: 'Work', date_added: null });
   expect((await ask('POST', '/tags/', { name: 'work' })).body).toEqual(created);
@@ -239,13 +239,13 @@ test('tags are listed, found and created', async () => {
   expect(new Set(made.map(({ status, body }) => `${status} ${body.id}`)).size).toBe(1);
 });
 
-test('the profile, and the health check without a token, state the supported version', async () => {
+test('the profile contains the supported version, and so does the health check, which needs no token', async () => {
   const health = await fetch(`${service.origin}/compat/linkding/health`);
   expect([health.status, await health.json()]).toEqual([200, { version: '1.46.0', status: 'healthy' }]);
   expect((await ask('GET', '/user/profile/')).body).toMatchObject({ version: '1.46.0' });
 });
 
-describe('errors', () => {
+describe("errors of linkding's API", () => {
   test.each([
     ['POST', '/bookmarks/', {}, { url: ['is required'] }],
     ['POST', '/bookmarks/', { url: 'ftp://x/' }, { url: [expect.any(String)] }],
@@ -259,7 +259,7 @@ describe('errors', () => {
     ],
     ['POST', '/tags/', {}, { name: ['is required'] }],
     ['POST', '/bookmarks/', [], { body: [expect.any(String)] }],
-  ])('%s %s %j names the field', async (method, path, body, error) => {
+  ])('%s %s %j returns an error that names the field', async (method, path, body, error) => {
     expect(await ask(method, path, body)).toMatchObject({ status: 400, body: error });
   });
 
@@ -273,7 +273,7 @@ describe('errors', () => {
     expect((await ask('GET', `/bookmarks/?q=${'x'.repeat(1_001)}`)).body).toEqual({ q: rule });
   });
 
-  test('invalid ids are not found', async () => {
+  test('invalid ids return 404', async () => {
     for (const id of ['0', '-1', 'x', '9007199254740993', '99999999999999999999', '1e3'])
       expect((await ask('GET', `/bookmarks/${id}/`)).status).toBe(404);
   });
@@ -308,7 +308,7 @@ describe('errors', () => {
     expect((await ask('GET', `/bookmarks/${id}/`)).body.is_archived).toBe(true);
   });
 
-  test("a deployment that has not enabled linkding's API has no such routes", async () => {
+  test("without the setting that enables it, linkding's API has no routes", async () => {
     await using plain = await startService({}, { database: service.database });
     const response = await fetch(`${plain.origin}/compat/linkding/api/bookmarks/`);
     expect([response.status, (await response.json()).code]).toEqual([404, 'NOT_FOUND']);

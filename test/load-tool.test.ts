@@ -6,7 +6,7 @@ import { judge } from './load-tool/judge.ts';
 import { Outcomes, runOpenLoop } from './load-tool/open-loop.ts';
 import { useService } from './support/service.ts';
 
-// `npm run load`.
+// Tests of `npm run load`.
 
 const service = useService();
 
@@ -26,7 +26,7 @@ test('a short run succeeds against a running service, and leaves no user behind'
   const args = ['--url', service.origin, '--users', '5', '--minutes', '0.1', '--rate', '20'];
   const { code, output } = await run(args, { DATABASE_URL: service.database.url });
   for (const name of CLASSES) expect(output).toMatch(new RegExp(`^${name} +\\d`, 'm'));
-  // A busy machine may be too slow for the promise of speed, but no request fails.
+  // A busy machine may miss the objective for latency, but no request fails.
   expect(output).toMatch(/^kept {4}add does not fail: 0 of [1-9]/m);
   expect(output).toMatch(/^kept {4}sync does not fail: 0 of [1-9]/m);
   expect(output.trimEnd().endsWith(code === 0 ? 'PASSED' : 'FAILED')).toBe(true);
@@ -34,19 +34,19 @@ test('a short run succeeds against a running service, and leaves no user behind'
   expect(left).toHaveLength(0);
 });
 
-test('a host other than this machine needs confirmation or --yes', async () => {
+test('a run against a host other than this machine needs confirmation or --yes', async () => {
   const { code, output } = await run(['--url', 'https://bookmarks.example.org', '--users', '1']);
   expect(code).toBe(2);
   expect(output).toMatch(/not loaded/);
 });
 
-test('nothing is sent without tokens', async () => {
+test('without tokens, nothing is sent', async () => {
   const { code, output } = await run(['--url', service.origin, '--users', '3']);
   expect(code).toBe(2);
   expect(output).toMatch(/0 tokens for 3 users/);
 });
 
-test('latencies count from the time when a request was due, even if it was sent later', async () => {
+test('latency counts from the time when a request was due, even if it was sent later', async () => {
   const ending = new AbortController();
   const outcomes = new Outcomes();
   const lateMs: number[] = [];
@@ -60,14 +60,13 @@ test('latencies count from the time when a request was due, even if it was sent 
   };
   await runOpenLoop(100, send, ending.signal, () => 1 - Math.exp(-1));
   await Promise.resolve();
-  // Each request is 20 ms later than the one before. If latency were measured from the sending, each would take 30 ms
-  // at most.
+  // Each request is 20 ms later than the one before. Measured from the time of sending, each would take at most 30 ms.
   expect(lateMs.at(-1)).toBeGreaterThan(19 * 20 - 1);
   const latencies = outcomes.latencies.take();
   expect(Math.max(...latencies)).toBeGreaterThan(18 * 20);
 });
 
-test('the verdict depends on the promises: failures, slow responses and late polls', () => {
+test('the verdict depends on the service level objectives: failures, slow responses and late polls', () => {
   const reportOf = (change: (report: Report) => void) => {
     const report = Object.fromEntries(CLASSES.map((name) => [name, new Outcomes()])) as Report;
     for (const name of CLASSES) for (let n = 0; n < 2_000; n += 1) report[name].latencies.push(5);

@@ -19,7 +19,10 @@ const first = 'create table firsts (n integer);\ncreate index firsts_n on firsts
 const second = `create function doubled(n integer) returns integer language sql begin atomic select n * 2; end;
 insert into firsts values (doubled(1));`;
 
-/** A folder of migrations: `0001-a.sql` and so on. Each works only with its own code unless it says otherwise. */
+/**
+ * A folder of migrations: `0001-a.sql` and so on. Each declares that it works only with its own code, unless it says
+ * otherwise.
+ */
 function writeMigrations(...texts: string[]): string {
   const folder = makeFolder('migrations');
   onTestFinished(() => removeFolder(folder));
@@ -42,7 +45,7 @@ function writeSchema(migrations: string[], functions: Record<string, string>): s
 const numberFunction = (name: string, body: string, result = 'integer') =>
   `create or replace function ${name}() returns ${result} language sql as $$ select ${body} $$`;
 
-/** An empty database without a schema, unlike that of `createDatabase`. */
+/** An empty database without a schema, unlike the one that `createDatabase` makes. */
 async function createEmpty(): Promise<string> {
   const url = inject('postgresUrl');
   const { name, drop } = await createDatabase();
@@ -63,7 +66,7 @@ const check = async (url: string, folder: string) => {
 
 const recorded = (url: string) => runOn(url, 'select version, name from schema_migrations order by version');
 
-test('migrations are applied in order, once, and recorded', async () => {
+test('migrations are applied once, in order, and recorded', async () => {
   const url = await createEmpty();
   const folder = writeMigrations(first, second);
   expect(await migrate({ url, folder, log: silentLog })).toEqual([1, 2]);
@@ -98,7 +101,7 @@ test('several processes that migrate at once apply each migration once', async (
   expect(await runOn(url, 'select count(*)::int as n from firsts')).toEqual([{ n: 3 }]);
 });
 
-test('a migration that fails is named, and is rolled back with everything applied together with it', async () => {
+test('a failed migration is named in the error, and is rolled back with all others of the same run', async () => {
   const url = await createEmpty();
   await migrate({ url, folder: writeMigrations(first) });
   const texts = [
@@ -114,7 +117,7 @@ test('a migration that fails is named, and is rolled back with everything applie
   expect(await runOn(url, left)).toEqual([{ n: 0 }]);
 });
 
-test('a migration that loses its connection is applied completely or not at all, and can be run again', async () => {
+test('a migration that loses its connection is applied completely or not at all, and migrate can run again', async () => {
   const url = await createEmpty();
   const folder = writeMigrations(first, 'create table halves (); select pg_sleep(0.5);');
   const running = migrate({ url, folder });
@@ -142,7 +145,7 @@ test('migrations work through a pooler in transaction mode, even from several pr
   expect(applied.flat().sort()).toEqual([1, 2]);
 });
 
-test('a newer schema that does not work with the code is refused, by roles and by migrate', async () => {
+test('roles and migrate refuse a newer schema that does not work with the code', async () => {
   const url = await createEmpty();
   await migrate({ url, folder: writeMigrations(first, second, '-- works-with: 2\nselect 1') });
   const older = writeMigrations(first);
@@ -167,12 +170,12 @@ test('an older release starts on a newer schema that works with it, and its migr
   expect(await migrate({ url, folder: older, log: silentLog })).toEqual([]);
   await check(url, older);
   expect(await runOn(url, 'select one(), two()')).toEqual([{ one: 11, two: 22 }]);
-  // Also if a `migrate` of the newer release runs at the same moment.
+  // The same holds if a `migrate` of the newer release runs at the same time.
   await Promise.all([older, newer, older, newer].map((folder) => migrate({ url, folder })));
   expect(await runOn(url, 'select one(), two()')).toEqual([{ one: 11, two: 22 }]);
 });
 
-test('roles refuse a database that is older than the code, and say what to run', async () => {
+test('roles refuse a database that is older than the code, and print the command to run', async () => {
   const url = await createEmpty();
   const folder = writeMigrations(first, second);
   const refusal = (version: number) =>
@@ -187,8 +190,8 @@ test('roles refuse a database that is older than the code, and say what to run',
   await check(url, folder);
 });
 
-describe('functions', () => {
-  test('are replaced by every migrate, even if the schema has the newest version', async () => {
+describe('functions in the database', () => {
+  test('are replaced by every migrate, even if the schema already has the newest version', async () => {
     const url = await createEmpty();
     const make = (two: string) =>
       writeSchema([first], { one: numberFunction('one', '1'), two: numberFunction('two', two) });
@@ -197,7 +200,7 @@ describe('functions', () => {
     expect(await runOn(url, 'select one(), two()')).toEqual([{ one: 1, two: 3 }]);
   });
 
-  test('can call each other whatever the order of their files', async () => {
+  test('can call each other, whatever the order of their files', async () => {
     const url = await createEmpty();
     const folder = writeSchema([first], {
       one: numberFunction('one', 'two() - 1'),
@@ -209,16 +212,16 @@ describe('functions', () => {
 
   test.each([
     [
-      'that has a fault',
+      'a function with a fault',
       { one: numberFunction('one', 'missing()') },
       /^function one failed: function missing\(\)/,
     ],
     [
-      'with another result than before',
+      'a function whose result type changed',
       { one: numberFunction('one', "'text'", 'text') },
       /^function one failed: cannot change return type/,
     ],
-  ])('%s is named, and all stays as it was', async (_, functions, message) => {
+  ])('%s is named in the error, and nothing changes', async (_, functions, message) => {
     const url = await createEmpty();
     await migrate({ url, folder: writeSchema([first], { one: numberFunction('one', '1') }) });
     const folder = writeSchema([first, 'create table more ()'], functions);
@@ -227,7 +230,7 @@ describe('functions', () => {
     expect(await runOn(url, 'select one()')).toEqual([{ one: 1 }]);
   });
 
-  test('that no longer match a table are found, though their text is unchanged', async () => {
+  test('a function that no longer matches a changed table is found, even though its text is unchanged', async () => {
     const url = await createEmpty();
     const functions = { top: numberFunction('top', 'max(n) from firsts') };
     await migrate({ url, folder: writeSchema([first], functions) });
@@ -235,7 +238,7 @@ describe('functions', () => {
     await expect(migrate({ url, folder })).rejects.toThrow(/^function top failed: column "n" does not exist/);
   });
 
-  test('without a file stay for the release before, until a numbered migration drops them', async () => {
+  test('a function whose file was removed is kept for the previous release, until a numbered migration drops it', async () => {
     const url = await createEmpty();
     const [one, two] = [numberFunction('one', '1'), numberFunction('two', '2')];
     await migrate({ url, folder: writeSchema([first], { one, two }) });
@@ -272,7 +275,7 @@ test.each([
   ['nothing', 'select 1'],
   ['a version newer than itself', '-- works-with: 2\nselect 1'],
   ['no number', '-- works-with: all\nselect 1'],
-])('a migration that says %s of what it works with is refused', (_, text) => {
+])('a migration whose works-with line declares %s is refused', (_, text) => {
   const folder = writeMigrations(first);
   writeFileSync(join(folder, '0001-a.sql'), text);
   expect(() => readSchemaFiles(folder)).toThrow('sql/0001-a.sql: expected a first line `-- works-with: N`');
@@ -284,7 +287,7 @@ test('a missing or misnamed migration is refused before anything runs', () => {
   expect(() => readSchemaFiles(folder)).toThrow('0003-late.sql: expected number 2 as NNNN-name.sql');
 });
 
-test('losing the database while reading its schema is reported as unavailable, in one line', async () => {
+test('a lost connection while migrate reads the schema is reported in one line as an unavailable database', async () => {
   const { url, drop } = await createDatabase();
   onTestFinished(drop);
   const proxy = await startProxy(url);
@@ -297,7 +300,7 @@ test('losing the database while reading its schema is reported as unavailable, i
   await expect(checkSchema(database.sql)).rejects.toThrow(DatabaseUnavailable);
 });
 
-test('a database without Citus cannot be distributed: the refusal says what to do, and nothing is created', async () => {
+test('a database without Citus cannot be distributed: the error says what to do, and nothing is created', async () => {
   const url = await createEmpty();
   const refusal =
     'DATABASE_SHARDING=citus: the database has no extension `citus`: run `create extension citus`';

@@ -7,7 +7,7 @@ import { SqliteStore } from '../src/client/sqlite-store.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-/** A mirror equals the service, whatever is written meanwhile (decision 37). */
+/** A mirror has the same contents as the service, whatever is written at the same time (decision 37). */
 
 const service = useService({ rateLimitRequests: 100_000 });
 
@@ -21,10 +21,10 @@ async function shown(user: TestUser) {
   return { bookmarks, tags: tags.map(({ id, name }: { id: number; name: string }) => ({ id, name })) };
 }
 
-/** Bookmarks that a consumer stores elsewhere. It writes only those that a page contains. */
+/** The bookmarks that a consumer keeps elsewhere. It writes only the bookmarks that a page contains. */
 type Copy = Map<number, Bookmark>;
 
-/** Reads and applies one page. Returns false if it was the last. */
+/** Reads and applies one page. Returns false if it was the last one. */
 async function step(user: TestUser, store: Store, limit: number, copy: Copy = new Map()): Promise<boolean> {
   const cursor = await store.readCursor();
   const { status, body } = await user.post('/bookmarks/changes', { cursor, limit });
@@ -43,7 +43,7 @@ async function catchUp(user: TestUser, store: Store, limit: number, copy?: Copy)
   while (await step(user, store, limit, copy));
 }
 
-/** One write of a history. Positions are taken modulo the number of objects. */
+/** One write of a history. Positions are modulo the number of objects. */
 type Write =
   | { kind: 'add'; url: number; tags: number[] }
   | { kind: 'edit'; at: number; title: string; tags?: number[] }
@@ -157,12 +157,12 @@ async function write(user: TestUser, one: Write): Promise<void> {
         });
     }
   };
-  // A taken name and an id that no longer exists belong to a history, too.
+  // A history also contains names that are in use and ids that no longer exist.
   expect([200, 400, 404]).toContain((await send()).status);
 }
 
 describe('a mirror', () => {
-  test('equals the collection after any history, with pages of any size read between any two writes', async () => {
+  test('equals the collection after any history, with pages of any size, read between any two writes', async () => {
     const arbitraryStep = fc.oneof(
       { weight: 3, arbitrary: arbitraryWrite },
       {
@@ -194,7 +194,7 @@ describe('a mirror', () => {
     );
   }, 120_000);
 
-  test('misses nothing while several clients write at once', async () => {
+  test('a mirror misses no change while several clients write at once', async () => {
     const user = await service.user({ premium: true });
     const histories = fc.sample(fc.array(arbitraryWrite, { minLength: 60, maxLength: 60 }), 4);
     const stores: Store[] = [new MemoryStore(), new MemoryStore(), new SqliteStore(':memory:')];
@@ -215,8 +215,8 @@ describe('a mirror', () => {
   }, 60_000);
 });
 
-describe('a page', () => {
-  test('is one snapshot: it shows a write completely or not at all', async () => {
+describe('a page of changes', () => {
+  test('is one snapshot, which shows a write completely or not at all', async () => {
     const user = await service.user();
     let writing = true;
     const writers = [1, 2, 3].map(async (writer) => {
@@ -293,7 +293,7 @@ describe('client.mirror', () => {
     expect(contentOf(store)).toEqual(await shown(user));
   });
 
-  test('refuses a file of another account, and the copy stays', async () => {
+  test('refuses the file of another account, and leaves the copy unchanged', async () => {
     const [user, other] = [await service.user(), await service.user()];
     await user.post('/bookmarks/add', { url: nameUrl(1), tags: ['a'] });
     await other.post('/bookmarks/add', { url: nameUrl(2) });
@@ -309,14 +309,14 @@ describe('client.mirror', () => {
     expect(contentOf(store)).toEqual(await shown(user));
   });
 
-  test('continues automatically from a copy of a file that was made during writes', async () => {
+  test('continues by itself from a copy of its file that was made during writes', async () => {
     const user = await service.user();
     await user.post('/bookmarks/add', { url: nameUrl(1), tags: ['a'] });
     const folder = makeFolder('copies');
     onTestFinished(() => removeFolder(folder));
     using store = new SqliteStore(join(folder, 'first.sqlite'));
     await Array.fromAsync(clientOf(user).mirror({ store, follow: false }));
-    // Without the log next to it, which still holds the pages, the file is an older copy, or empty.
+    // Without the write-ahead log next to it, which still holds the pages, the file is an older copy, or empty.
     copyFileSync(join(folder, 'first.sqlite'), join(folder, 'second.sqlite'));
     using second = new SqliteStore(join(folder, 'second.sqlite'));
     const { bookmarks } = await shown(user);
@@ -327,7 +327,7 @@ describe('client.mirror', () => {
     }
   });
 
-  test('started twice on one store ends one of the two with an error, and the copy is correct', async () => {
+  test('stops one of two runs on the same store with an error, and the copy is correct', async () => {
     const user = await service.user();
     await user.post('/bookmarks/add', { url: nameUrl(1), tags: ['a'] });
     const store = new MemoryStore();

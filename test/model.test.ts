@@ -6,7 +6,7 @@ import { findFaults } from './support/invariants.ts';
 import { compare, type Expected, Model, type ModelEntry } from './support/model.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-// Random commands go to two replicas of one database in turn. Every response must be the model's.
+// Random commands go to two replicas of one database in turn. Every response must equal that of the model.
 
 const CAP = 24;
 const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
@@ -17,7 +17,7 @@ const first = useService(config);
 /** The first replica writes every import directly, the second stages each one. */
 const replicas = [first, useService({ ...config, importInlineBytes: 0 }, { beside: first })];
 
-/** The account's requests, to the replicas in turn. */
+/** Sends the account's requests to the replicas in turn. */
 class Client {
   readonly #user: TestUser;
   #turn = 0;
@@ -47,7 +47,7 @@ class Client {
     let afterId = 0;
     for (let cursor: string | undefined; ; ) {
       const { body } = await this.post('/bookmarks/list', { limit, ...(cursor !== undefined && { cursor }) });
-      // The model learns the ids of an import here, because later commands name bookmarks by their position.
+      // The model learns the ids of an import here, because later commands name bookmarks by position.
       const place = model.bookmarks.findIndex(({ id }) => isLearned(id) && id.value === afterId) + 1;
       const page = model.bookmarks.slice(place, place + limit);
       const hasMore = place + limit < model.bookmarks.length;
@@ -119,7 +119,7 @@ const place = fc.nat({ max: 40 });
 
 const fields = fc.record({ url, title: text, comment: text, tags: tagNames }, { requiredKeys: [] });
 
-/** Times as they are sent, with their meaning. */
+/** Times as clients send them, with their meaning. */
 const times = fc.constantFrom(
   ['2020-02-29T23:59:59Z', '2020-02-29T23:59:59.000Z'],
   ['2020-02-29T23:59:59.9999+05:30', '2020-02-29T18:29:59.999Z'],
@@ -396,7 +396,7 @@ test('every response of two replicas equals that of a simple model of the contra
   expect(await findFaults(first.database.url)).toEqual([]);
 });
 
-test('a time has milliseconds, whatever its microseconds', async () => {
+test("a stored time has milliseconds, whatever the microseconds of the database's clock", async () => {
   const times = ['.1299990', '.129999', '.999999', '.000999', '.1', ''].map(
     (fraction) => `2026-01-31T12:00:59${fraction}Z`,
   );

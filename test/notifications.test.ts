@@ -19,7 +19,7 @@ const openRegistry = (places = { maxHeld: 10_000, maxHeldPerHolder: 16 }) => {
 };
 
 describe('a waiter', () => {
-  test('is woken by its channel and by no other', async () => {
+  test('is woken by a notification on its channel, and by no other', async () => {
     const { registry, deadline, clock } = openRegistry();
     const waiter = registry.register('user:1', 'token');
     const end = waiter.next(deadline);
@@ -56,7 +56,7 @@ describe('a waiter', () => {
     expect(await waiter.next(deadline)).toBe('timeout');
   });
 
-  test('ends at once when its client has gone, and stays ended', async () => {
+  test('ends at once when its client disconnects, and stays ended', async () => {
     const { registry, deadline } = openRegistry();
     const waiter = registry.register('user:1', 'token');
     const end = waiter.next(deadline);
@@ -79,7 +79,7 @@ describe('a waiter', () => {
     expect(clock.timers).toBe(0);
   });
 
-  test('takes one place, even if it is held several times', () => {
+  test('counts as one held wait even if it is held several times', () => {
     const { registry } = openRegistry();
     const waiter = registry.register('user:1', 'token');
     waiter.hold();
@@ -88,7 +88,7 @@ describe('a waiter', () => {
   });
 });
 
-test('is one of at most 250 waiters of a channel that are woken in one turn of the event loop', async () => {
+test('the waiters of a channel are woken in batches of at most 250 per turn of the event loop', async () => {
   const { registry, deadline } = openRegistry();
   let woken = 0;
   const waits = Array.from({ length: 600 }, async () => {
@@ -105,8 +105,8 @@ test('is one of at most 250 waiters of a channel that are woken in one turn of t
   expect([...new Set(seen)]).toEqual([250, 500]);
 });
 
-describe('places for held waits', () => {
-  test('each holder has 16, independent of others', () => {
+describe('the limits of held waits', () => {
+  test('allow 16 for each token, independent of other tokens', () => {
     const { registry } = openRegistry();
     const hold = (holder: string) => {
       const waiter = registry.register('user:1', holder);
@@ -120,7 +120,7 @@ describe('places for held waits', () => {
     expect(hold('token').refusal).toBeUndefined();
   });
 
-  test('the replica has its own limit', () => {
+  test('include one for the whole replica', () => {
     const { registry } = openRegistry({ maxHeld: 3, maxHeldPerHolder: 2 });
     const hold = (holder: string) => registry.register('user:1', holder).hold();
     expect([hold('a'), hold('a'), hold('b')]).toEqual([undefined, undefined, undefined]);
@@ -128,7 +128,7 @@ describe('places for held waits', () => {
     expect(hold('a')).toBe('holder-full');
   });
 
-  test('only held waits count', () => {
+  test('do not count waits that are not held', () => {
     const { registry } = openRegistry({ maxHeld: 1, maxHeldPerHolder: 1 });
     for (let i = 0; i < 5; i += 1) registry.register('user:1', 'token');
     expect(registry.held).toBe(0);
@@ -159,15 +159,18 @@ describe('draining', () => {
     [3, 1_000],
     [4_000, 4_000],
     [12_000, 10_000],
-  ])('of %i waits the clients come back within %i ms, about one a millisecond', (held, spreadMs) => {
-    const { registry } = openRegistry({ maxHeld: 12_000, maxHeldPerHolder: 12_000 });
-    for (let i = 0; i < held; i += 1) registry.register(`user:${i}`, 'token').hold();
-    expect(registry.returnSpreadMs).toBe(0);
-    registry.drain(3_000);
-    expect(registry.returnSpreadMs).toBe(spreadMs);
-  });
+  ])(
+    'spreads the return of the clients of %i waits over %i ms, about one per millisecond',
+    (held, spreadMs) => {
+      const { registry } = openRegistry({ maxHeld: 12_000, maxHeldPerHolder: 12_000 });
+      for (let i = 0; i < held; i += 1) registry.register(`user:${i}`, 'token').hold();
+      expect(registry.returnSpreadMs).toBe(0);
+      registry.drain(3_000);
+      expect(registry.returnSpreadMs).toBe(spreadMs);
+    },
+  );
 
-  test('without time to spread ends them at once, and later waits too', async () => {
+  test('ends all current and later waits at once if there is no time to spread them', async () => {
     const { registry, deadline } = openRegistry();
     const waiter = registry.register('user:1', 'token');
     const end = waiter.next(deadline);
@@ -199,7 +202,7 @@ describe('while notifications may be lost', () => {
     expect(new Set(looks).size).toBeGreaterThan(5);
   });
 
-  test('a deadline that comes before the next query causes a check, and then a timeout', async () => {
+  test('a waiter whose deadline comes before its next query checks once, and then times out', async () => {
     const { registry, clock } = openRegistry();
     registry.setConnected(false);
     const [waiter, deadline] = [registry.register('user:1', 'token'), clock.now() + 500];
@@ -209,7 +212,7 @@ describe('while notifications may be lost', () => {
     expect(await waiter.next(deadline)).toBe('timeout');
   });
 
-  test('a wait that was connected from its query to its deadline ends with a timeout, without a check', async () => {
+  test('a waiter that is connected from its query to its deadline times out without a check', async () => {
     const { registry, clock, deadline } = openRegistry();
     const waiter = registry.register('user:1', 'token');
     registry.setConnected(false);
@@ -220,7 +223,7 @@ describe('while notifications may be lost', () => {
     expect(await end).toBe('timeout');
   });
 
-  test('a loss while a waiter queries is followed by one check', async () => {
+  test("a lost connection during a waiter's query causes one check", async () => {
     const { registry, clock, deadline } = openRegistry();
     const waiter = registry.register('user:1', 'token');
     const first = waiter.next(deadline);
@@ -234,7 +237,7 @@ describe('while notifications may be lost', () => {
     expect(await end).toBe('timeout');
   });
 
-  test('a notification also counts as a check', async () => {
+  test('a notification replaces the check', async () => {
     const { registry, clock, deadline } = openRegistry();
     const waiter = registry.register('user:1', 'token');
     registry.setConnected(false);
@@ -247,7 +250,7 @@ describe('while notifications may be lost', () => {
     expect(await later).toBe('timeout');
   });
 
-  test('all waiters query once more when notifications arrive again, spread over about a second', async () => {
+  test('all waiters query once more when the connection is back, spread over about a second', async () => {
     const { registry, clock, deadline } = openRegistry();
     registry.setConnected(false);
     const idle = registry.register('user:idle', 'token');
@@ -303,7 +306,7 @@ describe('notifications between replicas', () => {
     });
     return { replicas, channel: `${redisPrefix}:wakes` };
   };
-  test('a notification reaches the waiters of its channel on every replica, and no others', async () => {
+  test('reach the waiters of their channel on every replica, and no others', async () => {
     const { replicas } = await openReplicas(3);
     const [one, two, three] = replicas as [Coordination, Coordination, Coordination];
     const waits = replicas.map((replica) => wait(replica, 'user:1'));
@@ -314,7 +317,7 @@ describe('notifications between replicas', () => {
     expect(await other).toBe('woken');
   });
 
-  test('local waiters are woken without the round trip, and only once', async () => {
+  test('wake local waiters without a round trip to Redis, and only once', async () => {
     const { replicas } = await openReplicas(2);
     const [one, two] = replicas as [Coordination, Coordination];
     const local = wait(one, 'user:1');
@@ -333,7 +336,7 @@ describe('notifications between replicas', () => {
     expect(one.counters.wakesReceived).toBe(0);
   });
 
-  test('notifications of one tick share a message, which contains each channel once', async () => {
+  test('notifications of one tick are sent in one message, which contains each channel once', async () => {
     const { replicas, channel } = await openReplicas(1);
     const [one] = replicas as [Coordination];
     const listener = new Redis(server.url);

@@ -21,7 +21,7 @@ test('every documented metric exists after traffic, and no label names a user', 
   await user.post('/import', { bookmarks: [{ url: 'http://b/' }] });
   await user.post('/bookmarks/add', { url: 'nonsense' });
   await Promise.all(Array.from({ length: 50 }, () => user.post('/bookmarks/search', { query: 'x' })));
-  // A wrong guess does not count as a request for the limiter.
+  // A wrong code is not counted as a request by the limiter.
   await service.post('/tags/list', {}, { token: `bka_1_${'A'.repeat(43)}` });
 
   const samples = await scrape(metricsPort);
@@ -66,7 +66,7 @@ test('requests are counted by class, and probes are not counted', async () => {
   ]);
 });
 
-test('metrics are served while the database is unavailable, except those that only the database knows', async () => {
+test('metrics are served while the database is unavailable, except those that come from the database', async () => {
   await using server = await startPostgres();
   await migrate({ url: server.url });
   const metricsPort = await findFreePort();
@@ -88,7 +88,7 @@ test('metrics are served while the database is unavailable, except those that on
   expect(samples.has('bookmarks_imports_staged{state="queued"}')).toBe(false);
 });
 
-/** Holds a lock for which a statement of the service then waits. */
+/** Takes a lock for which a statement of the service then waits. */
 async function lockOn(url: string) {
   const sql = postgres(url, { max: 1 });
   await sql`select pg_advisory_lock(1)`;
@@ -115,7 +115,7 @@ test('an overloaded replica refuses early with 503, and stays healthy', async ()
   expect((await fetch(`${service.origin}/readyz`)).status).toBe(200);
 });
 
-test('an unexpected error of the database is counted and logged with its code', async () => {
+test('an unexpected error of the database is counted, and logged with its code', async () => {
   const metricsPort = await findFreePort();
   await using database = await createDatabase();
   const lines: string[] = [];
@@ -137,7 +137,7 @@ test('an unexpected error of the database is counted and logged with its code', 
   );
 });
 
-describe('a database that responds but cannot serve is distinguished from an unavailable one', () => {
+describe('a database that responds with errors is distinguished from an unavailable one', () => {
   const openBroken = async (database: TestDatabase) => {
     const lines: string[] = [];
     const metricsPort = await findFreePort();
@@ -148,7 +148,7 @@ describe('a database that responds but cannot serve is distinguished from an una
     return { broken, metricsPort, readiness, warnings };
   };
 
-  test('missing code: a function whose library does not exist', async () => {
+  test("if a function's library does not exist", async () => {
     await using database = await createDatabase();
     const { broken, metricsPort, readiness, warnings } = await openBroken(database);
     await using _broken = broken;
@@ -172,7 +172,7 @@ describe('a database that responds but cannot serve is distinguished from an una
     );
   });
 
-  test('a full disk, which affects only writes', async () => {
+  test('if the disk is full, which affects only writes', async () => {
     await using database = await createDatabase();
     const { broken, metricsPort, readiness, warnings } = await openBroken(database);
     await using _broken = broken;
@@ -194,13 +194,14 @@ describe('a database that responds but cannot serve is distinguished from an una
   });
 });
 
-test('a full pool does not look like a lost database, because readiness and metrics have their own connection', async () => {
+test('a full pool is not reported as a lost database, because readiness and metrics have their own connection', async () => {
   const metricsPort = await findFreePort();
   await using service = await startService({ metricsPort, databasePoolSize: 1 });
   const holder = postgres(service.database.url, { max: 1, onnotice: () => {} });
   await holder`select pg_advisory_lock(1)`;
   const { database } = service.context;
-  // Each ends by its lock_timeout, and the next one in the queue takes the connection. So the connection is never free.
+  // Each statement ends by its lock_timeout, and the next one in the queue takes the connection. So no connection is
+  // ever free.
   let isReleased = false;
   const fill = async () => {
     while (!isReleased)

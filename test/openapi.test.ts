@@ -35,11 +35,11 @@ const lookUp = (ref: string): Json =>
     .split('/')
     .reduce((value, step) => value?.[step], document);
 
-/** The content of a body, with its schema. */
+/** The content of a request or response, with its schema. */
 const withSchema = (content: Json): Json =>
   content.schema.$ref === undefined ? content : { ...content, schema: lookUp(content.schema.$ref) };
 
-/** A schema of the document with everything that it refers to, for a validator. */
+/** A schema of the document together with everything that it refers to, for a validator. */
 const validatorOf = (schema: Json): z.ZodType =>
   z.fromJSONSchema(
     JSON.parse(
@@ -130,20 +130,20 @@ describe('the structure of OpenAPI 3.1', () => {
 });
 
 describe('the document is complete', () => {
-  test('it contains every route and nothing else', () => {
+  test('every route is in it, and nothing else', () => {
     expect(Object.keys(document.paths).sort()).toEqual(ROUTES.map(({ path }) => path).sort());
     for (const path of Object.keys(document.paths))
       expect(Object.keys(document.paths[path])).toEqual(['post']);
   });
 
-  test.each(EACH_ROUTE)('%s: its scope', (path, { scope }) => {
+  test.each(EACH_ROUTE)('%s has its scope', (path, { scope }) => {
     const { security, description } = operationOf(path);
     expect(security).toEqual(scope === 'public' ? [] : undefined);
     expect(document.security).toEqual([{ token: [] }]);
     expect(description).toMatch(scope === 'public' ? /public/i : new RegExp(`Scope: ${scope}`));
   });
 
-  test.each(EACH_ROUTE)('%s: its errors, with examples', (path, { scope, errors = [] }) => {
+  test.each(EACH_ROUTE)('%s has its errors, with examples', (path, { scope, errors = [] }) => {
     const codes: ErrorCode[] = [
       'VALIDATION_ERROR',
       'RATE_LIMITED',
@@ -167,7 +167,7 @@ describe('the document is complete', () => {
     expect(described.sort()).toEqual(codes.sort());
   });
 
-  test.each(EACH_ROUTE)('%s: the headers of limits', (path) => {
+  test.each(EACH_ROUTE)('%s has the headers of the rate limit', (path) => {
     const limits = ['Limit', 'Remaining', 'Reset', 'Scope'].map((name) => `X-RateLimit-${name}`);
     for (const [status, { headers }] of Object.entries<Json>(operationOf(path).responses)) {
       expect(Object.keys(headers)).toContain('X-Request-Id');
@@ -178,7 +178,7 @@ describe('the document is complete', () => {
     }
   });
 
-  test.each(EACH_ROUTE)('%s: examples that fit their schemas', (path, { exampleLeavesOut = [] }) => {
+  test.each(EACH_ROUTE)('%s has examples that match their schemas', (path, { exampleLeavesOut = [] }) => {
     for (const { schema, example } of [requestOf(path), responseOf(path, 200)]) {
       expect(example).toBeDefined();
       expect(validatorOf(schema).parse(example)).toEqual(example);
@@ -191,7 +191,7 @@ describe('the document is complete', () => {
     }
   });
 
-  test('it contains the limits of spec 8 and decision 9', () => {
+  test('it contains the limits of section 8 and decision 9', () => {
     const add = requestOf('/bookmarks/add').schema.properties;
     expect(add.url.maxLength).toBe(8_192);
     expect(add.title.maxLength).toBe(2_048);
@@ -219,7 +219,7 @@ describe('the document is complete', () => {
     expect(document.info.description).toMatch(/100 requests per token and 500 per account\s+in any 60 s/);
   });
 
-  test('it contains the largest body of each operation', () => {
+  test("it contains the size limit of each operation's body", () => {
     const sizes = Object.fromEntries(
       Object.keys(document.paths).map((path) => [
         path,
@@ -235,7 +235,7 @@ describe('the document is complete', () => {
     expect(Object.values(sizes)).not.toContain(undefined);
   });
 
-  test('its required fields are those of spec 4', () => {
+  test('its required fields are those of section 4', () => {
     const required = Object.fromEntries(
       EACH_ROUTE.map(([path]) => [path, requestOf(path).schema.required ?? []]),
     );
@@ -261,26 +261,29 @@ describe('the document is complete', () => {
 });
 
 describe('the document is correct', () => {
-  test.each(EACH_ROUTE)('%s: its example is accepted, and the response matches the schema', async (path) => {
-    const user = await service.session();
-    const { id, tags } = (await user.post('/bookmarks/add', requestOf('/bookmarks/add').example)).body;
-    const body = { ...requestOf(path).example };
-    if (path === '/tags/merge') body.into_id = tags[1].id;
-    if ('id' in body) body.id = path.startsWith('/tags') ? tags[0].id : id;
-    if (path === '/tokens/revoke') body.id = (await user.post('/tokens/create', { name: 'mine' })).body.id;
-    if (path === '/sessions/revoke') body.id = (await user.post('/sessions/list')).body.sessions[0].id;
-    if (path === '/tags/create' || path === '/tags/update') body.name = 'another';
-    if (path === '/account/delete') body.confirm = user.email.toUpperCase();
-    if (path === '/auth/invite') body.code = await service.invite(user.email);
-    if (path === '/auth/exchange') Object.assign(body, await newGrant(service, user));
-    const response = await user.post(path, body);
-    expect(response.status, response.text).toBe(200);
-    expect(validatorOf(responseOf(path, 200).schema).parse(response.body)).toEqual(response.body);
-  });
+  test.each(EACH_ROUTE)(
+    'the example of %s is accepted, and the response matches the schema',
+    async (path) => {
+      const user = await service.session();
+      const { id, tags } = (await user.post('/bookmarks/add', requestOf('/bookmarks/add').example)).body;
+      const body = { ...requestOf(path).example };
+      if (path === '/tags/merge') body.into_id = tags[1].id;
+      if ('id' in body) body.id = path.startsWith('/tags') ? tags[0].id : id;
+      if (path === '/tokens/revoke') body.id = (await user.post('/tokens/create', { name: 'mine' })).body.id;
+      if (path === '/sessions/revoke') body.id = (await user.post('/sessions/list')).body.sessions[0].id;
+      if (path === '/tags/create' || path === '/tags/update') body.name = 'another';
+      if (path === '/account/delete') body.confirm = user.email.toUpperCase();
+      if (path === '/auth/invite') body.code = await service.invite(user.email);
+      if (path === '/auth/exchange') Object.assign(body, await newGrant(service, user));
+      const response = await user.post(path, body);
+      expect(response.status, response.text).toBe(200);
+      expect(validatorOf(responseOf(path, 200).schema).parse(response.body)).toEqual(response.body);
+    },
+  );
 });
 
 describe('/docs', () => {
-  test('is a page, and everything that it loads exists', async () => {
+  test('is a page whose resources all exist', async () => {
     const page = await fetch(`${service.origin}/docs`);
     expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
     const html = await page.text();
@@ -295,7 +298,7 @@ describe('/docs', () => {
     expect(page.headers.get('content-security-policy')).toContain("default-src 'self'");
   });
 
-  test('and the document need no token, and accept only GET', async () => {
+  test('needs no token and accepts only GET, and so does the document', async () => {
     for (const path of ['/docs', '/openapi.json', '/livez', '/readyz']) {
       expect((await fetch(service.origin + path)).status).toBe(200);
       const posted = await fetch(service.origin + path, { method: 'POST', body: '{}' });

@@ -34,11 +34,11 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** The computer sleeps: the wall clock goes on, and the client's clock stands still. */
+/** Simulates a computer that sleeps: the wall clock advances, and the client's clock does not. */
 const sleepFor = (ms: number) => vi.setSystemTime(Date.now() + ms);
 
 describe('while the computer sleeps', () => {
-  test('the time of an added bookmark goes on', async () => {
+  test('an added bookmark gets the current time of the wall clock', async () => {
     vi.useFakeTimers({ toFake: ['Date'] });
     const collection = new FakeService().client().collection(new MemoryStore());
     sleepFor(48 * HOUR_MS);
@@ -81,7 +81,7 @@ describe('while the computer sleeps', () => {
   });
 });
 
-test('an added bookmark that was found later, but edited elsewhere, is not deleted unseen', async () => {
+test('an added bookmark that another device edited before it was found is not deleted without a conflict', async () => {
   vi.useFakeTimers({ toFake: ['Date'] });
   const edited = bookmark({ title: 'theirs', updated_at: '2026-02-01T12:00:00.000Z' });
   const fake = new FakeService(

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { OUTCOMES, requireSuccess } from '../src/store/outcomes.ts';
 
-test('every outcome that a SQL function returns is known to TypeScript, and TypeScript knows no others', () => {
+test('TypeScript knows exactly the outcomes that the SQL functions return', () => {
   const folder = join(import.meta.dirname, '../sql/functions');
-  // Outcomes of signing in, and of claims of imports, are no errors of a request.
+  // Outcomes of signing in, and of claims of imports, are not errors of a request.
   const others = ['first-sign-in.sql', 'link-identity.sql', 'sign-in-by-provider.sql', 'claim-import.sql'];
   const texts = readdirSync(folder)
     .filter((name) => name.endsWith('.sql') && !others.includes(name))
@@ -16,7 +16,7 @@ test('every outcome that a SQL function returns is known to TypeScript, and Type
   expect([...new Set(returned.map(([, name]) => name))].sort()).toEqual([...OUTCOMES].sort());
 });
 
-test('an unknown outcome is an error that names it', () => {
+test('an unknown outcome causes an error that names it', () => {
   const rows = [{ outcome: 'unheard_of' as never }];
   expect(() => requireSuccess(rows)).toThrow('SQL returned the unknown outcome unheard_of');
 });

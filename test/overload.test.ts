@@ -4,7 +4,7 @@ import { Overload } from '../src/operations/overload.ts';
 import { useService } from './support/service.ts';
 
 // When a replica refuses requests early, and when it accepts them again. observability.test.ts covers how it reports
-// that.
+// this.
 
 const service = useService({ overloadEventLoopMs: 100 });
 

@@ -22,7 +22,7 @@ const statusOf = async (token: string, of = service) =>
   (await of.post('/user/profile', {}, { token })).status;
 const denied = (error: string) => ({ status: 403, body: { code: 'PERMISSION_DENIED', error } });
 
-/** Links the account to a provider, and moves the logins of its sessions into the past. */
+/** Links the account to a provider, and sets the login times of its sessions to the past. */
 async function link({ id }: TestUser, loggedInSecondsAgo: number): Promise<void> {
   const { sql } = service.context.database;
   await sql`insert into identities (issuer, subject, user_id) values ('https://id.example', ${`s${id}`}, ${id})`;
@@ -53,7 +53,7 @@ describe('/tokens/create', () => {
     expect((await service.post('/bookmarks/add', { url: 'https://a.example/' }, { token })).status).toBe(403);
   });
 
-  test('creates a token that can write, and one that never expires', async () => {
+  test('creates a token that can write, and a token that never expires', async () => {
     const user = await service.session();
     const { body } = await create(user, { scope: 'write', expires_in_days: null });
     expect(body).toMatchObject({ scope: 'write', expires_at: null });
@@ -77,7 +77,7 @@ describe('/tokens/create', () => {
     expect((await create(user, { name: 'ärger' })).status).toBe(200);
   });
 
-  test('one of twenty simultaneous requests with one name creates a token', async () => {
+  test('creates one token for twenty simultaneous requests with the same name', async () => {
     const user = await service.session();
     const responses = await Promise.all(
       Array.from({ length: 20 }, (_, n) =>
@@ -88,7 +88,7 @@ describe('/tokens/create', () => {
     expect(await tokensOf(user)).toHaveLength(1);
   });
 
-  test('an account has at most 50 tokens, even with concurrent requests', async () => {
+  test('creates at most 50 tokens per account, even in concurrent requests', async () => {
     const user = await service.session();
     await service.context.database.sql`
       insert into tokens (user_id, token_hash, last_four, kind, scope, name, name_key)
@@ -113,7 +113,7 @@ describe('/tokens/create', () => {
     expect((await create(user)).status).toBe(200);
   });
 
-  test('an Idempotency-Key stores nothing: no response with a token is ever stored', async () => {
+  test('no response with a token is stored for an Idempotency-Key', async () => {
     const user = await service.session();
     const options = { headers: { 'idempotency-key': 'once' } };
     expect((await user.post('/tokens/create', { name: 'keyed' }, options)).status).toBe(200);
@@ -125,7 +125,7 @@ describe('/tokens/create', () => {
   });
 });
 
-describe('who may create tokens', () => {
+describe('managing tokens and sessions', () => {
   const PATHS = [
     '/account/delete',
     '/tokens/list',
@@ -136,22 +136,19 @@ describe('who may create tokens', () => {
     '/sessions/revoke-others',
   ];
 
-  test.each(PATHS)(
-    '%s needs a session: an API token of either scope is refused, whatever it sends',
-    async (path) => {
-      const user = await service.session();
-      const [{ id }] = await sessionsOf(user);
-      for (const scope of ['read', 'write'] as const) {
-        const token = await service.token(user.id, scope);
-        const response = await service.post(path, { id, name: 'n', confirm: user.email }, { token });
-        expect(response).toMatchObject(denied('this needs a session, not an API token'));
-        expect(response.headers.get('x-ratelimit-limit')).not.toBeNull();
-      }
-      expect(await statusOf(user.token)).toBe(200);
-    },
-  );
+  test.each(PATHS)('is refused for an API token of either scope, whatever it sends to %s', async (path) => {
+    const user = await service.session();
+    const [{ id }] = await sessionsOf(user);
+    for (const scope of ['read', 'write'] as const) {
+      const token = await service.token(user.id, scope);
+      const response = await service.post(path, { id, name: 'n', confirm: user.email }, { token });
+      expect(response).toMatchObject(denied('this needs a session, not an API token'));
+      expect(response.headers.get('x-ratelimit-limit')).not.toBeNull();
+    }
+    expect(await statusOf(user.token)).toBe(200);
+  });
 
-  test('creating a token needs a login by the provider within 15 minutes, if the account has a provider', async () => {
+  test('requires a login at the provider within the last 15 minutes to create a token, if the account has a provider', async () => {
     const user = await service.session();
     const old = denied('log in again: this needs a person who logged in within the last 15 minutes');
     await link(user, 14 * 60);
@@ -167,7 +164,7 @@ describe('who may create tokens', () => {
     expect((await create(user)).status).toBe(200);
   });
 
-  test("an app's session has the browser's login time, and use does not renew that time", async () => {
+  test("an app's session has the browser's login time, and using the session does not renew it", async () => {
     const user = await service.session();
     await link(user, 3_600);
     const authenticatedAt = new Date(Date.now() - 20 * 60_000);
@@ -177,7 +174,7 @@ describe('who may create tokens', () => {
     expect((await service.post('/tokens/create', { name: 'n' }, { token })).status).toBe(403);
   });
 
-  test("nobody sees or revokes another user's tokens", async () => {
+  test("is limited to the user's own tokens", async () => {
     const [user, stranger] = [await service.session(), await service.session()];
     const { body } = await create(user);
     const sessionId = await currentId(user);
@@ -195,7 +192,7 @@ describe('who may create tokens', () => {
     expect(await statusOf(user.token)).toBe(200);
   });
 
-  test('a page can do the same with its cookie', async () => {
+  test('works for a page with its cookie', async () => {
     const browser = newBrowser(service.origin);
     await browser.login(await service.invite('settings@example.org'));
     const made = await browser.post('/web/api/v1/tokens/create', { name: 'by the page' });
@@ -241,7 +238,7 @@ describe('revoking', () => {
     expect((await polls[1]!).body.code).toBe('INVALID_TOKEN');
   });
 
-  test('/sessions/revoke-others ends all sessions but this one, and no API token', async () => {
+  test('with /sessions/revoke-others ends all other sessions, and no API token', async () => {
     const user = await service.session();
     const { body } = await create(user);
     const others = [await service.session(user.email), await service.session(user.email)];
@@ -256,7 +253,7 @@ describe('revoking', () => {
     expect((await user.post('/sessions/revoke-others')).body).toEqual({ revoked: 0 });
   });
 
-  test('of sessions that revoke each other at once one remains, and no request fails', async () => {
+  test('sessions that revoke each other at once leave exactly one of them, and no request fails', async () => {
     const user = await service.session();
     const all = [user];
     for (let i = 0; i < 5; i++) all.push(await service.session(user.email));
@@ -269,7 +266,7 @@ describe('revoking', () => {
     expect(left.filter((status) => status === 200)).toHaveLength(1);
   });
 
-  test('a token that a revoked session was creating exists when the revocation gets its response, or never', async () => {
+  test('waits for a token that the session is creating: the token exists before the response, or never', async () => {
     const user = await service.session();
     const thief = await service.session(user.email);
     // Its insert waits for this row, after its session was checked.
@@ -285,7 +282,7 @@ describe('revoking', () => {
     expect(names).toEqual(made.status === 200 ? ['hidden'] : []);
   });
 
-  test('a session that is revoked while it waits creates nothing', async () => {
+  test('a session that waits to create a token prevents the creation', async () => {
     const user = await service.session();
     const thief = await service.session(user.email);
     await using lock = await holdAccount(service.database.url, user);
@@ -337,14 +334,14 @@ describe('/sessions/list', () => {
     ],
     ['curl/8.9.1', 'curl'],
     [`<script>${'x'.repeat(4_000)}`, null],
-  ])('names the program that signed in: %s', async (agent, client) => {
+  ])('shows the program that signed in: %s', async (agent, client) => {
     const code = await service.invite(newEmail());
     const { body } = await service.post('/auth/invite', { code }, { headers: { 'user-agent': agent } });
     const { sessions } = (await service.post('/sessions/list', {}, { token: body.token })).body;
     expect(sessions).toMatchObject([{ client, is_current: true }]);
   });
 
-  test('lists contain only valid tokens and sessions', async () => {
+  test('shows only valid sessions, and /tokens/list only valid tokens', async () => {
     const user = await service.session();
     await service.session(user.email);
     await create(user);
@@ -356,7 +353,7 @@ describe('/sessions/list', () => {
   });
 });
 
-test('an account that is deleted meanwhile gets INVALID_TOKEN', async () => {
+test('a request of an account that is deleted while it waits gets INVALID_TOKEN', async () => {
   await using fresh = await startService({}, { database: service.database });
   const user = await fresh.session();
   expect((await user.post('/tokens/list')).status).toBe(200);

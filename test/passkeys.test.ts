@@ -5,7 +5,7 @@ import { startRedis } from './support/redis.ts';
 import { startService, useService } from './support/service.ts';
 import { newEmail } from './support/users.ts';
 
-// Signing in with a passkey, with responses that no honest browser sends. `page-passkeys.test.ts` has the honest ones.
+// Signing in with a passkey, with responses that no honest browser sends. `page-passkeys.test.ts` covers honest ones.
 
 const publicUrl = 'http://localhost:1';
 const rpId = 'localhost';
@@ -42,7 +42,7 @@ async function answer({ authenticator, userId }: Owner, changes: Changes = {}) {
 const send = (body: object, of = service) =>
   newBrowser(of.origin, publicUrl).post('/web/login/passkey', body);
 
-test('a passkey opens a session of its account in another browser, and the list shows the time', async () => {
+test('a passkey opens a session of its account in another browser, and the list shows the time of use', async () => {
   const owner = await addPasskey();
   const { passkeys } = (await owner.page.post('/web/login/passkey/list')).body;
   expect(passkeys).toEqual([
@@ -66,14 +66,14 @@ test('a passkey opens a session of its account in another browser, and the list 
   });
 });
 
-describe('a response of an authenticator is refused', () => {
+describe('the response of an authenticator is refused', () => {
   test.each<[string, Changes]>([
-    ['of a page of another origin', { origin: 'https://evil.example' }],
-    ['of another port of this host', { origin: 'http://localhost:2' }],
+    ['for a page of another origin', { origin: 'https://evil.example' }],
+    ['for another port of this host', { origin: 'http://localhost:2' }],
     ['for another host', { rpId: 'evil.example' }],
-    ['to a challenge that nobody gave', { challenge: 'x'.repeat(43) }],
-    ['without a person', { flags: 0x04 }],
-    ['of a person who was not verified', { flags: 0x01 }],
+    ['for a challenge that the service did not issue', { challenge: 'x'.repeat(43) }],
+    ['if no person was present', { flags: 0x04 }],
+    ['if the person was not verified', { flags: 0x01 }],
     ['for a user who does not exist', { userId: 999_999_999 }],
   ])('%s', async (_name, changes) => {
     const owner = await addPasskey();
@@ -81,7 +81,7 @@ describe('a response of an authenticator is refused', () => {
     expect([status, body.code]).toEqual([404, 'NOT_FOUND']);
   });
 
-  test('when it is sent again', async () => {
+  test('if it is sent again', async () => {
     const owner = await addPasskey();
     const body = await answer(owner);
     const statuses = await Promise.all(Array.from({ length: 10 }, async () => (await send(body)).status));
@@ -89,7 +89,7 @@ describe('a response of an authenticator is refused', () => {
     expect((await send(body)).status).toBe(404);
   });
 
-  test('for an account with another passkey, even if the passkey has the same id', async () => {
+  test("if it comes from another passkey than the account's, even one with the same id", async () => {
     const [owner, thief] = [await addPasskey(), await addPasskey()];
     expect((await send(await answer({ ...thief, userId: owner.userId }))).status).toBe(404);
     const forged = { ...(await answer(thief)), credential_id: owner.authenticator.credentialId };
@@ -98,7 +98,7 @@ describe('a response of an authenticator is refused', () => {
     expect((await send(both)).status).toBe(404);
   });
 
-  test('from a copied passkey, whose counter does not increase', async () => {
+  test('if it comes from a copied passkey, whose counter does not increase', async () => {
     const owner = await addPasskey();
     expect((await send(await answer(owner, { counter: 5 }))).status).toBe(200);
     for (const counter of [5, 4, 0]) expect((await send(await answer(owner, { counter }))).status).toBe(404);
@@ -107,7 +107,7 @@ describe('a response of an authenticator is refused', () => {
     expect(statuses.sort()).toEqual([200, 404]);
   });
 
-  test('of a suspended account, of a removed passkey, and of a deleted account', async () => {
+  test('if the account is suspended or deleted, or the passkey was removed', async () => {
     const owner = await addPasskey();
     const { sql } = service.context.database;
     await sql`select suspend_user(${owner.email.toLowerCase()})`;
@@ -126,7 +126,7 @@ describe('a response of an authenticator is refused', () => {
     expect(await sql`select from passkeys where user_id = ${owner.userId}`).toHaveLength(0);
   });
 
-  test('with invalid fields', async () => {
+  test('if a field is invalid', async () => {
     const owner = await addPasskey();
     const good = await answer(owner);
     for (const name of Object.keys(good)) {
@@ -141,17 +141,17 @@ describe('a response of an authenticator is refused', () => {
   });
 });
 
-describe('a passkey is not added', () => {
+describe('a new passkey is refused', () => {
   test.each<[string, object]>([
-    ['by a page of another origin', { origin: 'https://evil.example' }],
+    ['if a page of another origin created it', { origin: 'https://evil.example' }],
     ['for another host', { rpId: 'evil.example' }],
-    ['with a certificate, whose issuer would be asked', { certificate: Buffer.alloc(40) }],
+    ['if its attestation has a certificate', { certificate: Buffer.alloc(40) }],
   ])('%s', async (_name, changes) => {
     const owner = await addPasskey();
     expect((await owner.add(newAuthenticator(), changes)).body.code).toBe('VALIDATION_ERROR');
   });
 
-  test('with the challenge of another session, with a challenge for signing in, or twice with one challenge', async () => {
+  test('if its challenge belongs to another session, is for signing in, or was already used', async () => {
     const [owner, thief] = [await addPasskey(), await addPasskey()];
     const given = { origin: publicUrl, rpId };
     const key = newAuthenticator();
@@ -166,14 +166,14 @@ describe('a passkey is not added', () => {
     expect((await owner.add(key)).body.code).toBe('CONFLICT');
   });
 
-  test('beyond the limit of twenty', async () => {
+  test('if the account already has twenty', async () => {
     const owner = await addPasskey();
     for (let count = 1; count < 20; count += 1)
       expect((await owner.add(newAuthenticator())).status).toBe(200);
     expect((await owner.add(newAuthenticator())).body.code).toBe('LIMIT_EXCEEDED');
   });
 
-  test('or removed if a linked provider has not authenticated the person for 15 minutes', async () => {
+  test('if a linked provider has not authenticated the person for 15 minutes; a removal is refused too', async () => {
     const owner = await addPasskey();
     const { sql } = service.context.database;
     await sql`insert into identities (issuer, subject, user_id) values ('https://id.example', ${owner.email}, ${owner.userId})`;
@@ -181,7 +181,7 @@ describe('a passkey is not added', () => {
     expect((await owner.page.post('/web/login/passkey/new')).body.code).toBe('PERMISSION_DENIED');
     const removal = { id: owner.authenticator.credentialId };
     expect((await owner.page.post('/web/login/passkey/remove', removal)).body.code).toBe('PERMISSION_DENIED');
-    // Signing in with a passkey proves the person's identity.
+    // Signing in with a passkey also proves the person's identity.
     const page = newBrowser(service.origin, publicUrl);
     await page.post('/web/login/passkey', await answer(owner));
     expect((await page.post('/web/login/passkey/new')).status).toBe(200);
@@ -208,7 +208,7 @@ test('a page at an IP address cannot use passkeys, and neither can a page of ano
     code: 'PERMISSION_DENIED',
     error: expect.stringContaining('host name'),
   });
-  // The same service under its name has passkeys.
+  // The same service has passkeys under its host name.
   const named = newBrowser(plain.origin, plain.origin.replace('127.0.0.1', 'localhost'));
   expect((await named.post('/web/login/passkey/options')).body).toMatchObject({ rpId: 'localhost' });
   const foreign = newBrowser(service.origin, 'https://evil.example');
@@ -216,7 +216,7 @@ test('a page at an IP address cannot use passkeys, and neither can a page of ano
     expect((await foreign.post(`/web/login/passkey${path}`)).body.code).toBe('PERMISSION_DENIED');
 });
 
-test('a challenge of one replica can be used at another; without Redis there are no challenges', async () => {
+test('a challenge that one replica created works at another one; without Redis there are no challenges', async () => {
   await using redis = await startRedis();
   const config = { redisAddress: { kind: 'servers' as const, urls: [redis.url] }, publicUrl };
   await using a = await startService(config, { database: service.database });

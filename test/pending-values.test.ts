@@ -10,7 +10,7 @@ import { openRedis, startRedis } from './support/redis.ts';
 import { accessTo } from './support/redis-access.ts';
 import { silentLog } from './support/silent-log.ts';
 
-// Values that are kept for minutes and taken once: logins in progress, and codes for apps.
+// Values that are kept for minutes and used once: logins in progress, and codes for apps.
 
 const open = async (redisUrl?: string, redisPrefix = 'test'): Promise<Coordination> => {
   const coordination = await openCoordination(
@@ -36,7 +36,7 @@ const openPair = async () => {
 };
 
 describe('with Redis', () => {
-  test('a value kept by one replica can be taken by another, once', async () => {
+  test('a value that one replica stores can be taken by another one, once', async () => {
     const { a, b } = await openPair();
     await a.pending.keep('logins', 'key', 'value');
     expect(await b.pending.take('codes', 'key')).toBeUndefined();
@@ -44,7 +44,7 @@ describe('with Redis', () => {
     expect(await a.pending.take('logins', 'key')).toBeUndefined();
   });
 
-  test('one of many simultaneous takers gets it', async () => {
+  test('only one of many simultaneous requests takes the value', async () => {
     const { a, b } = await openPair();
     await a.pending.keep('codes', 'key', 'value');
     const taken = await Promise.all(
@@ -54,7 +54,7 @@ describe('with Redis', () => {
   });
 
   test.each(Object.keys(PENDING_KINDS) as PendingKind[])(
-    '%s expire automatically, and leave nothing behind',
+    '%s expire by themselves, and leave nothing behind',
     async (kind) => {
       const { a, client, prefix } = await openPair();
       await a.pending.keep(kind, 'key', 'value');
@@ -68,11 +68,11 @@ describe('with Redis', () => {
     },
   );
 
-  test('the oldest values are dropped, so that a flood does not fill Redis', async () => {
+  test('the oldest values are deleted at the limit, so that many of them do not fill Redis', async () => {
     const { a, client, prefix } = await openPair();
     await a.pending.keep('codes', 'first', '1');
     await a.pending.keep('codes', 'second', '2');
-    // The maximal number of entries, all newer than these two.
+    // The maximum number of entries, all newer than these two.
     const index = `{${prefix}:pending}:codes`;
     const later = Date.now() + PENDING_KINDS.codes.lifeMs + 60_000;
     const rest = Array.from({ length: PENDING_KINDS.codes.capacity - 2 }, (_, at) => [
@@ -94,7 +94,7 @@ describe('with Redis', () => {
     await expect.poll(() => client.zcard(`{${prefix}:pending}:logins`)).toBe(0);
   });
 
-  test('without Redis keeping and taking fail at once, and both work again afterwards', async () => {
+  test('without Redis, storing and taking fail at once, and both work again afterwards', async () => {
     const redis = await startRedis();
     onTestFinished(() => redis.stop());
     const { pending } = await open(redis.url);
@@ -120,7 +120,7 @@ describe('with Redis', () => {
 });
 
 describe('in the process', () => {
-  test('a value is taken once', async () => {
+  test('a value can be taken once', async () => {
     const { pending } = await open();
     await pending.keep('logins', 'key', 'value');
     expect(await pending.take('codes', 'key')).toBeUndefined();
@@ -128,7 +128,7 @@ describe('in the process', () => {
     expect(await pending.take('logins', 'key')).toBeUndefined();
   });
 
-  test('a login is kept for ten minutes, a code for one', async () => {
+  test('a login is kept for ten minutes, and a code for one minute', async () => {
     const clock = new ManualClock();
     const pending = new ProcessPendingValues(clock);
     for (const [kind, lifeMs] of [
@@ -144,7 +144,7 @@ describe('in the process', () => {
     }
   });
 
-  test('the oldest values are dropped', async () => {
+  test('the oldest values are deleted at the limit', async () => {
     const pending = new ProcessPendingValues(new ManualClock());
     const { capacity } = PENDING_KINDS.codes;
     for (let at = 0; at <= capacity; at += 1) await pending.keep('codes', String(at), 'value');

@@ -5,7 +5,7 @@ import { useService } from './support/service.ts';
 
 const service = useService();
 
-test('the hash of a user id is that of Postgres', async () => {
+test('the computed hash of a user id equals that of Postgres', async () => {
   const powers = Array.from({ length: 53 }, (_, bits) => 2 ** bits);
   const ids = [0, ...powers.flatMap((power) => [power - 1, power, power + 1]), Number.MAX_SAFE_INTEGER - 1];
   const rows = await service.context.database.read(
@@ -27,7 +27,7 @@ test.for([
   ['postgres://u:p%40@any:1/bookmarks?sslmode=require', 'postgres://u:p%40@{}?sslmode=require'],
   ['postgres://any,other:5433/bookmarks', 'postgres://{}'],
   ['postgresql://u@any', 'postgresql://u@{}'],
-])('the url of a node keeps all but address and database of %s', ([url, expected]) => {
+])('the url of a node keeps everything but the address and the database of %s', ([url, expected]) => {
   const node = { host: 'worker-1', port: 5_432 };
   expect(urlOfNode(url!, 'pgbouncer:6432/{host}', node)).toBe(
     expected!.replace('{}', 'pgbouncer:6432/worker-1'),

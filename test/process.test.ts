@@ -15,12 +15,12 @@ import { type TestUser, useService } from './support/service.ts';
 import { silentLog } from './support/silent-log.ts';
 import { until } from './support/until.ts';
 
-// The contract of the process: `node src/main.ts [role]`.
+// The contract of the process `node src/main.ts [role]`.
 
-// Processes take seconds to start if all cores are busy.
+// Processes take seconds to start when all cores are busy.
 vi.setConfig({ testTimeout: 120_000 });
 
-/** The details of `/readyz` when all is well, without Redis. */
+/** The details of `/readyz` when everything works, without Redis. */
 const STORES = { database: 'reachable', redis: 'none' };
 
 const service = useService();
@@ -46,7 +46,7 @@ async function runRefused(role: string, env: Record<string, string | undefined>)
   }
 }
 
-/** One line on standard error that says what to do, exit code 1, and no stack trace. */
+/** Expects one line on standard error that says what to do, exit code 1, and no stack trace. */
 function expectRefusal({ code, output, errors }: Outcome, message: RegExp): void {
   expect({ code, output }).toEqual({ code: 1, output: '' });
   expect(errors).toMatch(message);
@@ -57,7 +57,7 @@ function expectRefusal({ code, output, errors }: Outcome, message: RegExp): void
 const latestVersion = (of: TestDatabase) =>
   runOn<{ version: number }>(of.url, 'select max(version) as version from schema_migrations');
 
-/** Linux limits the queue of connections that wait to be accepted. */
+/** The limit of Linux for connections that wait to be accepted. */
 const readQueueCap = () => Number(readFileSync('/proc/sys/net/core/somaxconn', 'utf8'));
 
 test.runIf(process.platform === 'linux' && readQueueCap() >= 4_096)(
@@ -97,7 +97,7 @@ describe.concurrent('roles', () => {
     expect(await replica.stop()).toBe(0);
   });
 
-  test('without an argument the process has the role all, and migrates an empty database', async () => {
+  test('a process without an argument has the role all, and migrates an empty database', async () => {
     await using database = await createDatabase();
     const latest = await latestVersion(database);
     await runOn(database.url, 'drop schema public cascade; create schema public');
@@ -106,7 +106,7 @@ describe.concurrent('roles', () => {
     expect((await get(replica, '/readyz')).status).toBe(200);
   });
 
-  test('migrate brings a database to the newest schema, and running it several times is harmless', async () => {
+  test('migrate brings a database to the newest schema, and can be run again', async () => {
     await using database = await createDatabase();
     const latest = await latestVersion(database);
     await runOn(database.url, 'drop schema public cascade; create schema public');
@@ -126,7 +126,7 @@ describe.concurrent('roles', () => {
     expect(await ended).toMatchObject({ code: 0, errors: '' });
   });
 
-  test('migrate waits for a table in use, and gives up at its deadline without having changed anything', {
+  test('migrate waits for a table in use, and fails at its deadline without having changed anything', {
     timeout: 25_000,
   }, async () => {
     await using database = await createDatabase();
@@ -165,13 +165,13 @@ describe.concurrent('roles', () => {
     await holder.end();
   });
 
-  test('migrate gives up at its deadline, and at once after errors that waiting does not solve', async () => {
+  test('migrate fails at its deadline, and at once after errors that waiting does not solve', async () => {
     const nobody = { DATABASE_URL: 'postgres://127.0.0.1:1/bookmarks', LOG_LEVEL: 'silent' };
     const late = await runCommand(['migrate'], { ...nobody, MIGRATE_WAIT_SECONDS: '0' });
     expect(late).toMatchObject({ code: 1, errors: expect.stringContaining('database unavailable: connect') });
     const missing = new URL(url);
     missing.pathname = '/no_such_database';
-    // It would last longer than the test.
+    // Without the error, it would take longer than the test.
     const refused = await runCommand(['migrate'], {
       DATABASE_URL: missing.href,
       MIGRATE_WAIT_SECONDS: '3600',
@@ -191,7 +191,7 @@ describe.concurrent('roles', () => {
 });
 
 describe('a schema that does not work with the code is refused', () => {
-  test('by api and worker if it is older, with what to run', async () => {
+  test('by api and worker if it is older, with the command to run', async () => {
     await using database = await createDatabase();
     await runOn(
       database.url,
@@ -218,43 +218,51 @@ describe('a schema that does not work with the code is refused', () => {
   });
 });
 
-describe('wrong configuration causes one line that names the variable, without a stack trace', () => {
-  test('of the process', async () => {
+describe('an invalid configuration causes one line that names the variable, without a stack trace', () => {
+  test('for a process', async () => {
     const env = { DATABASE_URL: 'postgres://u:geheim@h:port/b', LOG_LEVEL: 'silent' };
     expectRefusal(await runCommand(['api'], env), /^DATABASE_URL: /);
   });
 
   test.each<[string, Record<string, string>, RegExp]>([
     [
-      'a number that is none',
+      'for a value that is not a number',
       { PORT: 'http' },
       /^PORT: expected an integer from 0 to 65535, got "http"; for example /,
     ],
-    ['a number out of range', { SYNC_WAIT_SECONDS: '31' }, /^SYNC_WAIT_SECONDS: .*1 to 30.*"31"/],
+    ['for a number out of range', { SYNC_WAIT_SECONDS: '31' }, /^SYNC_WAIT_SECONDS: .*1 to 30.*"31"/],
     [
-      'production without its servers',
+      'for production without server addresses',
       { NODE_ENV: 'production' },
       /^REDIS_URL: required when NODE_ENV=production/,
     ],
-    ['a url that is none', { DATABASE_URL: 'mysql://u:geheim@h/b' }, /^DATABASE_URL: /],
-    ['a url that looks right and is none', { DATABASE_URL: 'postgres://u:geheim@h:port/b' }, /DATABASE_URL/],
+    ['for a value that is not a Postgres url', { DATABASE_URL: 'mysql://u:geheim@h/b' }, /^DATABASE_URL: /],
+    ['for an invalid url that looks valid', { DATABASE_URL: 'postgres://u:geheim@h:port/b' }, /DATABASE_URL/],
     [
-      'a certificate that is not there',
+      'for a certificate file that does not exist',
       { DATABASE_URL: 'postgres://h/b?sslrootcert=/no/such.pem' },
       /DATABASE_URL.*such\.pem/,
     ],
     [
-      'a database that nobody serves',
+      'for a database that cannot be reached',
       { DATABASE_URL: 'postgres://u:geheim@127.0.0.1:1/b' },
       /^DATABASE_URL: database unavailable: .*ECONNREFUSED/,
     ],
-    ['a host that is not of this machine', { HOST: '192.0.2.1' }, /^HOST and PORT: .*192\.0\.2\.1/],
-    ['a host that nobody knows', { HOST: 'no-such-host.invalid' }, /^HOST and PORT: .*no-such-host\.invalid/],
+    [
+      'for a host that does not belong to this machine',
+      { HOST: '192.0.2.1' },
+      /^HOST and PORT: .*192\.0\.2\.1/,
+    ],
+    [
+      'for a host name that does not exist',
+      { HOST: 'no-such-host.invalid' },
+      /^HOST and PORT: .*no-such-host\.invalid/,
+    ],
   ])('%s', async (_, env, message) => {
     expectRefusal(await runRefused('api', env), message);
   });
 
-  test('a metrics port that is in use', async () => {
+  test('for a metrics port that is in use', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as { port: number };
@@ -265,7 +273,7 @@ describe('wrong configuration causes one line that names the variable, without a
     other.close();
   });
 
-  test('a folder that cannot be created', async () => {
+  test('for a folder that cannot be created', async () => {
     const { code, errors } = await runRefused('api', {
       DATABASE_URL: undefined,
       DATA_DIR: `${import.meta.filename}/data`,
@@ -276,7 +284,7 @@ describe('wrong configuration causes one line that names the variable, without a
     ]);
   });
 
-  test('a port that is in use', async () => {
+  test('for a port that is in use', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as { port: number };
@@ -297,7 +305,7 @@ describe('stopping', () => {
   });
 
   test.each<NodeJS.Signals>(['SIGTERM', 'SIGINT'])(
-    '%s: held polls are answered empty with Connection: close, and the process ends with 0',
+    'after %s, held polls get an empty response with Connection: close, and the process exits with 0',
     async (signal) => {
       await using replica = await startReplica('api', { DATABASE_URL: url });
       const polls = [1, 2, 3].map((cursor) =>
@@ -325,7 +333,7 @@ describe('stopping', () => {
     ['SIGUSR2', 'uncaughtException'],
     ['SIGPIPE', 'unhandledRejection'],
   ])(
-    'after a fault that nobody caught it ends its polls, logs the fault and ends with 1: %s',
+    'after an uncaught fault, the process ends its polls, logs the fault and exits with 1: %s',
     async (signal, message) => {
       const NODE_OPTIONS = '--import=./test/support/fault-on-signal.ts';
       await using replica = await startReplica('api', { DATABASE_URL: url, NODE_OPTIONS });

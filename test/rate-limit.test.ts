@@ -16,7 +16,7 @@ const WINDOW_MS = 1_000;
 
 const server = useRedis();
 
-/** The promise of decision 26: at most `limit` admissions in any `windowMs`. */
+/** Decision 26 promises at most `limit` admissions in any `windowMs`. */
 class ExactWindow {
   readonly #windowMs: number;
   #admitted: number[] = [];
@@ -34,15 +34,15 @@ class ExactWindow {
     const admitted = counted.length < limit;
     if (admitted) counted.push(now);
     this.#admitted = counted;
-    // When a slot becomes free: when the oldest entry leaves the window. After the limit was lowered, when fewer
-    // entries than the limit remain.
+    // A slot becomes free when the oldest entry leaves the window. After the limit was lowered, it becomes free when
+    // fewer entries than the limit remain.
     const leaver = counted[Math.max(counted.length - limit, 0)]!;
     const remaining = Math.max(limit - counted.length, 0);
     return { admitted, limit, remaining, resetMs: leaver + this.#windowMs - now };
   }
 }
 
-/** Pauses between calls: mostly zero or a few milliseconds, some near a window's length or far beyond. */
+/** Pauses between calls: mostly zero or a few milliseconds, some near the length of a window or far beyond it. */
 const pauses = fc.array(
   fc.oneof(
     { weight: 6, arbitrary: fc.constant(0) },
@@ -58,7 +58,7 @@ const changes = fc.array(limits, { minLength: 1, maxLength: 4 });
 const limitAt = (list: readonly number[], call: number): number => list[Math.floor(call / 6) % list.length]!;
 
 describe('the limiter of one process', () => {
-  test('it admits, refuses and counts exactly like the model, with any times and limits', async () => {
+  test('admits, refuses and counts exactly like the model, with any times and limits', async () => {
     await fc.assert(
       fc.asyncProperty(changes, pauses, async (list, steps) => {
         const clock = new ManualClock();
@@ -76,7 +76,7 @@ describe('the limiter of one process', () => {
     );
   });
 
-  test('a key that is not used leaves its memory', async () => {
+  test('removes a key from memory when it is no longer used', async () => {
     const clock = new ManualClock();
     const limiter = new ProcessRateLimiter(WINDOW_MS, clock, startCounters());
     for (let i = 0; i < 1_000; i += 1) await limiter.consume(`key ${i}`, LIMIT);
@@ -86,13 +86,13 @@ describe('the limiter of one process', () => {
     expect(limiter.size).toBe(1);
   });
 
-  test('its memory is limited, with any number of keys', () => {
+  test('uses limited memory with any number of keys', () => {
     const limiter = new ProcessRateLimiter(WINDOW_MS, new ManualClock(), startCounters());
     for (let i = 0; i < 260_000; i += 1) limiter.admit(`key ${i}`, LIMIT);
     expect(limiter.size).toBe(250_000);
   });
 
-  test('its memory is limited, with any number of requests: of keys with 100,000 each, the last 40 are kept', () => {
+  test('uses limited memory with any number of requests: of keys with 100,000 requests each, it keeps the last 40', () => {
     const limiter = new ProcessRateLimiter(WINDOW_MS, new ManualClock(), startCounters());
     for (let key = 0; key < 45; key += 1) {
       for (let n = 0; n < 100_000; n += 1) limiter.record(`key ${key}`, 100_000, 0);
@@ -101,16 +101,16 @@ describe('the limiter of one process', () => {
   });
 });
 
-describe('the script', () => {
+describe('the Redis script', () => {
   const source = readFileSync(new URL('../src/coordination/sliding-window.lua', import.meta.url), 'utf8');
   const asksTime = "redis.call('TIME')";
 
-  /** The script without its call of TIME. The test sets the time of Redis' clock. */
+  /** Calls the script, with a time that the test sets in place of TIME. */
   const callAt = async (key: string, limit: number, windowMs: number, now: number): Promise<Quota> => {
     return (await callAllAt([{ key, limit }], windowMs, now))[0]!;
   };
 
-  /** The same for a request with several keys, with the result for each. */
+  /** Calls it for a request with several keys, and returns the result for each. */
   const callAllAt = async (keys: { key: string; limit: number }[], windowMs: number, now: number) => {
     const script = source.replace(asksTime, 'cjson.decode(ARGV[#ARGV])');
     const time = JSON.stringify([String(Math.floor(now / 1_000)), String((now % 1_000) * 1_000)]);
@@ -125,11 +125,11 @@ describe('the script', () => {
   const newKey = () => `test:${randomUUID()}`;
   const START = 1_800_000_000_000;
 
-  test('it admits, refuses and counts exactly like the model, with any times and limits', async () => {
+  test('admits, refuses and counts exactly like the model, with any times and limits', async () => {
     await fc.assert(
       fc.asyncProperty(changes, pauses, async (list, steps) => {
         const key = newKey();
-        // Keys expire by the real clock, which hardly moves during the test.
+        // Keys expire by the real clock, which hardly advances during the test.
         const windowMs = 60_000;
         const model = new ExactWindow(windowMs);
         let now = START;
@@ -144,7 +144,7 @@ describe('the script', () => {
     );
   });
 
-  test('a request with two keys counts under both, or, if either is full, under neither', async () => {
+  test('counts a request with two keys under both, or under neither if one of them is full', async () => {
     const run = async (steps: number[], limitOfEach: number, limitOfBoth: number, times: number) => {
       const [group, ...members] = [newKey(), newKey(), newKey()];
       const windowMs = 60_000;
@@ -169,12 +169,12 @@ describe('the script', () => {
       }
     };
     const some = fc.integer({ min: 1, max: 8 });
-    // A call that one key refuses must not count for the other.
+    // A call that one key refuses must not count for the other one.
     const examples: [number[], number, number, number][] = [[[1, 1, 1, 1, 1, 1], 1, 3, 60]];
     await fc.assert(fc.asyncProperty(pauses, some, some, fc.constant(60), run), { numRuns: 40, examples });
   });
 
-  test('a log that is longer than the first read is equally exact', async () => {
+  test('is equally exact for a log that is longer than its first read', async () => {
     const key = newKey();
     const model = new ExactWindow(60_000);
     for (let i = 0; i < 3_000; i += 1) {
@@ -183,7 +183,7 @@ describe('the script', () => {
     }
   });
 
-  test('a clock that steps back admits nothing early, and the key is free again after one window', async () => {
+  test('admits nothing early after the clock was set back, and the key is free again after one window', async () => {
     const key = newKey();
     const call = (now: number) => callAt(key, 3, 60_000, now);
     for (const now of [START, START + 10, START + 20]) expect((await call(now)).admitted).toBe(true);
@@ -194,7 +194,7 @@ describe('the script', () => {
     expect((await call(hourBack + 59_981)).admitted).toBe(false);
   });
 
-  test('random steps back never admit more than the limit in a window of true time', async () => {
+  test('never admits more than the limit in a window of true time, even if the clock is set back at random', async () => {
     const steps = fc.array(
       fc.record({ pause: fc.integer({ min: 0, max: 20_000 }), back: fc.integer({ min: 0, max: 90_000 }) }),
       { maxLength: 60 },
@@ -218,7 +218,7 @@ describe('the script', () => {
     );
   });
 
-  test('a log whose base is weeks old is still exact', async () => {
+  test('is exact for a log whose base is weeks old', async () => {
     const key = newKey();
     const weeksAgo = START - 40 * 86_400_000;
     const log = Buffer.alloc(12 + 4 * 4);
@@ -236,7 +236,7 @@ describe('the script', () => {
     expect((await server.client.getBuffer(key))?.readDoubleBE(0)).toBeGreaterThan(weeksAgo);
   });
 
-  test('a key expires one window after its last admitted request, and refused requests do not extend it', async () => {
+  test('lets a key expire one window after its last admitted request; refused requests do not extend it', async () => {
     const key = newKey();
     for (let i = 0; i < LIMIT; i += 1) await callAt(key, LIMIT, 60_000, START);
     const before = await server.client.pttl(key);
@@ -245,7 +245,7 @@ describe('the script', () => {
     expect(await server.client.pttl(key)).toBeLessThanOrEqual(before);
   });
 
-  test('a log of 100,000 entries stays small, and passing through it does not rewrite it', async () => {
+  test('keeps a log of 100,000 entries small, and does not rewrite it when it reads it', async () => {
     const key = newKey();
     const calls = Array.from({ length: 30_000 }, (_, i) => callAt(key, 100_000, 60_000, START + i));
     await Promise.all(calls);
@@ -276,7 +276,7 @@ describe('limiters of several replicas on one Redis', () => {
   };
   const clockNow = () => performance.timeOrigin + performance.now();
 
-  test('no window admits more than the limit, and nothing is refused while there is room', async () => {
+  test('admit no more than the limit in any window, and refuse nothing while there is room', async () => {
     const { replicas } = await openReplicas(3, WINDOW_MS);
     const schedule = fc.array(
       fc.record({
@@ -307,7 +307,7 @@ describe('limiters of several replicas on one Redis', () => {
         if (quota.admitted) expect(quota.remaining).toBeGreaterThanOrEqual(LIMIT - 1 - maybe);
       }
     };
-    // Many keys at once, so that the time passes for all of them together.
+    // Many keys at once, so that their windows pass at the same time.
     await Promise.all(fc.sample(schedule, 40).map(run));
     for (const replica of replicas) expect(replica.counters.fallback).toBe(0);
     const admitted = replicas.reduce((sum, { counters }) => sum + counters.admitted, 0);
@@ -316,7 +316,7 @@ describe('limiters of several replicas on one Redis', () => {
     expect(refused).toBeGreaterThan(0);
   });
 
-  test('exactly 100 of 800 simultaneous calls over 8 connections are admitted', async () => {
+  test('admit exactly 100 of 800 simultaneous calls over 8 connections', async () => {
     const { replicas } = await openReplicas(8, 60_000);
     const calls = Array.from({ length: 800 }, (_, i) =>
       replicas[i % 8]!.limiters.tokens.consume('one token', 100),
@@ -327,7 +327,7 @@ describe('limiters of several replicas on one Redis', () => {
     expect(new Set(left)).toEqual(new Set(Array.from({ length: 100 }, (_, i) => i)));
   });
 
-  test("for 50 members of a group that call two replicas at once, exactly the group's limit is admitted", async () => {
+  test("admit exactly a group's limit for 50 members that call two replicas at once", async () => {
     const { limiters } = await openReplicas(2, 60_000);
     const group = { key: '{u1}', limit: 20 };
     const call = (n: number) => limiters[n % 2]!.tokens.consume(`{u1}:${n}`, 10, group);
@@ -336,7 +336,7 @@ describe('limiters of several replicas on one Redis', () => {
     for (const quota of quotas.filter(({ admitted }) => !admitted)) {
       expect(quota).toMatchObject({ ofGroup: true, limit: 20, remaining: 0 });
     }
-    // The refusal comes from memory, even for a member that has never called. Another group is not affected.
+    // The refusal comes from memory, even for a member that has never called. Other groups are not affected.
     expect(limiters[0]!.tokens.refusal('{u1}:new', 10, group)).toMatchObject({ ofGroup: true });
     const other = { key: '{u2}', limit: 20 };
     expect(await limiters[0]!.tokens.consume('{u2}:1', 10, other)).toMatchObject({
@@ -346,7 +346,7 @@ describe('limiters of several replicas on one Redis', () => {
   });
 
   test.each(['Redis', 'one process'])(
-    'in %s a request that one limit refuses counts in neither',
+    'do not count a request that one of two limits refuses, in %s',
     async (where) => {
       const limiter =
         where === 'Redis'
@@ -354,7 +354,7 @@ describe('limiters of several replicas on one Redis', () => {
           : new ProcessRateLimiter(60_000, new ManualClock(), startCounters());
       const ask = (key: string, limitOfGroup = 4) =>
         limiter.consume(`{u1}:${key}`, 2, { key: '{u1}', limit: limitOfGroup });
-      // If both have the same number left, the response describes the key.
+      // If both keys have the same number of requests left, the response describes the token's key.
       expect(await ask('a')).toMatchObject({ admitted: true, limit: 2, remaining: 1 });
       expect(await ask('a')).toMatchObject({ admitted: true, limit: 2, remaining: 0 });
       for (let i = 0; i < 5; i += 1) {
@@ -375,7 +375,7 @@ describe('limiters of several replicas on one Redis', () => {
     },
   );
 
-  test('a refused key is refused from memory, without a call to Redis, until its slot is free', async () => {
+  test('refuse a refused key from memory, without a call to Redis, until its slot is free', async () => {
     const { limiters, redisPrefix } = await openReplicas(2, WINDOW_MS);
     const [one, other] = [limiters[0]!.tokens, limiters[1]!.tokens];
     await one.consume('key', 2);
@@ -392,7 +392,7 @@ describe('limiters of several replicas on one Redis', () => {
     expect((await other.consume('key', 2)).admitted).toBe(true);
   });
 
-  test('a caller that waits as long as the refusal says is admitted', async () => {
+  test('admit a caller that waits as long as the refusal says', async () => {
     const tokens = await openTokens(WINDOW_MS);
     for (let i = 0; i < 9; i += 1) {
       const quota = await tokens[i % 2]!.consume('key', 3);
@@ -404,7 +404,7 @@ describe('limiters of several replicas on one Redis', () => {
     }
   });
 
-  test('the remaining quota decreases by one per call, and the reset is that of the oldest request', async () => {
+  test('report a remaining quota that decreases by one per call, and the reset of the oldest request', async () => {
     const [tokens] = await openTokens(60_000);
     const first = await tokens.consume('key', 3);
     expect(first).toEqual({ admitted: true, limit: 3, remaining: 2, resetMs: 60_000 });
@@ -420,7 +420,7 @@ describe('limiters of several replicas on one Redis', () => {
     expect(refused.resetMs).toBeLessThanOrEqual(third.resetMs);
   });
 
-  test('a raised limit takes effect at once, even if the key was refused a moment ago', async () => {
+  test('apply a raised limit at once, even if the key was refused a moment before', async () => {
     const [one, other] = await openTokens(60_000);
     for (let i = 0; i < 2; i += 1) await one.consume('key', 2);
     expect((await other.consume('key', 2)).admitted).toBe(false);
@@ -430,8 +430,8 @@ describe('limiters of several replicas on one Redis', () => {
   });
 
   /**
-   * When a slot becomes free, according to the quota. It is counted from before the call, so it is the earliest
-   * possible time.
+   * Returns when a slot becomes free, according to the quota. The time counts from before the call, so it is the
+   * earliest possible time.
    */
   const freeAt = async (call: Promise<Quota>, from: 'before' | 'after'): Promise<number> => {
     const before = performance.now();
@@ -439,7 +439,7 @@ describe('limiters of several replicas on one Redis', () => {
     return (from === 'before' ? before : performance.now()) + resetMs;
   };
 
-  test('after a limit was lowered, the reset is when a slot is really free, on every replica', async () => {
+  test('report after a lowered limit when a slot is really free, on every replica', async () => {
     const [one, other] = await openTokens(3_000);
     await one.consume('key', 4);
     await sleep(300);
@@ -459,7 +459,7 @@ describe('limiters of several replicas on one Redis', () => {
     expect(await one.consume('key', 2)).toMatchObject({ admitted: true });
   });
 
-  test('Redis still decides about a lowered limit that only this process has reached', async () => {
+  test('ask Redis about a lowered limit that only this process has reached', async () => {
     const [one, other] = await openTokens(10_000);
     await one.consume('key', 9);
     const oldestLeavesAt = await freeAt(one.consume('key', 9), 'before');
@@ -469,7 +469,7 @@ describe('limiters of several replicas on one Redis', () => {
     expect(await freeAt(one.consume('key', 2), 'after')).toBeGreaterThan(oldestLeavesAt + 250);
   });
 
-  test('several limits with one key count the same requests', async () => {
+  test('count the same requests for several limits with one key', async () => {
     const [one, other] = await openTokens(60_000);
     for (let limit = 1; limit <= 40; limit += 1) {
       const limiter = limit % 2 === 0 ? one : other;
@@ -478,7 +478,7 @@ describe('limiters of several replicas on one Redis', () => {
     expect(await one.consume('key', 50)).toMatchObject({ admitted: true, remaining: 9 });
   });
 
-  test('tokens and addresses are counted separately', async () => {
+  test('count tokens and addresses separately', async () => {
     const { limiters } = await openReplicas(1, 60_000);
     const { tokens, addresses } = limiters[0]!;
     expect((await tokens.consume('same', 1)).admitted).toBe(true);
@@ -487,7 +487,7 @@ describe('limiters of several replicas on one Redis', () => {
     expect((await addresses.consume('same', 1)).admitted).toBe(false);
   });
 
-  test('every key expires', async () => {
+  test('let every key expire', async () => {
     const { replicas, redisPrefix } = await openReplicas(1, WINDOW_MS);
     for (let i = 0; i < 20; i += 1) await replicas[0]!.limiters.tokens.consume(`key ${i}`, LIMIT);
     const keys = await server.client.keys(`${redisPrefix}:*`);

@@ -23,10 +23,10 @@ import { findFreePort } from './support/ports.ts';
 import { startProxy } from './support/proxy.ts';
 import type { RedisServer } from './support/redis.ts';
 
-// One Redis and its faults. Failover pairs, Sentinel and Cluster have their own file.
+// Faults of a single Redis. long/redis-topologies.test.ts covers failover pairs, Sentinel and Cluster.
 
-describe('Redis is unavailable', () => {
-  test('a process starts without waiting long, and uses Redis when it is available', async () => {
+describe('while Redis is unavailable', () => {
+  test('a process starts after a short wait, and uses Redis once it is available', async () => {
     const port = await findFreePort();
     const url = `redis://127.0.0.1:${port}`;
     const replica = await openReplica(url, 'test');
@@ -46,7 +46,7 @@ describe('Redis is unavailable', () => {
     expect(await Promise.race([once(child, 'message'), ended])).toEqual(['ready', undefined]);
   });
 
-  test('killed: each replica limits on its own, and shares all state within 2 s of the restart', async () => {
+  test('each replica limits on its own after Redis was killed, and shares all state within 2 s of its restart', async () => {
     const server = await start();
     const [one, two] = await openPair(server.url);
     await server.kill();
@@ -59,7 +59,7 @@ describe('Redis is unavailable', () => {
     await expectShared(one, two);
   });
 
-  test('requests at the moment of its death get a response', async () => {
+  test('requests at the moment when Redis dies get a response', async () => {
     const server = await start();
     const [one] = await openPair(server.url);
     const calls = Array.from({ length: 200 }, (_, i) => one.limiters.tokens.consume(`key ${i}`, LIMIT));
@@ -67,7 +67,7 @@ describe('Redis is unavailable', () => {
     expect(quotas.every((quota) => quota.admitted)).toBe(true);
   });
 
-  test('restarted empty: a replica still counts what it has admitted', async () => {
+  test('a replica still counts what it admitted after Redis was restarted empty', async () => {
     const server = await start();
     const [one, two] = await openPair(server.url);
     for (let i = 0; i < LIMIT - 1; i += 1) await one.limiters.tokens.consume('key', LIMIT);
@@ -79,7 +79,7 @@ describe('Redis is unavailable', () => {
     await expectShared(one, two);
   });
 
-  test('emptied during requests: a replica still admits no more than the limit', async () => {
+  test('a replica admits no more than the limit even if Redis is emptied during requests', async () => {
     const server = await start();
     const [one] = await openPair(server.url);
     for (let i = 0; i < LIMIT - 1; i += 1) await one.limiters.tokens.consume('key', LIMIT);
@@ -92,7 +92,7 @@ describe('Redis is unavailable', () => {
   });
 
   // On a busy machine Redis may not respond for so long that this is logged, too.
-  test('each change is logged once, with any number of requests', { retry: 2 }, async () => {
+  test('each change of state is logged once, with any number of requests', { retry: 2 }, async () => {
     const server = await start();
     const [one] = await openPair(server.url);
     await server.kill();
@@ -104,7 +104,7 @@ describe('Redis is unavailable', () => {
     expect(one.counters.degradations).toBe(1);
   });
 
-  test('a notification that could not be sent, or got no response, is sent when Redis is back', async () => {
+  test('a notification that was not sent or got no response is sent when Redis is back', async () => {
     const server = await start();
     const [one] = await openPair(server.url);
     await server.freeze();
@@ -120,7 +120,7 @@ describe('Redis is unavailable', () => {
 });
 
 describe('notifications while Redis is unavailable', () => {
-  test('are replaced by one for everybody if there are more than can be kept', async () => {
+  test('are replaced by one notification for everybody if too many are pending', async () => {
     const server = await start();
     const [one, two] = await openPair(server.url);
     await server.kill();
@@ -136,7 +136,7 @@ describe('notifications while Redis is unavailable', () => {
   });
 });
 
-describe('Redis is frozen', () => {
+describe('while Redis is frozen', () => {
   test('the first request waits less than 300 ms, and the next ones do not wait', async () => {
     const server = await start();
     const [one] = await openPair(server.url);
@@ -154,7 +154,7 @@ describe('Redis is frozen', () => {
     await within(MAX_RETURN_MS, one.untilSays(SHARED));
   });
 
-  test('a silent subscription is noticed within 2 s, and waiters check the database meanwhile', async () => {
+  test('a silent subscription is noticed within 2 s, and waiters check the database until it is replaced', async () => {
     const server = await start();
     const [one, two] = await openPair(server.url);
     const end = wait(two, 'user:1');
@@ -178,8 +178,8 @@ describe('Redis is frozen', () => {
   });
 });
 
-describe('Redis loses data or connections', () => {
-  test('every connection killed: waiters check the database once, and state is shared again', async () => {
+describe('when Redis loses data or connections', () => {
+  test('waiters check the database once after every connection was killed, and state is shared again', async () => {
     const server = await start();
     const [one, two] = await openPair(server.url);
     const admin = openAdmin(server.url);
@@ -228,7 +228,7 @@ describe('Redis loses data or connections', () => {
     await two.untilSays(SHARED);
   });
 
-  test('this process is busy for longer than a response may take: Redis is not considered lost', async () => {
+  test('Redis does not count as lost if only this process is busy for longer than a response may take', async () => {
     const server = await start();
     const [one] = await openPair(server.url);
     for (let n = 0; n < LIMIT; n += 1) {
@@ -240,7 +240,7 @@ describe('Redis loses data or connections', () => {
     expect(one.state).toBe('shared');
   });
 
-  test('its scripts flushed: no request fails', async () => {
+  test('no request fails after the scripts of Redis were flushed', async () => {
     const server = await start();
     const [one, two] = await openPair(server.url);
     const admin = openAdmin(server.url);
@@ -251,7 +251,7 @@ describe('Redis loses data or connections', () => {
     expect(one.state).toBe('shared');
   });
 
-  test('read-only after a failover: replicas work alone until there is a master again', async () => {
+  test('replicas work alone while Redis is read-only after a failover, until there is a master again', async () => {
     const server = await start();
     const master = await start();
     const [one, two] = await openPair(server.url);
@@ -264,7 +264,7 @@ describe('Redis loses data or connections', () => {
     await expectShared(one, two);
   });
 
-  test('full: replicas work alone until there is room again', async () => {
+  test('replicas work alone while Redis is full, until there is room again', async () => {
     const server = await start();
     const [one, two] = await openPair(server.url);
     const admin = openAdmin(server.url);
@@ -288,7 +288,7 @@ describe('the connection to Redis', () => {
     return { server: await start({ port: 0, args, files }), url: `rediss://127.0.0.1:${tlsPort}` };
   };
 
-  test('takes two sockets, and a worker takes a third', async () => {
+  test('takes two sockets, and a third one in a worker', async () => {
     const server = await start();
     const admin = openAdmin(server.url);
     const replica = await openReplica(server.url, 'test');
@@ -319,13 +319,13 @@ describe('the connection to Redis', () => {
     while (two.imported.length === 0) await sleep(5);
   });
 
-  test('is refused if no authority has signed the certificate', async () => {
+  test('is refused if no known authority has signed the certificate', async () => {
     const { url } = await startTls();
     const replica = await openReplica(url, 'test');
     expect(replica.state).toBe('degraded');
   });
 
-  test('with a wrong password leaves the replica alone, and neither log nor reason contains the password', async () => {
+  test('with a wrong password leaves the replica alone, and neither the log nor the reason contains the password', async () => {
     const server = await start({ args: ['--requirepass', 'right'] });
     const replica = await openReplica(`redis://:topsecret@127.0.0.1:${server.port}`, 'test');
     expect(replica.state).toBe('degraded');
@@ -334,7 +334,7 @@ describe('the connection to Redis', () => {
     expect(JSON.stringify(replica.lines)).toContain('WRONGPASS');
   });
 
-  test('without the right to run scripts leaves the replica alone, and is logged once', async () => {
+  test('without the right to run scripts leaves the replica alone, which is logged once', async () => {
     const rights = '~test:* ~{test}:* &test:* +@all -@dangerous -evalsha -eval +info';
     const users = `user default off\nuser service on >secret ${rights}\n`;
     const server = await start({ args: ['--aclfile', 'users.acl'], files: { 'users.acl': users } });

@@ -14,12 +14,12 @@ import {
 } from './support/coordination.ts';
 import { startCluster } from './support/redis-cluster.ts';
 
-// The rights that the service needs in Redis (docs/operation.md, "Redis"), and the effect of each missing one.
+// The rights in Redis that the service needs (docs/operation.md, "Redis"), and the effect of each missing one.
 
 const PREFIX = 'bookmarks';
 const PASSWORD = 'p@ss:w/rd%';
 
-/** The words of the document's command, with the password of these tests. */
+/** The words of the command in the document, with the password of these tests. */
 const documentedUser = (): string[] => {
   const text = readFileSync(new URL('../docs/operation.md', import.meta.url), 'utf8');
   const [line] = /^ACL SETUSER bookmarks .*$/m.exec(text)!;
@@ -31,7 +31,7 @@ const documentedUser = (): string[] => {
 
 const setUser = (admin: Redis, ...more: string[]) => admin.call('ACL', ...documentedUser(), ...more);
 
-/** The commands that the server has refused since its start. None if the rights suffice. */
+/** Returns the commands that the server refused since its start. There are none if the rights suffice. */
 const refusals = async (admin: Redis): Promise<string[]> => {
   const entries = (await admin.call('ACL', 'LOG')) as unknown[][];
   return entries.map((entry) => `${entry[entry.indexOf('object') + 1]}`);
@@ -60,7 +60,7 @@ test('everything works with exactly the documented rights', async () => {
   await two.imports.startWorker(2);
   for (const id of ['a', 'b', 'c']) await one.imports.add(id);
   await expect.poll(() => two.imported.toSorted(), { timeout: 10_000 }).toEqual(['a', 'b', 'c']);
-  // Longer than a check for stalled jobs.
+  // This is longer than the interval between checks for stalled jobs.
   await sleep(5_000);
   await two.imports.stopWorker(0);
   expect(await refusals(admin)).toEqual([]);
@@ -87,14 +87,14 @@ test('everything works in a cluster with the rights for a cluster', async () => 
   }
 });
 
-describe('without the right', () => {
+describe('a missing right', () => {
   /** How many commands the server refused. */
   const countRefused = async (admin: Redis, command: string): Promise<number> => {
     const stats = String(await admin.info('commandstats'));
     return Number(new RegExp(`cmdstat_${command}:.*rejected_calls=(\\d+)`).exec(stats)?.[1] ?? 0);
   };
 
-  test('to publish, notifications are degraded with one warning, retries do not multiply, and no notification is lost', async () => {
+  test('to publish degrades notifications with one warning; retries do not multiply, and no notification is lost', async () => {
     const { admin, one, two } = await startOwn();
     const waiting = wait(two, 'user:7');
     await setUser(admin, '-publish');
@@ -119,7 +119,7 @@ describe('without the right', () => {
     await expect.poll(() => two.counters.wakesReceived - before).toBeGreaterThanOrEqual(200 * seconds);
   });
 
-  test('to subscribe, notifications are degraded, and limits are shared', async () => {
+  test('to subscribe degrades notifications, and limits are still shared', async () => {
     const server = await start();
     const admin = openAdmin(server.url);
     await setUser(admin, '-subscribe');
@@ -130,7 +130,7 @@ describe('without the right', () => {
     expect(one.counters.fallback).toBe(0);
   });
 
-  test('to run scripts, each replica limits on its own, and notifications continue', async () => {
+  test('to run scripts makes each replica limit on its own, and notifications continue', async () => {
     const { admin, one, two } = await startOwn();
     await setUser(admin, '-eval', '-evalsha');
     await expect.poll(() => [one.away, two.away]).toEqual([['limits'], ['limits']]);
@@ -140,7 +140,7 @@ describe('without the right', () => {
     expect(await woken).toBe('woken');
   });
 
-  test('to run imports, a worker warns once a minute and not at each attempt', async () => {
+  test('to run imports makes a worker warn once a minute, and not at each attempt', async () => {
     const { admin, one } = await startOwn();
     await setUser(admin, '-bzpopmin');
     await one.imports.startWorker(1);

@@ -11,8 +11,8 @@ import { makeFolder, removeFolder } from './support/folders.ts';
 import { findFaults } from './support/invariants.ts';
 
 /**
- * While a release is rolled out, replicas of the previous release work with the newer schema and its functions. Their
- * statements were recorded when they were released (`release-before/record.ts`). Before the first release, a small
+ * During a roll-out, replicas of the previous release work with the newer schema and its functions.
+ * `release-before/record.ts` recorded their statements when they were released. Before the first release, a small
  * made-up release shows that this test finds a change that breaks recorded statements.
  */
 
@@ -75,7 +75,7 @@ describe('a made-up release of two statements', () => {
     return runOn(url, 'select * from notes');
   }
 
-  test('still works after an added column and an argument with a default', async () => {
+  test('works after a new column and a new argument with a default', async () => {
     const added = migration(2, 'color', `alter table notes add column color text not null default 'red'`);
     const dropped = migration(3, 'add-note', 'drop function add_note(text)');
     const next = {
@@ -93,13 +93,13 @@ describe('a made-up release of two statements', () => {
       'body',
     ],
     [
-      'a needed argument',
+      'a new required argument',
       migration(2, 'more', 'drop function add_note(text)'),
       'p_text text, p_x int',
       'text',
     ],
-    ['an outcome that refuses', undefined, 'p_text text', 'text'],
-  ] as const)('does not after %s', async ([, more, parameters, column]) => {
+    ['a change that makes a call fail', undefined, 'p_text text', 'text'],
+  ] as const)('fails after %s', async ([, more, parameters, column]) => {
     const fn = addNote(parameters, column, 'p_text');
     const text = more === undefined ? fn.text.replace(`'added'`, `'over_limit'`) : fn.text;
     const migrations = [...MADE_UP.migrations, ...(more === undefined ? [] : [more])];
@@ -120,36 +120,33 @@ test('the statements of this release can be recorded and replayed', async () => 
 const before = readRelease();
 
 if (before !== undefined)
-  describe('the release before', () => {
+  describe('the previous release', () => {
     const { schema, calls } = before;
     const present = readSchemaFiles();
 
-    test.for([0, 0.3, 0.6, 0.9])(
-      'still works when its schema is migrated after %f of its calls',
-      async (share) => {
-        const url = await createEmpty();
-        const folder = writeSchema(schema);
-        const done = Math.floor(calls.length * share);
-        await migrate({ url, folder });
-        const seen = await play(url, calls.slice(0, done));
-        await migrate({ url });
-        // If one of its pods starts late, its own `migrate` does nothing to a newer schema, and the pod starts.
-        if (present.migrations.length > schema.migrations.length)
-          expect(await migrate({ url, folder })).toEqual([]);
-        const sql = postgres(url, { max: 1 });
-        onTestFinished(() => sql.end());
-        await checkSchema(sql as never, folder);
-        await play(url, calls.slice(done), seen);
-        expect(await findFaults(url)).toEqual([]);
-      },
-    );
+    test.for([0, 0.3, 0.6, 0.9])('works when its schema is migrated after %f of its calls', async (share) => {
+      const url = await createEmpty();
+      const folder = writeSchema(schema);
+      const done = Math.floor(calls.length * share);
+      await migrate({ url, folder });
+      const seen = await play(url, calls.slice(0, done));
+      await migrate({ url });
+      // If one of its pods starts late, the pod's own `migrate` does not change the newer schema, and the pod starts.
+      if (present.migrations.length > schema.migrations.length)
+        expect(await migrate({ url, folder })).toEqual([]);
+      const sql = postgres(url, { max: 1 });
+      onTestFinished(() => sql.end());
+      await checkSchema(sql as never, folder);
+      await play(url, calls.slice(done), seen);
+      expect(await findFaults(url)).toEqual([]);
+    });
 
-    test('has migrations that are never edited', () => {
+    test('has migrations that were not edited since', () => {
       const count = schema.migrations.length;
       expect(present.migrations.slice(0, count)).toEqual(schema.migrations);
     });
 
-    test('has functions that change only with a numbered migration', () => {
+    test('has functions that changed only together with a numbered migration', () => {
       if (present.migrations.length > schema.migrations.length) return;
       expect(present.functions).toEqual(schema.functions);
     });

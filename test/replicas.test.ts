@@ -7,7 +7,8 @@ import type { ApiResponse } from './support/responses.ts';
 import { until } from './support/until.ts';
 import type { Principal } from './support/users.ts';
 
-// Many replicas act as one service: real processes with one Postgres and one Redis, while replicas start and end.
+// Many replicas act as one service. These are real processes with one Postgres and one Redis, and replicas start and
+// stop.
 
 const entries = (count: number) =>
   Array.from({ length: count }, (_, n) => ({ url: `http://entry/${n}`, tags: ['a', `tag-${n % 3}`] }));
@@ -24,20 +25,20 @@ describe('three replicas', () => {
   });
   afterAll(() => fleet[Symbol.asyncDispose]());
 
-  /** Holds a poll of the principal at each replica. Resolves once all are held. */
+  /** Holds a poll of the principal at each replica. Resolves once all polls are held. */
   const holdPolls = async ({ token }: Principal) => {
     const polls = replicas.map((replica) => replica.post('/bookmarks/sync', { wait: true }, token));
     for (const replica of replicas) await replica.untilHeld(1);
     return polls;
   };
 
-  test('exactly 100 of 300 simultaneous requests are admitted', async () => {
+  test('admit exactly 100 of 300 simultaneous requests', async () => {
     const { token } = await fleet.user();
     const responses = await Promise.all(
       Array.from({ length: 300 }, (_, n) => replicas[n % 3]!.post('/tags/list', {}, token)),
     );
-    // A busy machine responds to some requests with 503: either after they were admitted, with headers, or before the
-    // limiter saw them.
+    // A busy machine responds to some requests with 503: either after they were admitted, with headers, or before they
+    // reached the limiter.
     const counted = responses.filter(({ headers }) => headers.has('x-ratelimit-limit'));
     const admitted = counted.filter(({ status }) => status !== 429);
     const refused = responses.filter(({ status }) => status === 429);
@@ -51,7 +52,7 @@ describe('three replicas', () => {
     }
   });
 
-  test('each response contains the remaining quota, from any replica and with any status', async () => {
+  test('return the remaining quota in each response, with any status', async () => {
     const { token } = await fleet.user({ scope: 'read' });
     const requests: [string, unknown, number][] = [
       ['/tags/list', {}, 200],
@@ -73,7 +74,7 @@ describe('three replicas', () => {
     expect([unknown.status, unknown.headers.get('x-ratelimit-limit')]).toEqual([404, null]);
   });
 
-  test('a bookmark added at one replica ends the polls held by all', async () => {
+  test('end held polls on all replicas when one of them adds a bookmark', async () => {
     const principal = await fleet.user();
     const polls = await holdPolls(principal);
     const added = await replicas[1]!.post('/bookmarks/add', { url: 'http://new/' }, principal.token);
@@ -83,7 +84,7 @@ describe('three replicas', () => {
     }
   });
 
-  test('an edit, a deletion and a change of a tag at one replica end the polls of changes held by all', async () => {
+  test('end held polls of changes on all replicas when one of them edits, deletes or changes a tag', async () => {
     const { token } = await fleet.user();
     const post = (path: string, body: object) => replicas[1]!.post(path, body, token);
     const { body: added } = await post('/bookmarks/add', { url: 'http://a/', tags: ['old'] });
@@ -119,7 +120,7 @@ describe('three replicas', () => {
     }
   };
 
-  test('/sessions/revoke-others at one replica ends the polls at all replicas with 401, long before their timeouts', async () => {
+  test('end held polls with 401 on all replicas long before their timeouts, after /sessions/revoke-others at one of them', async () => {
     const { email } = await fleet.user();
     const open = async () => {
       const invite = await runMain(['admin', 'invite', 'create', '--email', email], fleet.env);
@@ -134,7 +135,7 @@ describe('three replicas', () => {
     }
   });
 
-  test('a logout at one replica ends the polls at all replicas with 401, long before their timeouts', async () => {
+  test('end held polls with 401 on all replicas long before their timeouts, after a logout at one of them', async () => {
     const { email } = await fleet.user();
     const invite = (await runMain(['admin', 'invite', 'create', '--email', email], fleet.env)) as {
       code: string;
@@ -147,7 +148,7 @@ describe('three replicas', () => {
     }
   });
 
-  test("the operator's command that revokes a token ends its polls on every replica", async () => {
+  test("end held polls of a token that the operator's command revokes", async () => {
     const principal = await fleet.user();
     const list = (await runMain(['admin', 'token', 'list', '--email', principal.email], fleet.env)) as {
       tokens: { id: string }[];
@@ -201,7 +202,7 @@ describe.concurrent('a replica that is stopped', { timeout: 120_000 }, () => {
     expect(replica.log.at(-1)?.msg).toBe('closed');
   });
 
-  test('completes the import that it runs', async () => {
+  test('completes its running import', async () => {
     await using fleet = await openFleet({ env: { IMPORT_INLINE_BYTES: 0 } });
     const [api, worker] = await Promise.all([fleet.start('api'), fleet.start('worker')]);
     const user = await fleet.user();
@@ -216,7 +217,7 @@ describe.concurrent('a replica that is stopped', { timeout: 120_000 }, () => {
     expect(await fleet.jobs()).toEqual([]);
   });
 
-  test('returns an import that takes too long, and another replica runs it', async () => {
+  test('gives back an import that takes too long, and another replica runs it', async () => {
     await using fleet = await openFleet({ env: { IMPORT_INLINE_BYTES: 0 } });
     const [api, worker] = await Promise.all([fleet.start('api'), fleet.start('worker')]);
     const user = await fleet.user();

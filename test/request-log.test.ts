@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { isLogged, type RequestFacts } from '../src/http/report-requests.ts';
 import { startService } from './support/service.ts';
 
-// LOG_REQUESTS decides which requests are logged.
+// LOG_REQUESTS determines which requests are logged.
 
 const PLAIN: RequestFacts = {
   id: 'a-request',
@@ -15,14 +15,14 @@ const PLAIN: RequestFacts = {
 };
 
 test.each<[string, Partial<RequestFacts>, boolean]>([
-  ['a plain one', {}, false],
-  ['a failure', { status: 500 }, true],
-  ['one that was not served', { status: 503, unserved: 'overloaded' }, true],
-  ['a refused token', { status: 401 }, true],
-  ['an invalid one', { status: 400 }, true],
-  ['one of an unknown path, which clients make up', { status: 404, route: undefined }, false],
-  ['one over the limit', { status: 429 }, false],
-  ['a slow one', { ms: 1_001 }, true],
+  ['a successful request', {}, false],
+  ['a failed request', { status: 500 }, true],
+  ['a request that was refused early', { status: 503, unserved: 'overloaded' }, true],
+  ['a request with a refused token', { status: 401 }, true],
+  ['an invalid request', { status: 400 }, true],
+  ['a request to an unknown path', { status: 404, route: undefined }, false],
+  ['a request beyond the rate limit', { status: 429 }, false],
+  ['a slow request', { ms: 1_001 }, true],
   ['a held poll', { ms: 29_000, wasHeld: true }, false],
   ...[
     '/api/v1/logout',
@@ -33,19 +33,19 @@ test.each<[string, Partial<RequestFacts>, boolean]>([
     '/login/callback',
     '/web/login/invite',
   ].map((route): [string, Partial<RequestFacts>, boolean] => [route, { route }, true]),
-  ['a path that only begins so', { route: '/api/v1/tokensfoo' }, false],
-])('with LOG_REQUESTS=errors %s: %j', (_, facts, logged) => {
+  ['a path that only begins like one of these', { route: '/api/v1/tokensfoo' }, false],
+])('LOG_REQUESTS=errors decides correctly about %s: %j', (_, facts, logged) => {
   expect(isLogged({ ...PLAIN, ...facts }, 0)).toBe(logged);
   expect(isLogged({ ...PLAIN, ...facts }, 1)).toBe(true);
 });
 
-test('every process logs the same share of request ids', () => {
+test('every process logs the same share of the request ids', () => {
   const ids = Array.from({ length: 100_000 }, (_, n) => `request-${n}`);
   const chosen = (share: number) => ids.filter((id) => isLogged({ ...PLAIN, id }, share));
   expect(chosen(0.01).length).toBeGreaterThan(900);
   expect(chosen(0.01).length).toBeLessThan(1_100);
   expect(chosen(0.01)).toEqual(chosen(0.01));
-  // A request in one share is also in every larger share.
+  // The requests of one share also belong to every larger share.
   const inLarger = new Set(chosen(0.1));
   expect(chosen(0.01).every((id) => inLarger.has(id))).toBe(true);
 });
@@ -58,10 +58,10 @@ test('requests that are not logged are still counted', async () => {
   await user.post('/bookmarks/list');
   await user.post('/bookmarks/list', { limit: 0 });
   await user.post('/logout');
-  // A request is logged once its response was sent.
+  // A request is logged after its response was sent.
   const requests = () => lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request');
   await expect.poll(() => requests().at(-1)?.route).toBe('/api/v1/logout');
-  // On a busy machine any of them may be slow.
+  // On a busy machine any of these requests may be slow.
   const quick = requests().filter(({ route, ms }) => ms <= 1_000 && route === '/api/v1/bookmarks/list');
   for (const { status } of quick) expect(status).toBe(400);
   const text = await service.context.metrics.registry.metrics();

@@ -11,8 +11,8 @@ import { startRedis } from './support/redis.ts';
 import { startService } from './support/service.ts';
 import { type Arrival, arrive, headingOf, useSignIn, whoIs } from './support/sign-in.ts';
 
-// RFC 9700, Best Current Practice for OAuth 2.0 Security, point by point. The service is a client of its provider, and
-// a very small server for its own apps.
+// RFC 9700, Best Current Practice for OAuth 2.0 Security, section by section. The service is a client of its provider,
+// and a small authorization server for its own apps.
 
 const bench = useSignIn({
   signUp: 'open',
@@ -48,7 +48,7 @@ const askWith = (more: Record<string, string | undefined> = {}): Record<string, 
 const appPage = (parameters: Record<string, string>): string =>
   `${bench.service.origin}/login/app?${new URLSearchParams(parameters)}`;
 
-/** The address to which approval leads. */
+/** Returns the address to which the browser goes after approval. */
 const approve = async (more: Record<string, string | undefined> = {}, by = person.browser): Promise<URL> => {
   const { status, text } = await by.post(`${bench.service.origin}/web/login/app`, askWith(more));
   if (status !== 200) throw new Error(text);
@@ -60,7 +60,7 @@ const exchange = (code: string, more: object = {}) =>
 
 const newCode = async (): Promise<string> => (await approve()).searchParams.get('code')!;
 
-/** Goes to the provider and back, up to the callback. */
+/** Goes to the provider and back, and stops before the callback. */
 const toCallback = async (query = '', browser = new CookieBrowser()) => {
   const { callback } = await goToCallback(
     browser,
@@ -85,7 +85,7 @@ describe('2.1, 4.1: redirects are compared exactly', () => {
     'https://app.example.org.evil.example/signed-in',
     'org.example.app:/other',
     'javascript:alert(1)',
-  ])('%s gets neither a page that leads there nor a code', async (redirect_uri) => {
+  ])('%s gets no code, and no page with a link to it', async (redirect_uri) => {
     const page = await person.browser.open(appPage(askWith({ redirect_uri })));
     expect([page.status, page.headers.get('location')]).toEqual([400, null]);
     expect(page.text).toContain('redirect_uri: expected');
@@ -134,7 +134,7 @@ describe('2.1.1, 4.8: PKCE with S256 only', () => {
     ['plain', { code_challenge_method: 'plain' }, 'code_challenge_method'],
     ['no method', { code_challenge_method: undefined }, 'code_challenge_method'],
     ['no challenge', { code_challenge: undefined }, 'code_challenge'],
-    ['a challenge that is no hash', { code_challenge: 'x'.repeat(42) }, 'code_challenge'],
+    ['a challenge that is not a hash', { code_challenge: 'x'.repeat(42) }, 'code_challenge'],
     ['no state', { state: undefined }, 'state'],
     ['a state of several lines', { state: 'a\nb' }, 'state'],
   ])('an app with %s is refused', async (_what, more, field) => {
@@ -164,7 +164,7 @@ describe('4.5: a code is used once, by the app that it was created for', () => {
     expect((await exchange(code)).body).toEqual({ error: 'the code does not exist', code: 'NOT_FOUND' });
   });
 
-  test('a second use ends the session of the first one and its held polls, at once', async () => {
+  test('a second use ends the session of the first use and its held polls, at once', async () => {
     const code = await newCode();
     const { token } = (await exchange(code)).body;
     const poll = bench.service.post('/bookmarks/sync', { wait: true }, { token });
@@ -189,7 +189,7 @@ describe('4.5: a code is used once, by the app that it was created for', () => {
     expect(await count()).toEqual(before);
   });
 
-  test('if Postgres does not end the session in time, the next use does', async () => {
+  test('if Postgres does not revoke the session in time, the next use revokes it', async () => {
     const { sql } = bench.service.context.database;
     const code = await newCode();
     const { token } = (await exchange(code)).body;
@@ -205,7 +205,7 @@ describe('4.5: a code is used once, by the app that it was created for', () => {
     expect(await sql`select from tokens where token_hash = ${parseToken(token)!.hash}`).toEqual([]);
   });
 
-  test('an invented code ends nothing', async () => {
+  test('an invented code revokes nothing', async () => {
     const { token } = (await exchange(await newCode())).body;
     expect((await exchange('x'.repeat(43))).status).toBe(404);
     expect((await bench.service.post('/user/profile', {}, { token })).status).toBe(200);
@@ -224,18 +224,18 @@ describe('4.5: a code is used once, by the app that it was created for', () => {
     expect(left).toEqual([]);
   });
 
-  test('another redirect address gets nothing', async () => {
+  test('another redirect address gets no session', async () => {
     expect((await exchange(await newCode(), { redirect_uri: `${REDIRECT}/` })).status).toBe(404);
   });
 
-  test('a code is useless if its session has ended meanwhile', async () => {
+  test('a code is useless if its session has ended since', async () => {
     const { browser } = await arrive(bench, bench.service);
     const code = (await approve({}, browser)).searchParams.get('code')!;
     await browser.post(`${bench.service.origin}/web/logout`, {});
     expect((await exchange(code)).status).toBe(404);
   });
 
-  test('or if its session was revoked by another one or with the account', async () => {
+  test('a code is useless if its session was revoked by another session or with the account', async () => {
     const { subject, browser } = await arrive(bench, bench.service);
     const other = await arrive(bench, bench.service, subject);
     const code = (await approve({}, browser)).searchParams.get('code')!;
@@ -267,8 +267,8 @@ describe('4.5: a code is used once, by the app that it was created for', () => {
 describe('4.4: mix-up', () => {
   test.each([
     ['names another issuer', (url: URL) => url.searchParams.set('iss', 'https://evil.example')],
-    ['names none, although the provider always does', (url: URL) => url.searchParams.delete('iss')],
-    ['names it twice', (url: URL) => url.searchParams.append('iss', 'https://evil.example')],
+    ['names no issuer, although the provider always does', (url: URL) => url.searchParams.delete('iss')],
+    ['names two issuers', (url: URL) => url.searchParams.append('iss', 'https://evil.example')],
   ])('a callback that %s signs nobody in, and its code goes nowhere', async (_what, change) => {
     const { browser, callback } = await toCallback();
     change(callback);
@@ -296,7 +296,7 @@ describe('4.7: CSRF', () => {
     await expectOver(await victim.browser.open(attacker.callback), victim.browser);
   });
 
-  test.each([['state'], ['code']])('nor one without %s', async (name) => {
+  test.each([['state'], ['code']])('a callback without %s signs nobody in', async (name) => {
     const { browser, callback } = await toCallback();
     callback.searchParams.delete(name);
     const visit = await browser.open(callback);
@@ -305,7 +305,7 @@ describe('4.7: CSRF', () => {
   });
 
   test.each(['/web/login/app', '/web/login/link', '/web/logout'])(
-    '%s takes no request of another page',
+    '%s refuses requests from other pages',
     async (path) => {
       const { browser } = await arrive(bench, bench.service);
       for (const headers of [
@@ -382,7 +382,7 @@ describe('4.11: open redirects', () => {
   });
 
   test.each(['/', '/settings', '/a?b=c#d', '/login/app?redirect_uri=http%3A%2F%2F127.0.0.1%3A1%2F'])(
-    '%s is a place here',
+    'return_to=%s is accepted, because it stays on this origin',
     (text) => {
       expect(readReturnTo(text)).toBe(text);
     },
@@ -395,7 +395,7 @@ describe('4.2: nothing leaks', () => {
     expect(headers.get('cache-control')).toBe('no-store');
   };
 
-  test('by Referer, caches or frames, from pages and redirects', async () => {
+  test('nothing leaks through Referer headers, caches or frames, from pages or redirects', async () => {
     const { browser, callback } = await toCallback();
     const way = [
       await browser.open(`${bench.service.origin}/login`),
@@ -420,7 +420,7 @@ describe('4.2: nothing leaks', () => {
     }
   });
 
-  test('by logs: no query of a callback, code, state or cookie', async () => {
+  test('nothing leaks through logs: they contain no query of a callback, code, state or cookie', async () => {
     const lines: string[] = [];
     const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
     await using service = await startService(
@@ -481,7 +481,7 @@ describe('4.15: the person approves each app', () => {
   });
 
   test.each(['', ' ', 'x'.repeat(61), 'two\nlines', 'turned \u202e round', 'zero\u200bwidth'])(
-    '%j is no name',
+    '%j is refused as the name of an app',
     async (name) => {
       expect((await person.browser.open(appPage(askWith({ name })))).status).toBe(400);
     },
@@ -492,7 +492,7 @@ describe('4.15: the person approves each app', () => {
     expect(headingOf(await person.browser.open(appPage(askWith())))).toContain('An app');
   });
 
-  test('declining leads back with access_denied and no code', async () => {
+  test('declining leads back to the app with access_denied and no code', async () => {
     const page = await person.browser.open(appPage(askWith()));
     const to = new URL(/href="([^"]+)">Decline/.exec(page.text)![1]!.replaceAll('&amp;', '&'));
     expect(to.origin + to.pathname).toBe(REDIRECT);
@@ -503,7 +503,7 @@ describe('4.15: the person approves each app', () => {
     });
   });
 
-  test("the app's session has its name, ends like any other, and inherits the time when the person authenticated", async () => {
+  test("the app's session has the app's name, ends like any other, and keeps the time when the person authenticated", async () => {
     const { body } = await exchange(await newCode());
     const { sql } = bench.service.context.database;
     const rows = await sql<{ app_name: string | null; authenticated_at: Date }[]>`
@@ -552,7 +552,7 @@ describe('floods', () => {
 });
 
 describe('several replicas', () => {
-  test('a login works once on any replica; without Redis nobody can sign in, and existing sessions work', async () => {
+  test('a login works once on any replica; without Redis nobody can sign in, but existing sessions work', async () => {
     await using redis = await startRedis();
     const config = {
       redisAddress: { kind: 'servers' as const, urls: [redis.url] },
@@ -573,7 +573,7 @@ describe('several replicas', () => {
     const approved = await browser.post(`${a.origin}/web/login/app`, askWith(), headers);
     const code = new URL(JSON.parse(approved.text).location).searchParams.get('code')!;
     const body = { code, code_verifier: verifier, redirect_uri: REDIRECT };
-    // A reader of Redis finds nothing that can be presented.
+    // Nothing in Redis can be presented to the service.
     const client = new Redis(redis.url);
     const names = await client.keys('*');
     const kept = String([names, ...(await Promise.all(names.map((name) => client.dumpBuffer(name))))]);
@@ -583,7 +583,7 @@ describe('several replicas', () => {
       expect(kept).not.toContain(secret);
     const { token } = (await b.post('/auth/exchange', body)).body;
     expect((await a.post('/user/profile', {}, { token })).status).toBe(200);
-    // The code arrives a second time, at the other replica.
+    // The code arrives a second time, at another replica.
     expect((await a.post('/auth/exchange', body)).status).toBe(404);
     for (const each of [a, b]) expect((await each.post('/user/profile', {}, { token })).status).toBe(401);
 

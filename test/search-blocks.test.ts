@@ -16,7 +16,7 @@ const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 2 ** 31)
 const service = useService();
 const { max, floor } = Math;
 
-/** Terms of one letter and of several, in several scripts, that few or many texts contain. */
+/** Terms of one and of several letters, in several scripts. Few or many texts contain them. */
 const QUERIES = [
   'zzyzx',
   'github',
@@ -30,10 +30,10 @@ const QUERIES = [
   'x-%_\\',
 ];
 
-/** Phrases. Many urls end with a letter before a title that begins with one. No phrase matches across the two. */
+/** Phrases. Many urls end with a letter before a title that begins with one, but no phrase matches across the two. */
 const PHRASES = ['e c', 'of the', 'a github'];
 
-/** The matches in the user's bookmarks themselves, without any block. */
+/** The matches in the user's bookmarks themselves, found without any block. */
 async function scan(user: TestUser, terms: readonly string[]): Promise<number[]> {
   const conditions = terms.map((term) => `strpos(search_text, '${term}') > 0`);
   const rows = await runOn<{ id: string }>(
@@ -75,7 +75,7 @@ async function countBlocks(user: TestUser): Promise<number> {
   return row!.blocks;
 }
 
-/** How many blocks have a filter, and how many do not. */
+/** How many blocks have a Bloom filter, and how many do not. */
 async function countFilters(user: TestUser): Promise<[built: number, pending: number]> {
   const [row] = await runOn<{ built: number; pending: number }>(
     service.database.url,
@@ -109,7 +109,7 @@ function drawWrite(random: () => number, next: ReturnType<typeof makeTexts>) {
   };
 }
 
-test(`a search finds what the bookmarks contain, whatever was written before (seed ${seed})`, async () => {
+test(`a search finds what the bookmarks contain, after any writes (seed ${seed})`, async () => {
   const random = makeRandom(seed);
   const next = makeTexts(seed);
   const user = await service.user({ premium: true });
@@ -133,7 +133,7 @@ test(`a search finds what the bookmarks contain, whatever was written before (se
   expect(built).toBeGreaterThan(2);
 }, 90_000);
 
-test('no reader sees a block that differs from the bookmarks during many writes', async () => {
+test('during many writes, no reader sees a block that differs from the bookmarks', async () => {
   const next = makeTexts(seed + 1);
   const user = await service.user({ premium: true });
   await user.post('/import', { bookmarks: entries(300, next) });
@@ -149,7 +149,7 @@ test('no reader sees a block that differs from the bookmarks during many writes'
   while (isWriting) {
     const term = ['e', 'an', 'http'][reads % 3]!;
     const built = buildPendingFilters(service.context);
-    // One statement, one snapshot.
+    // This is one statement, so it reads one snapshot.
     const [row] = await runOn<{ isSame: boolean }>(
       service.database.url,
       `select found = scanned as "isSame"
@@ -168,12 +168,12 @@ test('no reader sees a block that differs from the bookmarks during many writes'
   expect(await findFaults(service.database.url)).toEqual([]);
 });
 
-test('bookmarks that are added one by one are packed, with texts of any length', async () => {
+test('bookmarks that are added one by one are packed into blocks, with texts of any length', async () => {
   const user = await service.user({ premium: true });
   const short = (n: number) => ({ url: `http://a/${n}` });
   for (let n = 0; n < 130; n += 1) await user.post('/bookmarks/add', short(n));
   expect(await countBlocks(user)).toBe(2);
-  // A text that fills a block by itself, followed by texts of a few letters.
+  // A text that fills a block on its own, followed by texts of a few letters.
   const long = {
     url: `http://b/${'x'.repeat(8_000)}`,
     title: '書'.repeat(2_048),
@@ -186,7 +186,7 @@ test('bookmarks that are added one by one are packed, with texts of any length',
   expect(await findFaults(service.database.url)).toEqual([]);
 });
 
-test('every page of all bookmarks is the same, counted from either end, after any deletions', async () => {
+test('every page of all bookmarks is correct, counted from either end, after any deletions', async () => {
   const user = await service.user({ premium: true });
   await user.post('/import', { bookmarks: entries(2_600, makeTexts(seed)) });
   const all = await readIds(user);
@@ -226,7 +226,7 @@ test('the blocks of a deleted user are deleted', async () => {
   expect(await countBlocks(user)).toBe(0);
 });
 
-test('a filter is not written if its texts were edited meanwhile', async () => {
+test('a filter is not written if its texts were edited while it was built', async () => {
   const user = await service.user({ premium: true });
   await user.post('/import', { bookmarks: entries(100, makeTexts(6)) });
   const [block] = await runOn<{ lastId: string; edits: number }>(
@@ -245,7 +245,7 @@ test('a filter is not written if its texts were edited meanwhile', async () => {
   await expectFoundAsScanned(user, 'zzyzx');
 });
 
-test('an edited text is found before its block is rebuilt, and the filter forgets a deleted text', async () => {
+test('an edited text is found before its block is rebuilt, and the new filter no longer contains a deleted text', async () => {
   const user = await service.user({ premium: true });
   await user.post('/import', { bookmarks: entries(200, makeTexts(7)) });
   await buildPendingFilters(service.context);
@@ -262,7 +262,7 @@ test('an edited text is found before its block is rebuilt, and the filter forget
   await expectFoundAsScanned(user, 'zzyzx');
 });
 
-test('a block that a writer has locked gets its filter later, and nothing waits', async () => {
+test('a block that a writer has locked gets its filter later, and nothing waits for the lock', async () => {
   const user = await service.user({ premium: true });
   await user.post('/import', { bookmarks: entries(1_000, makeTexts(8)) });
   const [, pending] = await countFilters(user);

@@ -7,7 +7,7 @@ import { makeMatcher, toggleTag } from '../src/web/search-text.ts';
 const searchOf = (text: string) => parseSearch(text).search;
 const problemsOf = (text: string) => parseSearch(text).problems.map(({ part, kind }) => `${kind} ${part}`);
 
-test('words are the query, and operators filter it, in any order', () => {
+test('words form the query, and operators filter it, in any order', () => {
   expect(
     searchOf('rust tag:"to read" -tag:done under:Work site:https://Blog.Example.org/a?b #async is:untagged2'),
   ).toEqual({
@@ -20,7 +20,7 @@ test('words are the query, and operators filter it, in any order', () => {
   expect(searchOf('IS:Untagged  ')).toEqual({ query: '', untagged: true });
 });
 
-test('a day is read in the local time zone: `after:` includes it, `before:` does not', () => {
+test("`after:` includes its day and `before:` excludes it, in the reader's time zone", () => {
   expect(searchOf('after:2026-03 before:2026-03-15')).toEqual({
     query: '',
     created_after: new Date(new Date(2026, 2, 1).getTime() - 1).toISOString(),
@@ -68,14 +68,14 @@ test('unknown operators, negated ones and invalid values are searched as text, w
   expect(searchOf('is:untagged under:a')).toEqual({ query: '', tag_under: ['a'] });
 });
 
-test('a tag with any name can be found by its own text', () => {
+test('a tag with any name is found by the search text that is generated for it', () => {
   for (const name of ['rust', 'to read', 'say "hi"', '"', 'a:b', '#1', '-x', 'é']) {
     expect(searchOf(formatTag(name)).tags, name).toEqual([name]);
     expect(searchOf(formatUnder(name)).tag_under, name).toEqual([name]);
   }
 });
 
-test('toggling removes a tag that is in the search, in any case, and adds any other tag', () => {
+test('toggling a tag removes it if the search contains it, in any case, and otherwise adds it', () => {
   expect(toggleTag('tag:Rust async', 'rust')).toBe('async');
   expect(toggleTag('-tag:rust', 'rust')).toBe('-tag:rust tag:rust');
 });

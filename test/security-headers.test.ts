@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { connectTo } from './support/responses.ts';
 import { useService, useUser } from './support/service.ts';
 
-// What a browser may do with a response: only pass it to the program that requested it.
+// Only the program that requested a response may use it. The headers tell browsers so.
 
 const ORIGIN = 'https://app.example.org';
 const service = useService({ corsOrigins: [ORIGIN] });
@@ -31,9 +31,9 @@ test.for<[of: string, ask: () => Promise<Headers>]>([
   ['the reference', () => ask('/docs')],
   ['a script of the reference', () => ask('/docs/start.js')],
   ['a health check', () => ask('/readyz')],
-  ['what is no HTTP', () => askRaw('NONSENSE\r\n\r\n')],
+  ['bytes that are not HTTP', () => askRaw('NONSENSE\r\n\r\n')],
   ['CONNECT', () => askRaw('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n')],
-])('the response to %s is not stored, and is not taken for another type than it says', async ([, askFor]) => {
+])('the headers of the response to %s prevent storing it and guessing its type', async ([, askFor]) => {
   const headers = await askFor();
   expect(headers.get('cache-control')).toBe('no-store');
   expect(headers.get('x-content-type-options')).toBe('nosniff');
@@ -46,7 +46,7 @@ test('the reference loads nothing from other origins, and no other page can fram
   }
 });
 
-test('the OpenAPI document is sent again only if it has changed', async () => {
+test('the OpenAPI document is sent again only if it changed', async () => {
   const headers = await ask('/openapi.json');
   expect(headers.get('cache-control')).toBe('no-cache');
   const again = await fetch(`${service.origin}/openapi.json`, {

@@ -13,7 +13,7 @@ const semaphore = (options: Partial<SemaphoreOptions> = {}) =>
 const idle = { inUse: 0, waiting: 0, oldestWaitMs: 0 };
 
 describe('permits', () => {
-  test('each key has a limited number of permits, and further callers wait in order', async () => {
+  test('a key has a limited number of permits, and further callers wait in order', async () => {
     const permits = semaphore({ permits: 2 });
     const order: string[] = [];
     let running = 0;
@@ -57,7 +57,7 @@ describe('permits', () => {
     expect(permits.gauges('ann')).toMatchObject({ inUse: 1, waiting: 0 });
   });
 
-  test('a start that does not need its permit passes it to the next waiter', async () => {
+  test('work that does not need its permit passes it to the next waiter', async () => {
     const waits: number[] = [];
     const permits = semaphore({ onWaited: (seconds) => waits.push(seconds) });
     const release = await permits.acquire('ann');
@@ -94,7 +94,7 @@ describe('waiters', () => {
     expect(permits.gauges('ann')).toMatchObject(idle);
   });
 
-  test('callers behind a refused one keep their places', async () => {
+  test('the callers behind a refused caller keep their places', async () => {
     const permits = semaphore({ waitMs: 5 });
     const release = await permits.acquire('ann');
     const first = permits.acquire('ann');
@@ -115,7 +115,7 @@ describe('waiters', () => {
     (await second)();
   });
 
-  test('all waiters of a key can be refused with one error, and those of other keys continue to wait', async () => {
+  test('all waiters of a key can be refused with one error, and waiters of other keys continue to wait', async () => {
     const permits = semaphore();
     const releases = await Promise.all(['ann', 'bob'].map((key) => permits.acquire(key)));
     const waiters = [permits.acquire('ann'), permits.acquire('ann')];
@@ -127,7 +127,7 @@ describe('waiters', () => {
     await other;
   });
 
-  test('closing refuses them and all new callers, and permits in use can still be released', async () => {
+  test('closing refuses all waiters and all new callers, and permits in use can still be released', async () => {
     const permits = semaphore();
     const release = await permits.acquire('ann');
     const waiter = permits.acquire('ann');
@@ -138,7 +138,7 @@ describe('waiters', () => {
     expect(permits.gauges('ann')).toMatchObject(idle);
   });
 
-  test('10,000 waiters start in the order in which they came', async () => {
+  test('10,000 waiters start in the order of their calls', async () => {
     const permits = semaphore();
     const release = await permits.acquire('ann');
     const started: number[] = [];

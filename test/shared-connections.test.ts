@@ -7,7 +7,7 @@ import { catchUnavailable, openPool, throughPort } from './support/pool.ts';
 import { startProxy } from './support/proxy.ts';
 import { holdLock, untilBlocked } from './support/sessions.ts';
 
-/** Short reads share connections: they are faster together, and a fault of one does not affect the others. */
+/** Short reads share connections. They are faster together, and a fault of one does not affect the others. */
 
 let server: TestDatabase;
 
@@ -24,7 +24,7 @@ const pidOf = async (database: Database): Promise<number> => {
   return rows[0]!.pid;
 };
 
-/** The backend of the shared connection, once that serves. Two reads at the same time then have the same backend. */
+/** The backend of the shared connection. Waits until two concurrent reads have the same backend. */
 async function untilServing(database: Database): Promise<number> {
   let pids: number[] = [];
   await expect
@@ -39,7 +39,7 @@ async function untilServing(database: Database): Promise<number> {
   return pids[0]!;
 }
 
-/** A pool of four connections, one of which short reads share. */
+/** A pool of four connections. Short reads share one of them. */
 async function openShared(options: Partial<DatabaseOptions> = {}): Promise<Database> {
   const database = await openPool({ url: server.url, max: 4, shared: 1, ...options });
   await untilServing(database);
@@ -57,7 +57,7 @@ const note = async (database: Database, id: number, deadlineMs?: number): Promis
 const selectShort = (database: Database, value: number) =>
   database.readShort((sql) => sql`select ${value}::int as value`);
 
-test('many reads share one connection, each gets its own rows, and no other statements use it', async () => {
+test('many reads share one connection, each gets its own rows, and no other statement uses the connection', async () => {
   const database = await openShared();
   const shared = await pidOf(database);
   const pids = Array.from({ length: 16 }, () => pidOf(database));
@@ -77,7 +77,7 @@ test('a read that waits for a lock does not delay the others, and gets its rows 
   const stalled = note(database, 7);
   await untilBlocked(server.url, 'from notes');
   const others = Array.from({ length: 15 }, (_, n) => selectShort(database, n));
-  // The table stays locked until these have their rows.
+  // The table stays locked until the other reads have their rows.
   expect(await Promise.all(others)).toEqual(Array.from({ length: 15 }, (_, n) => [{ value: n }]));
   expect(warnings).toEqual([{ reason: 'stalled' }]);
   expect(await selectShort(database, 1)).toEqual([{ value: 1 }]);
@@ -85,7 +85,7 @@ test('a read that waits for a lock does not delay the others, and gets its rows 
   expect(await stalled).toBe('note 7');
 });
 
-test('a stalled connection is replaced by one new connection, and is used again when it recovers', async () => {
+test('a stalled connection is replaced by one new connection, and is used again once it recovers', async () => {
   const database = await openShared({ application: 'one at a time' });
   const before = await pidOf(database);
   const lock = await holdLock(server.url, 'lock table notes');
@@ -102,7 +102,7 @@ test('a stalled connection is replaced by one new connection, and is used again 
   expect(row!.n).toBeLessThanOrEqual(4);
 });
 
-test('a connection that is lost while idle, and is slow to reopen, leaves no connection behind', async () => {
+test('a connection that is lost while idle and slow to reopen does not leave a second connection open', async () => {
   const proxy = await startProxy(server.url);
   onTestFinished(() => proxy.close());
   const stalled = Promise.withResolvers<void>();
@@ -114,7 +114,7 @@ test('a connection that is lost while idle, and is slow to reopen, leaves no con
   proxy.reception = 'hold';
   proxy.cut('reset');
   await expect.poll(() => proxy.open).toBe(0);
-  // The first read makes the driver connect again. The others wait for the connection in the driver's queue.
+  // The first read makes the driver reconnect. The others wait for the connection in the driver's queue.
   const reads = Array.from({ length: 4 }, (_, n) => selectShort(database, n));
   await stalled.promise;
   proxy.release();
@@ -133,13 +133,13 @@ test('a read of a lock that is never granted ends at its deadline, after one mor
   expect(await catchUnavailable(note(database, 7))).toMatchObject({ reason: 'cancelled', code: '55P03' });
 });
 
-test('the deadline counts from the call, also for a read that was moved', async () => {
+test('the deadline counts from the call, even for a read that was moved to another connection', async () => {
   const database = await openShared();
   await using _ = await holdLock(server.url, 'lock table notes');
   expect(await catchUnavailable(note(database, 7, 400))).toMatchObject({ reason: 'deadline' });
 });
 
-test('losing a connection fails no read in flight', async () => {
+test('a lost connection does not fail any read in flight', async () => {
   const proxy = await startProxy(server.url);
   onTestFinished(() => proxy.close());
   const database = await openShared({ url: throughPort(server.url, proxy.port) });
@@ -157,7 +157,7 @@ test('losing a connection fails no read in flight', async () => {
   await untilServing(database);
 });
 
-test('a read is sent to a third connection if it loses the second one, and fails if it loses that one', async () => {
+test('a read that loses a second connection is sent on a third one, and fails if it loses that one too', async () => {
   const proxy = await startProxy(server.url);
   onTestFinished(() => proxy.close());
   const database = await openShared({ url: throughPort(server.url, proxy.port) });
@@ -182,7 +182,7 @@ test('an error of Postgres is reported to the caller of its statement', async ()
   expect(defects).toEqual(['22012']);
 });
 
-test('a statement that cannot be built fails only its own caller', async () => {
+test('a statement that the driver cannot build fails only its own caller', async () => {
   const database = await openShared();
   const broken = () => {
     throw new Error('a fault in making it');
@@ -193,7 +193,7 @@ test('a statement that cannot be built fails only its own caller', async () => {
   expect(await untilServing(database)).toBeGreaterThan(0);
 });
 
-test('responses are never mixed up if the table of a prepared statement changed', async () => {
+test('responses reach the right callers even if the table of a prepared statement changed', async () => {
   const database = await openShared();
   await runOn(server.url, 'create table moving (id integer primary key)');
   await runOn(server.url, 'insert into moving values (7)');
@@ -203,8 +203,8 @@ test('responses are never mixed up if the table of a prepared statement changed'
   await readMoving();
   await readPair(0);
   await runOn(server.url, 'alter table moving add column name text');
-  // The driver would prepare the first statement again after the response to the second one, and send the others
-  // meanwhile.
+  // The driver would prepare the first statement again after the response to the second one, and send the others in
+  // between.
   const moving = readMoving();
   expect(await readPair(100)).toEqual([{ one: 100, two: '100' }]);
   const others = await Promise.all([1, 2, 3].map(readPair));
@@ -214,7 +214,7 @@ test('responses are never mixed up if the table of a prepared statement changed'
   expect(await readMoving()).toEqual([{ id: 7, name: null }]);
 });
 
-test("reads that exceed one connection's capacity get their own connections", async () => {
+test('reads beyond the capacity of one connection get their own connections', async () => {
   const database = await openShared();
   await using lock = await holdLock(server.url, 'select pg_advisory_xact_lock(5)');
   const held = Array.from({ length: 16 }, () =>
@@ -226,7 +226,7 @@ test("reads that exceed one connection's capacity get their own connections", as
   await Promise.all(held);
 });
 
-test('a pool reports how many connections it has and uses, including the shared one', async () => {
+test('a pool reports how many connections are open and in use, including the shared one', async () => {
   const database = await openShared();
   expect(database.gauges).toMatchObject({ size: 4, inUse: 0, waiting: 0 });
   const reading = [selectShort(database, 1), selectShort(database, 2)];
@@ -234,7 +234,7 @@ test('a pool reports how many connections it has and uses, including the shared 
   await Promise.all(reading);
 });
 
-test('closing completes reads in flight, and refuses new ones', async () => {
+test('closing lets reads in flight finish, and refuses new ones', async () => {
   const database = await openDatabase({ url: server.url, max: 4, shared: 1 });
   await untilServing(database);
   const reading = database.readShort((sql) => sql`select 'last' as word from pg_sleep(0.02)`);
@@ -244,7 +244,7 @@ test('closing completes reads in flight, and refuses new ones', async () => {
   await closing;
 });
 
-test('while the server is unavailable reads fail like all statements, and they share a connection again afterwards', async () => {
+test('while the server is down, reads fail like all statements; afterwards they share a connection again', async () => {
   const proxy = await startProxy(server.url);
   onTestFinished(() => proxy.close());
   const database = await openShared({ url: throughPort(server.url, proxy.port), deadlineMs: 3_000 });
@@ -256,7 +256,7 @@ test('while the server is unavailable reads fail like all statements, and they s
   await untilServing(database);
 });
 
-test('behind a pooler that cannot prepare statements, nothing is shared', async () => {
+test('behind a pooler that does not support prepared statements, no connection is shared', async () => {
   const url = await startPgBouncer(server.url);
   const database = await openPool({ url, max: 4, shared: 1, prepare: false });
   await using lock = await holdLock(server.url, 'select pg_advisory_xact_lock(6)');

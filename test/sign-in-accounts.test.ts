@@ -5,11 +5,11 @@ import { runOn } from './support/database.ts';
 import { arrive, headingOf, useSignIn, whoIs } from './support/sign-in.ts';
 import { newEmail } from './support/users.ts';
 
-// Nobody opens another person's account by claiming its address.
+// Nobody can open another person's account by claiming its e-mail address.
 
-/** Only invites, and no address is trusted: the default. */
+/** The default: accounts are created by invites only, and addresses are not trusted. */
 const careful = useSignIn({});
-/** A verified address opens the account that has it. Anybody with a verified address gets an account. */
+/** A verified address opens the account that has it. Everybody with a verified address gets an account. */
 const trusting = useSignIn();
 
 const INVITED = 'There is no invite for you';
@@ -19,7 +19,7 @@ const TAKEN = 'There is already an account with this address';
 const countUsers = async ({ service }: typeof careful): Promise<number> =>
   Number((await runOn<{ n: string }>(service.database.url, 'select count(*) as n from users'))[0]!.n);
 
-/** Nobody was signed in, no account was created, and the page says why. */
+/** Expects that nobody was signed in, that no account was created, and that the page says why. */
 async function expectRefusal(
   bench: typeof careful,
   person: object | string,
@@ -35,7 +35,7 @@ async function expectRefusal(
 
 describe('an existing account with the same address', () => {
   test.each([false, undefined, 'true', 1 as never])(
-    'stays shut where email_verified is %j',
+    'is not opened if email_verified is %j',
     async (email_verified) => {
       const { email } = await trusting.service.user();
       const before = await countUsers(trusting);
@@ -60,7 +60,7 @@ describe('an existing account with the same address', () => {
     expect((await careful.service.post('/auth/invite', { code })).status).toBe(200);
   });
 
-  test('is opened if both are true, whatever the case of ASCII letters', async () => {
+  test('is opened if the address is verified and trusted, ignoring the case of ASCII letters', async () => {
     const { id, email } = await trusting.service.user();
     const { email: opened } = await arrive(trusting, trusting.service, { email: email.toUpperCase() });
     expect(opened).toBe(email);
@@ -76,7 +76,7 @@ describe('an existing account with the same address', () => {
     ['another form of the same letters', 'andr\u00e9', 'andre\u0301'],
     ['a capital letter beyond ASCII', '\u00e9mile', '\u00c9mile'],
     ['final sigma', 'odo\u03c3', 'odo\u03c2'],
-  ])('stays shut to %s', async (_what, owner, other) => {
+  ])('is not opened by a similar address: %s', async (_what, owner, other) => {
     const domain = newEmail().split('-').at(-1)!.replace('@', '.');
     await trusting.service.user({ email: `${owner}@${domain}` });
     await expectRefusal(trusting, { email: `${other}@${domain}` }, UNVERIFIED);
@@ -89,13 +89,13 @@ describe('an existing account with the same address', () => {
     'x@example.org\0',
     `${'x'.repeat(250)}@example.org`,
     ' a@example.org',
-  ])('is none where the provider names %j', async (email) => {
+  ])('is not looked up if the provider sends the invalid address %j', async (email) => {
     await expectRefusal(trusting, { email }, UNVERIFIED);
   });
 });
 
 describe("a person's identity", () => {
-  test('is issuer and subject: the same subject at another issuer is another person', async () => {
+  test('consists of issuer and subject: the same subject at another issuer is another person', async () => {
     const victim = await careful.service.user();
     const subject = addPerson(careful.provider);
     await runOn(
@@ -105,7 +105,7 @@ describe("a person's identity", () => {
     await expectRefusal(careful, subject, INVITED);
   });
 
-  test('keeps its account when the address changes at the provider, even to that of another account', async () => {
+  test('keeps its account when the address changes at the provider, even to the address of another account', async () => {
     const victim = await trusting.service.user();
     const first = await arrive(trusting, trusting.service);
     trusting.provider.people.set(first.subject, { email: victim.email, email_verified: true });
@@ -114,12 +114,12 @@ describe("a person's identity", () => {
     expect((await arrive(trusting, trusting.service, first.subject)).email).toBe(first.email);
   });
 
-  test("with an address that the provider reassigned does not open the earlier owner's account", async () => {
+  test("does not open an earlier owner's account with an address that the provider reassigned", async () => {
     const first = await arrive(trusting, trusting.service);
     await expectRefusal(trusting, { email: first.email! }, TAKEN);
   });
 
-  test('whose account was deleted needs a new invite', async () => {
+  test('needs a new invite after its account was deleted', async () => {
     const email = newEmail();
     await careful.service.invite(email);
     const { subject } = await arrive(careful, careful.service, { email });
@@ -129,20 +129,20 @@ describe("a person's identity", () => {
 });
 
 describe('an invite', () => {
-  test('admits the person with its verified address once', async () => {
+  test('creates an account for the person with its verified address, once', async () => {
     const email = newEmail();
     const code = await careful.service.invite(email);
     expect((await arrive(careful, careful.service, { email })).email).toBe(email);
     expect((await careful.service.post('/auth/invite', { code })).body.code).toBe('NOT_FOUND');
   });
 
-  test('for another address admits nobody, and stays valid', async () => {
+  test('creates no account for a person with another address, and stays valid', async () => {
     const code = await careful.service.invite(newEmail());
     await expectRefusal(careful, {}, INVITED);
     expect((await careful.service.post('/auth/invite', { code })).status).toBe(200);
   });
 
-  test('admits nobody with an unverified address, or after it has expired', async () => {
+  test('creates no account for an unverified address, or after it has expired', async () => {
     const [fresh, old] = [newEmail(), newEmail()];
     await careful.service.invite(fresh);
     await expectRefusal(careful, { email: fresh, email_verified: false }, UNVERIFIED);
@@ -151,7 +151,7 @@ describe('an invite', () => {
     await expectRefusal(careful, { email: old }, INVITED);
   });
 
-  test('used by its code and by the provider at once creates one account, for one of them', async () => {
+  test('creates one account, for one person, if it is used by its code and through the provider at the same time', async () => {
     for (let round = 0; round < 10; round += 1) {
       const email = newEmail();
       const code = await careful.service.invite(email);
@@ -172,7 +172,7 @@ describe('an invite', () => {
 });
 
 describe('OIDC_ALLOWED_DOMAINS', () => {
-  test('admits verified addresses of these domains only', async () => {
+  test('limits sign-in to verified addresses of these domains', async () => {
     const service = await trusting.beside({
       signUp: 'open',
       provider: { trustEmail: true, allowedDomains: ['inside.example', 'xn--bcher-kva.example'] },
@@ -183,16 +183,16 @@ describe('OIDC_ALLOWED_DOMAINS', () => {
     for (const email of ['a@outside.example', 'a@sub.inside.example', 'inside.example@outside.example'])
       await expectRefusal(trusting, { email }, heading, service);
     await expectRefusal(trusting, { email: 'd@inside.example', email_verified: false }, UNVERIFIED, service);
-    // A person who has signed in before, and now has another address.
+    // A person who signed in before, and has another address now.
     const { subject } = await arrive(trusting, trusting.service);
     await expectRefusal(trusting, subject, heading, service);
   });
 });
 
-describe('at the same time', () => {
+describe('simultaneous sign-ins', () => {
   const session = { authenticatedAt: null, days: 90 };
 
-  test('two first logins of one person make one account', async () => {
+  test('create one account for two first logins of one person', async () => {
     for (let round = 0; round < 10; round += 1) {
       const email = newEmail();
       await careful.service.invite(email);
@@ -207,7 +207,7 @@ describe('at the same time', () => {
     }
   });
 
-  test('of two people with one address one gets the account, and the other gets nothing', async () => {
+  test('give the account to one of two people with the same address, and nothing to the other', async () => {
     const { database } = trusting.service.context;
     for (let round = 0; round < 20; round += 1) {
       const email = newEmail();
@@ -226,7 +226,7 @@ describe('at the same time', () => {
     }
   });
 
-  test('one identity is linked to one of two accounts', async () => {
+  test('link one identity to one of two accounts', async () => {
     const { service } = trusting;
     for (let round = 0; round < 20; round += 1) {
       const sessions = await Promise.all([service.session(), service.session()]);

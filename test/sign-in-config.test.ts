@@ -7,7 +7,7 @@ import { messageFor } from './support/config-error.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { runDir } from './support/run.ts';
 
-// The variables of signing in: each by itself, and combinations that are refused.
+// The variables of signing in, one by one, and combinations that are refused.
 
 type Env = Record<string, string>;
 
@@ -23,7 +23,7 @@ const without = (...names: string[]): Env =>
   Object.fromEntries(Object.entries(PROVIDER).filter(([name]) => !names.includes(name)));
 
 describe('what is configured', () => {
-  test('without a provider nobody can sign in by one', () => {
+  test('without a provider, nobody can sign in through one', () => {
     expect(readConfig({}).signIn).toEqual({ provider: undefined, signUp: 'invite', appRedirects: [] });
   });
 
@@ -43,7 +43,7 @@ describe('what is configured', () => {
     });
   });
 
-  test('the secret can be in a file, and a line end after it is ignored', () => {
+  test('the secret can be in a file, and a line break at its end is ignored', () => {
     const folder = makeFolder('secret', runDir());
     onTestFinished(() => removeFolder(folder));
     const [full, blank] = [join(folder, 'full'), join(folder, 'blank')];
@@ -67,7 +67,7 @@ describe('what is configured', () => {
   });
 });
 
-describe('each variable', () => {
+describe('each variable of signing in', () => {
   test.each([
     [
       'OIDC_ISSUER',
@@ -81,7 +81,7 @@ describe('each variable', () => {
       'APP_REDIRECTS',
       ['https://a.example/cb', 'org.example.app:/cb', 'org.example.app://cb, https://a.example/'],
     ],
-  ])('%s takes %j', (name, taken) => {
+  ])('%s accepts %j', (name, taken) => {
     for (const text of taken) expect(() => read({ [name]: text })).not.toThrow();
   });
 
@@ -123,46 +123,58 @@ describe('each variable', () => {
       expect(messageFor({ ...PROVIDER, [name]: text })).toMatch(new RegExp(`^${name}: expected `));
   });
 
-  test('a refusal never repeats the secret', () => {
+  test('an error message never contains the secret', () => {
     const message = messageFor({ ...PROVIDER, OIDC_CLIENT_SECRET: 'geheim\u0001' });
     expect(message).toMatch(/^OIDC_CLIENT_SECRET: expected /);
     expect(message).not.toContain('geheim');
   });
 });
 
-describe('contradictory settings are refused at the start', () => {
+describe('a contradictory configuration is refused at the start', () => {
   test.each([
     [
       'a client without a provider',
       { OIDC_CLIENT_ID: 'x' },
       /^OIDC_ISSUER: required if OIDC_CLIENT_ID is set/,
     ],
-    ['trust in nobody', { OIDC_TRUST_EMAIL: 'true' }, /^OIDC_ISSUER: required if OIDC_TRUST_EMAIL is set/],
+    [
+      'trust in addresses without a provider',
+      { OIDC_TRUST_EMAIL: 'true' },
+      /^OIDC_ISSUER: required if OIDC_TRUST_EMAIL is set/,
+    ],
     ['sign-up without a provider', { SIGN_UP: 'open' }, /^OIDC_ISSUER: required if SIGN_UP=open/],
-    ['no client', without('OIDC_CLIENT_ID'), /^OIDC_CLIENT_ID: required if OIDC_ISSUER is set/],
-    ['no secret', without('OIDC_CLIENT_SECRET'), /^OIDC_CLIENT_SECRET: required if OIDC_ISSUER is set, or /],
+    [
+      'a provider without a client',
+      without('OIDC_CLIENT_ID'),
+      /^OIDC_CLIENT_ID: required if OIDC_ISSUER is set/,
+    ],
+    [
+      'a provider without a secret',
+      without('OIDC_CLIENT_SECRET'),
+      /^OIDC_CLIENT_SECRET: required if OIDC_ISSUER is set, or /,
+    ],
     [
       'two secrets',
       { ...PROVIDER, OIDC_CLIENT_SECRET_FILE: new URL('../package.json', import.meta.url).pathname },
       /^OIDC_CLIENT_SECRET: set together with OIDC_CLIENT_SECRET_FILE/,
     ],
     [
-      'accounts for addresses that nobody vouches for',
+      'accounts for addresses that are not trusted',
       { ...PROVIDER, SIGN_UP: 'open' },
       /^OIDC_TRUST_EMAIL: must be true if SIGN_UP=open/,
     ],
     [
-      'trust in addresses that are not asked for',
+      'trust in addresses without the scope email',
       { ...PROVIDER, OIDC_TRUST_EMAIL: 'true', OIDC_SCOPES: 'openid' },
       /^OIDC_SCOPES: must include email if/,
     ],
     [
-      'domains of addresses that are not asked for',
+      'domains of addresses without the scope email',
       { ...PROVIDER, OIDC_ALLOWED_DOMAINS: 'example.org', OIDC_SCOPES: 'openid' },
       /^OIDC_SCOPES: must include email if/,
     ],
     [
-      'a service that does not know where people see it',
+      'a provider without a public url',
       { ...PROVIDER, HOST: '0.0.0.0' },
       /^PUBLIC_URL: required if OIDC_ISSUER is set/,
     ],
@@ -171,12 +183,12 @@ describe('contradictory settings are refused at the start', () => {
     expect(messageFor(env as Env)).toMatch(/; for example [A-Z_]+=.+$/);
   });
 
-  test('accounts for everybody whom a trusted provider has verified are allowed', () => {
+  test('a provider with trusted addresses may create accounts for everybody', () => {
     expect(read({ SIGN_UP: 'open', OIDC_TRUST_EMAIL: 'true' }).signUp).toBe('open');
   });
 });
 
-describe('where a code for an app may be sent', () => {
+describe('a code for an app', () => {
   const CLAIMED = ['https://app.example.org/cb', 'org.example.app:/cb'];
 
   test.each([
@@ -185,7 +197,7 @@ describe('where a code for an app may be sent', () => {
     'http://127.0.0.1:8123/a/b%2F-_~',
     'http://[::1]:8123/cb',
     ...CLAIMED,
-  ])('%s', (redirect) => {
+  ])('may be sent to %s', (redirect) => {
     expect(isAllowedRedirect(redirect, CLAIMED)).toBe(true);
   });
 
@@ -216,7 +228,7 @@ describe('where a code for an app may be sent', () => {
     'org.example.app:/cb2',
     'javascript:alert(1)',
     '',
-  ])('never to %j', (redirect) => {
+  ])('is never sent to %j', (redirect) => {
     expect(isAllowedRedirect(redirect, CLAIMED)).toBe(false);
   });
 });

@@ -11,7 +11,7 @@ import { until } from './support/until.ts';
 
 const DEMO = join(import.meta.dirname, 'demo/oidc.ts');
 
-test('npm run demo:oidc prints the address to open and the person to choose; SIGTERM ends both processes', async () => {
+test('npm run demo:oidc prints the address to open and the person to choose, and SIGTERM ends both processes', async () => {
   const { url, drop } = await createDatabase();
   onTestFinished(drop);
   const port = await findFreePort();

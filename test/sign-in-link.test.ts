@@ -10,7 +10,7 @@ import type { TestService } from './support/service.ts';
 import { arrive, headingOf, type SignInBench, useSignIn, whoIs } from './support/sign-in.ts';
 import { newEmail } from './support/users.ts';
 
-// Linking an account to the provider, from an invite to the callback.
+// Links an account to a person at the provider, from an invite to the callback.
 
 const careful = useSignIn({});
 const trusting = useSignIn();
@@ -19,7 +19,7 @@ const ANOTHERS = [403, 'This sign-in belongs to another account'];
 const NO_SESSION = [403, 'Your session has ended'];
 const OVER = [400, 'This sign-in is over'];
 
-/** A browser that is signed in with an invite, to an account without a provider. */
+/** A browser that is signed in by an invite, to an account without a provider. */
 async function arriveByInvite(service: TestService, email = newEmail(), browser = new CookieBrowser()) {
   const code = await service.invite(email);
   const { status, text } = await browser.post(`${service.origin}/web/login/invite`, { code });
@@ -27,7 +27,7 @@ async function arriveByInvite(service: TestService, email = newEmail(), browser 
   return { browser, email };
 }
 
-/** Begins to link and goes through the provider, up to the callback. */
+/** Starts linking and goes through the provider. Stops before the callback. */
 async function goLink({ provider, service }: SignInBench, browser: CookieBrowser, subject?: string) {
   const person = subject ?? knowPerson(provider);
   const begun = await browser.post(`${service.origin}/web/login/link`, { return_to: '/settings' });
@@ -46,7 +46,7 @@ const identitiesOf = ({ service }: SignInBench, email: string) =>
     `select i.subject from identities i join users u on u.id = i.user_id where u.email = '${email}'`,
   );
 
-/** The callback's page: status and heading. */
+/** The status and heading of the callback's page. */
 async function seeAt(browser: CookieBrowser, callback: URL) {
   const visit = await browser.open(callback);
   return [visit.status, headingOf(visit)];
@@ -81,7 +81,7 @@ describe.each([
     expect(await identitiesOf(bench, victim.email)).toEqual([]);
   });
 
-  test('a person who belongs to another account is refused, and both accounts stay unchanged', async () => {
+  test('linking to a person who belongs to another account is refused, and neither account changes', async () => {
     const bench = benchOf();
     const first = await arriveByInvite(bench.service);
     const { callback, subject } = await goLink(bench, first.browser);
@@ -96,7 +96,7 @@ describe.each([
     expect((await arrive(bench, bench.service, subject)).email).toBe(first.email);
   });
 
-  test('an account is linked to one person of a provider; a second person is refused, and the first one is accepted again', async () => {
+  test('an account is linked to one person; a second person is refused, and the first one is accepted again', async () => {
     const bench = benchOf();
     const { browser, email } = await arriveByInvite(bench.service);
     const { callback, subject } = await goLink(bench, browser);
@@ -109,14 +109,14 @@ describe.each([
   });
 });
 
-describe('linking that began in one browser', () => {
-  test('and ends in another links nothing there, and can still end in its own', async () => {
+describe('a link that is started in one browser', () => {
+  test('changes nothing in another browser, and can still be completed in its own', async () => {
     const owner = await arriveByInvite(careful.service);
     const victim = await arriveByInvite(careful.service);
     const stranger = new CookieBrowser();
     const { callback, subject } = await goLink(careful, owner.browser);
     for (const browser of [victim.browser, stranger]) expect(await seeAt(browser, callback)).toEqual(OVER);
-    // A browser that signs in has its own secret.
+    // A browser that signs in has a secret of its own.
     await goToCallback(victim.browser, `${careful.service.origin}/login?fresh=true`, subject);
     expect(await seeAt(victim.browser, callback)).toEqual(OVER);
     expect(await identitiesOf(careful, victim.email)).toEqual([]);
@@ -124,7 +124,7 @@ describe('linking that began in one browser', () => {
     expect(await identitiesOf(careful, owner.email)).toEqual([{ subject }]);
   });
 
-  test('links nothing after another account signed in there', async () => {
+  test('changes nothing after another account signed in there', async () => {
     const { browser, email } = await arriveByInvite(careful.service);
     const { callback } = await goLink(careful, browser);
     const other = await arriveByInvite(careful.service, newEmail(), browser);
@@ -133,7 +133,7 @@ describe('linking that began in one browser', () => {
     expect(await whoIs(browser, careful.service)).toBe(other.email);
   });
 
-  test('links nothing to another session of the same account, or after its session has ended', async () => {
+  test('does not apply to another session of the same account, or after its session has ended', async () => {
     const { browser, email } = await arriveByInvite(careful.service);
     const { callback } = await goLink(careful, browser);
     await arriveByInvite(careful.service, email, browser);
@@ -146,7 +146,7 @@ describe('linking that began in one browser', () => {
   });
 });
 
-test('linking asks the provider to authenticate the person, and counts as a recent login', async () => {
+test('linking makes the provider authenticate the person, and counts as a recent login', async () => {
   const { browser } = await arriveByInvite(careful.service);
   const begun = await browser.post(`${careful.service.origin}/web/login/link`, {});
   const location = new URL(JSON.parse(begun.text).location);
@@ -157,7 +157,7 @@ test('linking asks the provider to authenticate the person, and counts as a rece
   expect(made.status).toBe(200);
 });
 
-test('a link request is used once, and cancelling at the provider changes nothing', async () => {
+test('a request to link works once, and cancelling at the provider changes nothing', async () => {
   const { browser, email } = await arriveByInvite(careful.service);
   const { callback } = await goLink(careful, browser);
   await browser.open(callback);
@@ -178,7 +178,7 @@ test('a link request is used once, and cancelling at the provider changes nothin
   ]);
 });
 
-test('if two accounts link one person at once, one of them succeeds', async () => {
+test('if two accounts link one person at the same time, one of them succeeds', async () => {
   for (let round = 0; round < 5; round += 1) {
     const subject = knowPerson(careful.provider);
     const both = [await arriveByInvite(careful.service), await arriveByInvite(careful.service)];

@@ -9,7 +9,7 @@ import { scrape } from './support/replica.ts';
 import { startService } from './support/service.ts';
 import { arrive, headingOf, useSignIn, whoIs } from './support/sign-in.ts';
 
-// Faults of the provider: each leads to a page, is counted, signs nobody in, and affects nothing else.
+// Each fault of the provider leads to an error page, is counted, signs nobody in, and affects nothing else.
 
 const bench = useSignIn();
 
@@ -25,24 +25,24 @@ const at = (path: string, response: NonNullable<Faults['responses']>[string]): F
 
 const NOW = Math.floor(Date.now() / 1_000);
 
-describe('a callback with an invalid ID token signs nobody in', () => {
+describe('a callback signs nobody in if its ID token is invalid', () => {
   test.each<[string, Faults]>([
-    ['of another issuer', changed({ iss: 'https://evil.example' })],
-    ['for another audience', changed({ aud: 'somebody-else' })],
+    ['because it is of another issuer', changed({ iss: 'https://evil.example' })],
+    ['because it is for another audience', changed({ aud: 'somebody-else' })],
     [
-      'for another audience beside this one, without saying to whom it went',
+      'because it has a second audience and another authorized party',
       changed({ aud: ['bookmarks', 'x'], azp: 'x' }),
     ],
-    ['with another nonce', changed({ nonce: 'another' })],
-    ['without a nonce', changed({ nonce: undefined })],
-    ['that has expired', changed({ iat: NOW - 7_200, exp: NOW - 3_600 })],
-    ['that never expires', changed({ exp: undefined })],
-    ['that begins later', changed({ nbf: NOW + 3_600 })],
-    ['that is not signed', { signature: 'none' }],
-    ['that another key signed', { signature: 'foreign' }],
-    ['without a subject', changed({ sub: undefined })],
-    ['whose subject cannot be stored', changed({ sub: 'a\0b' })],
-    ['whose subject is too long', changed({ sub: 'x'.repeat(300) })],
+    ['because it has another nonce', changed({ nonce: 'another' })],
+    ['because it has no nonce', changed({ nonce: undefined })],
+    ['because it has expired', changed({ iat: NOW - 7_200, exp: NOW - 3_600 })],
+    ['because it never expires', changed({ exp: undefined })],
+    ['because it is not valid yet', changed({ nbf: NOW + 3_600 })],
+    ['because it is not signed', { signature: 'none' }],
+    ['because another key signed it', { signature: 'foreign' }],
+    ['because it has no subject', changed({ sub: undefined })],
+    ['because its subject cannot be stored', changed({ sub: 'a\0b' })],
+    ['because its subject is too long', changed({ sub: 'x'.repeat(300) })],
   ])('%s', async (_what, faults) => {
     bench.provider.faults = faults;
     const { visit, email } = await arrive(bench, bench.service);
@@ -51,28 +51,36 @@ describe('a callback with an invalid ID token signs nobody in', () => {
   });
 });
 
-describe('a provider that responds incorrectly leads to an error page', () => {
+describe('a faulty provider leads to an error page', () => {
   const JUNK = { status: 200, body: '<html>' };
 
   test.each<[string, Faults, string]>([
-    ['500 for the code', at('/token', { status: 500, body: 'oops' }), DISTRUSTED],
-    ['junk for the code', at('/token', JUNK), DISTRUSTED],
+    ['if it responds to the code with 500', at('/token', { status: 500, body: 'oops' }), DISTRUSTED],
+    ['if it responds to the code with HTML', at('/token', JUNK), DISTRUSTED],
     [
-      'no ID token',
+      'if it returns no ID token',
       at('/token', { status: 200, body: '{"access_token":"x","token_type":"Bearer"}' }),
       DISTRUSTED,
     ],
-    ['a response without end', at('/token', { status: 200, body: Buffer.alloc(1_100_000, 32) }), DISTRUSTED],
-    ['a redirect', at('/token', { status: 302, body: '' }), DISTRUSTED],
-    ['a closed connection', at('/token', 'reset'), AWAY],
-    ['500 for the address', at('/me', { status: 500, body: '{}' }), DISTRUSTED],
     [
-      'the address of somebody else',
+      'if its response is too long',
+      at('/token', { status: 200, body: Buffer.alloc(1_100_000, 32) }),
+      DISTRUSTED,
+    ],
+    ['if it responds with a redirect', at('/token', { status: 302, body: '' }), DISTRUSTED],
+    ['if it closes the connection', at('/token', 'reset'), AWAY],
+    [
+      'if it responds to the request for the address with 500',
+      at('/me', { status: 500, body: '{}' }),
+      DISTRUSTED,
+    ],
+    [
+      "if it returns somebody else's address",
       at('/me', { status: 200, body: '{"sub":"x","email":"a@example.org","email_verified":true}' }),
       DISTRUSTED,
     ],
     [
-      'that the client is unknown',
+      'if it does not know the client',
       at('/token', { status: 401, body: '{"error":"invalid_client"}' }),
       NOT_ACCEPTED,
     ],
@@ -85,7 +93,7 @@ describe('a provider that responds incorrectly leads to an error page', () => {
     expect((await arrive(bench, bench.service)).email).toBeDefined();
   });
 
-  test('silence, after some seconds', async () => {
+  test('if it does not respond for some seconds', async () => {
     bench.provider.faults = at('/token', 'silence');
     const { visit } = await arrive(bench, bench.service);
     bench.provider.faults = {};
@@ -93,7 +101,7 @@ describe('a provider that responds incorrectly leads to an error page', () => {
   });
 });
 
-describe('a provider whose configuration cannot be read', () => {
+describe('the configuration of the provider', () => {
   const CONFIGURATION = '/.well-known/openid-configuration';
 
   test.each<[string, Faults, string]>([
@@ -106,17 +114,20 @@ describe('a provider whose configuration cannot be read', () => {
     ],
     ['a closed connection', at(CONFIGURATION, 'reset'), AWAY],
     ['silence', at(CONFIGURATION, 'silence'), SLOW],
-  ])('%s: a page, and the next try works once it does', async (_what, faults, heading) => {
-    const service = await bench.beside({ signUp: 'open', provider: { trustEmail: true } });
-    bench.provider.faults = faults;
-    const browser = new CookieBrowser();
-    const page = await browser.open(`${service.origin}/login`);
-    bench.provider.faults = {};
-    expect([page.status, headingOf(page)]).toEqual([503, heading]);
-    expect((await arrive(bench, service)).email).toBeDefined();
-  });
+  ])(
+    '%s instead of it leads to an error page, and the next try succeeds once it is available',
+    async (_what, faults, heading) => {
+      const service = await bench.beside({ signUp: 'open', provider: { trustEmail: true } });
+      bench.provider.faults = faults;
+      const browser = new CookieBrowser();
+      const page = await browser.open(`${service.origin}/login`);
+      bench.provider.faults = {};
+      expect([page.status, headingOf(page)]).toEqual([503, heading]);
+      expect((await arrive(bench, service)).email).toBeDefined();
+    },
+  );
 
-  test('does not prevent the start of a replica, or the work of any user', async () => {
+  test('prevents neither the start of a replica nor the work of any user', async () => {
     const port = await findFreePort();
     await using service = await startService({
       signIn: {
@@ -133,7 +144,7 @@ describe('a provider whose configuration cannot be read', () => {
     expect((await arrive({ ...bench, provider }, service)).visit.status).toBe(403);
   });
 
-  test('is requested once for all who wait', async () => {
+  test('is requested once for all logins that wait for it', async () => {
     const service = await bench.beside({ signUp: 'open', provider: { trustEmail: true } });
     const before = bench.provider.requests.length;
     await Promise.all(Array.from({ length: 20 }, () => new CookieBrowser().open(`${service.origin}/login`)));
@@ -141,7 +152,7 @@ describe('a provider whose configuration cannot be read', () => {
   });
 });
 
-test('without encryption only this computer is contacted, whatever the metadata contains', async () => {
+test('without encryption, only this computer is contacted, whatever the metadata contains', async () => {
   const service = await bench.beside({ signUp: 'open', provider: { trustEmail: true } });
   const response = await fetch(`${bench.provider.issuer}/.well-known/openid-configuration`);
   const metadata = { ...((await response.json()) as object), token_endpoint: 'http://192.0.2.1/token' };
@@ -154,7 +165,7 @@ test('without encryption only this computer is contacted, whatever the metadata 
   expect([visit.status, headingOf(visit)]).toEqual([503, DISTRUSTED]);
 });
 
-test('a step ends in time, even if every response is late', async () => {
+test('a step of the login ends in time, even if every response is late', async () => {
   const provider = new Provider(bench.provider.settings(), 1_000);
   bench.provider.faults = at('/.well-known/openid-configuration', 'silence');
   const checks = { state: 's', nonce: 'n', verifier: 'v'.repeat(43) };
@@ -171,7 +182,7 @@ test('a wrong client secret leads to a page that says that the operator must fix
   expect([visit.status, headingOf(visit)]).toEqual([503, NOT_ACCEPTED]);
 });
 
-test('each result is counted, and logged without anything reusable', async () => {
+test('each result is counted and logged, without anything that could be used again', async () => {
   const metricsPort = await findFreePort();
   const lines: string[] = [];
   const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });

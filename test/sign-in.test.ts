@@ -4,7 +4,7 @@ import { runOn } from './support/database.ts';
 import { startService, type TestService } from './support/service.ts';
 import { arrive, headingOf, useSignIn, whoIs } from './support/sign-in.ts';
 
-// Signing in through the provider, there and back, and the new session.
+// Signing in through the provider and the new session.
 
 const bench = useSignIn();
 
@@ -21,7 +21,7 @@ describe('the login', () => {
     expect(email).toBe(bench.provider.people.get(subject)!.email);
   });
 
-  test('ends at / without return_to', async () => {
+  test('ends at / if there is no return_to', async () => {
     expect((await arrive(bench, bench.service)).visit.headers.get('location')).toBe('/');
   });
 
@@ -47,7 +47,7 @@ describe('the login', () => {
     expect(provider.requests).not.toContain('/me');
   });
 
-  test('works several times at once in one browser', async () => {
+  test('can run several times at once in one browser', async () => {
     const browser = new CookieBrowser();
     const subject = addPerson(bench.provider);
     const first = await goToCallback(browser, `${bench.service.origin}/login?return_to=/a`, subject);
@@ -65,13 +65,13 @@ describe('the login', () => {
     expect(bench.provider.requests).toHaveLength(before);
   });
 
-  test('ends with a page if the person cancels', async () => {
+  test('leads to an error page if the person cancels', async () => {
     const { visit, email } = await arrive(bench, bench.service, '');
     expect([visit.status, headingOf(visit), email]).toEqual([403, 'You were not signed in', undefined]);
   });
 });
 
-test("keeps its secret in a cookie of this host, which scripts cannot read and the provider's redirect returns", async () => {
+test("the login keeps its secret in a cookie of this host, which scripts cannot read and the provider's redirect returns", async () => {
   const options = { signUp: 'open', provider: { trustEmail: true } } as const;
   const secure = await bench.beside({ ...options, config: { publicUrl: 'https://bookmarks.example.org' } });
   const over = async (service: TestService) => {
@@ -83,7 +83,7 @@ test("keeps its secret in a cookie of this host, which scripts cannot read and t
 });
 
 describe('the session', () => {
-  test("replaces the browser's previous session, which ends", async () => {
+  test("replaces the browser's previous session, which is revoked", async () => {
     const { browser, subject } = await arrive(bench, bench.service);
     const old = new Map(browser.cookies);
     await browser.visit(`${bench.service.origin}/login?fresh=true`);
@@ -95,7 +95,7 @@ describe('the session', () => {
     expect(await whoIs(thief, bench.service)).toBeUndefined();
   });
 
-  test('records when the person authenticated only if the provider says so', async () => {
+  test('records when the person authenticated only if the provider reports it', async () => {
     const { email, subject } = await arrive(bench, bench.service);
     expect((await sessionsOf(email!)).map(({ authenticated_at }) => authenticated_at.getTime())).toEqual([0]);
     await arrive(bench, bench.service, subject, '?fresh=true');
@@ -104,8 +104,8 @@ describe('the session', () => {
   });
 });
 
-describe("confirming one's identity", () => {
-  test('makes the provider ask again if its login is old, and records the time', async () => {
+describe("a confirmation of one's identity", () => {
+  test('makes the provider ask again if the login there is old, and records the time', async () => {
     const { browser, email } = await arrive(bench, bench.service);
     const visit = await browser.visit(`${bench.service.origin}/login?fresh=true&return_to=/settings`);
     expect(browser.trail.find((each) => each.includes('max_age=900'))).toBeDefined();
@@ -113,7 +113,7 @@ describe("confirming one's identity", () => {
     expect(await whoIs(browser, bench.service)).toBe(email);
   });
 
-  test('is refused if the provider names no time, or an old one', async () => {
+  test('is refused if the provider reports no time, or an old one', async () => {
     const { subject } = await arrive(bench, bench.service);
     for (const auth_time of [undefined, Math.floor(Date.now() / 1_000) - 1_200, 'now']) {
       bench.provider.faults = { claims: (claims) => ({ ...claims, auth_time }) };
@@ -123,10 +123,10 @@ describe("confirming one's identity", () => {
     }
   });
 
-  test('as somebody else changes nothing', async () => {
+  test('by another person changes nothing', async () => {
     const ann = await arrive(bench, bench.service);
     const bob = await arrive(bench, bench.service);
-    // Signed out of the provider, so that it asks again.
+    // Signed out at the provider, so that it asks again.
     for (const name of [...ann.browser.cookies.keys()])
       if (name.startsWith('_')) ann.browser.cookies.delete(name);
     const visit = await signIn(ann.browser, `${bench.service.origin}/login?fresh=true`, bob.subject);
@@ -134,7 +134,7 @@ describe("confirming one's identity", () => {
     expect(await whoIs(ann.browser, bench.service)).toBe(ann.email);
   });
 
-  test('as a new person creates no account', async () => {
+  test('by a new person creates no account', async () => {
     const ann = await arrive(bench, bench.service);
     for (const name of [...ann.browser.cookies.keys()])
       if (name.startsWith('_')) ann.browser.cookies.delete(name);
@@ -160,7 +160,7 @@ describe('without a provider', () => {
     expect((await browser.open(`${plain.origin}/login/callback?code=x&state=y`)).status).toBe(404);
   });
 
-  test('a service that does not know its address has no pages', async () => {
+  test('a service without a public url has no pages', async () => {
     await using hidden = await startService({ host: '0.0.0.0' }, { database: bench.service.database });
     const { port } = new URL(hidden.origin);
     expect((await fetch(`http://127.0.0.1:${port}/login`)).status).toBe(404);

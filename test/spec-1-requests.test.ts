@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { checkResponse, connectTo, sendRaw } from './support/responses.ts';
 import { startService, useService, useUser } from './support/service.ts';
 
-// Spec 1 "Request format", decisions 1 to 5: what is checked, in which order, and the messages.
+// Section 1 "Request format", decisions 1 to 5: what the service checks, in which order, and with which messages.
 
 const service = useService();
 const user = useUser(service);
@@ -41,7 +41,7 @@ const wholeRequest = (path: string, body: string) =>
   `${headOf(path, `Content-Length: ${Buffer.byteLength(body)}`)}${body}`;
 
 describe('the order of checks (decision 1)', () => {
-  test('an unknown path is 404 for everybody, before token and body, and without limit headers', async () => {
+  test('an unknown path is 404 for everybody, without a check of the token or the body, and without limit headers', async () => {
     for (const token of [undefined, 'nonsense', user.token]) {
       for (const body of ['{}', '{"broken', bodyOf(2 * MIB)]) {
         const response = await service.post('/bookmarks/unknown', body, { ...(token && { token }) });
@@ -71,9 +71,9 @@ describe('the order of checks (decision 1)', () => {
   test.each([
     ['malformed JSON', '{"broken'],
     ['an empty body', ''],
-    ['too large a body', bodyOf(MIB + 1)],
+    ['a body that is too large', bodyOf(MIB + 1)],
     ['an invalid field', '{"url":1}'],
-  ])('the scope comes before the body: %s with a read token is 403', async (_, body) => {
+  ])('the scope is checked before the body: %s with a read token is 403', async (_, body) => {
     const token = await service.token(user.id, 'read');
     for (const path of [ADD, '/import']) {
       const response = await service.post(path, body, { token });
@@ -87,7 +87,7 @@ describe('the order of checks (decision 1)', () => {
     }
   });
 
-  test('a revoked token that a replica remembers is 401, before scope and body are checked', async () => {
+  test('a revoked token that a replica has cached is 401, before scope and body are checked', async () => {
     const session = await service.session();
     const reader = await service.token(session.id, 'read');
     await service.post(PROFILE, {}, { token: reader });
@@ -116,11 +116,11 @@ describe('the body (spec 1, decision 2)', () => {
     ['a string', '"text"'],
     ['a number', '1'],
     ['true', 'true'],
-    ['a key that reaches for the prototype', '{"__proto__":{"url":"https://example.org/"}}'],
-    ['the same, spelled in escapes', '{"\\u005f_proto__":{"url":"https://example.org/"}}'],
+    ['a key that names the prototype', '{"__proto__":{"url":"https://example.org/"}}'],
+    ['such a key written with escapes', '{"\\u005f_proto__":{"url":"https://example.org/"}}'],
     ['a constructor with a prototype', '{"constructor":{"prototype":{"url":"https://example.org/"}}}'],
     ['deep nesting', `${'['.repeat(100_000)}${']'.repeat(100_000)}`],
-    ['deep nesting without an end', '{"a":'.repeat(100_000)],
+    ['unterminated deep nesting', '{"a":'.repeat(100_000)],
   ])('%s is a VALIDATION_ERROR on every route', async (_, body) => {
     for (const path of paths) {
       const response = await user.post(path, body);
@@ -130,11 +130,11 @@ describe('the body (spec 1, decision 2)', () => {
   });
 
   test.each([
-    ['a byte that no UTF-8 has', [0xff]],
+    ['a byte that never occurs in UTF-8', [0xff]],
     ['half a character', [0xe2, 0x82]],
     ['an overlong form', [0xc0, 0xaf]],
     ['a surrogate in UTF-8', [0xed, 0xa0, 0x80]],
-  ])('%s is a VALIDATION_ERROR, never replaced', async (_, bytes) => {
+  ])('%s is a VALIDATION_ERROR, and is never replaced by another character', async (_, bytes) => {
     const body = Buffer.concat([
       Buffer.from('{"url":"https://example.org/","title":"'),
       Buffer.from(bytes),
@@ -169,7 +169,7 @@ describe('the body (spec 1, decision 2)', () => {
     expect(response.body.error).toMatch(/^Content-Type: /);
   });
 
-  test('no body at all is a VALIDATION_ERROR, with or without a content type', async () => {
+  test('a missing body is a VALIDATION_ERROR, with or without a content type', async () => {
     for (const path of paths) {
       for (const head of [headOf(path), headOf(path).replace(/Content-Type.*\r\n/, '')]) {
         const response = await sendRaw(service.origin, head);
@@ -180,7 +180,7 @@ describe('the body (spec 1, decision 2)', () => {
   });
 
   test.each(['application/json; charset=utf-8', 'Application/JSON', 'application/json;charset=UTF-8'])(
-    'the content type %j is taken',
+    'the content type %j is accepted',
     async (type) => {
       expect((await user.post(PROFILE, '{}', { headers: { 'content-type': type } })).status).toBe(200);
     },
@@ -200,7 +200,7 @@ describe('the body (spec 1, decision 2)', () => {
     expect((await connection.responses()).map(({ status }) => status)).toEqual([100, 200]);
   });
 
-  test('white space and a byte order mark around the JSON do not matter', async () => {
+  test('white space and a byte order mark around the JSON are ignored', async () => {
     expect((await user.post(PROFILE, ' \r\n\t{} ')).status).toBe(200);
     expect((await user.post(PROFILE, '\ufeff{}')).status).toBe(200);
   });
@@ -215,7 +215,7 @@ describe('the body (spec 1, decision 2)', () => {
     ['/tags/create', 64, '{"name":1}', 400],
     [PROFILE, 64, '{}', 200],
   ])(
-    'a body of %s may have %i KiB, one byte more is a VALIDATION_ERROR, announced or chunked',
+    'a body of %s may have %i KiB; one byte more is a VALIDATION_ERROR, with Content-Length or chunked',
     async (path, kib, start, status) => {
       const padded = (bytes: number) => start + ' '.repeat(bytes - start.length);
       const largest = padded(kib * 1_024);
@@ -244,7 +244,7 @@ describe('the body (spec 1, decision 2)', () => {
     expect((await user.post('/bookmarks/edit', change)).status).toBe(200);
   });
 
-  test('a body of /import can have 64 MiB, and one byte more is a VALIDATION_ERROR, announced or chunked', async () => {
+  test('a body of /import may have 64 MiB; one byte more is a VALIDATION_ERROR, with Content-Length or chunked', async () => {
     const start = '{"bookmarks":[{"url":"https://example.org/"}],"mode":"merge"}';
     const largest = Buffer.alloc(64 * MIB, ' ');
     largest.write(start);
@@ -257,7 +257,7 @@ describe('the body (spec 1, decision 2)', () => {
     }
   }, 120_000);
 
-  test('a client that sends all of a refused body before it reads still gets the response', async () => {
+  test('a client that sends a refused body completely before it reads still gets the response', async () => {
     const body = ' '.repeat(24 * MIB);
     for (const path of [ADD, '/import']) {
       const token = path === ADD ? user.token : await service.token(user.id, 'read');
@@ -289,7 +289,7 @@ describe('the body (spec 1, decision 2)', () => {
     }
   });
 
-  test("no message repeats the request's text", async () => {
+  test('no message contains text of the request', async () => {
     for (const body of [{ url: 'secret' }, { url: { secret: 1 } }, '{"secret', '["secret"]']) {
       expect((await user.post(ADD, body)).text).not.toContain('secret');
     }
@@ -309,7 +309,7 @@ describe('the body (spec 1, decision 2)', () => {
 
 describe('requests that do not belong to the API (decision 2)', () => {
   test.each(['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND', 'QUERY'])(
-    'the method %s is NOT_FOUND, with a broken body too',
+    'the method %s is NOT_FOUND, even with an invalid body',
     async (method) => {
       for (const path of [PROFILE, '/import', '/auth/invite']) {
         const withoutBody = method === 'GET';
@@ -361,19 +361,19 @@ describe('requests that do not belong to the API (decision 2)', () => {
     }
   });
 
-  test('a query string does not matter', async () => {
+  test('a query string is ignored', async () => {
     const response = await sendRaw(service.origin, wholeRequest(`${PROFILE}?a=%zz`, '{}'));
     checkResponse(PROFILE, response);
     expect(response.status).toBe(200);
   });
 
-  test('a path in the absolute form is the same path', async () => {
+  test('a path in absolute form is the same path', async () => {
     const bytes = wholeRequest(PROFILE, '{}').replace('POST /', 'POST http://localhost/');
     expect((await sendRaw(service.origin, bytes)).status).toBe(200);
   });
 
   test.each(['/%zz', '/bookmarks/%', '/%c0%af'])(
-    'bad percent-encoding in the path %s has the one error shape and a request id',
+    'bad percent-encoding in the path %s gets a regular error response with a request id',
     async (path) => {
       const response = await user.post(path, '{}', { headers: { 'x-request-id': 'bad-path' } });
       expect([400, 404]).toContain(response.status);
@@ -382,23 +382,23 @@ describe('requests that do not belong to the API (decision 2)', () => {
   );
 
   test.each([
-    ['no HTTP', 'HELO example.org\r\n\r\n'],
+    ['text that is not HTTP', 'HELO example.org\r\n\r\n'],
     ['a header without a colon', 'GET / HTTP/1.1\r\nnonsense\r\n\r\n'],
     ['two lengths', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx'],
     ['headers of 100 kB', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`],
     ['no host', 'POST /api/v1/user/profile HTTP/1.1\r\nConnection: close\r\n\r\n'],
     [
-      'an expectation that nobody knows',
+      'an unknown expectation',
       'POST /api/v1/nothing HTTP/1.1\r\nHost: a\r\nExpect: much\r\nConnection: close\r\n\r\n',
     ],
     ['a chunk without a length', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n'],
-  ])('%s has the one error shape and a request id', async (_, bytes) => {
+  ])('%s gets a regular error response with a request id', async (_, bytes) => {
     const response = await sendRaw(service.origin, bytes);
     checkResponse('', response);
     expect(response.body.code).toMatch(/^(VALIDATION_ERROR|NOT_FOUND)$/);
   });
 
-  test('a request that arrives while the server closes gets a complete response', async () => {
+  test('a request that arrives while the server is closing gets a complete response', async () => {
     await using closing = await startService();
     const late = await closing.user();
     const connection = connectTo(closing.origin);
@@ -406,7 +406,7 @@ describe('requests that do not belong to the API (decision 2)', () => {
     const served = new Promise((resolve) => closing.app.server.once('connection', resolve));
     await connection.write(text.slice(0, 40));
     await served;
-    // Once another request on a younger connection gets its response, the bytes have reached the process.
+    // Once another request on a later connection gets its response, the bytes have reached the process.
     await late.post(PROFILE);
     const closed = closing.app.close();
     await connection.write(text.slice(40));
@@ -418,7 +418,7 @@ describe('requests that do not belong to the API (decision 2)', () => {
 });
 
 describe('X-Request-Id', () => {
-  test('is adopted if it is printable and short', async () => {
+  test('is taken from the request if it is printable and short', async () => {
     for (const id of ['a', '00-4bf92f3577b34da6a3ce929d0e0e4736-01', 'a/b:c=d+e.f', 'x'.repeat(128)]) {
       const response = await user.post(PROFILE, {}, { headers: { 'x-request-id': id } });
       expect(response.headers.get('x-request-id')).toBe(id);
@@ -439,7 +439,7 @@ describe('X-Request-Id', () => {
     expect(new Set(made).size).toBe(made.length);
   });
 
-  test('is in error responses of every kind', async () => {
+  test('is in every kind of error response', async () => {
     const headers = { 'x-request-id': 'mine' };
     const responses = await Promise.all([
       service.post(PROFILE, {}, { headers }),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { useService, useUser } from './support/service.ts';
 
-// Spec 2, decisions 5 to 12: the fields of a bookmark and a tag, and text. bad-input.test.ts covers their bounds and
+// Section 2, decisions 5 to 12: the fields of a bookmark and a tag, and text. bad-input.test.ts covers limits and
 // types.
 
 const service = useService();
@@ -14,7 +14,7 @@ const add = (fields: object) => user.post('/bookmarks/add', { url: URL, ...field
 const urlOf = (length: number) => URL + 'a'.repeat(length - URL.length);
 const names = (tags: { name: string }[]) => tags.map(({ name }) => name);
 
-/** Difficult characters: four bytes, right to left, joined, more than one code unit. */
+/** Difficult characters: of four bytes, right to left, joined, of several code units. */
 const EMOJI = '😀';
 
 describe('ids (decision 6)', () => {
@@ -69,7 +69,7 @@ describe('timestamps (decision 7)', () => {
 });
 
 describe('a bookmark (decision 8)', () => {
-  test('has the seven fields of spec 2.2 in add, list, search, sync and export', async () => {
+  test('has the seven fields of section 2.2 in the responses of add, list, search, sync and export', async () => {
     const owner = await service.user();
     const { body } = await owner.post('/bookmarks/add', {
       url: URL,
@@ -83,7 +83,7 @@ describe('a bookmark (decision 8)', () => {
     }
   });
 
-  test('title and comment are "" when absent, never null, and there are no tags', async () => {
+  test('has "" for an absent title or comment, never null, and no tags by default', async () => {
     expect((await add({})).body).toMatchObject({ title: '', comment: '', tags: [] });
     const { body } = await user.post('/import', { bookmarks: [{ url: `${URL}import` }] });
     expect(body.imported).toBe(1);
@@ -91,13 +91,13 @@ describe('a bookmark (decision 8)', () => {
     expect(found.body.bookmarks[0]).toMatchObject({ title: '', comment: '', tags: [] });
   });
 
-  test('a tag inside a bookmark is { id, name }, in the order of names', async () => {
+  test('has tags as { id, name }, in the order of names', async () => {
     const { tags } = (await add({ tags: ['delta', 'Alpha', 'charlie', 'Bravo'] })).body;
     expect(names(tags)).toEqual(['Alpha', 'Bravo', 'charlie', 'delta']);
     for (const tag of tags) expect(Object.keys(tag)).toEqual(['id', 'name']);
   });
 
-  test('edit returns the six fields of spec 4.2', async () => {
+  test('has the six fields of section 4.2 in the response of edit', async () => {
     const { body } = await add({ title: 'T', tags: ['a'] });
     const edited = (await user.post('/bookmarks/edit', { id: body.id, comment: 'C' })).body;
     const { created_at: _, ...rest } = body;
@@ -106,7 +106,7 @@ describe('a bookmark (decision 8)', () => {
 });
 
 describe('limits of fields (decision 9)', () => {
-  test('text of the maximal length is stored unchanged', async () => {
+  test('text of the maximum length is stored unchanged', async () => {
     const fields = { url: urlOf(8_192), title: EMOJI.repeat(2_048), comment: EMOJI.repeat(10_000) };
     expect((await add(fields)).body).toMatchObject(fields);
   });
@@ -127,16 +127,16 @@ describe('text (decision 5)', () => {
     ['characters that JSON escapes', '"\\/\b\f\n\r\t\u0001\u001f\u2028\u2029.'],
     ['noncharacters and the replacement character', '\uffff\ufffe\ufffd\u{10ffff}'],
     ['a decomposed letter', 'Cafe\u0301'],
-    ['what looks like SQL, HTML and a format', `'; drop table bookmarks; -- <b>&amp;</b> %s $1 {{x}}`],
-    ['what looks like a null', 'null'],
-  ])('%s come back as they were sent', async (_, text) => {
+    ['text that resembles SQL, HTML and a format', `'; drop table bookmarks; -- <b>&amp;</b> %s $1 {{x}}`],
+    ['text that resembles null', 'null'],
+  ])('%s is returned as it was sent', async (_, text) => {
     const { body } = await add({ title: text, comment: text });
     expect(body).toMatchObject({ title: text, comment: text });
     const { bookmarks } = (await user.post('/bookmarks/list', { limit: 500 })).body;
     expect(bookmarks.at(-1)).toEqual(body);
   });
 
-  test('outer white space of ECMAScript is trimmed, inner white space is kept', async () => {
+  test('white space of ECMAScript is trimmed at the ends, and kept inside', async () => {
     const space = '\t\n\v\f\r \u00a0\u1680\u2003\u2028\u2029\u202f\u205f\u3000\ufeff';
     const { body } = await add({
       url: `${space}${URL}${space}`,
@@ -151,7 +151,7 @@ describe('text (decision 5)', () => {
 });
 
 describe('text in the database (decision 5)', () => {
-  test('is in columns with collation "C", and no function of the schema changes the case', async () => {
+  test('is in columns with collation "C", and no function of the schema changes its case', async () => {
     const { sql } = service.context.database;
     const columns = await sql<{ name: string; collation: string }[]>`
       select c.relname || '.' || a.attname as name, l.collname as collation
@@ -194,7 +194,7 @@ describe('urls (decision 10)', () => {
     ['https://example.org', 'https://example.org/'],
     ['https://bücher.example/', 'https://xn--bcher-kva.example/'],
     ['https://example.org/a/../b', 'https://example.org/b'],
-  ])('%s and %s are the same: a merge skips the second', async (one, other) => {
+  ])('%s and %s are equal: a merge skips the second one', async (one, other) => {
     const owner = await service.user();
     await owner.post('/bookmarks/add', { url: one });
     const { body } = await owner.post('/import', { bookmarks: [{ url: other }] });

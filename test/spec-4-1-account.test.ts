@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { useService } from './support/service.ts';
 
-// Spec 4.1, decisions 22 and 23: the profile, the invite exchange and the end of a session.
+// Section 4.1, decisions 22 and 23: the profile, the exchange of invites and the end of a session.
 
 const service = useService();
 
@@ -13,7 +13,7 @@ const expireInvite = (code: string) =>
     .sql`update invites set expires_at = now() - interval '1 second' where code = ${code}`;
 
 describe('/user/profile', () => {
-  test("returns the token's user, the account's contents and limits, and the token's rights", async () => {
+  test("returns the token's user, the account's contents and limits, and the token's scope", async () => {
     const free = await service.user({ email: 'Free.User@Example.org' });
     const premium = await service.user({ premium: true });
     expect((await free.post('/user/profile')).body).toEqual({
@@ -33,7 +33,7 @@ describe('/user/profile', () => {
     });
   });
 
-  test('counts the bookmarks as they are at that moment', async () => {
+  test('counts the bookmarks that exist at the time of the request', async () => {
     const user = await service.user();
     const count = async () => (await user.post('/user/profile')).body.bookmark_count;
     const { body } = await user.post('/bookmarks/add', { url: 'http://a/' });
@@ -43,7 +43,7 @@ describe('/user/profile', () => {
     expect(await count()).toBe(2);
   });
 
-  test('describes the token of the request: its scope, and when it expires', async () => {
+  test("returns the scope and the expiry of the request's token", async () => {
     const session = await service.session();
     const reader = await service.token(session.id, 'read');
     const { body } = await session.post('/user/profile');
@@ -55,7 +55,7 @@ describe('/user/profile', () => {
     expect(read).toEqual({ ...body, scope: 'read', token_expires_at: null });
   });
 
-  test('after a limit was lowered, or premium ended, an account may have more than its limit', async () => {
+  test('shows an account that has more than its limit, after a limit was lowered or premium ended', async () => {
     const user = await service.user({ premium: true });
     await user.post('/import', { bookmarks: [{ url: 'http://a/' }, { url: 'http://b/' }] });
     await service.context.database.sql`update accounts set is_premium = false where user_id = ${user.id}`;
@@ -94,7 +94,7 @@ describe('/auth/invite', () => {
     expect(await exchange(code)).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
   });
 
-  test('an invite creates the user if necessary, and opens a session of the user with its address', async () => {
+  test('an invite creates its user if necessary, and then opens a session of the user with that address', async () => {
     const owner = await service.user({ email: 'Mixed.Case@example.org' });
     await owner.post('/bookmarks/add', { url: 'https://example.org/' });
     for (const email of ['mixed.case@example.org', 'MIXED.CASE@EXAMPLE.ORG']) {
@@ -147,7 +147,7 @@ describe('/logout', () => {
     expect(responses.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(401)]);
   });
 
-  test('with an API token is PERMISSION_DENIED, and the token stays valid (decision 23)', async () => {
+  test('an API token gets PERMISSION_DENIED and stays valid (decision 23)', async () => {
     for (const scope of ['read', 'write'] as const) {
       const user = await service.user({ scope });
       expect(await user.post('/logout')).toMatchObject({ status: 403, body: { code: 'PERMISSION_DENIED' } });

@@ -22,20 +22,20 @@ const tagCounts = async (owner: TestUser) =>
   );
 const names = (tags: { name: string }[]) => tags.map(({ name }) => name);
 
-/** Resolves when the service's clock shows a later millisecond. */
+/** Resolves when the service's clock has reached a later millisecond. */
 const nextMillisecond = async () => {
   const now = Date.now();
   while (Date.now() <= now) await new Promise(setImmediate);
 };
 
 describe('/bookmarks/add', () => {
-  test('returns the bookmark as it is stored', async () => {
+  test('returns the bookmark with its stored values', async () => {
     const body = await add({ title: 'T', comment: 'C', tags: ['one'] });
     expect(body).toMatchObject({ url: URL, title: 'T', comment: 'C', tags: [{ name: 'one' }] });
     expect(await find(body.id)).toEqual(body);
   });
 
-  test('creates missing tags and uses existing ones, whatever their case', async () => {
+  test('creates missing tags and uses existing ones, ignoring case', async () => {
     const owner = await service.user();
     const created = (await owner.post('/tags/create', { name: 'Known' })).body;
     const { tags } = await add({ tags: ['KNOWN', 'new'] }, owner);
@@ -46,21 +46,21 @@ describe('/bookmarks/add', () => {
     expect(await tagCounts(owner)).toEqual({ Known: 1, new: 1 });
   });
 
-  test('repeated tag names in one request count once, with the case given first (decision 12)', async () => {
+  test('counts repeated tag names in one request once, and keeps the case given first (decision 12)', async () => {
     const owner = await service.user();
     const { tags } = await add({ tags: ['Ab', 'AB', ' ab ', 'ab'] }, owner);
     expect(names(tags)).toEqual(['Ab']);
     expect(await tagCounts(owner)).toEqual({ Ab: 1 });
   });
 
-  test('does not look for duplicates (decision 11)', async () => {
+  test('an add does not look for duplicates (decision 11)', async () => {
     const owner = await service.user();
     const [one, other] = [await add({}, owner), await add({}, owner)];
     expect(other.id).toBeGreaterThan(one.id);
     expect((await owner.post('/bookmarks/search')).body.total).toBe(2);
   });
 
-  test('a refused add leaves nothing behind, including tags', async () => {
+  test('leaves nothing behind if it is refused, not even tags', async () => {
     const owner = await service.user();
     await add({ tags: ['fine', 'x'.repeat(256)] }, owner);
     await add({ url: 'nonsense', tags: ['fine'] }, owner);
@@ -74,14 +74,17 @@ describe('created_at of an add', () => {
     ['1969-12-31T23:59:59.9999+14:00', '1969-12-31T09:59:59.999Z'],
     ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00.000Z'],
     ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
-  ])('is taken as an import takes it, past and future, and updated_at with it: %s', async (given, stored) => {
-    const body = await add({ created_at: given });
-    expect(body).toMatchObject({ created_at: stored, updated_at: stored });
-    expect(await find(body.id)).toEqual(body);
-    const edited = (await edit({ id: body.id, title: 'new' })).body;
-    expect(Date.now() - Date.parse(edited.updated_at)).toBeLessThan(60_000);
-    expect((await find(body.id)).created_at).toBe(stored);
-  });
+  ])(
+    'is accepted like that of an import, past or future, and also becomes updated_at: %s',
+    async (given, stored) => {
+      const body = await add({ created_at: given });
+      expect(body).toMatchObject({ created_at: stored, updated_at: stored });
+      expect(await find(body.id)).toEqual(body);
+      const edited = (await edit({ id: body.id, title: 'new' })).body;
+      expect(Date.now() - Date.parse(edited.updated_at)).toBeLessThan(60_000);
+      expect((await find(body.id)).created_at).toBe(stored);
+    },
+  );
 
   test('does not change the order in list and sync, which is by id', async () => {
     const owner = await service.user();
@@ -94,13 +97,13 @@ describe('created_at of an add', () => {
 describe('on_duplicate of an add', () => {
   const SAME = 'HTTPS://EXAMPLE.ORG:443';
 
-  test('add, the default, adds another bookmark', async () => {
+  test('with "add", the default, adds another bookmark', async () => {
     const owner = await service.user();
     const ids = [(await add({}, owner)).id, (await add({ url: SAME, on_duplicate: 'add' }, owner)).id];
     expect(new Set(ids).size).toBe(2);
   });
 
-  test('return gives the newest existing bookmark unchanged', async () => {
+  test('with "return" returns the newest existing bookmark unchanged', async () => {
     const owner = await service.user();
     await add({ title: 'older' }, owner);
     const there = await add({ title: 'newer', tags: ['a'] }, owner);
@@ -112,7 +115,7 @@ describe('on_duplicate of an add', () => {
     expect(changes).toMatchObject({ bookmarks: [], tags: [], deleted: [] });
   });
 
-  test('error refuses if one exists, and adds otherwise', async () => {
+  test('with "error" refuses if one exists, and adds otherwise', async () => {
     const owner = await service.user();
     const sent = { url: SAME, tags: ['a'], on_duplicate: 'error' };
     const added = await owner.post('/bookmarks/add', sent);
@@ -126,14 +129,14 @@ describe('on_duplicate of an add', () => {
     expect((await owner.post('/bookmarks/add', sent)).status).toBe(200);
   });
 
-  test("considers the user's own bookmarks only", async () => {
+  test('ignores the bookmarks of other users', async () => {
     await add();
     const owner = await service.user();
     expect(await add({ on_duplicate: 'error' }, owner)).toMatchObject({ url: URL });
   });
 
   test.each(['return', 'error'])(
-    '%s: of many at once on two replicas exactly one adds',
+    'with "%s" lets exactly one of many simultaneous adds on two replicas add a bookmark',
     async (onDuplicate) => {
       await using other = await startService({}, { database: service.database });
       const owner = await service.user();
@@ -183,7 +186,7 @@ describe('/bookmarks/edit', () => {
     ['tags', { tags: [] }],
     ['title to ""', { title: '' }],
     ['comment to ""', { comment: ' ' }],
-  ])('only the field provided is updated: %s', async (_, change) => {
+  ])('updates only the given field: %s', async (_, change) => {
     const before = await add({ title: 'T', comment: 'C', tags: ['a', 'b'] });
     await nextMillisecond();
     const { body } = await edit({ id: before.id, ...change });
@@ -195,7 +198,7 @@ describe('/bookmarks/edit', () => {
     expect(body).toEqual(six);
   });
 
-  test('a provided list replaces the existing tags', async () => {
+  test('replaces the existing tags by a given list', async () => {
     const owner = await service.user();
     const { id, tags } = await add({ tags: ['stays', 'goes'] }, owner);
     const { body } = await edit({ id, tags: ['New', 'STAYS', 'new'] }, owner);
@@ -204,7 +207,7 @@ describe('/bookmarks/edit', () => {
     expect(await tagCounts(owner)).toEqual({ stays: 1, goes: 0, New: 1 });
   });
 
-  test('with only an id changes nothing, including updated_at (decision 11)', async () => {
+  test('an edit with only an id changes nothing, not even updated_at (decision 11)', async () => {
     const before = await add({ title: 'T', comment: 'C', tags: ['a'] });
     await nextMillisecond();
     const { body } = await edit({ id: before.id });
@@ -252,7 +255,7 @@ describe('/bookmarks/edit', () => {
     expect(await total('änderung')).toBe(1);
   });
 
-  test('an edit does not change the order in list and sync', async () => {
+  test('does not change the order in list and sync', async () => {
     const owner = await service.user();
     const [one, other] = [await add({}, owner), await add({}, owner)];
     await edit({ id: one.id, title: 'edited' }, owner);
@@ -263,7 +266,7 @@ describe('/bookmarks/edit', () => {
 });
 
 describe('/bookmarks/delete', () => {
-  test('deletion is permanent', async () => {
+  test('removes the bookmark, which can no longer be edited, deleted or listed', async () => {
     const { id } = await add();
     expect((await user.post('/bookmarks/delete', { id })).body).toEqual({ deleted: true });
     for (const path of ['/bookmarks/delete', '/bookmarks/edit']) {
@@ -276,7 +279,7 @@ describe('/bookmarks/delete', () => {
     expect(found.some((bookmark: { id: number }) => bookmark.id === id)).toBe(false);
   });
 
-  test('a tag stays when its last bookmark is deleted (decision 12)', async () => {
+  test('a tag is kept when its last bookmark is deleted (decision 12)', async () => {
     const owner = await service.user();
     const { id } = await add({ tags: ['kept'] }, owner);
     await owner.post('/bookmarks/delete', { id });
@@ -293,7 +296,7 @@ describe('/bookmarks/delete', () => {
 });
 
 describe('the cap of the free tier (decision 28)', () => {
-  test('an add beyond it is refused with LIMIT_EXCEEDED, and a deletion makes room', async () => {
+  test('refuses an add beyond it with LIMIT_EXCEEDED, until a deletion makes room', async () => {
     await using small = await startService({ freeBookmarkLimit: 2 });
     const owner = await small.user();
     const first = await add({}, owner);
@@ -302,7 +305,7 @@ describe('the cap of the free tier (decision 28)', () => {
     expect(refused).toMatchObject({ status: 403, body: { code: 'LIMIT_EXCEEDED' } });
     expect(await tagCounts(owner)).toEqual({});
     const full = (fields: object) => owner.post('/bookmarks/add', { url: URL, ...fields });
-    // The cap refuses only what would add something.
+    // The cap refuses only requests that would add something.
     expect((await full({ on_duplicate: 'return' })).status).toBe(200);
     expect((await full({ on_duplicate: 'error' })).body.code).toBe('VALIDATION_ERROR');
     expect((await full({ on_duplicate: 'return', url: 'http://new/' })).body.code).toBe('LIMIT_EXCEEDED');
@@ -311,7 +314,7 @@ describe('the cap of the free tier (decision 28)', () => {
     expect((await owner.post('/bookmarks/add', { url: URL })).status).toBe(200);
   });
 
-  test('premium has no cap', async () => {
+  test('does not apply to premium accounts', async () => {
     await using none = await startService({ freeBookmarkLimit: 0 });
     const [free, premium] = [await none.user(), await none.user({ premium: true })];
     expect((await free.post('/bookmarks/add', { url: URL })).body.code).toBe('LIMIT_EXCEEDED');

@@ -6,9 +6,9 @@ import { createDatabase, runOn } from './support/database.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 import { newEmail } from './support/users.ts';
 
-/** `/bookmarks/changes`: a sync that reports every change (decision 37). */
+/** `/bookmarks/changes` reports every change since a cursor (decision 37). */
 
-// Polls are held for longer than a test may take, so only a notification ends them in time.
+// Polls are held for longer than a test may take, so a test passes only if a notification ends them.
 const service = useService({ syncWaitSeconds: 60 });
 
 const url = (name: string | number) => `https://example.org/${name}`;
@@ -36,7 +36,7 @@ async function catchUp(user: TestUser, store: MemoryStore, limit = 2) {
   }
 }
 
-/** A store with the present contents of the account. */
+/** A store with the current contents of the account. */
 async function openMirror(user: TestUser) {
   const store = new MemoryStore();
   await catchUp(user, store, 500);
@@ -50,7 +50,7 @@ async function expectMirrored(user: TestUser, store: MemoryStore, limit?: number
 }
 
 describe('a page of changes', () => {
-  test('without a cursor starts from the beginning, with reset', async () => {
+  test('starts from the beginning with reset if there is no cursor', async () => {
     const user = await service.user();
     const added = await add(user, 1, ['b', 'A']);
     const page = await read(user);
@@ -66,7 +66,7 @@ describe('a page of changes', () => {
     });
   });
 
-  test('of an empty account is empty, with a cursor for the next request', async () => {
+  test('is empty for an empty account, with a cursor for the next request', async () => {
     const user = await service.user();
     const first = await read(user);
     expect(first).toMatchObject({ reset: true, bookmarks: [], tags: [], has_more: false });
@@ -74,7 +74,7 @@ describe('a page of changes', () => {
     expect(await read(user, { cursor: first.cursor })).toMatchObject({ reset: false, bookmarks: [added] });
   });
 
-  test('contains edits, deletions, renamed and deleted tags, each once, and then nothing', async () => {
+  test('contains edits, deletions, and renamed and deleted tags, each once; the next page is empty', async () => {
     const user = await service.user();
     const [kept, gone] = [await add(user, 1, ['old', 'doomed']), await add(user, 2)];
     const store = await openMirror(user);
@@ -129,7 +129,7 @@ describe('a page of changes', () => {
     await expectMirrored(user, store);
   });
 
-  test('contains nothing for an edit that changes nothing', async () => {
+  test('contains nothing for an edit without effect', async () => {
     const user = await service.user();
     const { id } = await add(user, 1);
     const store = await openMirror(user);
@@ -150,7 +150,7 @@ describe('a page of changes', () => {
     expect((await expectMirrored(user, store, 3)).map(sizeOf)).toEqual([3, 2]);
   });
 
-  test('has a size limit of about 1 MiB of bookmarks, and contains at least one', async () => {
+  test('has a size limit of about 1 MiB of bookmarks, and contains at least one bookmark', async () => {
     const user = await service.user();
     const long = '\u0001'.repeat(10_000);
     const ids: number[] = [];
@@ -170,7 +170,7 @@ describe('a page of changes', () => {
     await expectMirrored(user, store, 500);
   });
 
-  test('leaves later bookmarks to the walk by id, and never omits a tag of a bookmark that was returned', async () => {
+  test('leaves later bookmarks to later pages by id, and never omits a tag of a bookmark that was returned', async () => {
     const user = await service.user();
     const made = [];
     for (const n of [1, 2, 3, 4]) made.push(await add(user, n, ['shared', `own${n}`]));
@@ -187,8 +187,8 @@ describe('a page of changes', () => {
   });
 });
 
-describe('from now', () => {
-  test('is an empty page, after which only later changes are returned', async () => {
+describe('the option from: now', () => {
+  test('returns an empty page, after which only later changes are returned', async () => {
     const user = await service.user();
     const { id } = await add(user, 1, ['t']);
     const now = await read(user, { from: 'now', wait: true });
@@ -202,7 +202,7 @@ describe('from now', () => {
 });
 
 describe('a reset', () => {
-  test('comes after a replace, and starts with that page', async () => {
+  test('is sent after a replace, and starts with that page', async () => {
     const user = await service.user();
     await add(user, 1, ['t']);
     const store = await openMirror(user);
@@ -212,7 +212,7 @@ describe('a reset', () => {
     await expectMirrored(user, store);
   });
 
-  test('comes during a first walk if a replace interrupts it', async () => {
+  test('is sent during a first read if a replace interrupts it', async () => {
     const user = await service.user();
     for (const n of [1, 2, 3]) await add(user, n);
     const store = new MemoryStore();
@@ -221,7 +221,7 @@ describe('a reset', () => {
     await expectMirrored(user, store, 1);
   });
 
-  test('comes for a cursor older than the kept changes, and for no other', async () => {
+  test('is sent for a cursor older than the kept changes, and for no other', async () => {
     const user = await service.user();
     const [one, two] = [await add(user, 1), await add(user, 2)];
     const late = await openMirror(user);
@@ -242,7 +242,7 @@ describe('a reset', () => {
     await expectMirrored(user, early);
   });
 
-  test("is not needed if a bookmark's old change was followed by another", async () => {
+  test("is not needed for a bookmark's old change that a newer one followed", async () => {
     const user = await service.user();
     const { id } = await add(user, 1);
     await user.post('/bookmarks/edit', { id, title: 'first' });
@@ -259,7 +259,7 @@ describe('a reset', () => {
     });
   });
 
-  test('comes if the database has another history, as after a restore', async () => {
+  test('is sent if the database has another history, for example after a restore', async () => {
     const user = await service.user();
     await add(user, 1);
     const store = await openMirror(user);
@@ -269,7 +269,7 @@ describe('a reset', () => {
     await expectMirrored(user, store);
   });
 
-  test('does not come after a restart of the server', async () => {
+  test('is not sent after a restart of the server', async () => {
     const user = await service.user();
     await add(user, 1);
     const store = await openMirror(user);
@@ -283,39 +283,39 @@ describe('a reset', () => {
   });
 
   // On a sharded database this is the file of the table's shell, which is never rewritten.
+  test.runIf(inject('citusUrl') === undefined)('is not sent if the table was only rewritten', async () => {
+    const user = await service.user();
+    await add(user, 1);
+    const store = await openMirror(user);
+    const pathOf = () =>
+      runOn<{ path: string }>(service.database.url, 'select file_path as path from epoch order by node');
+    const before = await pathOf();
+    await runOn(service.database.url, 'vacuum full epoch');
+    expect(await read(user, { cursor: await store.readCursor() })).toMatchObject({ reset: false });
+    expect(await pathOf()).not.toEqual(before);
+  });
+
   test.runIf(inject('citusUrl') === undefined)(
-    'does not come where the table was only rewritten',
+    'is sent in a copy of the database on the same server',
     async () => {
-      const user = await service.user();
-      await add(user, 1);
-      const store = await openMirror(user);
-      const pathOf = () =>
-        runOn<{ path: string }>(service.database.url, 'select file_path as path from epoch order by node');
-      const before = await pathOf();
-      await runOn(service.database.url, 'vacuum full epoch');
-      expect(await read(user, { cursor: await store.readCursor() })).toMatchObject({ reset: false });
-      expect(await pathOf()).not.toEqual(before);
+      await using original = await createDatabase();
+      const { user, cursor } = await (async () => {
+        await using first = await startService({}, { database: original });
+        const user = await first.user();
+        await add(user, 1);
+        return { user, cursor: (await read(user)).cursor };
+      })();
+      await using copy = await createDatabase(original.name);
+      await using second = await startService({}, { database: copy });
+      const { body } = await second.post('/bookmarks/changes', { cursor }, { token: user.token });
+      expect(body).toMatchObject({ reset: true, bookmarks: [{ url: url(1) }] });
+      await using third = await startService({}, { database: original });
+      const { body: there } = await third.post('/bookmarks/changes', { cursor }, { token: user.token });
+      expect(there).toMatchObject({ reset: false, bookmarks: [] });
     },
   );
 
-  test.runIf(inject('citusUrl') === undefined)('comes in a copy that the same server holds', async () => {
-    await using original = await createDatabase();
-    const { user, cursor } = await (async () => {
-      await using first = await startService({}, { database: original });
-      const user = await first.user();
-      await add(user, 1);
-      return { user, cursor: (await read(user)).cursor };
-    })();
-    await using copy = await createDatabase(original.name);
-    await using second = await startService({}, { database: copy });
-    const { body } = await second.post('/bookmarks/changes', { cursor }, { token: user.token });
-    expect(body).toMatchObject({ reset: true, bookmarks: [{ url: url(1) }] });
-    await using third = await startService({}, { database: original });
-    const { body: there } = await third.post('/bookmarks/changes', { cursor }, { token: user.token });
-    expect(there).toMatchObject({ reset: false, bookmarks: [] });
-  });
-
-  test('comes for a cursor that is ahead of the account', async () => {
+  test('is sent for a cursor that is ahead of the account', async () => {
     const user = await service.user();
     const { id } = await add(user, 1);
     await user.post('/bookmarks/edit', { id, title: 'x' });
@@ -328,8 +328,8 @@ describe('a reset', () => {
   });
 });
 
-describe('unexpected histories', () => {
-  test('a tag that was renamed and deleted since the last page is only shown as deleted', async () => {
+describe('unusual histories', () => {
+  test('a tag that was renamed and deleted since the last page is shown only as deleted', async () => {
     const user = await service.user();
     const [one, two] = [await add(user, 1, ['a', 'b']), await add(user, 2, ['b'])];
     const [a, b] = one.tags;
@@ -349,7 +349,7 @@ describe('unexpected histories', () => {
     expect(store.tags().map(({ id }) => id)).toContain(a.id);
   });
 
-  test('a thousand edits of one bookmark are one row and one entry', async () => {
+  test('a thousand edits of one bookmark are stored as one row and returned as one entry', async () => {
     const user = await service.user();
     const { id } = await add(user, 1);
     const store = await openMirror(user);
@@ -360,7 +360,7 @@ describe('unexpected histories', () => {
     expect(await expectMirrored(user, store, 1)).toMatchObject([{ bookmarks: [{ id }], has_more: false }]);
   });
 
-  test('if changes are kept for fewer days from now on, a reader whose changes are gone starts again', async () => {
+  test('if the retention of changes is shortened, a reader whose changes are gone starts again', async () => {
     const user = await service.user();
     const ids: number[] = [];
     for (const n of [1, 2, 3, 4]) ids.push((await add(user, n, ['t'])).id);
@@ -379,7 +379,7 @@ describe('unexpected histories', () => {
     expect(store.find(ids[1]!)).toBeUndefined();
   });
 
-  test("if the database's clock is set back by a day, nothing is missed and ids keep rising", async () => {
+  test("if the database's clock is set back by a day, nothing is missed and ids keep increasing", async () => {
     await using set = await startService();
     const user = await set.user();
     const [one, two] = [await add(user, 1, ['a']), await add(user, 2, ['b'])];
@@ -408,7 +408,7 @@ describe('unexpected histories', () => {
     expect(await expectMirrored(user, store)).toMatchObject([{ bookmarks: [{ id: one.id }], reset: false }]);
   });
 
-  test('after a user is deleted and created again, the old cursor belongs to another user and the old token to nobody', async () => {
+  test('after a user is deleted and created again, the old cursor belongs to another user, and the old token is invalid', async () => {
     const email = newEmail();
     const gone = await service.user({ email });
     await add(gone, 1);
@@ -435,7 +435,7 @@ describe('a cursor', () => {
     expect(await refused(user, { cursor })).toEqual([400, 'VALIDATION_ERROR', 'cursor: is malformed']);
   });
 
-  test('of another user, of list, too long, null, or together with from is refused', async () => {
+  test('is refused if it is of another user or of list, too long, null, or together with from', async () => {
     const [user, other] = [await service.user(), await service.user()];
     const { cursor } = await read(other);
     expect(await refused(user, { cursor })).toEqual([
@@ -454,7 +454,7 @@ describe('a cursor', () => {
     expect((await user.post('/bookmarks/list', { cursor: own })).status).toBe(400);
   });
 
-  test.each([0, 501, 1.5, '1', null])('limit %j is refused', async (limit) => {
+  test.each([0, 501, 1.5, '1', null])('a limit outside of 1 to 500 is refused: %j', async (limit) => {
     const user = await service.user();
     expect(await refused(user, { limit })).toEqual([
       400,
@@ -465,7 +465,7 @@ describe('a cursor', () => {
 });
 
 describe('waiting', () => {
-  /** Sends a poll. Resolves once it is held, with a promise of its response. */
+  /** Sends a poll. Resolves once the poll is held, with a promise of its response. */
   async function holdPoll(user: TestUser, path: string, body: object) {
     const { notifier } = service.context.coordination;
     const before = notifier.held;
@@ -509,7 +509,7 @@ describe('waiting', () => {
     await expectMirrored(user, store);
   });
 
-  test('an edit does not wake polls of sync', async () => {
+  test('an edit does not end polls of sync', async () => {
     const user = await service.user();
     const made = await add(user, 1, ['t']);
     const { response } = await holdPoll(user, '/bookmarks/sync', { cursor: made.id });
@@ -532,7 +532,7 @@ describe('waiting', () => {
     expect((await response).status).toBe(401);
   });
 
-  test('returns at once if something is new, and at the first call', async () => {
+  test('is skipped if something is new, and on the first call', async () => {
     const user = await service.user();
     expect(await read(user, { wait: true })).toMatchObject({ reset: true, waited: false });
     const store = await openMirror(user);

@@ -3,7 +3,8 @@ import { runOn } from './support/database.ts';
 import { findFaults } from './support/invariants.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-// Spec 4.2: `updated_at` is a bookmark's version. Writes with `if_updated_at` change only that version (decision 43).
+// Section 4.2: `updated_at` is a bookmark's version. A write with `if_updated_at` changes only that version (decision
+// 43).
 
 const service = useService();
 const other = useService({}, { beside: service });
@@ -38,7 +39,7 @@ describe('updated_at', () => {
     expect(edited.body.updated_at).toBe(later(future, 1));
     await user.post('/bookmarks/edit', { ids: [id], add_tags: ['t'] });
     expect((await find(user, id))!.updated_at).toBe(later(future, 2));
-    // An edit by ids is counted only if it changes tags. An edit by id is counted for every field that is sent.
+    // An edit by ids counts only if it changes tags. An edit by id counts for every field that it contains.
     await user.post('/bookmarks/edit', { ids: [id], add_tags: ['t'] });
     expect((await find(user, id))!.updated_at).toBe(later(future, 2));
     await user.post('/bookmarks/edit', { id, title: 'x' });
@@ -50,7 +51,7 @@ describe('updated_at', () => {
     expect(times).toEqual([...new Set(times)].sort());
   });
 
-  test('in the last millisecond of the year 9999 becomes now', async () => {
+  test('becomes the current time after the last millisecond of the year 9999', async () => {
     const user = await service.user();
     await user.post('/import', {
       bookmarks: [{ url: 'http://f/', updated_at: '9999-12-31T23:59:59.999Z' }],
@@ -61,7 +62,7 @@ describe('updated_at', () => {
     expect(await user.post('/bookmarks/edit', { ...versionOf(last), title: 'y' })).toMatchObject(CONFLICT);
   });
 
-  test('does not change when a tag is renamed, merged or deleted, so none of these causes a conflict', async () => {
+  test('does not change when a tag is renamed, merged or deleted, so these requests cause no conflict', async () => {
     const user = await service.user();
     const before = await add(user, { tags: ['a', 'b', 'c'] });
     const tags: { id: number }[] = (await user.post('/tags/list')).body.tags;
@@ -75,7 +76,7 @@ describe('updated_at', () => {
 });
 
 describe('an edit and a deletion by id with if_updated_at', () => {
-  test('are executed for the named version, in any spelling of its time', async () => {
+  test('are executed for the named version, whatever the format of its time', async () => {
     const user = await service.user();
     const { id, updated_at } = await add(user);
     const local = new Date(Date.parse(updated_at) + 3_600_000).toISOString().replace('Z', '999+01:00');
@@ -108,7 +109,7 @@ describe('an edit and a deletion by id with if_updated_at', () => {
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 
-  test('are NOT_FOUND if the bookmark is deleted or another user’s, because there is no version to compare', async () => {
+  test('are NOT_FOUND if the bookmark was deleted or belongs to another user, because there is no version to compare', async () => {
     const user = await service.user();
     const stranger = await service.user();
     const gone = versionOf(await add(user));
@@ -119,7 +120,7 @@ describe('an edit and a deletion by id with if_updated_at', () => {
     }
   });
 
-  test('of a bookmark that a replace brought back with the same times are NOT_FOUND, because its id is another', async () => {
+  test('are NOT_FOUND for a bookmark that a replace restored with the same times, because its id is another one', async () => {
     const user = await service.user();
     const before = await add(user);
     const { bookmarks } = (await user.post('/export')).body;
@@ -129,7 +130,7 @@ describe('an edit and a deletion by id with if_updated_at', () => {
     expect((await user.post('/bookmarks/edit', { ...versionOf(before), title: 'x' })).status).toBe(404);
   });
 
-  test('after reading one version on two replicas: exactly one succeeds, and the others conflict', async () => {
+  test('exactly one of many simultaneous writes for one version on two replicas succeeds, and the others are refused', async () => {
     const user = await service.user();
     const version = versionOf(await add(user));
     const responses = await Promise.all(
@@ -146,7 +147,7 @@ describe('an edit and a deletion by id with if_updated_at', () => {
     expect(statuses.every((status) => [200, 404, 409].includes(status))).toBe(true);
   });
 
-  test('repeated with their key get their first response', async () => {
+  test('get their first response again when they are repeated with their key', async () => {
     const user = await service.user();
     const version = versionOf(await add(user));
     const mine = { ...version, title: 'mine' };
@@ -156,7 +157,7 @@ describe('an edit and a deletion by id with if_updated_at', () => {
     const again = await user.post('/bookmarks/edit', mine, keyed);
     expect([again.status, again.text]).toEqual([200, first.text]);
     expect((await find(user, version.id))!.updated_at).toBe(theirs.body.updated_at);
-    // A conflict does not use up its key: the client merges, and sends another body with the next key.
+    // A conflict does not use up its key: the client merges, and sends another body with a new key.
     const next = { headers: { 'idempotency-key': 'next' } };
     expect(await user.post('/bookmarks/edit', mine, next)).toMatchObject(CONFLICT);
     const merged = { id: version.id, if_updated_at: theirs.body.updated_at, title: 'merged' };
@@ -164,8 +165,8 @@ describe('an edit and a deletion by id with if_updated_at', () => {
   });
 });
 
-describe('items', () => {
-  test('an edit skips bookmarks that changed since, and names them in conflicts', async () => {
+describe('conditional items', () => {
+  test('an edit skips bookmarks that changed since, and returns them in conflicts', async () => {
     const user = await service.user();
     const [one, two, three] = [await add(user), await add(user), await add(user, { tags: ['x'] })];
     await user.post('/bookmarks/edit', { id: two.id, title: 'theirs' });
@@ -176,12 +177,12 @@ describe('items', () => {
     const after = await list(user);
     expect(after.map(({ tags }) => tags.map(({ name }) => name))).toEqual([['x'], [], ['x']]);
     expect(after[0]!.updated_at > one.updated_at).toBe(true);
-    // It had that tag already.
+    // It already had that tag.
     expect(after[2]).toEqual(three);
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 
-  test('an edit whose items all conflict creates no tag, and conflicts do not count towards limits', async () => {
+  test('an edit whose items all conflict creates no tag, and conflicting items do not count towards limits', async () => {
     const user = await service.user();
     const names = Array.from({ length: 100 }, (_, n) => `tag ${n}`);
     const [full, empty] = [await add(user, { tags: names }), await add(user)];

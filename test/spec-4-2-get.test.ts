@@ -3,7 +3,7 @@ import { createDatabase, runOn } from './support/database.ts';
 import { fill } from './support/fill.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 
-// Spec 4.2: `/bookmarks/get`, by id or by url.
+// Section 4.2: `/bookmarks/get`, by id or by url.
 
 const service = useService();
 const other = useService({}, { beside: service });
@@ -14,7 +14,7 @@ const add = async (user: TestUser, fields: object = {}) =>
   (await user.post('/bookmarks/add', { url: URL, ...fields })).body;
 const get = async (user: TestUser, choice: object) => (await user.post('/bookmarks/get', choice)).body;
 
-describe('by id', () => {
+describe('/bookmarks/get by id', () => {
   test('returns the bookmark as every other endpoint shows it', async () => {
     const user = await service.user();
     const bookmark = await add(user, { title: 'T', comment: 'C', tags: ['b', 'A'] });
@@ -31,7 +31,7 @@ describe('by id', () => {
   });
 });
 
-describe('by url', () => {
+describe('/bookmarks/get by url', () => {
   test.each([
     ['HTTPS://EXAMPLE.ORG:443/a?b=1#c', 2],
     [` ${URL}\n`, 2],
@@ -39,7 +39,7 @@ describe('by url', () => {
     ['https://example.org/a/?b=1#c', 0],
     ['http://example.org/a?b=1#c', 0],
     ['https://example.org/A?b=1#c', 0],
-  ])('finds those whose url is the same (decision 10): %j', async (url, count) => {
+  ])('finds the bookmarks whose url is equal (decision 10): %j', async (url, count) => {
     const user = await service.user();
     const ids = [(await add(user)).id, (await add(user)).id];
     await add(user, { url: 'https://other.example/' });
@@ -47,7 +47,7 @@ describe('by url', () => {
     expect(bookmarks.map(({ id }: { id: number }) => id)).toEqual(ids.reverse().slice(0, count));
   });
 
-  test('sees an add from its response on, at every replica', async () => {
+  test('finds an added bookmark once the add is answered, at every replica', async () => {
     const user = await service.user();
     for (let n = 0; n < 20; n += 1) {
       const [writer, reader] = n % 2 ? [service, other] : [other, service];
@@ -57,7 +57,7 @@ describe('by url', () => {
     }
   });
 
-  test('returns the newest 100', async () => {
+  test('returns the newest 100 bookmarks', async () => {
     const user = await service.user();
     const entry = (n: number) => ({ url: URL, title: String(n) });
     await user.post('/import', {
@@ -70,9 +70,9 @@ describe('by url', () => {
     );
   });
 
-  test('returns the newest ones up to about 1 MiB, and at least one', async () => {
+  test('returns the newest bookmarks up to about 1 MiB, and at least one', async () => {
     const user = await service.user();
-    // Each of these characters takes six in JSON.
+    // Each of these characters takes six bytes in JSON.
     const comment = '\u0001'.repeat(10_000);
     await user.post('/import', {
       mode: 'replace',
@@ -88,7 +88,7 @@ describe('by url', () => {
 
   // On a sharded database each node counts the rows that it reads.
   test.runIf(inject('citusUrl') === undefined)(
-    'reads no more rows than it returns, however many the user has of it',
+    "reads no more rows than it returns, however many of the user's bookmarks match",
     async () => {
       await using database = await createDatabase();
       await runOn(database.url, 'alter table bookmarks set (autovacuum_enabled = off)');
@@ -112,7 +112,7 @@ describe('by url', () => {
         before = await countRows();
         expect((await get(user, { url: URL })).bookmarks).toHaveLength(100);
       }
-      // Once to find them, once to render them.
+      // Each row is read once to find it and once to render it.
       expect((await countRows()) - before).toBeLessThan(210);
     },
   );
@@ -124,7 +124,7 @@ test.each([
   [{ id: 1, url: 'nonsense' }, 'url: expected an absolute url'],
   [{ id: 2 ** 53, url: URL }, `id: expected an integer from 1 to ${Number.MAX_SAFE_INTEGER}`],
   [{ ID: 1 }, 'id: expected either id or url'],
-])('takes exactly one of the two: %j', async (choice, error) => {
+])('/bookmarks/get requires exactly one of id and url: %j', async (choice, error) => {
   const user = await service.user();
   expect(await user.post('/bookmarks/get', choice)).toMatchObject({
     status: 400,
@@ -132,7 +132,7 @@ test.each([
   });
 });
 
-test('the longest url fits, however its characters are written', async () => {
+test('/bookmarks/get accepts the longest url, however its characters are written', async () => {
   const user = await service.user();
   const url = `http://a/${'😀'.repeat(8_192 - 9)}`;
   const { id } = await add(user, { url });

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type TestUser, useService, useUser } from './support/service.ts';
 
-// Spec 4.2: /bookmarks/list; decision 14.
+// Section 4.2, decision 14: /bookmarks/list.
 
 const service = useService();
 const user = useUser(service);
@@ -29,7 +29,7 @@ describe('/bookmarks/list', () => {
   });
 
   test.each([1, 7, 100, 250, 500])(
-    'pages of %i, followed by their cursors, contain each bookmark once',
+    'returns each bookmark once in pages of %i that are read by their cursors',
     async (limit) => {
       const seen: number[] = [];
       for (let cursor: string | undefined; ; ) {
@@ -44,7 +44,7 @@ describe('/bookmarks/list', () => {
     },
   );
 
-  test('next_cursor is absent on the last page, even if that page is full', async () => {
+  test('omits next_cursor on the last page, even if that page is full', async () => {
     const owner = await service.user();
     expect(await list({}, owner)).toEqual({ ids: [], has_more: false });
     await importInto(owner, 3);
@@ -53,14 +53,14 @@ describe('/bookmarks/list', () => {
     expect(last.ids).toHaveLength(3);
   });
 
-  test('a cursor can be used repeatedly', async () => {
+  test('accepts a cursor repeatedly', async () => {
     const { next_cursor: cursor } = await list({ limit: 10 });
     const first = await list({ cursor, limit: 10 });
     expect(await list({ cursor, limit: 10 })).toEqual(first);
     expect(first.ids).toEqual(ids.slice(10, 20));
   });
 
-  test('later additions come last, deleted bookmarks are missing, and nothing comes twice', async () => {
+  test('returns later additions last, omits deleted bookmarks, and returns nothing twice', async () => {
     const owner = await service.user();
     await importInto(owner, 6);
     const first = await list({ limit: 2 }, owner);
@@ -76,13 +76,13 @@ describe('/bookmarks/list', () => {
 describe('the cursor', () => {
   const encode = (text: string) => Buffer.from(text).toString('base64url');
 
-  test('is opaque, versioned and bound to its user', async () => {
+  test('is opaque and versioned, and belongs to its user', async () => {
     const { next_cursor: cursor } = await list({ limit: 1 });
     expect(cursor).toMatch(/^[A-Za-z0-9_-]+$/);
     expect(Buffer.from(cursor, 'base64url').toString()).toBe(`1:${user.id}:${ids[0]}`);
   });
 
-  test('of another user is a VALIDATION_ERROR', async () => {
+  test('is a VALIDATION_ERROR if it belongs to another user', async () => {
     const other = await service.user();
     await importInto(other, 2);
     const { next_cursor: cursor } = await list({ limit: 1 });
@@ -92,7 +92,7 @@ describe('the cursor', () => {
     });
   });
 
-  test('that is malformed is a VALIDATION_ERROR', async () => {
+  test('is a VALIDATION_ERROR if it is malformed', async () => {
     const { next_cursor: good } = await list({ limit: 1 });
     const hostile = [
       '',

@@ -4,7 +4,7 @@ import type { SearchFilter } from '../src/domain/search.ts';
 import { createDatabaseOfLocale } from './support/database.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 
-// Spec 4.2: the further options of /bookmarks/search, its orders and its cursor.
+// Section 4.2: the further options of /bookmarks/search, its orders and its cursor.
 
 const service = useService();
 let user: TestUser;
@@ -108,7 +108,7 @@ test.each([
   [{ created_after: '2020-01-01T00:00:00Z', created_before: '2020-01-01T00:00:00.002Z' }, ['b']],
   [{ created_after: '2021-01-01T00:00:00Z', created_before: '2020-01-01T00:00:00Z' }, []],
   [{ created_after: '9999-12-31T23:59:59.999Z' }, []],
-])('times are excluded themselves: %j finds %j', async (body, expected) => {
+])('the limits of created_after and created_before are exclusive: %j finds %j', async (body, expected) => {
   await addAll([
     { title: 'a', created_at: '2020-01-01T00:00:00.000Z' },
     { title: 'b', created_at: '2020-01-01T00:00:00.001Z' },
@@ -147,13 +147,13 @@ describe('site', () => {
     ['[2001:db8:0::1]', [10]],
     ['xample.org', []],
     ['%', []],
-  ])('%s is read as urls are, and counts subdomains', async (site, expected) => {
+  ])('accepts %s as a host in any form, and includes its subdomains', async (site, expected) => {
     const response = await ask({ site });
     if (site === '%') expect(response.body.error).toBe('site: expected a host name');
     else expect((await titles({ site })).map(Number)).toEqual(expected);
   });
 
-  test('follows an edit of the url', async () => {
+  test('finds a bookmark by its new url after an edit', async () => {
     const [{ id }] = (await search({ site: 'www.example.org' })).bookmarks;
     await user.post('/bookmarks/edit', { id, url: 'http://moved.example/' });
     expect(await titles({ site: 'www.example.org' })).toEqual([]);
@@ -173,14 +173,14 @@ describe('site', () => {
     '.',
     '%2e',
     'x'.repeat(256),
-  ])('%j is a VALIDATION_ERROR', async (site) => {
+  ])('refuses %j with a VALIDATION_ERROR', async (site) => {
     expect(await ask({ site })).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } });
     expect((await search({ site })).error).toMatch(/^site: /);
   });
 });
 
 describe('sort', () => {
-  test('by id, by the time of the last edit, and by title', async () => {
+  test('orders by id, by the time of the last edit, and by title', async () => {
     await addAll([
       { title: 'Éa', updated_at: '2020-01-03T00:00:00Z' },
       { title: 'b', updated_at: '2020-01-01T00:00:00Z' },
@@ -195,7 +195,7 @@ describe('sort', () => {
     expect(await titles({ sort: 'oldest', page: 2, per_page: 3 })).toEqual(['']);
   });
 
-  test('by the time when it was saved, and by id for equal times', async () => {
+  test('orders by creation time, and by id for equal times', async () => {
     await addAll([
       { title: 'today', created_at: '2026-01-02T00:00:00Z' },
       { title: 'imported', created_at: '2023-01-01T00:00:00Z', updated_at: '2026-06-01T00:00:00Z' },
@@ -212,7 +212,7 @@ describe('sort', () => {
     expect(await titles({ sort: 'created', site: 'nowhere.example' })).toEqual([]);
   });
 
-  test("by title compares code points, whatever the database's locale", async () => {
+  test("orders titles by code points, whatever the database's locale", async () => {
     await using database = await createDatabaseOfLocale('en-US');
     await using american = await startService({}, { database });
     user = await american.user();
@@ -239,7 +239,7 @@ describe('sort', () => {
   });
 });
 
-/** Reads all pages of a search, one cursor after the other. Calls `between` after each page. */
+/** Reads all pages of a search by cursor, one after the other. Calls `between` after each page. */
 async function scroll(body: object, between: (page: Shown[]) => Promise<unknown> = async () => {}) {
   const found: Shown[] = [];
   const pages: { total: number; page: number }[] = [];
@@ -261,27 +261,30 @@ describe('the cursor', () => {
   const fill = () =>
     addAll(
       Array.from({ length: COUNT }, (_, n) => ({
-        // Many bookmarks have the same key, so the id decides.
+        // Many bookmarks have the same sort key, so the id decides.
         title: `${'long title '.repeat(30)}${n % 3}`,
         updated_at: `2020-01-0${1 + (n % 3)}T00:00:00Z`,
         tags: n % 2 ? ['odd'] : [],
       })),
     );
 
-  test.each(SORTS)('%s: leads through all, once each, in the order of one large page', async (sort) => {
-    await fill();
-    const whole = (await search({ sort, per_page: 100 })).bookmarks;
-    for (const filter of [{}, { query: 'long' }, { tags: ['odd'] }, { without_tags: ['odd'] }]) {
-      const { found, pages } = await scroll({ sort, per_page: 7, ...filter });
-      const expected = (await search({ sort, per_page: 100, ...filter })).bookmarks;
-      expect(found).toEqual(expected);
-      expect(pages).toEqual(pages.map((_, n) => ({ total: expected.length, page: n + 1 })));
-    }
-    expect(whole).toHaveLength(COUNT);
-  });
+  test.each(SORTS)(
+    'leads through all bookmarks by %s, each once, in the order of one large page',
+    async (sort) => {
+      await fill();
+      const whole = (await search({ sort, per_page: 100 })).bookmarks;
+      for (const filter of [{}, { query: 'long' }, { tags: ['odd'] }, { without_tags: ['odd'] }]) {
+        const { found, pages } = await scroll({ sort, per_page: 7, ...filter });
+        const expected = (await search({ sort, per_page: 100, ...filter })).bookmarks;
+        expect(found).toEqual(expected);
+        expect(pages).toEqual(pages.map((_, n) => ({ total: expected.length, page: n + 1 })));
+      }
+      expect(whole).toHaveLength(COUNT);
+    },
+  );
 
   test.each(SORTS)(
-    '%s: nothing comes twice and no unchanged bookmark is missed during writes',
+    'shows nothing twice and misses no unchanged bookmark during writes, by %s',
     async (sort) => {
       await fill();
       const all: Shown[] = (await search({ sort, per_page: 100 })).bookmarks;
@@ -291,7 +294,7 @@ describe('the cursor', () => {
         turn += 1;
         await user.post('/bookmarks/add', { url: 'http://new/', title: `new ${turn}` });
         await user.post('/bookmarks/add', { url: 'http://new/', title: 'zzz' });
-        // Edits a bookmark that was shown, and the next one. Then deletes the last one that was shown, and a later one.
+        // Edits a bookmark that was shown and the next one. Then deletes the last one that was shown and a later one.
         const at = all.findIndex(({ id }) => id === page.at(-1)!.id);
         for (const { id } of [page[0]!, all[(at + 1) % COUNT]!]) {
           touched.add(id);
@@ -305,14 +308,14 @@ describe('the cursor', () => {
       const stood = all.map(({ id }) => id).filter((id) => !touched.has(id));
       expect(stood.length).toBeGreaterThan(0);
       expect(ids.filter((id) => stood.includes(id))).toEqual(stood);
-      // A bookmark that an edit moved may be shown again under its new title or time. A bookmark that stays in place is
+      // A bookmark that an edit moved may be shown again with its new title or time. All others are shown once.
       // shown once.
       if (sort !== 'updated' && sort !== 'title') expect(new Set(ids).size).toBe(ids.length);
       expect(new Set(ids.filter((id) => stood.includes(id))).size).toBe(stood.length);
     },
   );
 
-  test('continues from any page, also from a numbered one, and with another page size', async () => {
+  test('continues after any page, also after a numbered one, and with another page size', async () => {
     await fill();
     const whole: Shown[] = (await search({ per_page: 100 })).bookmarks;
     const { next_cursor } = await search({ page: 2, per_page: 5 });
@@ -321,7 +324,7 @@ describe('the cursor', () => {
     expect(rest).toMatchObject({ page: 3, per_page: 100, total: COUNT, has_more: false });
   });
 
-  test('after a last page that is full there is no further page', async () => {
+  test('is absent after a last page that is full', async () => {
     await fill();
     const { next_cursor } = await search({ per_page: 20 });
     const last = await search({ cursor: next_cursor, per_page: 20 });
@@ -337,7 +340,7 @@ describe('the cursor', () => {
     [{ site: 'a' }],
     [{ untagged: true }],
     [{ created_after: '2020-01-01T00:00:00Z' }],
-  ])('of another search is a VALIDATION_ERROR: %j', async (other) => {
+  ])('is a VALIDATION_ERROR with another search: %j', async (other) => {
     await fill();
     const { next_cursor: cursor } = await search({ query: 'long', per_page: 1 });
     expect((await ask({ query: 'long', cursor })).status).toBe(200);
@@ -347,7 +350,7 @@ describe('the cursor', () => {
     });
   });
 
-  test('of another user, of list, or together with a page is a VALIDATION_ERROR', async () => {
+  test('is a VALIDATION_ERROR if it belongs to another user or to list, or comes together with a page', async () => {
     await fill();
     const { next_cursor: cursor } = await search({ per_page: 1 });
     const stranger = await service.user();
@@ -358,7 +361,7 @@ describe('the cursor', () => {
     expect((await user.post('/bookmarks/list', { cursor })).body.error).toBe('cursor: is malformed');
   });
 
-  test('invented by a client is a VALIDATION_ERROR or a valid position, and never a fault', async () => {
+  test('may be invented by a client: it then causes a VALIDATION_ERROR or is a valid position, and never causes a fault', async () => {
     await fill();
     const { next_cursor } = await search({ sort: 'updated', per_page: 1 });
     const parts = JSON.parse(Buffer.from(next_cursor, 'base64url').toString());

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type TestUser, useService } from './support/service.ts';
 
-// Spec 4.2: /bookmarks/search; decision 13.
+// Section 4.2, decision 13: /bookmarks/search.
 
 const service = useService();
 let user: TestUser;
@@ -24,7 +24,7 @@ const add = async (title: string, fields: object = {}): Promise<number> =>
 const titles = ({ bookmarks }: Found) => bookmarks.map(({ title }) => title);
 
 describe('what matches', () => {
-  test('the query is matched against url, title and comment', async () => {
+  test('a query matches url, title and comment', async () => {
     await add('none', { url: 'https://example.org/needle' });
     await add('a needle in it');
     await add('none', { comment: 'the needle' });
@@ -56,7 +56,7 @@ describe('what matches', () => {
     for (const query of ['pgsql', 'postgresqls', 'psql']) expect((await search({ query })).total).toBe(0);
   });
 
-  test('a phrase is found with its blanks, within one field, whatever its case and white space', async () => {
+  test('a phrase matches with its blanks, within one field, ignoring case and the kind of white space', async () => {
     await add('To Be or not', { comment: 'first line\nsecond' });
     await add('be or to', { comment: 'line first' });
     for (const [phrases, total] of [
@@ -76,7 +76,7 @@ describe('what matches', () => {
     expect((await search({ phrases: many })).total).toBe(1);
   });
 
-  test('no term spans two fields', async () => {
+  test('no term matches across two fields', async () => {
     await add('end', { url: 'https://example.org/start', comment: 'next' });
     for (const query of ['startend', 'endnext', 'start\nend']) {
       expect((await search({ query })).total, query).toBe(query.includes('\n') ? 1 : 0);
@@ -91,7 +91,7 @@ describe('what matches', () => {
     expect((await search({ query: 'one\u200btwo' })).total).toBe(0);
   });
 
-  test('white space inside a field separates its words and can match no term', async () => {
+  test('white space inside a field separates words, and no term matches it', async () => {
     await add('first\nsecond\u3000third');
     expect((await search({ query: 'second third first' })).total).toBe(1);
     expect((await search({ query: 'firstsecond' })).total).toBe(0);
@@ -114,7 +114,7 @@ describe('what matches', () => {
     ['a letter that is composed only in lower case', 'J\u030casmin', '\u01f0ASMIN'],
     ['right-to-left text', 'שלום עולם', 'עולם'],
     ['an emoji', 'a 👩‍👩‍👧 b', '👩‍👩‍👧'],
-  ])('whatever its case: %s', async (_, title, query) => {
+  ])('a match ignores case: %s', async (_, title, query) => {
     await add(title);
     expect((await search({ query })).total).toBe(1);
   });
@@ -124,7 +124,7 @@ describe('what matches', () => {
     ['sharp s and ss', 'Straße', 'strasse'],
     ['an accent', 'Café', 'cafe '],
     ['half of a character of four bytes', '😀', '😁'],
-  ])('is not folded further: %s', async (_, title, query) => {
+  ])('a match ignores nothing but case and normal form: %s', async (_, title, query) => {
     await add(title);
     expect((await search({ query })).total).toBe(0);
   });
@@ -146,7 +146,7 @@ describe('what matches', () => {
     '$1',
     '{x}',
     '^',
-  ])('%s is made of ordinary characters, alone and as the last of many terms', async (query) => {
+  ])('%s consists of ordinary characters, alone and as the last of many terms', async (query) => {
     const many = 'first1 second third3';
     await add(`${many} before${query}after`);
     await add(`${many} before after 100 aXb C: a x`);
@@ -174,8 +174,8 @@ describe('what matches', () => {
   });
 });
 
-describe('the tag', () => {
-  test("must match a tag's whole name, whatever its case", async () => {
+describe('the option tag', () => {
+  test("must equal a tag's whole name, ignoring case", async () => {
     await add('one', { tags: ['Machine Learning'] });
     await add('other', { tags: ['Machine'] });
     expect(titles(await search({ tag: 'MACHINE learning' }))).toEqual(['one']);
@@ -188,12 +188,12 @@ describe('the tag', () => {
     ['ΟΔΟΣ', 'οδος'],
     ['İ', 'i\u0307'],
     ['é', 'E\u0301'],
-  ])('is folded as the names are: %s', async (name, tag) => {
+  ])('is normalized like the names: %s', async (name, tag) => {
     await add('one', { tags: [name] });
     expect((await search({ tag })).total).toBe(1);
   });
 
-  test('and the query must both match', async () => {
+  test('must match, and so must the query', async () => {
     await add('red apple', { tags: ['fruit'] });
     await add('red brick', { tags: ['stone'] });
     await add('green apple', { tags: ['fruit', 'sour'] });
@@ -202,7 +202,7 @@ describe('the tag', () => {
     expect((await search({ query: 'brick', tag: 'fruit' })).total).toBe(0);
   });
 
-  test('that does not exist matches nothing', async () => {
+  test('matches nothing if the tag does not exist', async () => {
     await add('one', { tags: ['known'] });
     const other = await service.user();
     await other.post('/tags/create', { name: 'theirs' });
@@ -219,7 +219,7 @@ describe('the tag', () => {
 });
 
 describe('pages', () => {
-  test('newest first, 50 per page, with the exact total, and has_more is true until the last one', async () => {
+  test('contain the newest matches first, 50 per page, with the exact total; has_more is true until the last one', async () => {
     const ids: number[] = [];
     for (let i = 0; i < 51; i++) ids.unshift(await add(`b${i}`));
     const first = await search({});
@@ -230,7 +230,7 @@ describe('pages', () => {
     expect(second.bookmarks.map(({ id }) => id)).toEqual(ids.slice(50));
   });
 
-  test('a full last page has no more', async () => {
+  test('do not announce a further page if the last one is full', async () => {
     for (const title of ['a', 'b', 'c', 'd']) await add(title);
     expect(await search({ per_page: 2, page: 2 })).toMatchObject({ total: 4, has_more: false });
     expect(await search({ per_page: 4 })).toMatchObject({ total: 4, has_more: false });
@@ -238,7 +238,7 @@ describe('pages', () => {
   });
 
   test.each([2, 1_000_000, 2 ** 31, Number.MAX_SAFE_INTEGER])(
-    'page %i, beyond the last, is empty with the exact total',
+    'are empty beyond the last one, with the exact total: page %i',
     async (page) => {
       await add('only');
       for (const per_page of [1, 100]) {
@@ -248,7 +248,7 @@ describe('pages', () => {
     },
   );
 
-  test('deep pages hold each match once', async () => {
+  test('contain each match once, however far back they are', async () => {
     const bookmarks = Array.from({ length: 2_500 }, (_, i) => ({
       url: `https://example.org/${i}`,
       tags: i % 2 === 0 ? ['even'] : [],

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { findFaults } from './support/invariants.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 
-// Spec 4.2: `ids` edits and deletes several bookmarks in one transaction.
+// Section 4.2: with `ids`, one transaction edits or deletes several bookmarks.
 
 const service = useService();
 const other = useService({}, { beside: service });
@@ -35,7 +35,7 @@ const counts = async (user: TestUser) =>
     ]),
   );
 
-/** The changes that a follower sees from a cursor on. */
+/** The changes that a follower sees after a cursor. */
 async function follow(user: TestUser, cursor: string) {
   const { body } = await user.post('/bookmarks/changes', { cursor, limit: 500 });
   expect(body).toMatchObject({ reset: false, has_more: false });
@@ -45,7 +45,7 @@ const now = async (user: TestUser): Promise<string> =>
   (await user.post('/bookmarks/changes', { from: 'now' })).body.cursor;
 
 describe('/bookmarks/edit with ids', () => {
-  test("adds and removes tags, and keeps a bookmark's other tags", async () => {
+  test('adds and removes tags, and keeps the other tags of a bookmark', async () => {
     const user = await service.user();
     const before = await addAll(user, [['a', 'b'], ['b'], ['c'], ['a']]);
     const cursor = await now(user);
@@ -61,7 +61,7 @@ describe('/bookmarks/edit with ids', () => {
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 
-  test('does not change bookmarks that already have these tags, including updated_at', async () => {
+  test('does not change bookmarks that already have these tags, not even their updated_at', async () => {
     const user = await service.user();
     const before = await addAll(user, [['a'], ['b'], []]);
     const cursor = await now(user);
@@ -76,7 +76,7 @@ describe('/bookmarks/edit with ids', () => {
     expect(await list(user)).toEqual(after);
   });
 
-  test('returns the missing ids, each once, in the order sent', async () => {
+  test('returns the missing ids, each once, in the order of the request', async () => {
     const user = await service.user();
     const [mine] = await addAll(user, [[]]);
     const stranger = await service.user();
@@ -95,7 +95,7 @@ describe('/bookmarks/edit with ids', () => {
     expect(await counts(user)).toEqual({});
   });
 
-  test('refuses everything if one bookmark would have more than 100 tags', async () => {
+  test('refuses everything if any bookmark would have more than 100 tags', async () => {
     const user = await service.user();
     const names = Array.from({ length: 99 }, (_, n) => `tag ${n}`);
     const bookmarks = await addAll(user, [[], names]);
@@ -107,14 +107,14 @@ describe('/bookmarks/edit with ids', () => {
     });
     expect(await list(user)).toEqual(bookmarks);
     expect(await counts(user)).not.toHaveProperty('x');
-    // Tags that it has already, and tags that are removed, do not count.
+    // Existing and removed tags do not count.
     const exact = { ids, add_tags: ['x', 'y', 'tag 5'], remove_tags: ['tag 7'] };
     expect((await edit(user, exact)).status).toBe(200);
     expect(namesOf(await list(user)).map(({ length }) => length)).toEqual([3, 100]);
     expect((await edit(user, { ids: ids.slice(1), add_tags: ['z'] })).status).toBe(400);
   });
 
-  test('refuses everything at the tag limit of the account', async () => {
+  test("refuses everything beyond the account's tag limit", async () => {
     const user = await service.user();
     const bookmarks = await addAll(user, [[]]);
     await service.context.database.sql`update accounts set tag_count = 9999 where user_id = ${user.id}`;
@@ -128,7 +128,7 @@ describe('/bookmarks/edit with ids', () => {
     await service.context.database.sql`update accounts set tag_count = 1 where user_id = ${user.id}`;
   });
 
-  test('500 at once', async () => {
+  test('edits 500 bookmarks at once', async () => {
     const user = await service.user();
     const bookmarks = await addAll(
       user,
@@ -161,7 +161,7 @@ describe('/bookmarks/delete with ids', () => {
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 
-  test('makes room below the limit', async () => {
+  test("makes room below the account's limit", async () => {
     await using small = await startService({ freeBookmarkLimit: 3 });
     const user = await small.user();
     const bookmarks = await addAll(user, [[], [], []]);
@@ -170,7 +170,7 @@ describe('/bookmarks/delete with ids', () => {
   });
 });
 
-test('counts each bookmark once in several simultaneous deletions on two replicas', async () => {
+test('several simultaneous deletions on two replicas count each bookmark once', async () => {
   const user = await service.user();
   const ids = idsOf(
     await addAll(

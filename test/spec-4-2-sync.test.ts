@@ -4,7 +4,7 @@ import type { ApiResponse } from './support/responses.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 import { holdLock, untilBlocked } from './support/sessions.ts';
 
-// Spec 4.2: /bookmarks/sync; decisions 15 and 16.
+// Section 4.2, decisions 15 and 16: /bookmarks/sync.
 
 const URL = 'https://example.org/';
 
@@ -25,7 +25,7 @@ const idsOf = ({ body }: ApiResponse): number[] => body.bookmarks.map(({ id }: {
 const untilHeld = (count: number, of = service) =>
   expect.poll(() => of.context.coordination.notifier.held).toBe(count);
 
-/** Sends a sync that waits. Resolves once it is held, with a promise of its response. */
+/** Sends a sync that waits. Resolves once the sync is held, with a promise of its response. */
 async function startWait(
   owner = user,
   body: object = {},
@@ -37,7 +37,7 @@ async function startWait(
   return { response };
 }
 
-describe('without waiting', () => {
+describe('sync without waiting', () => {
   test('returns bookmarks by ascending id, by default 50 from cursor 0', async () => {
     await user.post('/import', {
       bookmarks: Array.from({ length: 120 }, (_, i) => ({ url: `${URL}${i}` })),
@@ -58,7 +58,7 @@ describe('without waiting', () => {
     });
   });
 
-  test('with nothing new the cursor is returned unchanged', async () => {
+  test('returns the cursor unchanged if nothing is new', async () => {
     expect((await sync()).body).toEqual({ bookmarks: [], cursor: 0, has_more: false, waited: false });
     const id = await add();
     expect((await sync({ cursor: id })).body).toEqual({
@@ -69,13 +69,13 @@ describe('without waiting', () => {
     });
   });
 
-  test('a cursor beyond the last id is "nothing new"', async () => {
+  test('returns nothing new for a cursor beyond the last id', async () => {
     await add();
     const cursor = Number.MAX_SAFE_INTEGER;
     expect((await sync({ cursor })).body).toEqual({ bookmarks: [], cursor, has_more: false, waited: false });
   });
 
-  test('a cursor need not be an existing id, and deleted bookmarks are omitted', async () => {
+  test('accepts a cursor that is not an existing id, and omits deleted bookmarks', async () => {
     const ids = [await add(), await add(), await add()];
     await user.post('/bookmarks/delete', { id: ids[1] });
     expect(idsOf(await sync({ cursor: ids[1] }))).toEqual([ids[2]]);
@@ -84,14 +84,14 @@ describe('without waiting', () => {
 });
 
 describe('waiting (decision 16)', () => {
-  test('with something new the response comes at once, with waited false', async () => {
+  test('if something is new, the response comes at once with waited false', async () => {
     const id = await add();
     const response = await sync({ wait: true });
     expect(idsOf(response)).toEqual([id]);
     expect(response.body).toMatchObject({ cursor: id, waited: false });
   });
 
-  test('an add ends the wait with the new bookmark, waited true', async () => {
+  test('an add ends the wait with the new bookmark and waited true', async () => {
     const { response } = await startWait();
     const id = await add();
     expect((await response).body).toMatchObject({
@@ -106,7 +106,7 @@ describe('waiting (decision 16)', () => {
   test.each([
     ['small', {}],
     ['staged', { importInlineBytes: 0 }],
-  ])('a %s import ends the wait, merge and replace', async (_, config) => {
+  ])('a %s import ends the wait, in merge and replace mode', async (_, config) => {
     await using own = await startService(config);
     const owner = await own.user();
     for (const mode of ['merge', 'replace']) {
@@ -141,7 +141,7 @@ describe('waiting (decision 16)', () => {
     });
   });
 
-  test('after the wait the list is empty and the cursor unchanged', async () => {
+  test('at the end of the wait the list is empty and the cursor unchanged', async () => {
     await using own = await startService({ syncWaitSeconds: 1 });
     const owner = await own.user();
     const begun = performance.now();
@@ -154,7 +154,7 @@ describe('waiting (decision 16)', () => {
     expect(own.context.coordination.notifier.held).toBe(0);
   });
 
-  test('several waits of one token and of several tokens are all woken', async () => {
+  test('an add ends several polls of one token and of several tokens', async () => {
     const other = await service.token(user.id, 'read');
     const waits = [
       await startWait(),
@@ -165,7 +165,7 @@ describe('waiting (decision 16)', () => {
     for (const { response } of waits) expect(idsOf(await response)).toEqual([id]);
   });
 
-  test('beyond 16 polls held by one token a further one is not held: waited false', async () => {
+  test('a token may hold 16 polls: a further poll is not held and gets waited false', async () => {
     const waits = await Promise.all(
       Array.from({ length: 16 }, () => sync({ wait: true })).map(async (response) => ({ response })),
     );
@@ -185,7 +185,7 @@ describe('waiting (decision 16)', () => {
     await untilHeld(0);
   });
 
-  test('if a replica holds its maximum, a further poll gets 503 with a jittered Retry-After', async () => {
+  test('a replica that holds its maximum of polls responds to a further one with 503 and a random Retry-After', async () => {
     await using own = await startService({ maxWaiters: 1 });
     const owner = await own.user();
     const { response } = await startWait(owner, {}, own);
@@ -204,7 +204,7 @@ describe('waiting (decision 16)', () => {
     await startWait(owner, { cursor: id }, own);
   });
 
-  test('a client that disconnects frees its waiter', async () => {
+  test('a client that disconnects frees its place', async () => {
     const gone = new AbortController();
     const waits = Array.from({ length: 16 }, () => sync({ wait: true }, user, { signal: gone.signal }));
     await untilHeld(16);
@@ -236,14 +236,14 @@ describe('waiting (decision 16)', () => {
     await untilBlocked(service.database.url);
     gone.abort();
     await expect(wait).rejects.toThrow();
-    // Once the replica responds to a later request, it has noticed that the client left.
+    // Once the replica responds to a later request, it has noticed the disconnect.
     await fetch(`${service.origin}/livez`);
     await lock.release();
     for (let i = 0; i < 3; i++) await leaving.post('/user/profile');
     await untilHeld(0);
   });
 
-  test('a revoked token ends its waits with 401, and those of other tokens continue', async () => {
+  test('a revoked token ends its polls with 401, and polls of other tokens continue', async () => {
     const session = await service.session();
     const other = await service.token(session.id, 'read');
     const mine = [await startWait(session), await startWait(session)];
@@ -260,7 +260,7 @@ describe('waiting (decision 16)', () => {
     expect((await theirs).body.waited).toBe(true);
   });
 
-  test('a token that expires during the wait ends it with 401, at the latest at its timeout', async () => {
+  test('a token that expires during the wait ends it with 401, at the latest at the timeout', async () => {
     await using own = await startService({ syncWaitSeconds: 2 });
     const owner = await own.user();
     const { response } = await startWait(owner, {}, own);
@@ -268,7 +268,7 @@ describe('waiting (decision 16)', () => {
     expect((await response).body.code).toBe('INVALID_TOKEN');
   });
 
-  test('a draining replica ends its waits early with the empty response and closes the connection', async () => {
+  test('a draining replica ends its polls early with the empty response and closes the connection', async () => {
     await using own = await startService();
     const owner = await own.user();
     const cursor = await add(owner);
@@ -287,7 +287,7 @@ describe('waiting (decision 16)', () => {
     expect(own.context.coordination.notifier.held).toBe(0);
   });
 
-  test('the rate-limit headers of a held poll are those of its admission (decision 26)', async () => {
+  test('the rate-limit headers of a held poll are those from the time of its admission (decision 26)', async () => {
     await using own = await startService({ rateLimitRequests: 10 });
     const owner = await own.user();
     const { response } = await startWait(owner, {}, own);
@@ -298,8 +298,8 @@ describe('waiting (decision 16)', () => {
 });
 
 describe('the order of ids (decision 15)', () => {
-  test('ids of one user become visible in their order even if a writer is slow to commit', async () => {
-    // A writer that holds the user's row and has drawn its id, but has not committed.
+  test('ids of one user become visible in order, even if a writer is slow to commit', async () => {
+    // This writer holds the account's lock and has an id, but has not committed.
     const sql = postgres(service.database.url, { max: 1 });
     onTestFinished(() => sql.end());
     const drawn = Promise.withResolvers<number>();

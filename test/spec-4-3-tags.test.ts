@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type TestUser, useService } from './support/service.ts';
 
-// Spec 4.3 and 2.3, decision 12: tags and their names.
+// Sections 4.3 and 2.3, decision 12: tags and their names.
 
 const service = useService();
 let user: TestUser;
@@ -28,7 +28,7 @@ const tagsOf = async (id: number): Promise<string[]> =>
   );
 
 describe('/tags/list', () => {
-  test('is empty at first', async () => {
+  test('is empty for a new account', async () => {
     expect((await user.post('/tags/list')).body).toEqual({ tags: [] });
   });
 
@@ -47,7 +47,7 @@ describe('/tags/list', () => {
     expect((await list()).map((tag) => tag.bookmark_count)).toEqual([1, 1, 0]);
   });
 
-  test('tags are sorted by code points of their normalized names, in bookmarks too', async () => {
+  test('sorts tags by the code points of their normalized names, like the tags of bookmarks', async () => {
     const sorted = [
       '1',
       '10',
@@ -83,20 +83,23 @@ describe('/tags/list', () => {
     expect(await tagsOf(id + 1)).toEqual(byCodePoint);
   });
 
-  test.each(['add', 'return'])('so are 100 of an add that knows half of them: %s', async (on_duplicate) => {
-    // Names that are prefixes of each other, and characters on both sides of the surrogates.
-    const names = Array.from({ length: 100 }, (_, n) =>
-      String.fromCodePoint(0xfff0 + ((n * 37) % 32))
-        .repeat(1 + (n % 7))
-        .concat(`${n}`),
-    );
-    for (const name of names.filter((_, n) => n % 2 === 0)) await create(name);
-    const response = await user.post('/bookmarks/add', { url: URL, tags: names, on_duplicate });
-    const listed = await list();
-    expect(listed).toHaveLength(100);
-    expect(response.body.tags).toEqual(listed.map(({ id, name }) => ({ id, name })));
-    expect(listed.every((tag) => tag.bookmark_count === 1)).toBe(true);
-  });
+  test.each(['add', 'return'])(
+    'the tags of an add are in the same order if half of its 100 tags are new: %s',
+    async (on_duplicate) => {
+      // Names that are prefixes of each other, and characters on both sides of the surrogates.
+      const names = Array.from({ length: 100 }, (_, n) =>
+        String.fromCodePoint(0xfff0 + ((n * 37) % 32))
+          .repeat(1 + (n % 7))
+          .concat(`${n}`),
+      );
+      for (const name of names.filter((_, n) => n % 2 === 0)) await create(name);
+      const response = await user.post('/bookmarks/add', { url: URL, tags: names, on_duplicate });
+      const listed = await list();
+      expect(listed).toHaveLength(100);
+      expect(response.body.tags).toEqual(listed.map(({ id, name }) => ({ id, name })));
+      expect(listed.every((tag) => tag.bookmark_count === 1)).toBe(true);
+    },
+  );
 });
 
 describe('/tags/create', () => {
@@ -139,12 +142,12 @@ describe('/tags/create', () => {
     ['a', 'ａ'],
     ['a', 'a\u200b'],
     ['%', '_'],
-  ])('%j and %j are two names', async (one, other) => {
+  ])('%j and %j are different names', async (one, other) => {
     expect((await create(one)).status).toBe(200);
     expect((await create(other)).status).toBe(200);
   });
 
-  test('names are trimmed and NFC', async () => {
+  test('names are trimmed and normalized to NFC', async () => {
     expect((await create('\ufeff cafe\u0301 ')).body.name).toBe('caf\u00e9');
     expect(await listNames()).toEqual(['caf\u00e9']);
   });
@@ -174,7 +177,7 @@ describe('/tags/update', () => {
     expect((await user.post('/bookmarks/search', { tag: 'a' })).body.total).toBe(0);
   });
 
-  test('to the name of another tag is a VALIDATION_ERROR, whatever the case, and changes nothing', async () => {
+  test('returns a VALIDATION_ERROR for the name of another tag, ignoring case, and changes nothing', async () => {
     const { id, tags } = await add(['one', 'Other']);
     for (const name of ['Other', 'OTHER', ' other ']) {
       expect(await user.post('/tags/update', { id: tags[0].id, name })).toMatchObject({
@@ -185,7 +188,7 @@ describe('/tags/update', () => {
     expect(await tagsOf(id)).toEqual(['one', 'Other']);
   });
 
-  test('changing only the case is a rename, and so is the same name', async () => {
+  test('a change of case only is a rename, and so is the same name', async () => {
     const { id, tags } = await add(['case']);
     for (const name of ['CASE', 'CASE', 'Case']) {
       expect((await user.post('/tags/update', { id: tags[0].id, name })).body.name).toBe(name);
@@ -232,7 +235,7 @@ describe('/tags/delete', () => {
 describe('/tags/merge', () => {
   const merge = (id: number, into_id: number, owner = user) => owner.post('/tags/merge', { id, into_id });
 
-  test('replaces the tag by the other one in all bookmarks, once each, and deletes it', async () => {
+  test('replaces the tag by the other one in all bookmarks, without duplicates, and deletes it', async () => {
     const both = await add(['gone', 'Kept', 'a']);
     const one = await add(['gone', 'z']);
     const none = await add(['Kept']);
@@ -248,7 +251,7 @@ describe('/tags/merge', () => {
     expect((await merge(gone.id, kept.id)).body.code).toBe('NOT_FOUND');
   });
 
-  test('does not change updated_at, and leaves room for another tag', async () => {
+  test('does not change updated_at, and makes room for another tag', async () => {
     const { id, tags, updated_at } = await add(['one', 'two']);
     await merge(tags[0].id, tags[1].id);
     const { bookmarks } = (await user.post('/bookmarks/get', { id })).body;
@@ -271,7 +274,7 @@ describe('/tags/merge', () => {
     expect(body.bookmarks).toEqual([{ ...one, tags: [kept] }]);
   });
 
-  test('into itself is a VALIDATION_ERROR; an unknown tag is NOT_FOUND, and changes nothing', async () => {
+  test('returns a VALIDATION_ERROR for a merge into itself, and NOT_FOUND for an unknown tag, and changes nothing', async () => {
     const { id, tags } = await add(['kept']);
     const stranger = await service.user();
     const theirs = (await stranger.post('/tags/create', { name: 'theirs' })).body;
@@ -286,7 +289,7 @@ describe('/tags/merge', () => {
     expect(await tagsOf(id)).toEqual(['kept']);
   });
 
-  test('in both directions at once leaves one of the two', async () => {
+  test('leaves one of two tags that are merged in both directions at once', async () => {
     const { id, tags } = await add(['one', 'two']);
     const [one, two] = tags as { id: number }[];
     const ends = await Promise.all([merge(one!.id, two!.id), merge(two!.id, one!.id)]);

@@ -4,7 +4,7 @@ import { connectTo } from './support/responses.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 import { holdLock, untilBlocked } from './support/sessions.ts';
 
-// Spec 4.4, decisions 17 to 21: import, small and staged, and export.
+// Section 4.4, decisions 17 to 21: import, small and staged, and export.
 
 const URL = 'https://example.org/';
 const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
@@ -61,7 +61,7 @@ describe.each([
       expect(b!.tags.map(({ name }) => name)).toEqual(['x', 'z']);
     });
 
-    test('an absent created_at becomes now, an absent updated_at becomes created_at', async () => {
+    test('replaces an absent created_at by now, and an absent updated_at by created_at', async () => {
       const before = new Date().toISOString();
       await importInto(user, [
         { url: `${URL}neither` },
@@ -82,7 +82,7 @@ describe.each([
       expect(updated!.updated_at).toBe('2001-02-03T04:05:06.000Z');
     });
 
-    test('dates are RFC 3339 with offset, and are truncated to milliseconds', async () => {
+    test('reads dates as RFC 3339 with an offset, and truncates them to milliseconds', async () => {
       const cases = [
         ['2024-02-29T12:00:00Z', '2024-02-29T12:00:00.000Z'],
         ['2000-02-29T12:00:00Z', '2000-02-29T12:00:00.000Z'],
@@ -98,7 +98,7 @@ describe.each([
         ['0099-03-01T00:00:00Z', '0099-03-01T00:00:00.000Z'],
         ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
         ['1582-10-10T00:00:00Z', '1582-10-10T00:00:00.000Z'],
-        // RFC 3339 allows leap seconds (5.7). In POSIX time, a leap second is the second after it.
+        // RFC 3339 allows leap seconds (5.7). In POSIX time, a leap second equals the second after it.
         ['2016-12-31T23:59:60Z', '2017-01-01T00:00:00.000Z'],
         ['1990-12-31T15:59:60.25-08:00', '1991-01-01T00:00:00.250Z'],
       ] as const;
@@ -112,7 +112,7 @@ describe.each([
       );
     });
 
-    test('any other date is an error of that entry', async () => {
+    test('reports any other date as an error of its entry', async () => {
       const odd: unknown[] = [
         '2023-02-29T00:00:00Z',
         '1900-02-29T00:00:00Z',
@@ -170,7 +170,7 @@ describe.each([
       }
     });
 
-    test('export, replace, export gives the same collection', async () => {
+    test('restores the same collection after export and replace', async () => {
       await importInto(user, [
         { url: URL, title: 'T', comment: 'a\nb', tags: ['One', 'two'], created_at: '2020-01-01T00:00:00Z' },
         { url: 'HTTP://EXAMPLE.org:80/ä b', title: '"\\\u2028😀', tags: ['Ω', '字'] },
@@ -212,7 +212,7 @@ describe.each([
       expect((await tagsOf(user)).map(({ name }: { name: string }) => name)).toEqual(['mine', 'new']);
     });
 
-    test('skips an entry if its url came earlier in the same array; the first one counts', async () => {
+    test('skips an entry if an earlier one in the same array has its url', async () => {
       const { body } = await importInto(user, [
         { url: URL, title: 'first', tags: ['first'] },
         { url: 'https://EXAMPLE.org', title: 'second', tags: ['second'] },
@@ -223,17 +223,17 @@ describe.each([
       expect((await tagsOf(user)).map(({ name }: { name: string }) => name)).toEqual(['first']);
     });
 
-    test('an invalid entry does not hide a later valid one with the same url', async () => {
+    test('does not skip a valid entry because of an earlier invalid one with the same url', async () => {
       const { body } = await importInto(user, [{ url: URL, title: 1 }, { url: URL }]);
       expect(body).toMatchObject({ imported: 1, skipped: 0, errors: [{ index: 0 }] });
     });
 
-    test("another user's bookmarks are not duplicates", async () => {
+    test('does not skip an entry because another user has its url', async () => {
       await importInto(await service.user(), [{ url: URL }]);
       expect((await importInto(user, [{ url: URL }])).body.imported).toBe(1);
     });
 
-    test('sending the same again is harmless (decision 21)', async () => {
+    test('accepts the same import again without effect (decision 21)', async () => {
       const entries = [{ url: `${URL}a`, tags: ['a'] }, { url: `${URL}b` }];
       await importInto(user, entries);
       const before = await exportOf(user);
@@ -241,7 +241,7 @@ describe.each([
       expect(await exportOf(user)).toEqual(before);
     });
 
-    test('an invalid entry never fails the others, and its error has index, url, code and message, in the order of index', async () => {
+    test('imports the valid entries, and returns an error for each invalid one with index, url, code and message, in the order of index', async () => {
       const entries: Entry[] = [
         { url: `${URL}good` },
         { url: 'javascript:alert(1)' },
@@ -270,7 +270,7 @@ describe.each([
       expect(body.errors.map(({ index }: { index: number }) => index)).toEqual(badIndexes);
       for (const { index, url, code, error, ...rest } of body.errors) {
         const sent = entries[index]?.url;
-        // Every client must be able to read it: half a character becomes U+FFFD, and long texts are cut.
+        // Every client must be able to read this: half a character becomes U+FFFD, and long texts are truncated.
         const text = typeof sent === 'string' ? sent.toWellFormed() : null;
         expect(url).toBe(text !== null && text.length > 200 ? `${text.slice(0, 200)}…` : text);
         expect(code).toBe('VALIDATION_ERROR');
@@ -283,7 +283,7 @@ describe.each([
       expect(await tagsOf(user)).toEqual([]);
     });
 
-    test('imported + skipped + errors is the number of entries sent, and ids follow the order of the entries', async () => {
+    test('imported + skipped + errors is the number of entries, and ids follow the order of the entries', async () => {
       const entries = Array.from({ length: 1_000 }, (_, i) =>
         i % 7 === 0 ? { url: i } : { url: `${URL}${i % 3 === 0 ? 'same' : i}` },
       );
@@ -296,7 +296,7 @@ describe.each([
   });
 
   describe('in replace mode (decision 20)', () => {
-    test("replaces the user's bookmarks by the array; other users keep theirs", async () => {
+    test("replaces the user's bookmarks by the array, and does not affect other users", async () => {
       const other = await service.user();
       await importInto(other, [{ url: URL }]);
       await importInto(user, [{ url: `${URL}old` }, { url: `${URL}both` }]);
@@ -307,19 +307,19 @@ describe.each([
       expect((await user.post('/bookmarks/search')).body.total).toBe(2);
     });
 
-    test('never skips: repeated urls are kept', async () => {
+    test('never skips an entry: repeated urls are kept', async () => {
       const { body } = await importInto(user, [{ url: URL }, { url: URL }], 'replace');
       expect(body).toEqual({ imported: 2, skipped: 0, errors: [] });
       expect(await urlsOf(user)).toEqual([URL, URL]);
     });
 
-    test('with an empty array removes all', async () => {
+    test('removes all bookmarks if the array is empty', async () => {
       await importInto(user, [{ url: URL, tags: ['kept'] }]);
       expect((await importInto(user, [], 'replace')).body.imported).toBe(0);
       expect(await urlsOf(user)).toEqual([]);
     });
 
-    test('tags keep their ids and names, and unused tags stay', async () => {
+    test('keeps the ids and names of tags, and keeps unused tags', async () => {
       await importInto(user, [{ url: URL, tags: ['Kept', 'Again'] }]);
       const before = await tagsOf(user);
       await importInto(user, [{ url: URL, tags: ['again', 'new'] }], 'replace');
@@ -329,7 +329,7 @@ describe.each([
       expect(added).toMatchObject({ name: 'new', bookmark_count: 1 });
     });
 
-    test('with an invalid entry changes nothing, and returns the first invalid index and the number of invalid entries', async () => {
+    test('changes nothing if an entry is invalid, and returns the first invalid index and the number of invalid entries', async () => {
       await importInto(user, [{ url: URL, tags: ['mine'] }]);
       const before = await exportOf(user);
       const one = await importInto(user, [{ url: URL }, { url: 'x', tags: ['never'] }], 'replace');
@@ -343,12 +343,12 @@ describe.each([
   });
 
   test.each([
-    ['malformed JSON', '{"bookmarks":['],
-    ['an array', '[]'],
-    ['no bookmarks', '{"mode":"merge"}'],
-    ['bookmarks that are no array', '{"bookmarks":{}}'],
-    ['an unknown mode', '{"bookmarks":[],"mode":"Replace"}'],
-    ['a byte that no UTF-8 has', Buffer.from([0x7b, 0xff, 0x7d])],
+    ['with malformed JSON', '{"bookmarks":['],
+    ['with an array as its body', '[]'],
+    ['without bookmarks', '{"mode":"merge"}'],
+    ['with bookmarks that are not an array', '{"bookmarks":{}}'],
+    ['with an unknown mode', '{"bookmarks":[],"mode":"Replace"}'],
+    ['with a byte that never occurs in UTF-8', Buffer.from([0x7b, 0xff, 0x7d])],
   ])('%s is a VALIDATION_ERROR and changes nothing', async (_, body) => {
     await importInto(user, [{ url: URL }]);
     const response = await user.post('/import', body);
@@ -356,7 +356,7 @@ describe.each([
     expect(await urlsOf(user)).toEqual([URL]);
   });
 
-  test('accepts 100,000 entries and not one more (decision 9)', async () => {
+  test('100,000 entries are accepted, and not one more (decision 9)', async () => {
     const entries = Array.from({ length: 100_000 }, () => ({ url: URL }));
     expect((await importInto(user, entries)).body).toEqual({ imported: 1, skipped: 99_999, errors: [] });
     for (const mode of ['merge', 'replace']) {
@@ -367,7 +367,7 @@ describe.each([
     }
   });
 
-  test('that would exceed the limit changes nothing and is LIMIT_EXCEEDED; up to the limit it is accepted', async () => {
+  test('is LIMIT_EXCEEDED and changes nothing if it would exceed the limit of bookmarks, and is accepted up to the limit', async () => {
     await using own = await startService({ ...config, freeBookmarkLimit: 3 });
     const owner = await own.user();
     await importInto(owner, [{ url: `${URL}a` }, { url: `${URL}b` }]);
@@ -386,7 +386,7 @@ describe.each([
     expect((await importInto(owner, [...tooMany, { url: URL }], 'replace')).body.imported).toBe(3);
   });
 
-  test('is one transaction: others see all of it or nothing', async () => {
+  test('an import is one transaction: readers see all of it or nothing', async () => {
     const entries = (name: string) => Array.from({ length: 300 }, (_, i) => ({ url: `${URL}${name}/${i}` }));
     await importInto(user, entries('start'));
     const done = importInto(user, entries('next'), 'replace').then(() => importInto(user, entries('more')));
@@ -399,7 +399,7 @@ describe.each([
     expect(totals).toContain(600);
   });
 
-  test('of one user run one after the other, and both are executed', async () => {
+  test('runs after another one of the same user, and both are executed', async () => {
     const [one, other] = await Promise.all([
       importInto(user, [{ url: `${URL}a` }, { url: `${URL}b` }]),
       importInto(user, [{ url: `${URL}b` }, { url: `${URL}c` }]),
@@ -434,7 +434,7 @@ describe('a staged import as a job (decision 21)', () => {
     return { connection, rest: body.slice(10) };
   }
 
-  test('a user has one large import at a time: another one meanwhile is RATE_LIMITED with Retry-After', async () => {
+  test('is limited to one at a time per user: a second one gets RATE_LIMITED with Retry-After', async () => {
     const { connection, rest } = await startUpload();
     await untilState('receiving');
     const second = await importInto(user, [{ url: `${URL}second` }]);
@@ -446,7 +446,7 @@ describe('a staged import as a job (decision 21)', () => {
     expect((await importInto(user, [{ url: `${URL}second` }])).status).toBe(200);
   });
 
-  test('an aborted upload is never run, and makes room for the next', async () => {
+  test('never runs if its upload is aborted, and makes room for the next one', async () => {
     const { connection } = await startUpload();
     await untilState('receiving');
     connection.destroy();
@@ -455,7 +455,7 @@ describe('a staged import as a job (decision 21)', () => {
     expect((await importInto(user, [{ url: `${URL}next` }])).body.imported).toBe(1);
   });
 
-  test('if the client disconnects after its body was received, the job still runs', async () => {
+  test('runs even if the client disconnects after its body was received', async () => {
     const { connection, rest } = await startUpload();
     await untilState('receiving');
     await connection.write(rest);
@@ -464,7 +464,7 @@ describe('a staged import as a job (decision 21)', () => {
     await expect.poll(() => urlsOf(user)).toEqual([URL]);
   });
 
-  test('an import that got 503 has not run and never will', async () => {
+  test('never runs after its request got 503', async () => {
     await using own = await startService({ importInlineBytes: 0, importWaitSeconds: 1 });
     const owner = await own.user();
     await owner.post('/bookmarks/add', { url: `${URL}mine` });
@@ -481,7 +481,7 @@ describe('a staged import as a job (decision 21)', () => {
     expect(await urlsOf(owner)).toEqual([`${URL}mine`]);
   });
 
-  test('beyond the limit of staged bytes of all users a further one gets 503', async () => {
+  test('is refused with 503 beyond the limit of staged bytes of all users', async () => {
     await using own = await startService({ importInlineBytes: 0, importStagedBytes: 100 });
     const owner = await own.user();
     expect((await importInto(owner, [{ url: URL }])).status).toBe(200);
@@ -492,7 +492,7 @@ describe('a staged import as a job (decision 21)', () => {
 
   // On a cluster, each node has its own limit.
   test.skipIf(inject('citusUrl') !== undefined)(
-    'imports that start at the same time do not exceed the limit of staged bytes together',
+    'does not exceed the limit of staged bytes together with others that start at the same time',
     async () => {
       await using own = await startService({ importInlineBytes: 0, importStagedBytes: 1_000 });
       const [first, second] = [await own.user(), await own.user()];
@@ -508,7 +508,7 @@ describe('a staged import as a job (decision 21)', () => {
     },
   );
 
-  test('is RATE_LIMITED while more than 16 MiB of errors of earlier imports are unread', async () => {
+  test('is RATE_LIMITED while more than 16 MiB of errors of earlier imports were not read', async () => {
     const setUnread = (bytes: number) =>
       runOn(
         service.database.url,
@@ -522,7 +522,7 @@ describe('a staged import as a job (decision 21)', () => {
     expect((await importInto(user, [{ url: URL }])).status).toBe(200);
   });
 
-  test('leaves nothing of its bytes behind', async () => {
+  test('leaves nothing of its body behind', async () => {
     await importInto(user, [{ url: URL }]);
     await user.post('/import', '{"broken');
     await importInto(user, [{}], 'replace');
@@ -538,14 +538,14 @@ describe('export (decision 17)', () => {
     user = await service.user();
   });
 
-  test('of no bookmarks is an empty list', async () => {
+  test('is an empty list for an account without bookmarks', async () => {
     const before = new Date().toISOString();
     const { body } = await user.post('/export');
     expect(body).toEqual({ bookmarks: [], exported_at: expect.stringMatching(TIMESTAMP), count: 0 });
     expect(body.exported_at >= before && body.exported_at <= new Date().toISOString()).toBe(true);
   });
 
-  test('contains all bookmarks with their tags, by ascending id, and count is their number', async () => {
+  test('contains all bookmarks with their tags, by ascending id, and their number as count', async () => {
     await importInto(
       user,
       Array.from({ length: 2_345 }, (_, i) => ({ url: `${URL}${i}`, tags: [`t${i % 5}`] })),
@@ -562,14 +562,14 @@ describe('export (decision 17)', () => {
     }
   });
 
-  test('it contains nothing of other users', async () => {
+  test('contains nothing of other users', async () => {
     await importInto(await service.user(), [{ url: URL }]);
     expect((await user.post('/export')).body.count).toBe(0);
   });
 
   /**
    * An export whose reader stops after the first bytes. It is larger than the buffers between the service and a reader,
-   * so the service stops at one of its first thousands until `rest` reads on.
+   * so the service stops after a few thousand bookmarks until `rest` continues to read.
    */
   async function startSlowExport() {
     await importInto(
@@ -593,7 +593,7 @@ describe('export (decision 17)', () => {
     expect(response.status).toBe(200);
     const reader = response.body!.getReader();
     const chunks: Uint8Array[] = [(await reader.read()).value!];
-    /** The whole text, and whether the response ended in order. */
+    /** The whole text, and whether the response ended regularly. */
     const rest = async () => {
       try {
         for (;;) {
@@ -608,7 +608,7 @@ describe('export (decision 17)', () => {
     return { newest: before, rest };
   }
 
-  test('contains each bookmark that existed from its start to its end exactly once, whatever happens meanwhile', async () => {
+  test('contains each bookmark that exists from its start to its end exactly once, whatever is written meanwhile', async () => {
     const { newest, rest } = await startSlowExport();
     const [gone, edited, ...kept] = newest as [Exported, Exported, ...Exported[]];
     await user.post('/bookmarks/delete', { id: gone.id });
@@ -625,7 +625,7 @@ describe('export (decision 17)', () => {
     for (const { id } of [edited, ...kept]) expect(ids.has(id)).toBe(true);
   });
 
-  test('is cut off if a replace happens meanwhile: it never ends as shorter, valid JSON', async () => {
+  test('is aborted if a replace runs meanwhile: it never ends as shorter, valid JSON', async () => {
     const { rest } = await startSlowExport();
     expect((await importInto(user, [{ url: URL }], 'replace')).body.imported).toBe(1);
     const { ended, text } = await rest();
@@ -634,7 +634,7 @@ describe('export (decision 17)', () => {
     expect(await urlsOf(user)).toEqual([URL]);
   });
 
-  test('is cut off if its token is revoked meanwhile', async () => {
+  test('is aborted if its token is revoked meanwhile', async () => {
     const { rest } = await startSlowExport();
     await service.context.database.sql`delete from tokens where user_id = ${user.id}`;
     const { ended, text } = await rest();
@@ -642,7 +642,7 @@ describe('export (decision 17)', () => {
     expect(() => JSON.parse(text)).toThrow();
   });
 
-  test('a reader that disconnects leaves no connection of the pool in use', async () => {
+  test('frees its connection of the pool if the reader disconnects', async () => {
     await using own = await startService({ databasePoolSize: 1 });
     const owner = await own.user();
     await importInto(

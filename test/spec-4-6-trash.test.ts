@@ -30,7 +30,7 @@ const list = async (user: TestUser): Promise<Shown[]> =>
   (await user.post('/bookmarks/list', { limit: 500 })).body.bookmarks;
 const idsOf = (bookmarks: { id: number }[]) => bookmarks.map(({ id }) => id);
 
-/** The whole trash, page by page. */
+/** All pages of the trash, one after the other. */
 async function readTrash(user: TestUser, limit = 500): Promise<(Shown & { deleted_at: string })[]> {
   const found = [];
   let cursor: string | undefined;
@@ -54,7 +54,7 @@ const contentOf = ({ url, title, comment, tags, created_at, updated_at }: Shown)
 });
 
 describe('/trash/list', () => {
-  test('shows bookmarks deleted by id, by ids and by replace, the last deleted first', async () => {
+  test('shows bookmarks deleted by id, by ids and by replace, the last deleted one first', async () => {
     const user = await service.user();
     const one = await add(user, 1, { title: 'One "quoted"', comment: 'ü\n', tags: ['a', 'B'] });
     const [two, three, four] = [await add(user, 2), await add(user, 3), await add(user, 4)];
@@ -70,14 +70,14 @@ describe('/trash/list', () => {
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 
-  test('a page has about 1 MiB, and nothing comes twice while bookmarks are deleted and restored', async () => {
+  test('returns pages of about 1 MiB, and nothing twice while bookmarks are deleted and restored', async () => {
     const user = await service.user();
     const comment = 'ä'.repeat(10_000);
     await user.post('/import', {
       bookmarks: Array.from({ length: 120 }, (_, n) => ({ url: `https://a.example/${n}`, comment })),
     });
     const ids: number[] = [];
-    // A page of the list has about 1 MiB, too.
+    // A page of the list also has about 1 MiB.
     for (const _ of [1, 2]) {
       const page = idsOf(await list(user));
       ids.push(...page);
@@ -99,7 +99,7 @@ describe('/trash/list', () => {
       'a cursor of list',
       async (user: TestUser) => (await user.post('/bookmarks/list', { limit: 1 })).body.next_cursor,
     ],
-    ['no cursor at all', () => 'x'],
+    ['a malformed text', () => 'x'],
     [
       'a time beyond the year 9999',
       ({ id }: TestUser) => Buffer.from(`4:${id}:9007199254740991:1`).toString('base64url'),
@@ -142,7 +142,7 @@ describe('/trash/restore', () => {
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 
-  test('restores tags by name: renamed and deleted ones are created again, and case does not matter', async () => {
+  test('restores tags by name: it creates renamed and deleted ones again, and ignores case', async () => {
     const user = await service.user();
     const bookmark = await add(user, 1, { tags: ['gone', 'Kept', 'old', 'Μαΐου'] });
     const idOf = (name: string) => bookmark.tags.find((tag) => tag.name === name)!.id;
@@ -159,7 +159,7 @@ describe('/trash/restore', () => {
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 
-  test('keeps the order of several, restores each once, and keeps existing bookmarks with the same url', async () => {
+  test('keeps the order of several bookmarks, restores each once, and keeps existing bookmarks with the same url', async () => {
     const user = await service.user();
     await user.post('/import', {
       bookmarks: Array.from({ length: 200 }, (_, n) => ({
@@ -184,7 +184,7 @@ describe('/trash/restore', () => {
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 
-  test('refuses to exceed a limit, with any concurrency, and then restores nothing', async () => {
+  test('refuses to exceed a limit under any concurrency, and then restores nothing', async () => {
     await using small = await startService({ freeBookmarkLimit: 10 }, { database: service.database });
     const user = await small.user();
     const ids: number[] = [];
@@ -204,7 +204,7 @@ describe('/trash/restore', () => {
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 
-  test('a repeat with its key restores once and gets the same response', async () => {
+  test('restores once for repeats with the same key, which get the same response', async () => {
     const user = await service.user();
     const { id } = await add(user, 1);
     await remove(user, { id });
@@ -238,7 +238,7 @@ describe('/trash/restore', () => {
 });
 
 describe('/trash/delete', () => {
-  test('deletes some ids or everything permanently, and never another user’s bookmarks', async () => {
+  test("deletes some or all bookmarks of the trash permanently, and never another user's", async () => {
     const [user, stranger] = [await service.user(), await service.user()];
     const ids = idsOf([await add(user, 1), await add(user, 2), await add(user, 3)]);
     const foreign = await add(stranger, 1);
@@ -265,7 +265,7 @@ describe('/trash/delete', () => {
   );
 });
 
-test("the trash has the account's limit of bookmarks, and the oldest are deleted first", async () => {
+test("the trash has the account's limit of bookmarks, and the oldest ones are deleted first", async () => {
   await using small = await startService({ freeBookmarkLimit: 10 }, { database: service.database });
   const user = await small.user();
   const bookmarks = (from: number) =>

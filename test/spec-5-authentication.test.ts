@@ -5,7 +5,7 @@ import { parseToken } from '../src/domain/tokens.ts';
 import { ROUTES } from '../src/http/app.ts';
 import { startService, useService, useUser } from './support/service.ts';
 
-// Spec 5, decisions 23 and 24: who may do what, and until when.
+// Section 5, decisions 23 and 24: who may do what, and until when.
 
 const service = useService();
 const user = useUser(service);
@@ -16,7 +16,7 @@ const profile = (token?: string, of = service) =>
 const withHeader = (authorization: string) =>
   service.post('/user/profile', {}, { headers: { authorization } });
 
-/** Spec 4 and decision 37: every endpoint with its scope. */
+/** Section 4 and decision 37: every endpoint with its scope. */
 const SCOPES: Record<keyof Endpoints, 'read' | 'write' | 'public'> = {
   '/user/profile': 'read',
   '/auth/invite': 'public',
@@ -48,7 +48,7 @@ const SCOPES: Record<keyof Endpoints, 'read' | 'write' | 'public'> = {
   '/export': 'read',
   '/import': 'write',
 };
-/** Sessions only: an API token is refused. */
+/** These need a session: an API token is refused. */
 const OF_SESSIONS = [
   '/logout',
   ...Object.keys(SCOPES).filter((path) => /^\/(account|tokens|sessions)\//.test(path)),
@@ -60,7 +60,7 @@ test('the routes are exactly those of the contract', () => {
 });
 
 describe('scopes', () => {
-  test.each(WITH_TOKEN)('%s needs a token: without one it is INVALID_TOKEN', async (path) => {
+  test.each(WITH_TOKEN)('%s needs a token, and returns INVALID_TOKEN without one', async (path) => {
     expect(await service.post(path, {})).toMatchObject({ status: 401, body: { code: 'INVALID_TOKEN' } });
   });
 
@@ -74,7 +74,7 @@ describe('scopes', () => {
     else expect(writer.body.code).not.toBe('PERMISSION_DENIED');
   });
 
-  test('a write token reads, creates, updates and deletes', async () => {
+  test('a write token may read, create, update and delete', async () => {
     const { id } = (await user.post('/bookmarks/add', { url: URL })).body;
     for (const [path, body] of [
       ['/bookmarks/list', {}],
@@ -97,7 +97,7 @@ describe('scopes', () => {
 });
 
 describe('the Authorization header', () => {
-  test('both kinds of tokens are sent the same way, with any case of the scheme', async () => {
+  test('is the same for both kinds of tokens, with any case of the scheme', async () => {
     const session = await service.session();
     for (const token of [session.token, user.token]) {
       for (const scheme of ['Bearer', 'bearer', 'BEARER', 'Bearer ']) {
@@ -106,7 +106,7 @@ describe('the Authorization header', () => {
     }
   });
 
-  test('anything but a valid token is INVALID_TOKEN, without a reason', async () => {
+  test('is INVALID_TOKEN unless it contains a valid token, and the response does not say why', async () => {
     const [kind, id, secret] = user.token.split(/_(\d+)_/) as [string, string, string];
     const other = await service.user();
     const responses = await Promise.all(
@@ -152,7 +152,7 @@ describe('the Authorization header', () => {
 });
 
 describe('tokens (decision 23)', () => {
-  test('are a prefix for the kind, the id of the user and 256 random bits', async () => {
+  test("consist of a prefix for the kind, the user's id and 256 random bits", async () => {
     const session = await service.session();
     const api = await service.token(session.id, 'read');
     for (const [token, prefix] of [
@@ -165,7 +165,7 @@ describe('tokens (decision 23)', () => {
     }
   });
 
-  test('only their SHA-256 is stored', async () => {
+  test('are stored only as SHA-256', async () => {
     const session = await service.session();
     const secret = session.token.split(/_\d+_/)[1]!;
     const rows = await service.context.database.sql`select * from tokens where user_id = ${session.id}`;
@@ -174,7 +174,7 @@ describe('tokens (decision 23)', () => {
     expect(JSON.stringify(rows)).not.toContain(secret);
   });
 
-  test('a session token has the scope write and lasts 90 days', async () => {
+  test('session tokens have the scope write and expire after 90 days', async () => {
     const session = await service.session();
     expect((await session.post('/bookmarks/add', { url: URL })).status).toBe(200);
     const [row] = await service.context.database.sql<{ scope: string; kind: string; days: number }[]>`
@@ -184,13 +184,13 @@ describe('tokens (decision 23)', () => {
     expect(Number(row!.days)).toBeCloseTo(90, 2);
   });
 
-  test('an API token has the given scope, and lasts until it is revoked or until its given expiry', async () => {
+  test('API tokens have the given scope, and last until they are revoked or until the given expiry', async () => {
     const [row] = await service.context.database.sql<{ expires: string }[]>`
       select expires_at::text as expires from tokens where user_id = ${user.id} limit 1`;
     expect(row!.expires).toBe('infinity');
   });
 
-  test('an expired token is INVALID_TOKEN, even on a replica that knows it', async () => {
+  test('are INVALID_TOKEN after their expiry, even on a replica that has cached them', async () => {
     for (const path of ['/user/profile', '/bookmarks/add', '/tags/create', '/export', '/import', '/logout']) {
       const session = await service.session();
       expect((await session.post('/user/profile')).status).toBe(200);
@@ -223,7 +223,7 @@ describe('revocation (decision 24)', () => {
     expect(await sql`select 1 from bookmarks where user_id = ${session.id}`).toHaveLength(0);
   });
 
-  test('a revoked token with too small a scope is INVALID_TOKEN, not PERMISSION_DENIED', async () => {
+  test('makes a token with an insufficient scope INVALID_TOKEN, not PERMISSION_DENIED', async () => {
     const session = await service.session();
     const token = await service.token(session.id, 'read');
     expect((await profile(token, other)).status).toBe(200);
@@ -232,7 +232,7 @@ describe('revocation (decision 24)', () => {
     expect([response.status, response.body.code]).toEqual([401, 'INVALID_TOKEN']);
   });
 
-  test('a held poll on another replica ends with 401', async () => {
+  test('ends a held poll on another replica with 401', async () => {
     await using third = await startService({ syncWaitSeconds: 2 }, { database: service.database });
     const session = await service.session();
     const response = third.post('/bookmarks/sync', { wait: true }, { token: session.token });
@@ -241,7 +241,7 @@ describe('revocation (decision 24)', () => {
     expect((await response).body.code).toBe('INVALID_TOKEN');
   });
 
-  test('a revoked token is always INVALID_TOKEN, and is counted at most once', async () => {
+  test('makes a token always INVALID_TOKEN, and its requests are counted at most once', async () => {
     await using limited = await startService({ rateLimitRequests: 3 }, { database: service.database });
     const session = await service.session();
     expect((await profile(session.token, limited)).status).toBe(200);

@@ -6,14 +6,14 @@ import { runOn } from './support/database.ts';
 import { startProxy } from './support/proxy.ts';
 import { startService, useService, useUser } from './support/service.ts';
 
-// Spec 7, decision 3: the codes, their statuses, and faults that are not the client's.
+// Section 7, decision 3: the codes, their statuses, and faults that the client did not cause.
 
 const service = useService({ freeBookmarkLimit: 1, rateLimitRequests: 100 });
 const user = useUser(service);
 
 const URL = 'https://example.org/';
 
-test('the codes and statuses are those of spec 7 and of decisions 3 and 43', () => {
+test('the codes and statuses are those of section 7 and of decisions 3 and 43', () => {
   expect(STATUS_BY_CODE).toEqual({
     INVALID_TOKEN: 401,
     ACCOUNT_SUSPENDED: 401,
@@ -28,7 +28,7 @@ test('the codes and statuses are those of spec 7 and of decisions 3 and 43', () 
   });
 });
 
-test('each condition has its code, and an error contains only error and code', async () => {
+test('each condition has its own code, and an error contains only error and code', async () => {
   const reader = await service.token(user.id, 'read');
   await user.post('/bookmarks/add', { url: URL });
   const responses = {
@@ -99,7 +99,7 @@ describe("faults that are not the client's (decision 3)", () => {
     expect((await cut.post('/user/profile', {}, { token: user.token })).status).toBe(200);
   });
 
-  test('Retry-After of an unavailable database is random from 1 to 5 s, so that clients do not return at the same time', async () => {
+  test('UNAVAILABLE 503 has a random Retry-After from 1 to 5 s, so that clients do not return at the same time', async () => {
     await using proxy = await startProxy(service.database.url);
     const url = new globalThis.URL(service.database.url);
     url.host = `127.0.0.1:${proxy.port}`;
@@ -107,7 +107,7 @@ describe("faults that are not the client's (decision 3)", () => {
     proxy.reception = 'close';
     proxy.cut('reset');
     const drawn = new Set<string | null>();
-    // One of five equally likely values is missing among 80 draws once in ten million runs.
+    // With a probability of one in ten million, one of the five values is missing among 80 draws.
     for (let n = 0; n < 80; n += 1) {
       const { status, headers } = await cut.post('/user/profile', {}, { token: user.token });
       expect(status).toBe(503);
@@ -116,7 +116,7 @@ describe("faults that are not the client's (decision 3)", () => {
     expect([...drawn].sort()).toEqual(['1', '2', '3', '4', '5']);
   });
 
-  test('an unavailable database is logged as one line per request, with the reason and without a stack', async () => {
+  test('an unavailable database causes one log line per request, with the reason and without a stack', async () => {
     const { log, lines } = openLines();
     await using service = await startService({}, { log });
     const owner = await service.user();
@@ -141,7 +141,7 @@ describe("faults that are not the client's (decision 3)", () => {
     expect(told[0].err).toBeUndefined();
   });
 
-  test('a 404 is logged with its path, truncated, without its query and without anything like a token', async () => {
+  test('a 404 is logged with its truncated path, without its query and without anything that resembles a token', async () => {
     const { log, lines } = openLines();
     await using service = await startService({}, { log });
     const owner = await service.user();

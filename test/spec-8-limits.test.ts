@@ -4,7 +4,7 @@ import { setPremium } from '../src/store/admin.ts';
 import type { ApiResponse } from './support/responses.ts';
 import { startService, type TestService, useService } from './support/service.ts';
 
-// Spec 8, decisions 25 and 26: the rate limit, its headers, and what counts.
+// Section 8, decisions 25 and 26: the rate limit, its headers, and what counts.
 
 const URL = 'https://example.org/';
 const PROFILE = '/user/profile';
@@ -15,8 +15,8 @@ const limitsOf = ({ headers }: ApiResponse) => ({
 });
 
 /**
- * The headers agree with each other and with the clock. Reset is rounded up. Retry-After is only on 429, for the same
- * moment.
+ * Checks that the headers agree with each other and with the clock. Reset is rounded up. Only a 429 has Retry-After,
+ * for the same moment.
  */
 function checkReset({ status, headers }: ApiResponse, windowSeconds: number): void {
   const now = Date.now() / 1_000;
@@ -34,7 +34,7 @@ function checkReset({ status, headers }: ApiResponse, windowSeconds: number): vo
 }
 
 describe('the limit of a token', () => {
-  test('admits 100 requests by default, the 101st is RATE_LIMITED with Retry-After', async () => {
+  test('admits 100 requests by default, and the 101st is RATE_LIMITED with Retry-After', async () => {
     await using own = await startService({ rateLimitRequests: 100 });
     const user = await own.user();
     const responses = [];
@@ -53,7 +53,7 @@ describe('the limit of a token', () => {
     expect(responses[100]!.body).toEqual({ code: 'RATE_LIMITED', error: expect.stringMatching(/\w/) });
   });
 
-  test("is that of the account's tier from the next request on, and earlier requests count", async () => {
+  test("the limit follows the account's tier from the next request on, and earlier requests still count", async () => {
     await using own = await startService({ rateLimitRequests: 2, rateLimitRequestsPremium: 4 });
     const user = await own.user();
     const setTier = async (isPremium: boolean) => {
@@ -147,7 +147,7 @@ describe('the limit of a token', () => {
     expect((await user.post(PROFILE)).status).toBe(429);
   });
 
-  test('responses to no token, an invalid token and an unknown path do not have them', async () => {
+  test('responses without a token, to an invalid token and for an unknown path do not have the headers', async () => {
     await using own = await startService({ rateLimitRequests: 5 });
     const user = await own.user();
     const responses = [
@@ -169,10 +169,10 @@ describe('the limit of a token', () => {
     const sentMs = Date.now();
     const first = await user.post(PROFILE);
     const reset = Number(first.headers.get('x-ratelimit-reset'));
-    // The value is rounded up, so the slot is free at that second. The limiter's clock counts in whole milliseconds.
+    // The value is rounded up, so the slot is free at that second. The limiter counts in whole milliseconds.
     expect(reset * 1_000).toBeGreaterThanOrEqual(sentMs + 3_600_000 - 5);
     expect(Math.abs(reset - (Date.now() / 1_000 + 3_600))).toBeLessThanOrEqual(2);
-    // The time depends only on the oldest request. One second is added for rounding, while the clock moves on.
+    // The time depends only on the oldest request. One second is added for rounding, because the clock moves on.
     for (let i = 0; i < 3; i++) {
       const later = Number((await user.post(PROFILE)).headers.get('x-ratelimit-reset'));
       expect(Math.abs(later - reset)).toBeLessThanOrEqual(1);
@@ -183,7 +183,7 @@ describe('the limit of a token', () => {
 describe('the limit of an account', () => {
   const scopeOf = ({ headers }: ApiResponse) => headers.get('x-ratelimit-scope');
 
-  test('is shared by its tokens and sessions, and the response says which limit refused', async () => {
+  test('is shared by its tokens and sessions, and the response says which limit was exceeded', async () => {
     await using own = await startService({ rateLimitRequests: 3, rateLimitRequestsPerAccount: 5 });
     const session = await own.session();
     const { id } = (await session.post(PROFILE)).body;
@@ -203,7 +203,7 @@ describe('the limit of an account', () => {
       'token',
       expect.stringContaining('token'),
     ]);
-    // The refused request did not count: the account has two left.
+    // The refused request did not count, so the account has two left.
     expect(await told(ask(1))).toBe('200 account 5 1');
     expect(await told(ask(1, '/bookmarks/add'))).toBe('403 account 5 0');
     for (const i of [1, 2]) {
@@ -214,12 +214,12 @@ describe('the limit of an account', () => {
         expect.stringContaining('account'),
       ]);
     }
-    // Another account is not affected, and addresses have their own limit.
+    // Other accounts are not affected, and addresses have their own limit.
     expect((await (await own.user()).post(PROFILE)).status).toBe(200);
     expect(scopeOf(await own.post('/auth/invite', { code: 'UNKNOWN0' }))).toBe('address');
   });
 
-  test('is that of its tier', async () => {
+  test('depends on its tier', async () => {
     const limits = { rateLimitRequestsPerAccount: 1, rateLimitRequestsPerAccountPremium: 2 };
     await using own = await startService(limits);
     const user = await own.user();
@@ -235,7 +235,7 @@ describe('the limit of /auth/invite is per client address (decision 25)', () => 
   const exchange = (of: TestService, forwarded?: string, code = 'UNKNOWN0') =>
     of.post('/auth/invite', { code }, { ...(forwarded && { headers: { 'x-forwarded-for': forwarded } }) });
 
-  test('counts every request, with any result, even with a token', async () => {
+  test('counts every request, with any result, even one with a token', async () => {
     await using own = await startService({ rateLimitRequests: 3 });
     const user = await own.user();
     const code = await own.invite('new@example.org');
@@ -266,13 +266,13 @@ describe('the limit of /auth/invite is per client address (decision 25)', () => 
     expect((await exchange(own, '192.0.2.2, 198.51.100.8')).status).toBe(404);
   });
 
-  test('behind two proxies uses the last address but one', async () => {
+  test('behind two proxies uses the second address from the end', async () => {
     await using own = await startService({ rateLimitRequests: 1, trustProxy: 2 });
     expect((await exchange(own, '192.0.2.1, 10.0.0.1')).status).toBe(404);
     expect((await exchange(own, '192.0.2.9, 192.0.2.1, 10.0.0.2')).status).toBe(429);
   });
 
-  test('with networks uses the last address outside of them', async () => {
+  test('with trusted networks uses the last address outside of them', async () => {
     await using own = await startService({ rateLimitRequests: 1, trustProxy: ['127.0.0.0/8', '10.0.0.0/8'] });
     expect((await exchange(own, '192.0.2.1, 10.9.9.9')).status).toBe(404);
     expect((await exchange(own, '192.0.2.1')).status).toBe(429);
@@ -282,7 +282,7 @@ describe('the limit of /auth/invite is per client address (decision 25)', () => 
     expect((await exchange(distrusting, '192.0.2.2')).status).toBe(429);
   });
 
-  test('counts IPv6 by /64, and IPv4 by address, mapped or not', async () => {
+  test('counts IPv6 by /64, and IPv4 by address, even if it is mapped to IPv6', async () => {
     await using own = await startService({ rateLimitRequests: 1, trustProxy: 1 });
     const same = [
       ['2001:db8:0:1::1', '2001:DB8:0:1:ffff:ffff:ffff:ffff'],
@@ -309,7 +309,7 @@ describe('the limit of /auth/invite is per client address (decision 25)', () => 
   });
 });
 
-describe('the limits of spec 8', () => {
+describe('the limits of section 8', () => {
   const service = useService();
 
   test.each([

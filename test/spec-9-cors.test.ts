@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { startService, useService, useUser } from './support/service.ts';
 
-// Decision 30: browser extensions and web apps as clients. Spec 9: the version is in the base address.
+// Decision 30: browser extensions and web apps as clients. Section 9: the version is in the base address.
 
 const ORIGIN = 'https://app.example.org';
 const EXTENSION = 'chrome-extension://abcdefghijklmnop';
@@ -22,7 +22,7 @@ const ASK = {
 
 describe('CORS (decision 30)', () => {
   test.each([ORIGIN, EXTENSION])(
-    'a preflight of %s gets a response, without a token and without a limit',
+    'a preflight from %s gets a response, without a token and without counting towards a limit',
     async (origin) => {
       for (let i = 0; i < 60; i++) {
         const response = await preflight(PROFILE, { origin, ...ASK });
@@ -40,14 +40,14 @@ describe('CORS (decision 30)', () => {
     },
   );
 
-  test('a preflight has an X-Request-Id, adopted or generated', async () => {
+  test("a preflight's response has an X-Request-Id, taken from the request or generated", async () => {
     const made = await preflight(PROFILE, { origin: ORIGIN, ...ASK });
     expect(made.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
     const taken = await preflight(PROFILE, { origin: ORIGIN, ...ASK, 'x-request-id': 'mine' });
     expect(taken.headers.get('x-request-id')).toBe('mine');
   });
 
-  test('a named origin can read responses, the limit headers, Retry-After and X-Request-Id', async () => {
+  test('an allowed origin can read responses, the limit headers, Retry-After and X-Request-Id', async () => {
     for (const origin of [ORIGIN, EXTENSION]) {
       const responses = [
         await user.post(PROFILE, {}, { headers: { origin } }),
@@ -75,7 +75,7 @@ describe('CORS (decision 30)', () => {
     }
   });
 
-  test('a named origin can read a 429', async () => {
+  test('an allowed origin can read a 429', async () => {
     const other = await service.user();
     const headers = { origin: ORIGIN };
     for (let i = 0; i < 50; i++) await other.post(PROFILE, {}, { headers });
@@ -90,7 +90,7 @@ describe('CORS (decision 30)', () => {
     'http://app.example.org',
     'https://app.example.org:8443',
     'null',
-  ])('the origin %s is not let in', async (origin) => {
+  ])('the origin %s is not allowed', async (origin) => {
     const asked = await preflight(PROFILE, { origin, ...ASK });
     expect(asked.headers.get('access-control-allow-origin')).toBeNull();
     const { headers } = await user.post(PROFILE, {}, { headers: { origin } });
@@ -103,7 +103,7 @@ describe('CORS (decision 30)', () => {
     expect(response.headers.get('access-control-allow-origin')).toBeNull();
   });
 
-  test('OPTIONS without a preflight is NOT_FOUND with the usual error body', async () => {
+  test('OPTIONS that is not a preflight is NOT_FOUND with a regular error body', async () => {
     for (const headers of [{}, { origin: ORIGIN }, { 'access-control-request-method': 'POST' }]) {
       const response = await service.post(PROFILE, '', { method: 'OPTIONS', body: null, headers });
       expect([response.status, response.body.code]).toEqual([404, 'NOT_FOUND']);
@@ -120,7 +120,7 @@ describe('CORS (decision 30)', () => {
   });
 });
 
-test('the version is in the base address prefix /api/v1 (spec 9)', async () => {
+test('the base address contains the version: /api/v1 (section 9)', async () => {
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${user.token}` };
   const send = (path: string) => fetch(service.origin + path, { method: 'POST', body: '{}', headers });
   expect((await send('/api/v1/user/profile')).status).toBe(200);

@@ -8,7 +8,7 @@ import { openRedis } from './support/redis.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 import { holdLock, untilBlocked } from './support/sessions.ts';
 
-// A suspended account gets no responses, and loses nothing.
+// A suspended account gets no responses, and keeps everything that it has.
 
 const service = useService({ compatLinkding: true, importInlineBytes: 0 });
 
@@ -34,7 +34,7 @@ const resume = () => admin(`user resume --email ${user.email}`);
 const profile = (token = user.token) => service.post('/user/profile', {}, { token });
 
 describe('a suspended account', () => {
-  test('is refused with ACCOUNT_SUSPENDED wherever its tokens are used, and works as before after it is resumed', async () => {
+  test('is refused with ACCOUNT_SUSPENDED for any of its tokens, and works as before after it is resumed', async () => {
     const { id } = (await profile()).body;
     const reader = await service.token(id, 'read');
     await user.post('/bookmarks/add', { url: URL });
@@ -64,7 +64,7 @@ describe('a suspended account', () => {
     for (const path of ['/bookmarks/list', '/bookmarks/add', '/export', '/logout', '/bookmarks/sync'])
       expect(await user.post(path)).toMatchObject(SUSPENDED);
     expect([(await linkding()).status, (await mcp()).status]).toEqual([401, 401]);
-    // The holder of a token that was never valid learns nothing.
+    // A token that was never valid is not told about the suspension.
     expect((await profile(`bka_${id}_${'x'.repeat(43)}`)).body.code).toBe('INVALID_TOKEN');
 
     // A token that is created meanwhile works once the account is resumed. A token that is revoked meanwhile does not.
@@ -82,7 +82,7 @@ describe('a suspended account', () => {
     expect((await user.post('/bookmarks/list')).body.bookmarks).toMatchObject([{ url: URL }]);
   });
 
-  test('keeps the expiry of its tokens, and its browser keeps the session', async () => {
+  test('keeps the expiry of its tokens, and its browser keeps the session cookie', async () => {
     const browser = newBrowser(service.origin);
     await browser.post('/web/login/invite', { code: await service.invite(user.email) });
     const before = (await profile()).body.token_expires_at;
@@ -94,7 +94,7 @@ describe('a suspended account', () => {
     expect((await profile()).body.token_expires_at).toBe(before);
   });
 
-  test('keeps an invite that was refused meanwhile', async () => {
+  test('keeps an invite that was refused during the suspension', async () => {
     const code = await service.invite(user.email);
     await suspend();
     expect(await service.post('/auth/invite', { code })).toMatchObject(SUSPENDED);
@@ -104,7 +104,7 @@ describe('a suspended account', () => {
     expect((await service.post('/auth/invite', { code })).status).toBe(404);
   });
 
-  test('keeps its tokens through sweeps of expired ones', async () => {
+  test('keeps its tokens when a sweep deletes expired ones', async () => {
     await suspend();
     await deleteExpiredTokens(service.context.database);
     await resume();
@@ -113,10 +113,10 @@ describe('a suspended account', () => {
 
   // Locks can be observed on one server only.
   test.skipIf(inject('citusUrl') !== undefined)(
-    'opens no session, not even one that began before',
+    'opens no session, not even for a sign-in that began earlier',
     async () => {
       const codes = [await service.invite(user.email), await service.invite(user.email)];
-      // Two sign-ins and the suspension at the same time: in any order, no session is valid afterwards.
+      // Two sign-ins and the suspension at the same time. In any order, no session is valid afterwards.
       const lock = await holdLock(
         service.database.url,
         `select from accounts where user_id = ${user.id} for update`,
@@ -134,7 +134,7 @@ describe('a suspended account', () => {
     },
   );
 
-  test('has its large import cancelled, and nothing of it is imported', async () => {
+  test('has its running large import cancelled, and nothing of it is imported', async () => {
     const rest = Promise.withResolvers<void>();
     const body = JSON.stringify({ bookmarks: [{ url: URL }], mode: 'merge' });
     const response = fetch(`${service.origin}/api/v1/import`, {
@@ -161,7 +161,7 @@ describe('a suspended account', () => {
     expect((await user.post('/bookmarks/list')).body.bookmarks).toEqual([]);
   });
 
-  test('that is deleted at the same time is deleted, whichever comes first', async () => {
+  test('can be deleted at the same time as it is suspended, and is gone in either order', async () => {
     const [suspended, deleted] = await Promise.all([
       suspendUser(service.context.database, user.email),
       deleteUser(service.context.database, user.email),
@@ -173,7 +173,7 @@ describe('a suspended account', () => {
   });
 });
 
-test('has its held polls ended at once with ACCOUNT_SUSPENDED on every replica', async () => {
+test("a suspension ends the account's held polls at once with ACCOUNT_SUSPENDED on every replica", async () => {
   const redis = await openRedis();
   await using stack = new AsyncDisposableStack();
   stack.defer(() => redis.stop());

@@ -7,7 +7,7 @@ import { runOn } from './support/database.ts';
 import { useService } from './support/service.ts';
 import { holdAccount, holdLock, untilBlocked } from './support/sessions.ts';
 
-// The sweep removes everything that has expired, however much there is, and nothing else.
+// The sweep deletes everything that has expired, however much there is, and nothing else.
 
 const service = useService();
 
@@ -38,7 +38,7 @@ test('a sweep deletes exactly the expired tokens, invites and idempotency keys',
   expect((await user.post('/user/profile')).status).toBe(200);
 });
 
-test('a finished import is kept for an hour, a waiting one for a day, and an upload that stopped for a minute', async () => {
+test('a sweep keeps a finished import for an hour, a waiting one for a day, and a stopped upload for a minute', async () => {
   const user = await service.user();
   const { url } = service.database;
   const ages: [state: string, age: string, isKept: boolean][] = [
@@ -67,7 +67,7 @@ test('a finished import is kept for an hour, a waiting one for a day, and an upl
   }
 });
 
-test('an upload that continues during a sweep is kept', async () => {
+test('a sweep keeps an upload that continues while it runs', async () => {
   const user = await service.user();
   const { url } = service.database;
   await runOn(
@@ -83,7 +83,7 @@ test('an upload that continues during a sweep is kept', async () => {
   expect(await runOn(url, `select 1 from imports where user_id = ${user.id}`)).toHaveLength(1);
 });
 
-test('an idempotency key is kept for 24 hours', async () => {
+test('a sweep keeps an idempotency key for 24 hours', async () => {
   const user = await service.user();
   const { url } = service.database;
   const left = async () =>
@@ -118,12 +118,12 @@ test('only processes with a worker queue a waiting import again', async () => {
     return added;
   };
   const [atWorker, atApi] = [startCounting(true), startCounting(false)];
-  // Each user is swept a second time only after all others were swept.
+  // A user is swept a second time only after all others were swept.
   await expect.poll(() => atWorker.length, { timeout: 15_000 }).toBe(2);
   expect(atApi).toEqual([]);
 });
 
-test('a key that is used again while it is swept is kept', async () => {
+test('a sweep keeps a key that is used again while it runs', async () => {
   const user = await service.user();
   const { url } = service.database;
   await user.post('/bookmarks/add', { url: 'http://a' }, { headers: { 'idempotency-key': 'k' } });
@@ -155,7 +155,7 @@ test('the sweep of idempotency keys does not wait for a locked account', async (
   expect(await deleteOldResponses(service.context.database)).toBe(1);
 });
 
-test("a user's blocks get filters even if as many users as one sweep finds come first", async () => {
+test("a user's blocks get filters even if a sweep reaches its limit of users before them", async () => {
   const { url } = service.database;
   const users = [await service.user(), await service.user(), await service.user()];
   const bookmarks = Array.from({ length: 200 }, (_, n) => ({ url: `http://site/${n}` }));

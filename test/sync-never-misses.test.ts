@@ -12,7 +12,7 @@ import { holdLock, untilBlocked } from './support/sessions.ts';
 const WRITERS = 16;
 const USERS = 3;
 
-// Every reader ends by itself. How soon depends on how busy the cores are.
+// Every reader ends by itself. How soon depends on how busy the machine is.
 vi.setConfig({ testTimeout: 90_000 });
 
 let redis: RedisServer;
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-/** Three replicas with one database, and its users. */
+/** Three replicas with one database, and the users. */
 class Deployment implements AsyncDisposable {
   readonly database: TestDatabase;
   readonly replicas: TestService[];
@@ -60,7 +60,7 @@ class Deployment implements AsyncDisposable {
 
 const url = (name: string) => `https://example.org/${name}`;
 
-/** One of many writers. It adds, and every fourth time imports a few, each time for another user. */
+/** One of many writers. It adds bookmarks, and every fourth time imports a few, each time for another user. */
 async function write(
   deployment: Deployment,
   writer: number,
@@ -80,7 +80,7 @@ async function write(
   }
 }
 
-/** Follows the cursor until the writers have ended and nothing is new. Returns the ids as they came. */
+/** Follows the cursor until the writers have ended and nothing is new. Returns the ids in the order received. */
 async function follow(
   deployment: Deployment,
   user: TestUser,
@@ -101,9 +101,9 @@ async function follow(
 }
 
 interface Followed {
-  /** What the readers received: a list for each. */
+  /** The ids that each reader received. */
   given: number[][];
-  /** What the user has at the end. */
+  /** The ids that the user has at the end. */
   stored: number[];
 }
 
@@ -127,7 +127,7 @@ async function race(deployment: Deployment, operations: number, tags: string[]):
   }));
 }
 
-test('with 16 writers over three replicas readers get every bookmark once, in the order of ids', async () => {
+test('with 16 writers over three replicas, readers receive every bookmark once, in the order of ids', async () => {
   await using deployment = await Deployment.open();
   for (const { given, stored } of await race(deployment, 36, ['tag 1', 'tag 2'])) {
     expect(stored.length).toBe((WRITERS * 36 * 1.5) / USERS);
@@ -137,8 +137,8 @@ test('with 16 writers over three replicas readers get every bookmark once, in th
 });
 
 /**
- * Runs before a writer's commit. The first writer waits here for the advisory lock, and the others go on. So the first
- * one has drawn its id first, but commits after all others that began meanwhile.
+ * Runs before a writer's commit. The first writer waits here for the advisory lock, and the others continue. So the
+ * first one has the lowest id, but commits after all others that began meanwhile.
  */
 const GATE = 1;
 const WAIT_AT_GATE = `if not exists (
@@ -154,7 +154,7 @@ const COUNT_BY_FUNCTION = {
   import_bookmarks: /update accounts\s+set bookmark_count = v_new [^;]*;/,
 };
 
-/** Makes a function draw ids first and lock afterwards, so that concurrent writers commit in any order. */
+/** Makes a function take ids first and lock afterwards, so that concurrent writers commit in any order. */
 async function lockTooLate(databaseUrl: string, name: keyof typeof COUNT_BY_FUNCTION): Promise<void> {
   const [{ definition }] = (await runOn<{ definition: string }>(
     databaseUrl,
@@ -178,7 +178,7 @@ const WRITES: Record<keyof typeof COUNT_BY_FUNCTION, (n: number) => [path: strin
 
 // Locks can be observed on one server only.
 test.runIf(inject('citusUrl') === undefined).for(['add_bookmark', 'import_bookmarks'] as const)(
-  'without the lock in %s a reader misses what was written first and committed last, and this test sees it',
+  'without the lock in %s, a reader misses the bookmark that was written first and committed last, and this test detects it',
   async (name) => {
     await using deployment = await Deployment.open();
     const { database, replicas, users } = deployment;

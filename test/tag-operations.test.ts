@@ -6,12 +6,12 @@ import { runOn } from './support/database.ts';
 import { findFaults } from './support/invariants.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-// Spec 4.3: a rename, deletion or merge takes several steps when many bookmarks carry the tag. Other operations may come
-// between any two of them.
+// Section 4.3: a rename, deletion or merge takes several steps when many bookmarks have the tag. Other operations may
+// run between any two of them.
 
 const service = useService();
 
-/** Steps of a few bookmarks. An operation on the whole collection takes five. */
+/** Steps of a few bookmarks each. An operation on the whole collection takes five. */
 const SMALL_STEP = 40;
 
 interface Collection {
@@ -62,8 +62,8 @@ const STEPPED: Record<string, Operation> = {
 
 const ALL: Record<string, Operation> = {
   'create a tag': send('/tags/create', () => ({ name: 'new' })),
-  'rename a otherwise': send('/tags/update', ({ tags }) => ({ id: tags.a, name: 'Y' })),
-  'rename a otherwise, with its children': send('/tags/update', ({ tags }) => ({
+  'rename a to another name': send('/tags/update', ({ tags }) => ({ id: tags.a, name: 'Y' })),
+  'rename a to another name with its children': send('/tags/update', ({ tags }) => ({
     id: tags.a,
     name: 'Y',
     with_children: true,
@@ -82,9 +82,9 @@ const ALL: Record<string, Operation> = {
   'add with a': send('/bookmarks/add', () => ({ url: 'https://new.example/', tags: ['A', 'b', 'n'] })),
   'delete bookmarks': send('/bookmarks/delete', ({ ids }) => ({ ids: [ids[0], ids[14], ids[29]] })),
   'edit a title': send('/bookmarks/edit', ({ ids }) => ({ id: ids[1], title: 'T' })),
-  'put a on an early bookmark': send('/bookmarks/edit', ({ ids }) => ({ id: ids[0], tags: ['a', 'n'] })),
-  'take a off bookmarks': send('/bookmarks/edit', ({ ids }) => ({ ids, remove_tags: ['a'] })),
-  'put a and b on bookmarks': send('/bookmarks/edit', ({ ids }) => ({ ids, add_tags: ['a', 'b'] })),
+  'add a to an early bookmark': send('/bookmarks/edit', ({ ids }) => ({ id: ids[0], tags: ['a', 'n'] })),
+  'remove a from bookmarks': send('/bookmarks/edit', ({ ids }) => ({ ids, remove_tags: ['a'] })),
+  'add a and b to bookmarks': send('/bookmarks/edit', ({ ids }) => ({ ids, add_tags: ['a', 'b'] })),
   import: send('/import', () => ({ bookmarks: [{ url: 'https://new.example/', tags: ['a', 'm'] }] })),
   replace: send('/import', () => ({ mode: 'replace', bookmarks: [entryOf(0), entryOf(1), entryOf(0)] })),
   'delete the account': ({ user }) => service.context.database.sql`select delete_user(${user.email})`,
@@ -116,7 +116,7 @@ async function expectIntact(): Promise<void> {
 }
 
 test.each(Object.keys(STEPPED))(
-  'any other operation between the steps of a request to %s leaves every counter and list correct',
+  'any other operation between the steps of %s leaves every counter and list correct',
   async (first) => {
     for (const [name, second] of Object.entries(ALL)) {
       for (const point of [1, 2, 4]) {
@@ -126,7 +126,7 @@ test.each(Object.keys(STEPPED))(
           reached = writes;
           if (writes === point) await second(collection, database);
         });
-        // Its tag or the account may have been deleted meanwhile.
+        // The tag or the account may have been deleted meanwhile.
         await STEPPED[first]!(collection, database).catch((error) =>
           expect(error, name).toMatchObject({ code: expect.stringMatching(/NOT_FOUND|INVALID_TOKEN/) }),
         );
@@ -151,7 +151,7 @@ test('any operation after any other leaves every counter and list correct', {
 });
 
 describe.each(Object.keys(STEPPED))('a request to %s', (name) => {
-  test('that was interrupted is finished by sending it again', async () => {
+  test('is completed by repeating it if it was interrupted', async () => {
     const collection = await makeCollection();
     const interrupted = hooked(async (writes) => {
       if (writes === 2) throw new Error('interrupted');
@@ -161,7 +161,7 @@ describe.each(Object.keys(STEPPED))('a request to %s', (name) => {
     await expectIntact();
   });
 
-  test('shows each bookmark with its tags before or after the request at any step, to every reader', async () => {
+  test('shows every reader each bookmark with its tags before or after the request, at any step', async () => {
     const collection = await makeCollection();
     const after = {
       'rename a': { a: 'Z' },
@@ -216,7 +216,7 @@ describe.each(Object.keys(STEPPED))('a request to %s', (name) => {
     };
     const database = hooked(async () => {
       await follow();
-      // The request may be interrupted here, so the follower must know the present state of all bookmarks.
+      // The request may be interrupted here, so the follower must know the current state of all bookmarks.
       for (const { id, tags } of (await collection.user.post('/export')).body.bookmarks)
         expect(held.get(id)!.toSorted()).toEqual(tags.map((tag: { id: number }) => tag.id).sort());
       // It reads a bookmark that the operation may not have reached yet.
@@ -238,7 +238,7 @@ describe.each(Object.keys(STEPPED))('a request to %s', (name) => {
   });
 });
 
-test('bookmarks of a hundred tags each are written in steps of a hundred bookmarks', async () => {
+test('bookmarks with a hundred tags each are written in steps of a hundred bookmarks', async () => {
   const user = await service.user();
   const tags = Array.from({ length: 100 }, (_, n) => `tag ${n}`);
   const bookmarks = Array.from({ length: 250 }, (_, n) => ({ url: `https://example.org/${n}`, tags }));

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { findFaults } from './support/invariants.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-// Spec 4.2 and 4.3: tags whose names are paths.
+// Sections 4.2 and 4.3: tags whose names are paths.
 
 const service = useService();
 let user: TestUser;
@@ -16,7 +16,7 @@ interface Tagged {
   tags: { id: number; name: string }[];
 }
 
-/** Adds a bookmark for each list of tags, with the names as its title. */
+/** Adds a bookmark for each list of tags, with their names as its title. */
 const addAll = (lists: string[][]) =>
   user.post('/import', {
     bookmarks: lists.map((tags, n) => ({ url: `http://a.example/${n}`, title: tags.join(' '), tags })),
@@ -43,7 +43,7 @@ describe('tag_under', () => {
     expect((await search({ tag_under })).total).toBe(below.length);
   });
 
-  test('several must all match, together with all other filters, in every order and by cursor', async () => {
+  test('matches only bookmarks with all given paths, and combines with all other filters, orders and cursors', async () => {
     await addAll([['a/x', 'b'], ['a/y'], ['a', 'b/z', 'c'], ['b'], [], ['A/x', 'B/x']]);
     expect(await titles({ tag_under: ['a', 'B'] })).toEqual(['A/x B/x', 'a b/z c', 'a/x b']);
     expect(await titles({ tag_under: ['a', 'unknown'] })).toEqual([]);
@@ -71,7 +71,7 @@ describe('tag_under', () => {
     expect(await titles({ tag_under: 'a', page: 2, per_page: 3 })).toEqual(['a/x b']);
   });
 
-  test('counts a bookmark once, even with hundreds of tags below it', async () => {
+  test('counts a bookmark once, even if it has hundreds of tags below the path', async () => {
     await addAll([
       ...Array.from({ length: 120 }, (_, n) => [`a/${n}`, `a/b${n}`, ...(n % 2 ? ['odd/x'] : [])]),
       ['other'],
@@ -90,7 +90,7 @@ describe('/tags/update with_children', () => {
   const rename = async (from: string, name: string) =>
     user.post('/tags/update', { id: await idOf(from), name, with_children: true });
 
-  test('renames all tags below, whatever their case, and followers of changes see each', async () => {
+  test('renames all tags below, ignoring case, and followers of changes see each of them', async () => {
     await addAll([['Work', 'Workshop'], ['work/a'], ['WORK/b/C', 'x']]);
     const { cursor } = (await user.post('/bookmarks/changes', { from: 'now' })).body;
     const waiting = user.post('/bookmarks/changes', { cursor, wait: true });
@@ -117,7 +117,7 @@ describe('/tags/update with_children', () => {
     ['a/a', 'a', ['a/a', 'a/a/a'], ['a', 'a/a']],
     ['İ', 'ß', ['İ', 'İ/İ', 'i̇/ς'], ['ß', 'ß/İ', 'ß/ς']],
     ['100%', 'a_b', ['100%', '100%/x', '1000/x'], ['1000/x', 'a_b', 'a_b/x']],
-  ])('%s becomes %s: %j become %j', async (from, to, before, after) => {
+  ])('from %s to %s renames %j to %j', async (from, to, before, after) => {
     await addAll([before]);
     expect((await rename(from, to)).status).toBe(200);
     expect(await names()).toEqual(after);
@@ -152,7 +152,7 @@ describe('/tags/update with_children', () => {
     expect(other.body.code).toBe('VALIDATION_ERROR');
   });
 
-  test('at the same time as another one is executed completely or refused completely', async () => {
+  test('is executed completely or refused completely at the same time as another one', async () => {
     await addAll(Array.from({ length: 40 }, (_, n) => ['a', `a/${n}`, 'b', `b/${n}`]));
     const [a, b] = [await idOf('a'), await idOf('b')];
     const responses = await Promise.all(
@@ -170,7 +170,7 @@ describe('/tags/update with_children', () => {
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 
-  test('an import that runs meanwhile uses the names at that time for its tags', async () => {
+  test('an import that runs at the same time uses the current names for its tags', async () => {
     await addAll([['a', 'a/1']]);
     const importing = user.post('/import', {
       bookmarks: Array.from({ length: 500 }, (_, n) => ({

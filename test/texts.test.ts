@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { makeTexts, type SampleText } from './support/texts.ts';
 
-/** The texts in benchmarks and in tests of searches resemble those that people keep. */
+/** The texts in benchmarks and in tests of searches resemble real bookmarks. */
 
-/** Counts of 5,312 bookmarks of public lists of software, by the functions below. */
+/** Statistics of 5,312 bookmarks of public lists of software, computed by the functions below. */
 const FITTED = {
   count: 5_312,
   urlLengths: [20, 30, 34, 39, 47],
@@ -58,7 +58,9 @@ function sharesByRank(counts: Map<string, number>, ranks: object): Record<string
   return Object.fromEntries(Object.keys(ranks).map((n) => [n, sorted[Number(n) - 1]! / texts.length]));
 }
 
-/** Each figure is close to the fitted one: within a given share of it, or within two if figures are small. */
+/**
+ * Each figure is close to the one that was fitted: within a given share of it, or within two if the figures are small.
+ */
 function expectNear(found: object, fitted: object, part: number): void {
   for (const [name, expected] of Object.entries(fitted)) {
     const value = (found as Record<string, number>)[name]!;
@@ -69,7 +71,7 @@ function expectNear(found: object, fitted: object, part: number): void {
   }
 }
 
-describe('generated texts', () => {
+describe('the generated texts', () => {
   test('are the same for the same seed, and different for another', () => {
     const again = makeTexts(1);
     expect(Array.from({ length: 100 }, again)).toEqual(texts.slice(0, 100));

@@ -23,7 +23,7 @@ interface Sent {
 const TRACE_ID = 'a'.repeat(32);
 const SAMPLED = { headers: { traceparent: `00-${TRACE_ID}-${'b'.repeat(16)}-01` } };
 
-/** What a service sends to its collector and logs until it has closed. */
+/** What a service sends to its collector and logs, until the service has closed. */
 async function collect(config: Partial<Config>, use: (service: TestService) => Promise<void>): Promise<Sent> {
   const sent: Sent = { spans: [], resources: [], lines: [], text: '' };
   const collector = createServer(async (request, response) => {
@@ -58,7 +58,7 @@ async function collect(config: Partial<Config>, use: (service: TestService) => P
   return sent;
 }
 
-test('a trace includes the request, SQL, Redis and the job, and each statement has a name', async () => {
+test('a trace contains the request, SQL, Redis and the job, and each statement has a name', async () => {
   const { spans, lines } = await collect({ importInlineBytes: 0 }, async (service) => {
     const user = await service.user();
     const { body } = await user.post('/import', { bookmarks: [{ url: 'http://b/' }] }, SAMPLED);
@@ -79,7 +79,7 @@ test('a trace includes the request, SQL, Redis and the job, and each statement h
   ).toEqual(['import ended', 'request']);
 });
 
-test('an idle service sends nothing: no sweeps, no probes', async () => {
+test('an idle service sends no spans of sweeps or probes', async () => {
   const { spans } = await collect({}, async ({ origin, context }) => {
     for (const path of ['/livez', '/readyz']) expect((await fetch(origin + path)).status).toBe(200);
     await deleteLeftovers(context);
@@ -87,7 +87,7 @@ test('an idle service sends nothing: no sweeps, no probes', async () => {
   expect(spans).toEqual([]);
 });
 
-test("every span of a request belongs to its trace, whose name is the request's method", async () => {
+test("every span of a request belongs to its trace, which is named after the request's method", async () => {
   const { spans } = await collect({}, async (service) => {
     await (await service.user()).post('/bookmarks/list');
     await fetch(`${service.origin}/openapi.json`);
@@ -109,17 +109,17 @@ test('the resource names the service, role and process', async () => {
   });
 });
 
-test('a client that requests sampling of all its traces gets no more than others', async () => {
+test('a client that requests sampling of all its traces does not get more of them than others', async () => {
   const { spans, lines } = await collect({ traceRatio: 0 }, async (service) => {
     const user = await service.user();
     for (let n = 0; n < 20; n += 1) await user.post('/bookmarks/list', {}, SAMPLED);
   });
   expect(spans).toEqual([]);
-  // The log has the trace id nevertheless, because the client may have the rest of the trace.
+  // The log still has the trace id, because the client may have the rest of the trace.
   expect(lines.filter(({ trace }) => trace === TRACE_ID)).toHaveLength(20);
 });
 
-test('traces and logs contain nothing reusable from signing in, even after errors', async () => {
+test('traces and logs contain no secret of signing in that could be used again, even after errors', async () => {
   await using provider = await startProvider();
   const signIn: Config['signIn'] = {
     provider: provider.settings({ trustEmail: true }),

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { BookmarkClient, MemoryStore } from '../src/client/index.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-/** Tokens of `client.collection`: pending writes stay, and stay with their account. */
+/** Tokens of `client.collection`: pending writes are kept, and belong to their account. */
 
 const service = useService();
 
@@ -25,7 +25,7 @@ const urlsOf = async (user: TestUser): Promise<string[]> =>
   (await user.post('/bookmarks/list')).body.bookmarks.map(({ url }: { url: string }) => url);
 
 describe('a token that is revoked in the middle of a push', () => {
-  test('ends the sync, and another token sends the rest', async () => {
+  test('ends the sync, and another token of the account sends the rest', async () => {
     const user = await service.user();
     const { token } = await service.session(user.email);
     const store = new MemoryStore();

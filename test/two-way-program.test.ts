@@ -6,13 +6,13 @@ import { expect, onTestFinished, test } from 'vitest';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { useService } from './support/service.ts';
 
-/** The program of docs/sync-two-ways.md. */
+/** The program in docs/sync-two-ways.md. */
 
 const ROOT = join(import.meta.dirname, '..');
 const exec = promisify(execFile);
 const service = useService();
 
-test('the program in the documentation keeps a folder and the service equal in both directions', async () => {
+test('the documented program keeps a folder and the service equal in both directions', async () => {
   const folder = makeFolder('two-way-program');
   onTestFinished(() => removeFolder(folder));
   const documentation = readFileSync(join(ROOT, 'docs/sync-two-ways.md'), 'utf8');
@@ -38,7 +38,7 @@ test('the program in the documentation keeps a folder and the service equal in b
   expect(read(`${id}.json`)).toEqual({ url: 'http://there/', title: '', comment: '', tags: ['a'] });
   expect(await list()).toMatchObject([{ url: 'http://there/' }, { url: 'http://here/', title: 'Here' }]);
 
-  // Both sides change one bookmark: the fields merge.
+  // Both sides change one bookmark, and the fields are merged.
   await user.post('/bookmarks/edit', { id, title: 'There', tags: ['a', 'b'] });
   write(`${id}.json`, { ...read(`${id}.json`), comment: 'from the folder', tags: ['a', 'c'] });
   expect(await run()).toBe('');

@@ -7,8 +7,8 @@ import { type TestUser, useService } from './support/service.ts';
 import { Device, seededRandom, Task, type Transition } from './support/two-way.ts';
 
 /**
- * Five devices write the same collection over two replicas, offline and online, and die at any step. `TEST_SEED`
- * repeats a run, `TEST_ROUNDS` makes it longer.
+ * Five devices write the same collection over two replicas, offline and online, and may die at any step. `TEST_SEED`
+ * repeats a run, and `TEST_ROUNDS` makes it longer.
  */
 
 const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
@@ -51,7 +51,7 @@ async function writeLocally(device: Device): Promise<void> {
   });
 }
 
-/** A write of a program without a collection. */
+/** A write by a program that does not use a collection. */
 async function intrude(user: TestUser): Promise<void> {
   const value = `i-${++unique}`;
   const tags: { id: number; name: string }[] = (await user.post('/tags/list')).body.tags;
@@ -85,7 +85,7 @@ async function interleave(tasks: Task[]): Promise<void> {
 
 const TEXT_FIELDS = ['url', 'title', 'comment'] as const;
 
-/** Fails unless a user who knew the state before wanted each change of the service. */
+/** Fails if the service made a change that no user wanted who knew the state before it. */
 function checkTransition({ device, seq, before, after }: Transition, reports: Report[]): void {
   const { intent } = device.wrote.find((write) => write.seq === seq)!;
   const where = `${device.options.name} ${seq}: ${JSON.stringify({ intent, before, after })}`;
@@ -109,7 +109,7 @@ function checkTransition({ device, seq, before, after }: Transition, reports: Re
   }
 }
 
-/** Fails unless each write was applied exactly once or reported, in the order of the writes. */
+/** Fails unless each write was either applied exactly once or reported, in the order of the writes. */
 function checkWrites(device: Device, transitions: Transition[], reports: Report[], finalIds: Set<number>) {
   const applied = transitions.filter((transition) => transition.device === device).map(({ seq }) => seq);
   expect(applied, `${device.options.name}: in order, once each`).toEqual(
@@ -133,7 +133,7 @@ function checkWrites(device: Device, transitions: Transition[], reports: Report[
   }
 }
 
-test('five devices that may die at any step lose no write, apply none twice, and overwrite nothing unseen', async () => {
+test('five devices that may die at any step lose no write, apply none twice, and overwrite nothing that they have not seen', async () => {
   console.log(`two-way: TEST_SEED=${seed}`);
   const user = await one.user();
   const issueToken = async () => (await one.session(user.email)).token;
@@ -194,7 +194,7 @@ test('five devices that may die at any step lose no write, apply none twice, and
     checkWrites(device, transitions, reports, ids);
     device.close();
   }
-  // The run has covered its subject. A short run may miss something.
+  // The run must have covered its subject. A short run may miss something.
   expect(transitions.length).toBeGreaterThan(ROUNDS);
   if (ROUNDS >= 100) {
     expect(devices.reduce((sum, { revocations }) => sum + revocations, 0)).toBeGreaterThan(0);

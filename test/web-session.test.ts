@@ -7,7 +7,7 @@ import { createSession } from './support/create-session.ts';
 import { startService, type TestService, useService, useUser } from './support/service.ts';
 import { until } from './support/until.ts';
 
-// The browser's session: a cookie that is valid only under /web/, with the exact Origin.
+// The browser's session: a cookie that is valid only under /web/, and only with the exact Origin.
 
 const service = useService();
 const user = useUser(service);
@@ -47,7 +47,7 @@ describe('logging in with an invite', () => {
     expect((await browser.post('/web/api/v1/user/profile', {}, plain)).status).toBe(401);
   });
 
-  test('creates a new session each time, and never adopts the one in the request', async () => {
+  test('creates a new session each time, and never continues the one in the request', async () => {
     const browser = newBrowser(service.origin);
     await browser.login(await service.invite('fixed@example.org'));
     const first = browser.cookie;
@@ -55,7 +55,7 @@ describe('logging in with an invite', () => {
     expect(browser.cookie).not.toBe(first);
   });
 
-  test('refuses what /auth/invite refuses, without a cookie, within the same limit', async () => {
+  test('refuses what /auth/invite refuses, without setting a cookie, within the same limit', async () => {
     await using limited = await startService({ rateLimitRequests: 3 }, { database: service.database });
     const browser = newBrowser(limited.origin);
     for (const [body, code] of [
@@ -70,8 +70,8 @@ describe('logging in with an invite', () => {
   });
 });
 
-describe('where the cookie is valid', () => {
-  test('all routes of the API work with it under /web/api/v1, except /auth/', async () => {
+describe('the session cookie', () => {
+  test('works for all routes of the API under /web/api/v1, except /auth/', async () => {
     const browser = newBrowser(service.origin);
     await browser.login(await service.invite('routes@example.org'));
     const added = await browser.post('/web/api/v1/bookmarks/add', { url: 'https://example.org/' });
@@ -83,7 +83,7 @@ describe('where the cookie is valid', () => {
       expect((await browser.post(path)).status, path).toBe(404);
   });
 
-  test('under /api/v1 a cookie is ignored', async () => {
+  test('is ignored under /api/v1', async () => {
     const browser = newBrowser(service.origin);
     await browser.login(await service.invite('api@example.org'));
     expect((await browser.post('/api/v1/user/profile')).status).toBe(401);
@@ -92,7 +92,7 @@ describe('where the cookie is valid', () => {
     expect(response.body.email).toBe(user.email);
   });
 
-  test('under /web/ Authorization is ignored', async () => {
+  test('the Authorization header is ignored under /web/', async () => {
     const browser = newBrowser(service.origin);
     const authorization = `Bearer ${user.token}`;
     expect((await browser.post('/web/api/v1/user/profile', {}, { authorization })).status).toBe(401);
@@ -115,7 +115,7 @@ describe('where the cookie is valid', () => {
     expect(refused.headers.get('set-cookie')).toBeNull();
   });
 
-  test('without a public origin nothing exists under /web/', async () => {
+  test('without a public url, nothing exists under /web/', async () => {
     await using open = await startService({ host: '0.0.0.0' }, { database: service.database });
     for (const path of ['/web/login/invite', '/web/logout', '/web/api/v1/user/profile'])
       expect((await newBrowser(open.origin).post(path)).status, path).toBe(404);
@@ -125,7 +125,7 @@ describe('where the cookie is valid', () => {
 describe('requests that another page could send', () => {
   const PATHS = ['/web/login/invite', '/web/logout', '/web/api/v1/user/profile', '/web/api/v1/import'];
 
-  test.each(PATHS)('%s needs the exact Origin, before anything else', async (path) => {
+  test.each(PATHS)('%s requires the exact Origin, before any other check', async (path) => {
     await using secure = await startPublic({ corsOrigins: ['https://app.example.org'] });
     const browser = newBrowser(secure.origin, PUBLIC);
     await browser.login(await service.invite('origin@example.org'));
@@ -170,7 +170,7 @@ describe('requests that another page could send', () => {
     expect(await send([service.origin])).toBe(401);
   });
 
-  test.each(PATHS)('%s needs Content-Type: application/json', async (path) => {
+  test.each(PATHS)('%s requires Content-Type: application/json', async (path) => {
     const browser = newBrowser(service.origin);
     await browser.login(await service.invite('type@example.org'));
     for (const type of [
@@ -194,7 +194,7 @@ describe('requests that another page could send', () => {
     expect(typed.status).toBe(200);
   });
 
-  test('CORS is absent, for origins that the API lets in too', async () => {
+  test('get no CORS headers, even for origins that the API allows', async () => {
     const origin = 'https://app.example.org';
     await using open = await startService({ corsOrigins: [origin] }, { database: service.database });
     const ask = { origin, 'access-control-request-method': 'POST' };
@@ -206,14 +206,14 @@ describe('requests that another page could send', () => {
       expect([...headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([]);
   });
 
-  test('CORS is absent, even for origins that the API allows', async () => {
+  test('with another method than POST are NOT_FOUND', async () => {
     for (const method of ['GET', 'PUT', 'DELETE', 'HEAD'])
       expect((await fetch(`${service.origin}/web/logout`, { method })).status).toBe(404);
   });
 });
 
 describe('an invalid session cookie', () => {
-  test('is INVALID_TOKEN, whatever it contains, and is cleared', async () => {
+  test('is INVALID_TOKEN, whatever it contains, and the response deletes it', async () => {
     const browser = newBrowser(service.origin);
     await browser.login(await service.invite('junk@example.org'));
     const token = browser.cookie!.split('=')[1]!;
@@ -273,7 +273,7 @@ describe('an invalid session cookie', () => {
     expect([status, headers.get('set-cookie')]).toEqual([401, null]);
   });
 
-  test('is found among many other cookies if it is valid', async () => {
+  test('a valid session cookie is found among many other cookies', async () => {
     const browser = newBrowser(service.origin);
     await browser.login(await service.invite('many@example.org'));
     const others = Array.from({ length: 300 }, (_, n) => `c${n}=%00%zz${n}`).join('; ');
@@ -283,7 +283,7 @@ describe('an invalid session cookie', () => {
 });
 
 describe('logging out', () => {
-  test('ends the session under both prefixes, and clears the cookie', async () => {
+  test('ends the session under both prefixes, and deletes the cookie', async () => {
     const browser = newBrowser(service.origin);
     await browser.login(await service.invite('out@example.org'));
     const { cookie } = browser;
@@ -308,7 +308,7 @@ describe('logging out', () => {
         return { id: body.sessions.find((each: { is_current: boolean }) => each.is_current).id };
       },
     ],
-  ])('%s has the browser forget it at once too', async (path, makeBody) => {
+  ])('%s also makes the browser delete the cookie at once', async (path, makeBody) => {
     const browser = newBrowser(service.origin);
     await browser.login(await service.invite('ends@example.org'));
     const ended = await browser.post(path, await makeBody(browser));
@@ -319,7 +319,7 @@ describe('logging out', () => {
     expect(browser.cookie).toBeUndefined();
   });
 
-  test('a request that ends another session, nothing, or a session of the API clears no cookie', async () => {
+  test('a request that ends another session, no session, or a session of the API deletes no cookie', async () => {
     const browser = newBrowser(service.origin);
     await browser.login(await service.invite('stays@example.org'));
     const other = newBrowser(service.origin);
@@ -337,7 +337,7 @@ describe('logging out', () => {
     expect((await browser.post('/web/api/v1/user/profile')).status).toBe(200);
   });
 
-  test('ends its held polls on another replica', async () => {
+  test("ends the session's held polls on another replica", async () => {
     await using other = await startService(HELD, { database: service.database });
     const browser = newBrowser(other.origin);
     await browser.login(await service.invite('held@example.org'));
@@ -374,7 +374,7 @@ describe('createSession', () => {
     expect(Number(row!.days)).toBe(6);
   });
 
-  test('a time in the future becomes now', async () => {
+  test('replaces a login time in the future by now', async () => {
     const owner = await service.session();
     const authenticatedAt = new Date(Date.now() + 86_400_000);
     await createSession(service.context.database, {
@@ -388,14 +388,14 @@ describe('createSession', () => {
     expect(row!.past).toBe(true);
   });
 
-  test('for a deleted user is INVALID_TOKEN', async () => {
+  test('returns INVALID_TOKEN for a deleted user', async () => {
     const options = { userId: 987_654_321, appName: null, authenticatedAt: null, days: 90 };
     await expect(createSession(service.context.database, options)).rejects.toMatchObject({
       code: 'INVALID_TOKEN',
     });
   });
 
-  test('above 100 sessions ends those that were not used for the longest time', async () => {
+  test('ends the least recently used sessions above 100', async () => {
     const { database } = service.context;
     const owner = await service.session();
     await database.sql`

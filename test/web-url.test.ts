@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { tagName } from '../src/domain/fields.ts';
 import { MAX_HOST_LENGTH, parseWebUrl } from '../src/domain/web-url.ts';
 
-/** Urls are parsed in bounded time, from any source (section 2.5). */
+/** Urls from any source are parsed in bounded time (section 2.5). */
 
 const MARKS = `${'\u0301'.repeat(127)}${'\u0323'.repeat(127)}`;
 
@@ -30,7 +30,7 @@ test.each([
   expect(parseWebUrl(text)).toBeNull();
 });
 
-test('the length of a host cannot be hidden by its spelling', () => {
+test('different spellings of a host cannot hide its length', () => {
   const parts = [
     'http:',
     '/',
@@ -63,15 +63,15 @@ test('the length of a host cannot be hidden by its spelling', () => {
   expect(parsed).toBeGreaterThan(1_000);
 });
 
-test('an ordinary url is parsed as by the platform', () => {
+test('an ordinary url is parsed as the platform parses it', () => {
   const text = 'https://user@bücher.example:8080/a?b#c';
   expect(parseWebUrl(text)?.href).toBe(new URL(text).href);
 });
 
-test('a tag name of many combining marks is refused without normalizing it', () => {
+test('a tag name of many combining marks is refused before it is normalized', () => {
   const name = `a${'\u0301'.repeat(1_000)}${'\u0323'.repeat(1_000)}`;
   expect(tagName.safeParse(name).error?.issues[0]?.message).toBe('at most 255 characters');
-  // Normalization would have put the marks of the second kind first.
+  // If the name had been normalized, the marks of the second kind would come first.
   const short = `a${'\u0301'.repeat(100)}${'\u0323'.repeat(100)}`;
   expect(tagName.parse(short)).toBe(short.normalize('NFC'));
 });

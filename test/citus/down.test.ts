@@ -17,7 +17,7 @@ import { runOn } from '../support/database.ts';
 import { catchUnavailable } from '../support/pool.ts';
 import { startService, type TestService, type TestUser } from '../support/service.ts';
 
-// With one worker down, operations that span all users continue for the users of the other workers.
+// While one worker is down, operations over all users continue for the users of the other workers.
 
 vi.setConfig({ testTimeout: 240_000 });
 
@@ -59,7 +59,7 @@ async function usersOf(table: string, condition: string): Promise<number[]> {
 
 const sorted = (ids: readonly number[]) => ids.toSorted((a, b) => a - b);
 
-test('sweeps delete expired rows of reachable users, and the rest when the worker is back', async () => {
+test('sweeps delete expired rows of reachable users, and the remaining rows when the worker is back', async () => {
   for (const { id } of users) {
     await runOn(
       database.url,
@@ -99,7 +99,7 @@ test('sweeps delete expired rows of reachable users, and the rest when the worke
   expect(await left()).toEqual([[], [], [], []]);
 });
 
-test('queued imports of reachable users are found, and their token uses are recorded', async () => {
+test('queued imports of reachable users are found, and the last uses of their tokens are recorded', async () => {
   const { database: db } = service.context;
   for (const { id } of users) {
     await runOn(
@@ -143,7 +143,7 @@ test("the operator's commands find, list and change reachable users", async () =
   });
 });
 
-test('a user that cannot be created on every node is refused and created on none; a retry works when the worker is back', async () => {
+test('a user who cannot be created on every node is created on none; a retry works when the worker is back', async () => {
   const { database: db } = service.context;
   const email = 'new@example.org';
   await withNodeClosed(down, async () => {
@@ -156,7 +156,7 @@ test('a user that cannot be created on every node is refused and created on none
   for (const { url } of database.nodes) expect(await runOn(url, count)).toEqual([{ users: 1 }]);
 });
 
-/** Everything that a user can do without the directory, with their own session. */
+/** Every request that a user can make without the directory, in their own session. */
 async function useEverything({ token }: TestUser): Promise<Record<string, number>> {
   const statuses: Record<string, number> = {};
   const ask = async (path: string, body: object) => {
@@ -187,7 +187,7 @@ async function useEverything({ token }: TestUser): Promise<Record<string, number
   return statuses;
 }
 
-test('users of the other nodes can use everything of their own, including sessions and tokens', async () => {
+test('users of the other nodes can use everything that belongs to them, including sessions and tokens', async () => {
   const sessions = await Promise.all(users.map(({ email }) => service.session(email)));
   await withNodeClosed(down, async () => {
     for (const user of sessions) {
@@ -203,7 +203,7 @@ test('users of the other nodes can use everything of their own, including sessio
     expect(new Set(Object.values(await useEverything(user)))).toEqual(new Set([200]));
 });
 
-test('changes to the directory are refused completely, and the same request works when the worker is back', async () => {
+test('changes to the directory are refused completely, and the same requests work when the worker is back', async () => {
   const { database: db } = service.context;
   const here = users.find(({ id }) => served.includes(id))!;
   const [leaving, known] = [await service.session(), await service.session(here.email)];

@@ -1,4 +1,4 @@
-/** The tests that also run on a sharded database. Each has its own database on every node. */
+/** The test files that also run on a sharded database. Each file has its own database on every node. */
 export const SHARDED_TESTS: readonly string[] = [
   'test/spec-4-1-account.test.ts',
   'test/spec-4-2-bookmarks.test.ts',

@@ -3,8 +3,8 @@ import { makeShardedTemplate } from '../support/citus.ts';
 import { startCluster } from './containers.ts';
 
 /**
- * Provides the run's cluster: the one of `TEST_CITUS_URL` or one in containers. Creates a migrated template database on
- * all of its nodes.
+ * Provides the cluster of the run: the one of `TEST_CITUS_URL`, or one in containers. Creates a migrated template
+ * database on all of its nodes.
  */
 export default async function provideCitus(project: TestProject): Promise<() => Promise<void>> {
   const cleanUp = new AsyncDisposableStack();

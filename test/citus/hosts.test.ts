@@ -3,7 +3,7 @@ import { copyShardedDatabase, type ShardedDatabase, withNodeClosed } from '../su
 import { startPgBouncer } from '../support/pgbouncer.ts';
 import { startService, type TestService } from '../support/service.ts';
 
-// Replicas can use any node: by a url that lists all nodes, and through a pooler for each node.
+// Replicas can use any node, through a url that lists all nodes, or through a pooler for each node.
 
 vi.setConfig({ testTimeout: 240_000 });
 
@@ -37,7 +37,7 @@ test('a replica with the urls of all nodes uses the others when one is down', as
   expect(new Set(await useAll(service, users))).toEqual(new Set([200]));
   for (const node of database.nodes.slice(1)) {
     await withNodeClosed(node, async () => {
-      // Each lost connection to that node causes one error before it is replaced.
+      // Each lost connection to that node causes one error before the connection is replaced.
       await expect
         .poll(async () => (await useAll(service, users)).filter((status) => status === 200).length)
         .toBeGreaterThan(1);

@@ -5,13 +5,13 @@ import { type CitusNode, copyShardedDatabase, nodeOf, type ShardedDatabase } fro
 import { runOn } from '../support/run-on.ts';
 import { createPrincipal } from '../support/users.ts';
 
-// A connection to a node lasts for half an hour or more, so memory that a statement leaves behind would add up.
+// A connection to a node lasts for half an hour or more, so memory that statements do not release would accumulate.
 
-/** After this many calls, a connection has read and planned everything that it needs. */
+/** After this number of calls, a connection has read and planned everything that it needs. */
 const WARM_UP = 60;
 const CALLS = 300;
 
-/** The limit for all calls together. If each call kept one plan, they would take ten times as much. */
+/** The limit for all calls together. If each call kept one plan, the calls would need ten times as much. */
 const GROWTH_BYTES = 1_048_576;
 
 let database: ShardedDatabase;
@@ -55,10 +55,11 @@ describe.for<[what: string, call: string, values: (n: number) => unknown[]]>([
     (n) => [tokenHash, bookmarkOf(n)],
   ],
 ])('%s', ([, call, values]) => {
-  test.for(['at home', 'elsewhere'])(
-    'takes no more memory of a connection each time, asked %s',
+  test.for(['on the node with the rows', 'on another node'])(
+    'does not accumulate memory in its connection to Postgres %s',
     async (where) => {
-      const node = where === 'at home' ? home : database.nodes.find(({ port }) => port !== home.port)!;
+      const node =
+        where === 'on the node with the rows' ? home : database.nodes.find(({ port }) => port !== home.port)!;
       const sql = postgres(node.url, { max: 1, onnotice: () => {} });
       onTestFinished(() => sql.end({ timeout: 0 }));
       const callOften = async (count: number) => {

@@ -140,7 +140,7 @@ test('a database whose tables are distributed differently is refused', async () 
   );
 });
 
-/** Brings a node into its state after pg_upgrade: Citus has lost what it knew of its tables, except for a copy. */
+/** Brings a node into its state after pg_upgrade: Citus has lost its knowledge of its tables, except for a copy. */
 const afterPgUpgrade = (url: string) =>
   runOn(url, 'select citus_prepare_pg_upgrade(); delete from pg_catalog.pg_dist_partition');
 
@@ -165,13 +165,13 @@ test('replicas and migrate refuse a node that does not know its tables after pg_
   await expect(migrate({ url: first, sharding })).rejects.toThrow('this node was upgraded by pg_upgrade');
 });
 
-test('nodes that would generate the same ids are refused', async () => {
+test('nodes that would generate equal ids are refused', async () => {
   const { url, nodes } = await openEmpty();
   await runOn(url, `update pg_dist_node set groupid = 256 where groupid = ${nodes[2]!.group}`);
   await expect(migrate({ url, sharding })).rejects.toThrow('the groups 0 and 256 would give the same ids');
 });
 
-test('a database that is already in use is distributed with all its rows', async () => {
+test('a database that is already in use can be distributed, and keeps all its rows', async () => {
   const { url, nodes } = await openEmpty();
   await migrate({ url });
   const database = { url, name: '', drop: async () => {}, [Symbol.asyncDispose]: async () => {} };

@@ -18,7 +18,7 @@ let database: ShardedDatabase;
 let coordinator: TestService;
 let worker: TestService;
 
-/** Two replicas with one Redis: one connects to the coordinator, the other to a worker node. */
+/** Two replicas with one Redis. One connects to the coordinator, the other to a worker node. */
 beforeAll(async () => {
   database = await copyShardedDatabase(inject('citusUrl')!, inject('citusTemplate')!);
   const redis = await startRedis();
@@ -38,11 +38,12 @@ const otherThan = (node: CitusNode): CitusNode =>
   database.nodes.find(({ group }) => group !== 0 && group !== node.group)!;
 
 /**
- * Citus refuses a move until the remains of the previous move are dropped, which happens when no statement uses them.
+ * Citus refuses a move until it has dropped the remains of the previous move, which it does when no statement uses
+ * them.
  */
 const IS_LEFT = /leftover from the previous move could not be cleaned up/;
 
-/** Moves the shard of a user's rows to the other worker node, during writes. */
+/** Moves the shard of a user's rows to the other worker node while clients write. */
 async function move(user: { id: number }): Promise<void> {
   const from = await nodeOf(database, user);
   const to = otherThan(from);
@@ -98,7 +99,7 @@ test('ids of all users on all nodes are different', async () => {
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-/** Adds through both replicas in turn until the signal. Returns the ids of acknowledged adds. */
+/** Adds bookmarks through both replicas in turn until the signal aborts. Returns the ids of acknowledged adds. */
 async function keepAdding(user: TestUser, stop: AbortSignal): Promise<{ ids: number[]; refused: number }> {
   const ids: number[] = [];
   let refused = 0;
@@ -116,7 +117,7 @@ async function keepAdding(user: TestUser, stop: AbortSignal): Promise<{ ids: num
   return { ids, refused };
 }
 
-/** Follows by `sync` until the signal, then up to the end. Returns the ids in the order received. */
+/** Follows by `sync` until the signal aborts, and then up to the end. Returns the ids in the order received. */
 async function follow(service: TestService, user: TestUser, stop: AbortSignal): Promise<number[]> {
   const ids: number[] = [];
   for (let cursor = 0; ; ) {
@@ -136,7 +137,7 @@ async function follow(service: TestService, user: TestUser, stop: AbortSignal): 
   }
 }
 
-test('rows move while clients write and follow: no acknowledged write is lost, and followers get each bookmark once', async () => {
+test('rows move while clients write and follow: no acknowledged write is lost, and followers receive each bookmark once', async () => {
   const users = await Promise.all([1, 2, 3].map(() => coordinator.user()));
   const starts = await Promise.all(
     users.map(async (user) => (await user.post('/bookmarks/changes', {})).body.cursor),
@@ -165,7 +166,7 @@ test('rows move while clients write and follow: no acknowledged write is lost, a
   }
 });
 
-test('requests of users on a worker node that is down fail with 503, and other users notice nothing', async () => {
+test('requests of users on a worker node that is down fail with 503, and other users are not affected', async () => {
   const users = await Promise.all(Array.from({ length: 12 }, () => coordinator.user()));
   const nodes = await Promise.all(users.map((user) => nodeOf(database, user)));
   const down = database.nodes[2]!;

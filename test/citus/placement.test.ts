@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 const template = () => nodesTemplate(database.url);
 
-/** Opens a pool to any node and one to each node. The end of the test closes them. */
+/** Opens a pool to any node, and one to each node. They are closed at the end of the test. */
 async function open(nodes = template(), log: string[] = []): Promise<Database> {
   const warn = (facts: { node?: string }) => log.push(facts.node ?? '');
   const placed = await openPlaced({ url: database.url, max: 1, log: { warn } }, nodes);
@@ -49,7 +49,7 @@ test("each user's queries go to the node with the user's rows", async () => {
   for (const user of users) expect(await portOf(placed.at(user))).toBe((await placementOf(user)).port);
 });
 
-test('a stale placement still gives correct results, and is refreshed after the rows moved', {
+test('an outdated placement still gives correct results, and is refreshed after the rows moved', {
   timeout: 240_000,
 }, async () => {
   const log: string[] = [];

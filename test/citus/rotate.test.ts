@@ -11,7 +11,7 @@ vi.setConfig({ testTimeout: 240_000 });
 let database: ShardedDatabase;
 let rotation: Rotation;
 
-// Creates the roles through the coordinator, so Citus knows them and would copy each change to the other nodes.
+// Creates the roles through the coordinator. So Citus knows them and would copy each change to the other nodes.
 beforeEach(async () => {
   database = await createEmptyShardedDatabase(inject('citusUrl')!);
   await runOn(database.url, 'create role bookmarks_a login');
@@ -49,7 +49,7 @@ test('the password is rotated on every node, in both directions', async () => {
   }
 });
 
-test('an unreachable node is named, the serving role keeps working, and a second run completes', async () => {
+test('an unreachable node is named, the serving role keeps working, and a second run completes the rotation', async () => {
   const away = database.nodes.at(-1)!;
   await withNodeClosed(away, async () => {
     const { code, output } = await rotation.run();

@@ -8,8 +8,8 @@ import { SHARDED_TESTS } from './files.ts';
 const MATCHES_NOTHING = /(?!)/;
 
 /**
- * The tests of a sharded database, `npm run test:citus`. They run on the cluster of `TEST_CITUS_URL`, the coordinator's
- * url, or else in containers. Without either, every test is skipped and counted as skipped.
+ * The tests of a sharded database: `npm run test:citus`. They use the cluster of `TEST_CITUS_URL` (the coordinator's
+ * url), or else containers. Without either, every test is skipped and counted as skipped.
  */
 export default async () => {
   const hasCluster = Boolean(process.env.TEST_CITUS_URL) || (await hasContainerEngine());

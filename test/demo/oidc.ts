@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { CLIENT_ID, CLIENT_SECRET, startProvider } from '../support/provider.ts';
 
-// `npm run demo:oidc` runs the service and an OpenID provider, to try signing in. Ctrl-C ends both.
+// `npm run demo:oidc` runs the service and an OpenID provider, so that people can try signing in. Ctrl-C ends both.
 
 const PEOPLE = ['ann@example.org', 'bob@example.org'];
 

@@ -86,8 +86,8 @@ const TYPED =
   /^(\w+=\S+ )*(kubectl|psql|npm|npx|docker|node src\/main\.ts|admin|alter role|ACL|k8s\/[\w/]+\.sh)( |$)/;
 
 /**
- * Finds the operator's commands that are neither run by the rehearsal nor listed in `ELSEWHERE`, and listed commands
- * that no document contains.
+ * Finds the operator's commands that the rehearsal does not run and that `ELSEWHERE` does not list. Also finds listed
+ * commands that no document contains.
  */
 export function findUnrehearsedCommands(documents: readonly Markdown[]): string[] {
   const rehearsal = [...CODE].filter(
@@ -104,7 +104,7 @@ export function findUnrehearsedCommands(documents: readonly Markdown[]): string[
   ];
 }
 
-/** Objects in kubectl commands. */
+/** The objects in kubectl commands. */
 export function findManifestFaults(documents: readonly Markdown[]): string[] {
   const known = listManifestObjects();
   return documents.flatMap((document) =>

@@ -7,7 +7,7 @@ import { readConfig } from '../../src/config.ts';
 import { type Markdown, parseMarkdown } from './markdown.ts';
 import { testNamesIn } from './test-names.ts';
 
-/** The project's files and their content, which the documents are checked against. */
+/** The project's files and their contents. The documents are checked against them. */
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -32,7 +32,7 @@ export const FOLDERS = new Set(
 
 export const readText = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 
-/** The text of each file of code or configuration, except those that only check documents. */
+/** The text of each file of code or configuration, except the files that only check documents. */
 export const CODE = new Map(
   [...FILES]
     .filter(

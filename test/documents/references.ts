@@ -157,7 +157,10 @@ export function findUnknownMetrics(document: Markdown): string[] {
     .map(([span, where]) => `${where}: no metric ${span}`);
 }
 
-/** If a table row or list item names files, one of them must contain each name that it also mentions. */
+/**
+ * If a table row or list item names files, one of these files must contain each name that the row or item also
+ * contains.
+ */
 export function findNamesElsewhere(document: Markdown): string[] {
   return document.blocks.flatMap((block) => {
     const files = block.spans.filter((span) => CODE.has(span));

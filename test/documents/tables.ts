@@ -12,7 +12,7 @@ import { spansIn } from './references.ts';
 
 /** Checks that the documents' tables are complete. Each check returns the differences. */
 
-/** The entries that are on only one side. */
+/** The entries that exist on only one side. */
 export function differ(what: string, documented: Iterable<string>, there: Iterable<string>): string[] {
   const [left, right] = [new Set(documented), new Set(there)];
   return [
@@ -114,7 +114,7 @@ export function findBoundFaults(contract: Markdown): string[] {
     .map(([name, bound]) => `bounds: ${name} ${bound} is not in section 2.5`);
 }
 
-/** Decisions are in the order of their numbers. Each names tests, unless it is decided elsewhere. */
+/** Decisions are in the order of their numbers. Each names tests, unless it was decided elsewhere. */
 export function findDecisionFaults(contract: Markdown): string[] {
   const rows = tableOf(contract, '| | decision |');
   return [
@@ -161,7 +161,7 @@ export function findLayerFaults(design: Markdown): string[] {
 const LONGEST_README = 220;
 const LONGEST_PARAGRAPH = 5;
 
-/** The README stays short. */
+/** The README is short. */
 export function findLengthFaults(readme: Markdown): string[] {
   return [
     ...(readme.lineCount <= LONGEST_README ? [] : [`README.md has ${readme.lineCount} lines`]),
@@ -174,7 +174,7 @@ export function findLengthFaults(readme: Markdown): string[] {
 const WRITES = /\b(?:insert into|update|delete from)\s+(\w+)/g;
 const READS = /(?<!delete )\b(?:from|join|using)\s+(\w+)|\brows_of_(?:shards|node)\(\s*'(\w+)'/g;
 
-/** The map of the functions lists each table with the functions that write it, and those that read it. */
+/** The map of the functions lists each table with the functions that write it and the functions that read it. */
 export function findFunctionMapFaults(map: Markdown): string[] {
   const texts = [...FILES]
     .filter((file) => /^sql\/.*\.sql$/.test(file))

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { type KubernetesObject, nameOf } from '../../k8s/check/objects.ts';
 import { readOverlay, readOverlayWithBackups } from '../../k8s/check/overlay.ts';
 
-/** The overlays that tests break. */
+/** The overlays in which tests introduce mistakes. */
 export type Overlay =
   | 'local'
   | 'production'
@@ -20,7 +20,7 @@ const built: Record<Overlay, KubernetesObject[]> = {
   'production with backups': readOverlayWithBackups('production'),
 };
 
-/** Copies an overlay's objects, so that a test can break them. */
+/** Copies an overlay's objects, so that a test can change them. */
 export const copyOverlay = (overlay: Overlay = 'production') => structuredClone(built[overlay]);
 
 // biome-ignore lint/suspicious/noExplicitAny: tests reach into objects of every kind
@@ -35,10 +35,10 @@ export function pick(objects: KubernetesObject[], name: string): AnyObject {
   return found;
 }
 
-/** Changes an overlay. The first argument is the object that the breakage names. */
+/** Changes an overlay. The first argument is the object that the mistake's entry names. */
 export type Change = (object: AnyObject, objects: KubernetesObject[]) => void;
 
-/** A mistake in an object of an overlay (default: production), and words from the name of the violated rule. */
+/** A mistake in an object of an overlay (default: production), with words from the name of the violated rule. */
 export type Breakage = [rule: string, object: string, change: Change, overlay?: Overlay];
 
 export const pod = (object: AnyObject) => object.spec.template.spec;

@@ -12,7 +12,7 @@ import { until } from '../support/until.ts';
 
 /**
  * Runs `k8s/rotate.sh` on real Postgres servers that require passwords, and a real PgBouncer in front of them. A script
- * replaces the cluster of pods: Secrets are files, and while a Deployment rolls out, the script tries the pods'
+ * replaces the cluster of pods: Secrets are files, and while a Deployment rolls out, the script tests the pods'
  * connections to each server.
  */
 
@@ -33,14 +33,14 @@ export interface Rotation {
   nodes: string[];
   /** Runs the script. `path` is prepended to PATH. */
   run(given?: { admin?: string; path?: string }): Promise<Ran>;
-  /** What the pods saw at each node during roll-outs, since the last call. */
+  /** The results of the pods' connections to each node during roll-outs, since the last call. */
   takeSeen(): string[];
   /** The roles with which the pods reach the nodes now. Rejects if a pod cannot connect. */
   reach(): Promise<string[]>;
   readSecret(key: string): string;
   /** Shell lines to run before each kubectl call, with its arguments. If one fails, the kubectl call fails. */
   before(lines: string): void;
-  /** On which nodes a role can log in with a password. */
+  /** The nodes on which a role can log in with a password. */
   logIn(role: string, password: string): Promise<boolean[]>;
 }
 

@@ -1,9 +1,9 @@
 import { runOn } from '../support/run-on.ts';
 
 /**
- * Imitates on plain servers what `k8s/rotate.sh` uses of Citus: the coordinator's list of nodes, and the two functions
- * that connect to them. Nodes connect to each other with the passwords in `pg_dist_authinfo`. test/citus/ tests real
- * nodes.
+ * Imitates, on plain servers, the parts of Citus that `k8s/rotate.sh` uses: the coordinator's list of nodes, and the
+ * two functions that connect to them. Nodes connect to each other with the passwords in `pg_dist_authinfo`. The tests
+ * in test/citus/ use real nodes.
  */
 
 const ON_EACH = (group: number) => `

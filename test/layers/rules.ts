@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path/posix';
 import { type Mention, readSource, type SourceFacts } from './source.ts';
 
-// The dependencies that each layer of `src/` may have. A path means the file or everything below it, and the longest
+// The dependencies that each layer of `src/` may have. A path means the file or everything below it. The longest
 // matching path applies. Imports of types count like imports of functions.
 
 /** The layers that each layer may import. Every layer may import itself. */
@@ -110,7 +110,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   '@opentelemetry/api': ['src/observability', 'src/http'],
   // This package's own public name.
   'bookmark-service': [],
-  // Its `createRequire` loads modules that these rules would not see.
+  // Its `createRequire` loads modules that these rules would not detect.
   'node:module': ['src/http/reference.ts', 'src/http/page/build-assets.ts'],
 };
 
@@ -128,7 +128,7 @@ const SQL_LAYERS = [
 /** The only files that may name Redis keys and channels. */
 const REDIS_NAMES = ['src/coordination/keys.ts', 'src/coordination/channels.ts'];
 
-/** A shorter file should be merged with another one, unless it is a boundary that several layers or files share. */
+/** A shorter file should be merged with another one, unless several layers or files share it. */
 const MIN_LINES = 20;
 
 const BOUNDARIES = [
@@ -175,7 +175,7 @@ const isSql = (text: string): boolean => STATEMENTS.some((statement) => statemen
 /** A Redis name: parts between colons such as `bookmarks:limit`, or braces that select a node of a cluster. */
 const isRedisName = (text: string): boolean => /^[\w<>-]+(:[\w<>*-]+)+$|^\{[\w<>:-]+\}/.test(text);
 
-/** Whether a path equals or is below one of these places. */
+/** Whether a path equals one of these places or is below it. */
 const isWithin = (path: string, places: readonly string[]): boolean =>
   places.some((place) => path === place || path.startsWith(`${place}/`));
 
@@ -223,7 +223,7 @@ function checkLayers(path: string, { imports, paths }: SourceFacts): string[] {
   const layer = layerOf(path);
   if (layer === undefined) return [`${path}: belongs to no layer of test/layers/rules.ts`];
   const own = dirname(layer) === 'src' ? layer : join(layer, '..');
-  // Only paths to code count. Other paths are files that the code reads.
+  // Only paths to code count. Other paths are files that the code reads as data.
   const named = [...imports, ...paths.filter(({ text }) => text.endsWith('.ts'))];
   const outside = named.filter(({ text }) => {
     const file = fileOf(text, path);

@@ -116,7 +116,7 @@ function pathIn(node: Node): string | undefined {
 
 /**
  * Finds `process.env` in any form, `{ env } = process`, `import { env } from 'node:process'`, and `process` as a value,
- * because its receiver could read anything.
+ * because code that receives it could read anything.
  */
 function readsEnvironment(node: Node, parent: Node | undefined): boolean {
   if (/^(node:)?process$/.test(importedBy(node) ?? '')) return true;

@@ -3,7 +3,7 @@ import { EndpointClient } from '../../src/client/client.ts';
 import { Outcomes, runOpenLoop } from './open-loop.ts';
 
 /**
- * The day's mix of requests. Every user has a client that polls; other requests come at a fixed rate, from random
+ * The mix of requests of a day. Every user has a client that polls. Other requests come at a fixed rate, from random
  * users.
  */
 
@@ -15,7 +15,7 @@ export interface DayOptions {
   url: string;
   /** One for each user. */
   tokens: readonly string[];
-  /** Requests per second of all users together, without polls. */
+  /** Requests per second of all users together, excluding polls. */
   perSecond: number;
   signal: AbortSignal;
 }
@@ -23,7 +23,7 @@ export interface DayOptions {
 interface User {
   client: EndpointClient;
   cursor: number;
-  /** The time when an add was due, until the user's poll has returned it. */
+  /** The time when an add was due. Undefined once the user's poll has returned the bookmark. */
   addedAt: number | undefined;
 }
 
@@ -78,7 +78,7 @@ export async function runDay({ url, tokens, perSecond, signal }: DayOptions): Pr
   return report;
 }
 
-/** Polls repeatedly, like a client. A poll that returns too late after its user's add violates the `wake` objective. */
+/** Polls repeatedly, like a client. A poll that returns a user's add too late violates the `wake` objective. */
 async function pollAs(user: User, { poll, wake }: Report, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const dueAt = performance.now();

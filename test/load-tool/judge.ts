@@ -30,7 +30,7 @@ export interface Verdict {
   isKept: boolean;
 }
 
-/** Always allows one violation, because with few requests a single one is a large share. */
+/** Always allows one violation, because a single one is a large share of few requests. */
 const allow = (total: number, share: number): number => Math.max(1, Math.floor(total * share));
 
 export function judge(report: Report): Verdict {

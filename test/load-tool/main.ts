@@ -13,7 +13,7 @@ import { createUsers } from './users.ts';
  * prints a verdict.
  */
 
-/** Requests per second of a polling client, without polls (docs/scaling.md). */
+/** Requests per second of a polling client, excluding polls (docs/scaling.md). */
 const REQUESTS_PER_CLIENT = 0.0062;
 
 interface Options {

@@ -26,8 +26,8 @@ export class Outcomes {
 
 /**
  * Calls `send` at random moments, `perSecond` times a second on average, until the signal aborts. It never waits for
- * earlier requests. Measure latency from `dueAt`, the time when the request was due: this includes late starts, so a
- * stalled service is charged for all requests that it delayed.
+ * earlier requests. Latency must be measured from `dueAt`, the time when the request was due. It then includes late
+ * starts, so a stalled service is charged for all requests that it delayed.
  */
 export async function runOpenLoop(
   perSecond: number,

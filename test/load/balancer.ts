@@ -3,15 +3,15 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type Balancer, runHaproxy } from '../support/haproxy.ts';
 
-/** A balancer that is told which pods exist, like a cluster's, and never checks them. */
+/** A balancer that, like a cluster's, gets the list of pods from outside and never checks them. */
 export interface EndpointBalancer extends Balancer {
   /** Starts to send requests to an address. */
   add(origin: string): Promise<void>;
-  /** Stops sending requests to it. Requests in flight continue. */
+  /** Stops sending requests to an address. Requests in flight continue. */
   remove(origin: string): Promise<void>;
 }
 
-/** Starts HAProxy without pods, with room for `size`. It never retries, so clients see every fault of a pod. */
+/** Starts HAProxy without pods, with room for `size` pods. It never retries, so clients see every fault of a pod. */
 export async function startEndpointBalancer(size: number): Promise<EndpointBalancer> {
   let socket = '';
   const balancer = await runHaproxy((port, folder) => {

@@ -6,7 +6,7 @@ import type { Principal } from '../support/users.ts';
 export interface Seen {
   /** Requests answered with 200, by path. */
   answered: Map<string, number>;
-  /** Responses with another status, and broken connections. */
+  /** Responses with another status, and lost connections. */
   failures: string[];
   /** Urls of acknowledged adds, by user. */
   added: Map<Principal, string[]>;
@@ -21,7 +21,7 @@ export interface Clients {
   stop(): Promise<void>;
 }
 
-/** The last url of every writer. It tells the follower that nothing more comes. */
+/** The last url of every writer. It tells the follower that no more bookmarks come. */
 export const LAST_URL = 'https://last.example/';
 
 /** Polls of an idle user, below the 16 that a token may hold. */
@@ -29,7 +29,7 @@ const IDLE_POLLS = 12;
 
 /**
  * Starts a writer, a searcher and a long-polling follower for each user. Each waits `pauseMs` between a response and
- * its next request. Also starts polls for each idle user, which only the end of their replica wakes.
+ * its next request. Also starts polls for each idle user. Only the end of their replica ends these polls.
  */
 export function startClients(
   origin: string,

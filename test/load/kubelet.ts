@@ -16,7 +16,7 @@ export interface PodLife {
   graceMs: number;
 }
 
-/** Variables that the manifests leave to the environment. */
+/** Variables whose values the manifests take from the environment. */
 const OF_THE_PLACE = [
   'DATABASE_URL',
   'DATABASE_IMPORT_URL',
@@ -30,8 +30,8 @@ const OF_THE_PLACE = [
 ];
 
 /**
- * Reads the values from built manifests. A scale below 1 shortens the waits. The drain is rounded to whole seconds, and
- * the time that the process itself may take to close is not scaled.
+ * Reads the values from built manifests. A scale below 1 shortens the waits. The drain is rounded to whole seconds. The
+ * time that the process itself may take to close is not scaled.
  */
 export function readPodLife(objects: readonly KubernetesObject[], scale: number): PodLife {
   const api = listServiceWorkloads(objects).find(({ owner }) => owner.metadata.name === 'api')!;

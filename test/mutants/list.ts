@@ -19,28 +19,28 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'sql/functions/create-own-token.sql',
     from: "kind = 'api' and expires_at > now()\n  ) >=",
     to: "kind = 'api'\n  ) >=",
-    caughtBy: 'test/own-tokens.test.ts › an account has at most 50 tokens, even with concurrent requests',
+    caughtBy: 'test/own-tokens.test.ts › creates at most 50 tokens per account, even in concurrent requests',
   },
   {
     file: 'sql/functions/revoke-other-sessions.sql',
     from: 'token_hash <> p_token_hash and expires_at > now()',
     to: 'token_hash <> p_token_hash',
     caughtBy:
-      'test/own-tokens.test.ts › /sessions/revoke-others ends all sessions but this one, and no API token',
+      'test/own-tokens.test.ts › with /sessions/revoke-others ends all other sessions, and no API token',
   },
   {
     file: 'src/cli/display-text.ts',
     from: '\\u202a-\\u202e\\u2066-\\u2069]+/g',
     to: '\\u202a-\\u202e]+/g',
     caughtBy:
-      'test/formats.test.ts › text of users holds no control characters, overrides or isolates when it is shown',
+      'test/formats.test.ts › displayed texts of users contain no control characters, overrides or isolates',
   },
   {
     file: 'src/formats/entry.ts',
     from: 'Date.parse(isLocal ?',
     to: 'Date.parse(isLocal && false ?',
     caughtBy:
-      'test/formats.test.ts › a date without an offset is UTC, also in the time zone Pacific/Kiritimati',
+      'test/formats.test.ts › a date without an offset is UTC, even in the time zone Pacific/Kiritimati',
   },
   {
     file: 'src/formats/netscape.ts',
@@ -53,47 +53,47 @@ export const MUTANTS: readonly Mutant[] = [
     from: 'if_updated_at: row.updated_at',
     to: 'if_updated_at: undefined',
     caughtBy:
-      'test/two-way.test.ts › five devices that may die at any step lose no write, apply none twice, and overwrite nothing unseen',
+      'test/two-way.test.ts › five devices that may die at any step lose no write, apply none twice, and overwrite nothing that they have not seen',
   },
   {
     file: 'src/client/merge.ts',
     from: 'if (theirs !== change.from) {',
     to: 'if (theirs === undefined) {',
     caughtBy:
-      'test/two-way.test.ts › five devices that may die at any step lose no write, apply none twice, and overwrite nothing unseen',
+      'test/two-way.test.ts › five devices that may die at any step lose no write, apply none twice, and overwrite nothing that they have not seen',
   },
   {
     file: 'src/client/push.ts',
     from: '{ ...options, idempotencyKey: key }',
     to: 'options',
     caughtBy:
-      'test/two-way.test.ts › five devices that may die at any step lose no write, apply none twice, and overwrite nothing unseen',
+      'test/two-way.test.ts › five devices that may die at any step lose no write, apply none twice, and overwrite nothing that they have not seen',
   },
   {
     file: 'src/client/push.ts',
     from: 'const write = await pushing.store.readNext();',
     to: 'const write = (await pushing.store.readOutbox()).at(-1);',
     caughtBy:
-      'test/two-way.test.ts › five devices that may die at any step lose no write, apply none twice, and overwrite nothing unseen',
+      'test/two-way.test.ts › five devices that may die at any step lose no write, apply none twice, and overwrite nothing that they have not seen',
   },
   {
     file: 'sql/functions/sweep-tokens.sql',
     from: " and expires_at > '-infinity'",
     to: '',
-    caughtBy: 'test/suspension.test.ts › keeps its tokens through sweeps of expired ones',
+    caughtBy: 'test/suspension.test.ts › keeps its tokens when a sweep deletes expired ones',
   },
   {
     file: 'sql/functions/open-session.sql',
     from: 'v_suspended_at is not null',
     to: 'false',
-    caughtBy: 'test/suspension.test.ts › keeps an invite that was refused meanwhile',
+    caughtBy: 'test/suspension.test.ts › keeps an invite that was refused during the suspension',
   },
   {
     file: 'src/coordination/sliding-window.lua',
     from: 'isAdmitted = isAdmitted and log.live < log.limit',
     to: 'isAdmitted = log.live < log.limit',
     caughtBy:
-      'test/rate-limit.test.ts › a request with two keys counts under both, or, if either is full, under neither',
+      'test/rate-limit.test.ts › counts a request with two keys under both, or under neither if one of them is full',
   },
   {
     file: 'sql/functions/edit-bookmark.sql',
@@ -121,27 +121,27 @@ export const MUTANTS: readonly Mutant[] = [
     from: '(deleted_at, id) <= (v_last_at, v_last_id)',
     to: '(deleted_at, id) < (v_last_at, v_last_id)',
     caughtBy:
-      "test/spec-4-6-trash.test.ts › the trash has the account's limit of bookmarks, and the oldest are deleted first",
+      "test/spec-4-6-trash.test.ts › the trash has the account's limit of bookmarks, and the oldest ones are deleted first",
   },
   {
     file: 'sql/functions/suspend-user.sql',
     from: 'coalesce(a.suspended_at, v_at)',
     to: 'v_at',
     caughtBy:
-      'test/suspension.test.ts › is refused with ACCOUNT_SUSPENDED wherever its tokens are used, and works as before after it is resumed',
+      'test/suspension.test.ts › is refused with ACCOUNT_SUSPENDED for any of its tokens, and works as before after it is resumed',
   },
   {
     file: 'sql/functions/sign-in-by-passkey.sql',
     from: 'counter < p_counter or',
     to: 'counter <= p_counter or',
-    caughtBy: 'test/passkeys.test.ts › from a copied passkey, whose counter does not increase',
+    caughtBy: 'test/passkeys.test.ts › if it comes from a copied passkey, whose counter does not increase',
   },
   {
     file: 'sql/functions/rename-tag.sql',
     from: ' and id <> all (v_ids)',
     to: '',
     caughtBy:
-      'test/tag-paths.test.ts › Work becomes Work/x: ["Work","work/x","Work/x/x"] become ["Work/x","Work/x/x","Work/x/x/x"]',
+      'test/tag-paths.test.ts › from Work to Work/x renames ["Work","work/x","Work/x/x"] to ["Work/x","Work/x/x","Work/x/x/x"]',
   },
   {
     file: 'src/http/linkding/routes.ts',
@@ -154,21 +154,22 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/operations/import/preparers.ts',
     from: '      clearTimeout(timer);\n      if (message',
     to: '      if (message',
-    caughtBy: 'test/import-body.test.ts › what a slow database takes does not count as parsing',
+    caughtBy:
+      'test/import-body.test.ts › the time of a slow database does not count towards the limit of parsing time',
   },
   {
     file: 'sql/functions/begin-import.sql',
     from: '> 16777216',
     to: '> 167772160',
     caughtBy:
-      'test/spec-4-4-import-export.test.ts › is RATE_LIMITED while more than 16 MiB of errors of earlier imports are unread',
+      'test/spec-4-4-import-export.test.ts › is RATE_LIMITED while more than 16 MiB of errors of earlier imports were not read',
   },
   {
     file: 'sql/functions/begin-import.sql',
     from: "  perform pg_advisory_xact_lock(hashtextextended('imports.bytes', 0));\n",
     to: '',
     caughtBy:
-      'test/spec-4-4-import-export.test.ts › imports that start at the same time do not exceed the limit of staged bytes together',
+      'test/spec-4-4-import-export.test.ts › does not exceed the limit of staged bytes together with others that start at the same time',
   },
   {
     file: 'sql/functions/replace-tag.sql',
@@ -181,7 +182,7 @@ export const MUTANTS: readonly Mutant[] = [
     from: ', changed_at = excluded.changed_at',
     to: '',
     caughtBy:
-      "test/spec-4-2-changes.test.ts › is not needed if a bookmark's old change was followed by another",
+      "test/spec-4-2-changes.test.ts › is not needed for a bookmark's old change that a newer one followed",
   },
   {
     file: 'sql/functions/sweep-responses.sql',
@@ -193,7 +194,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'sql/functions/delete-user.sql',
     from: '  delete from search_signatures where user_id = v_id;\n',
     to: '',
-    caughtBy: 'test/account-deletion.test.ts › leaves nothing of the account, and nobody else loses anything',
+    caughtBy: 'test/account-deletion.test.ts › deletes everything of the account, and nothing of other users',
   },
   {
     file: 'sql/functions/sweep-trash.sql',
@@ -207,7 +208,7 @@ export const MUTANTS: readonly Mutant[] = [
     from: 'v_account.bookmark_count + cardinality(v_ids) > p_free_limit',
     to: 'v_account.bookmark_count > p_free_limit',
     caughtBy:
-      'test/spec-4-6-trash.test.ts › refuses to exceed a limit, with any concurrency, and then restores nothing',
+      'test/spec-4-6-trash.test.ts › refuses to exceed a limit under any concurrency, and then restores nothing',
   },
   {
     file: 'sql/functions/restore-bookmarks.sql',
@@ -228,13 +229,13 @@ export const MUTANTS: readonly Mutant[] = [
     from: 'elsif attempts < p_max_attempts',
     to: 'elsif attempts <= p_max_attempts',
     caughtBy:
-      'test/import-lease.test.ts › that ended three times is not given again: the import never runs, and gets 503',
+      'test/import-lease.test.ts › is not given a fourth time: the import never runs, and its request gets 503',
   },
   {
     file: 'sql/functions/claim-import.sql',
     from: '    and (i.lease_until is null or i.lease_until < now())\n',
     to: '',
-    caughtBy: 'test/import-lease.test.ts › goes to one of many workers that claim it at once',
+    caughtBy: 'test/import-lease.test.ts › is given to one of many workers that claim it at once',
   },
   {
     file: 'sql/functions/exchange-invite.sql',
@@ -247,13 +248,13 @@ export const MUTANTS: readonly Mutant[] = [
     from: ' and expires_at > now()',
     to: '',
     caughtBy:
-      'test/spec-5-authentication.test.ts › an expired token is INVALID_TOKEN, even on a replica that knows it',
+      'test/spec-5-authentication.test.ts › are INVALID_TOKEN after their expiry, even on a replica that has cached them',
   },
   {
     file: 'sql/functions/add-passkey.sql',
     from: '>= p_limit',
     to: '> p_limit',
-    caughtBy: 'test/passkeys.test.ts › beyond the limit of twenty',
+    caughtBy: 'test/passkeys.test.ts › if the account already has twenty',
   },
   {
     file: 'sql/functions/remove-passkey.sql',
@@ -266,7 +267,7 @@ export const MUTANTS: readonly Mutant[] = [
     from: 'elsif v_user_id <> p_user_id then',
     to: 'elsif false then',
     caughtBy:
-      'test/sign-in-link.test.ts › a person who belongs to another account is refused, and both accounts stay unchanged',
+      'test/sign-in-link.test.ts › linking to a person who belongs to another account is refused, and neither account changes',
   },
   {
     file: 'sql/functions/first-sign-in.sql',
@@ -280,72 +281,75 @@ export const MUTANTS: readonly Mutant[] = [
     from: '      and (b.tag_ids && v_removed or not b.tag_ids @> v_added)\n',
     to: '',
     caughtBy:
-      'test/spec-4-2-several.test.ts › does not change bookmarks that already have these tags, including updated_at',
+      'test/spec-4-2-several.test.ts › does not change bookmarks that already have these tags, not even their updated_at',
   },
   {
     file: 'sql/functions/add-unless-saved.sql',
     from: 'order by b.id desc',
     to: 'order by b.id',
-    caughtBy: 'test/spec-4-2-bookmarks.test.ts › return gives the newest existing bookmark unchanged',
+    caughtBy:
+      'test/spec-4-2-bookmarks.test.ts › with "return" returns the newest existing bookmark unchanged',
   },
   {
     file: 'sql/functions/search-bookmarks.sql',
     from: "or right(b.host, length(v_filter.site) + 1) = '.' || v_filter.site",
     to: 'or right(b.host, length(v_filter.site)) = v_filter.site',
-    caughtBy: 'test/spec-4-2-search-options.test.ts › xample.org is read as urls are, and counts subdomains',
+    caughtBy:
+      'test/spec-4-2-search-options.test.ts › accepts xample.org as a host in any form, and includes its subdomains',
   },
   {
     file: 'sql/functions/read-changes.sql',
     from: '    or p_change < v_floor or p_change > v_last_change\n',
     to: '    or p_change > v_last_change\n',
     caughtBy:
-      'test/spec-4-2-changes.test.ts › comes for a cursor older than the kept changes, and for no other',
+      'test/spec-4-2-changes.test.ts › is sent for a cursor older than the kept changes, and for no other',
   },
   {
     file: 'sql/functions/sweep-changes.sql',
     from: 'greatest(changes_floor, v_floor)',
     to: 'changes_floor',
     caughtBy:
-      'test/spec-4-2-changes.test.ts › comes for a cursor older than the kept changes, and for no other',
+      'test/spec-4-2-changes.test.ts › is sent for a cursor older than the kept changes, and for no other',
   },
   {
     file: 'sql/functions/sweep-imports.sql',
     from: "when state = 'queued' then interval '1 day'",
     to: "when state = 'queued' then interval '1 hour'",
     caughtBy:
-      'test/sweeper.test.ts › a finished import is kept for an hour, a waiting one for a day, and an upload that stopped for a minute',
+      'test/sweeper.test.ts › a sweep keeps a finished import for an hour, a waiting one for a day, and a stopped upload for a minute',
   },
   {
     file: 'sql/functions/resume-user.sql',
     from: 'set expires_at = t.suspended_expires_at, suspended',
     to: "set expires_at = 'infinity', suspended",
-    caughtBy: 'test/suspension.test.ts › keeps the expiry of its tokens, and its browser keeps the session',
+    caughtBy:
+      'test/suspension.test.ts › keeps the expiry of its tokens, and its browser keeps the session cookie',
   },
   {
     file: 'sql/functions/check-fresh-session.sql',
     from: "interval '15 minutes'",
     to: "interval '15 days'",
     caughtBy:
-      'test/account-deletion.test.ts › takes a login within 15 minutes where the account has a provider',
+      'test/account-deletion.test.ts › requires a login within the last 15 minutes if the account is linked to a provider',
   },
   {
     file: 'src/cli/commands/sync.ts',
     from: '    await printBookmarks(session, batch.bookmarks, printed.size === 0);\n',
     to: '    if (cursorFile !== undefined) await storeCursor(cursorFile, batch.cursor);\n    await printBookmarks(session, batch.bookmarks, printed.size === 0);\n',
-    caughtBy: 'test/cli.test.ts › stores the cursor only after it has printed: []',
+    caughtBy: 'test/cli.test.ts › stores the cursor only after printing the bookmarks: []',
   },
   {
     file: 'src/cli/commands/sync.ts',
     from: '      await printPage(session, {',
     to: '      if (cursorFile !== undefined) await storeCursor(cursorFile, page.cursor);\n      await printPage(session, {',
-    caughtBy: 'test/cli.test.ts › stores the cursor only after it has printed: ["--follow"]',
+    caughtBy: 'test/cli.test.ts › stores the cursor only after printing the bookmarks: ["--follow"]',
   },
   {
     file: 'src/client/merge.ts',
     from: "if (row.updated_at !== seen) return { kind: 'kept' };",
     to: '',
     caughtBy:
-      'test/two-way.test.ts › five devices that may die at any step lose no write, apply none twice, and overwrite nothing unseen',
+      'test/two-way.test.ts › five devices that may die at any step lose no write, apply none twice, and overwrite nothing that they have not seen',
   },
   {
     file: 'src/client/mirror.ts',
@@ -357,20 +361,21 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/client/quota.ts',
     from: 'request < this.#newest',
     to: 'false',
-    caughtBy: 'test/client.test.ts › the response of a poll does not bring back a quota of half a minute ago',
+    caughtBy: 'test/client.test.ts › the response of a poll does not restore its quota of half a minute ago',
   },
   {
     file: 'src/client/requester.ts',
     from: "'/bookmarks/changes': 'poll'",
     to: "'/bookmarks/changes': 'read'",
-    caughtBy: 'test/client.test.ts › polls and imports get additional time, as the service may hold them',
+    caughtBy:
+      'test/client.test.ts › polls and imports have a longer timeout, because the service may hold them',
   },
   {
     file: 'src/client/retry.ts',
     from: 'if (error.status === 0) return isRepeatable ||',
     to: 'if (error.status === 0) return true ||',
     caughtBy:
-      'test/client.test.ts › revocations, logging out and exchanges of invites are not, after a lost connection',
+      'test/client.test.ts › revocations, logouts and exchanges of invites are not retried after a lost connection',
   },
   {
     file: 'src/client/sqlite-store.ts',
@@ -390,45 +395,45 @@ export const MUTANTS: readonly Mutant[] = [
     from: "local over = redis.call('zcard', KEYS[1]) + 1 -",
     to: "local over = redis.call('zcard', KEYS[1]) -",
     caughtBy:
-      'test/pending-values.test.ts › the oldest values are dropped, so that a flood does not fill Redis',
+      'test/pending-values.test.ts › the oldest values are deleted at the limit, so that many of them do not fill Redis',
   },
   {
     file: 'src/coordination/process-pending.ts',
     from: '    kept?.delete(key);\n',
     to: '',
-    caughtBy: 'test/pending-values.test.ts › a value is taken once',
+    caughtBy: 'test/pending-values.test.ts › a value can be taken once',
   },
   {
     file: 'src/coordination/redis-pending.ts',
     from: 'client.getdel(name)',
     to: 'client.get(name)',
-    caughtBy: 'test/pending-values.test.ts › a value kept by one replica can be taken by another, once',
+    caughtBy:
+      'test/pending-values.test.ts › a value that one replica stores can be taken by another one, once',
   },
   {
     file: 'src/coordination/sliding-window.lua',
     from: 'if ahead > 0 then log.base, log.changed = log.base - ahead, true end',
     to: '',
     caughtBy:
-      'test/rate-limit.test.ts › a clock that steps back admits nothing early, and the key is free again after one window',
+      'test/rate-limit.test.ts › admits nothing early after the clock was set back, and the key is free again after one window',
   },
   {
     file: 'src/coordination/waiters.ts',
     from: 'waiter.mayHaveMissed = true;',
     to: '',
-    caughtBy: 'test/notifications.test.ts › a loss while a waiter queries is followed by one check',
+    caughtBy: "test/notifications.test.ts › a lost connection during a waiter's query causes one check",
   },
   {
     file: 'src/coordination/waiters.ts',
     from: 'if (held >= this.#places.maxHeldPerHolder)',
     to: 'if (held > this.#places.maxHeldPerHolder)',
-    caughtBy: 'test/notifications.test.ts › each holder has 16, independent of others',
+    caughtBy: 'test/notifications.test.ts › allow 16 for each token, independent of other tokens',
   },
   {
     file: 'src/domain/bloom-filters.ts',
     from: 'filter[bit >> 3]! |= 1 << (bit & 7)',
     to: 'filter[bit >> 3]! = 1 << (bit & 7)',
-    caughtBy:
-      'test/bloom-filters.test.ts › a filter has the bits of every part of its texts, whatever letters they have',
+    caughtBy: 'test/bloom-filters.test.ts › a filter has the bits of every part of its texts, in any script',
   },
   {
     file: 'src/domain/text.ts',
@@ -441,14 +446,14 @@ export const MUTANTS: readonly Mutant[] = [
     from: "code === 'VALIDATION_ERROR' || code === 'PERMISSION_DENIED'",
     to: "code === 'VALIDATION_ERROR'",
     caughtBy:
-      'test/spec-5-authentication.test.ts › a revoked token with too small a scope is INVALID_TOKEN, not PERMISSION_DENIED',
+      'test/spec-5-authentication.test.ts › makes a token with an insufficient scope INVALID_TOKEN, not PERMISSION_DENIED',
   },
   {
     file: 'src/http/brute-force-limiter.ts',
     from: 'throw refuse(context, credential, refused.resetMs)',
     to: "throw refuse(context, 'bearer', refused.resetMs)",
     caughtBy:
-      'test/brute-force.test.ts › beyond the budget are named in the error, even if many come at once',
+      'test/brute-force.test.ts › attempts beyond the limit get an error that names it, even if many come at once',
   },
   {
     file: 'src/http/connections.ts',
@@ -468,26 +473,28 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/http/linkding/fields.ts',
     from: 'tag_names: names.filter((name) => !isFlag(name))',
     to: 'tag_names: names',
-    caughtBy: 'test/linkding.test.ts › is returned with everything that was sent',
+    caughtBy: 'test/linkding.test.ts › is returned with all the fields that were sent',
   },
   {
     file: 'src/http/mcp.ts',
     from: '  if (origin === undefined || ',
     to: '  if (origin !== undefined || ',
     caughtBy:
-      'test/mcp.test.ts › requests without a token, with a foreign Origin, or with another method are refused',
+      'test/mcp.test.ts › a request without a token, with a foreign Origin, or with another method is refused',
   },
   {
     file: 'src/http/quota-headers.ts',
     from: "groups.slice(0, 4).join(':')}::/64",
     to: "groups.join(':')}::/64",
-    caughtBy: 'test/spec-8-limits.test.ts › counts IPv6 by /64, and IPv4 by address, mapped or not',
+    caughtBy:
+      'test/spec-8-limits.test.ts › counts IPv6 by /64, and IPv4 by address, even if it is mapped to IPv6',
   },
   {
     file: 'src/http/session-cookie.ts',
     from: "return token?.kind === 'session' ? token : undefined;",
     to: 'return token;',
-    caughtBy: 'test/web-session.test.ts › is INVALID_TOKEN, whatever it contains, and is cleared',
+    caughtBy:
+      'test/web-session.test.ts › is INVALID_TOKEN, whatever it contains, and the response deletes it',
   },
   {
     file: 'src/mcp/server.ts',
@@ -507,14 +514,14 @@ export const MUTANTS: readonly Mutant[] = [
     from: '.catch(() => true)',
     to: '.catch(() => false)',
     caughtBy:
-      'test/import-lease.test.ts › is kept by a worker that could not renew it: the database may be back before it ends',
+      'test/import-lease.test.ts › stays with a worker that could not renew it, because the database may be back before the lease expires',
   },
   {
     file: 'src/operations/import/run.ts',
     from: 'signal.aborted || error instanceof DatabaseUnavailable',
     to: 'signal.aborted',
     caughtBy:
-      'test/import-lease.test.ts › costs an attempt if the run itself fails, and none if the database does',
+      'test/import-lease.test.ts › uses up an attempt if the run itself fails, and none if the database fails',
   },
   {
     file: 'src/process/sweeper.ts',
@@ -538,13 +545,13 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/sign-in/app-codes.ts',
     from: 'grant.redirectUri === redirect_uri && verifierFits',
     to: 'verifierFits',
-    caughtBy: 'test/rfc-9700.test.ts › another redirect address gets nothing',
+    caughtBy: 'test/rfc-9700.test.ts › another redirect address gets no session',
   },
   {
     file: 'src/sign-in/passkeys.ts',
     from: 'expectedOrigin: origin,\n      expectedRPID: rpId,\n      credential',
     to: "expectedOrigin: JSON.parse(Buffer.from(answer.client_data, 'base64url').toString()).origin,\n      expectedRPID: rpId,\n      credential",
-    caughtBy: 'test/passkeys.test.ts › of a page of another origin',
+    caughtBy: 'test/passkeys.test.ts › for a page of another origin',
   },
   {
     file: 'src/sign-in/pkce.ts',
@@ -562,7 +569,8 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/store/sweep.ts',
     from: "where state = 'queued' and (lease_until is null or lease_until < now())",
     to: "where state = 'queued'",
-    caughtBy: 'test/import-lease.test.ts › keeps the sweep from queueing the import again, until it ends',
+    caughtBy:
+      'test/import-lease.test.ts › prevents the sweep from queueing the import again until the lease expires',
   },
   {
     file: 'src/web/follow.ts',
@@ -581,7 +589,7 @@ export const MUTANTS: readonly Mutant[] = [
     from: 'sameName(value, name)),\n  );',
     to: 'value === name),\n  );',
     caughtBy:
-      'test/search-text.test.ts › toggling removes a tag that is in the search, in any case, and adds any other tag',
+      'test/search-text.test.ts › toggling a tag removes it if the search contains it, in any case, and otherwise adds it',
   },
   {
     file: 'k8s/rotate.sh',

@@ -23,7 +23,10 @@ export const describeCollection = (userId: number, ids: number[]): Collection =>
   ids,
 });
 
-/** Creates users from `first`. Each has tags, bookmarks with three of them, packed texts, and a finished import. */
+/**
+ * Creates users, starting with number `first`. Each has tags, bookmarks with three of them, packed texts, and a
+ * finished import.
+ */
 const fillUsers = (first: number, last: number, bookmarks: number, tags: number): string => `
   insert into users (id, email, email_key) select u, u, u from generate_series(${first}, ${last}) u;
   insert into accounts (user_id, is_premium, bookmark_count, tag_count)
@@ -67,7 +70,7 @@ const OTHERS = smallOnes(32, SMALL.users + 1);
 const BIG_ONE = fillUsers(BIG.userId, BIG.userId, BIG.bookmarks, BIG.tags);
 
 /**
- * Databases are filled once: `others` has all accounts except the big one, and `all` is a copy with it. `vacuum
+ * The databases are filled once. `others` has all accounts except the big one, and `all` is a copy with it. `vacuum
  * analyze` runs after the first few accounts, so Postgres knows all accounts at that time and none of the later ones.
  */
 export const FILLING = { others: [FEW, 'vacuum analyze', OTHERS], all: [BIG_ONE] } as const;
@@ -79,11 +82,11 @@ const forgetWith = (rows: -1 | 0): readonly string[] => [
   where relnamespace = 'public'::regnamespace and relkind in ('r', 'i')`,
 ];
 
-/** The statistics that Postgres has: which database is copied, and what is done to the copy. */
+/** The statistics that Postgres has. Says which database is copied, and what is done to the copy. */
 export interface Knowledge {
   from: 'others' | 'all';
   steps: readonly string[];
-  /** A transaction stays open meanwhile, like that of a dump, so deleted rows cannot be removed. */
+  /** A transaction stays open meanwhile, like that of a dump, so Postgres cannot remove deleted rows. */
   hasOldSnapshot?: boolean;
 }
 
@@ -93,7 +96,7 @@ export const KNOWLEDGE: Readonly<Record<string, Knowledge>> = {
   'of a handful of other accounts': { from: 'all', steps: [] },
   'of empty tables': { from: 'all', steps: forgetWith(0) },
   missing: { from: 'all', steps: forgetWith(-1) },
-  'missing, beside a transaction that stays open': {
+  'missing, while another transaction is open': {
     from: 'all',
     steps: forgetWith(-1),
     hasOldSnapshot: true,

@@ -38,9 +38,9 @@ export interface Operation {
   name: string;
   /** `n` is different for each call. */
   run(db: Database, collection: Collection, n: number): Promise<unknown>;
-  /** The limit of rows that all nodes of all plans return or discard together. */
+  /** The limit of rows that all nodes of all plans together may return or discard. */
   atMost: number;
-  /** The limit without fresh statistics. By default the same. */
+  /** The limit without fresh statistics. Default: the same. */
   atMostUnknown?: number;
 }
 
@@ -81,7 +81,7 @@ async function prepareWork(
 }
 
 const isBig = ({ bookmarks }: Collection): boolean => bookmarks === BIG.bookmarks;
-/** Small accounts send fewer entries, so their statements have another shape. */
+/** Small accounts send fewer entries, so that their statements have another form. */
 const sizeFor = (c: Collection, n: number): number => (isBig(c) ? 2_000 : 20 + n);
 
 const importWork = (db: Database, { owner }: Collection, work: Awaited<ReturnType<typeof prepareWork>>) =>
@@ -152,7 +152,7 @@ const READS: Operation[] = [
 const SEARCHES: Operation[] = [
   { name: 'newest page', atMost: 400, run: (db, c) => search(db, c, {}) },
   ...[0.3, 0.7, 1].map((part) => ({
-    // Skipped bookmarks are counted by blocks, from the nearer end.
+    // Skipped bookmarks are counted in blocks, from the nearer end.
     name: `page of everything, ${part} of the way`,
     atMost: 1_000,
     run: (db: Database, c: Collection) => search(db, c, { page: Math.floor((part * c.bookmarks) / 50) }),
@@ -179,7 +179,7 @@ const SEARCHES: Operation[] = [
     run: (db, c) => search(db, c, { terms: ['book'], sort: 'title' }),
   },
   {
-    // Finds blocks, and then each bookmark by its key. If Postgres expects that to cost more, it reads all of the
+    // Finds blocks, and then each bookmark by its key. If Postgres expects this to cost more, it reads all of the
     // user's bookmarks.
     name: 'search for a rare word, sorted by edit',
     atMost: 3 * BIG.bookmarks,
@@ -279,7 +279,7 @@ const WRITES: Operation[] = [
   {
     name: 'edit of the tags of 500',
     atMost: 500 * 100,
-    // Without statistics it may read all of the user's rows.
+    // Without statistics, Postgres may read all of the user's rows.
     atMostUnknown: 500 * 100 + 1.5 * BIG.bookmarks,
     run: (db, c, n) =>
       editBookmarks(
@@ -332,9 +332,9 @@ const WRITES: Operation[] = [
   },
   {
     name: 'deletion of a tag on some bookmarks',
-    // The earlier edits have added it to about 530 bookmarks, and the tags of each are looked up.
+    // The earlier edits added it to about 530 bookmarks, and the tags of each are looked up.
     atMost: 530 * 50,
-    // Without statistics it may read all of the user's rows.
+    // Without statistics, Postgres may read all of the user's rows.
     atMostUnknown: 530 * 50 + 2 * BIG.bookmarks,
     run: (db, { owner }, n) => deleteTag(db, owner, n + 1),
   },
@@ -388,7 +388,7 @@ const IMPORTS: Operation[] = [
 const OTHERS: Operation[] = [
   {
     name: 'an edited text, and the filter of its block',
-    // Also reads the blocks without a filter that other operations left.
+    // Also reads the blocks without a filter that other operations created.
     atMost: 1_000,
     run: async (db, c, n) => {
       await editBookmark(db, c.owner, c.ids[n]!, { title: 'Signed' });

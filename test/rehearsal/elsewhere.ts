@@ -60,8 +60,8 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
     'as above',
   'k8s/release.sh --canary 10':
     'k8s-release.test.ts › a canary gets requests when its pods serve, and the others are left as they were',
-  'k8s/release.sh --compare': 'k8s-release.test.ts › the canary is %s, and the comparison ends with %i',
+  'k8s/release.sh --compare': 'k8s-release.test.ts › the canary is %s, and the comparison exits with code %i',
   'k8s/release.sh --abort':
-    'k8s-release.test.ts › a release and --abort remove the canary, starting with its route',
+    'k8s-release.test.ts › both a release and --abort remove the canary, and remove its route first',
   'kubectl kustomize': 'k8s:check and the release of the rehearsal run it',
 };

@@ -31,9 +31,9 @@ const secretOf = (byte: number) => ({ hash: hashOf(byte), lastFour: 'abcd' });
 const importId = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 const tagNames = (...names: string[]) => ({ names, keys: names.map((name) => name.toLowerCase()) });
 
-/** Records all of them on an empty database with the current schema. */
+/** Records all statements on an empty database with the current schema. */
 export async function recordService(url: string): Promise<RecordedCall[]> {
-  // Gives each kind of id its own range, so that the origin of an id is known.
+  // Gives each kind of id its own range, so that an id shows its kind.
   await runOn(
     url,
     `select setval('bookmarks_id_seq', 4e15::bigint), setval('tags_id_seq', 5e15::bigint),

@@ -5,7 +5,7 @@ import postgres from 'postgres';
 import type { Sql, Statement } from '../../src/store/database.ts';
 import type { SchemaFiles } from '../../src/store/schema-files.ts';
 
-/** What the previous release expects of a database. `record.ts` writes it, and tests read it. */
+/** The requirements of the previous release on a database. `record.ts` writes this, and tests read it. */
 
 export const RELEASE_FILE = join(import.meta.dirname, '../samples/release-before.json');
 

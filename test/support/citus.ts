@@ -31,15 +31,15 @@ export function onNode(url: string, { host, port }: { host: string; port: number
   return changed.href;
 }
 
-/** `DATABASE_NODES` for a database whose nodes are reached at their own addresses. */
+/** The `DATABASE_NODES` for a database whose nodes are reached at their own addresses. */
 export const nodesTemplate = (url: string): string => `{host}:{port}${new URL(url).pathname}`;
 
-/** A database on all nodes of a cluster that nobody else uses. */
+/** A database on all nodes of a cluster. Nobody else uses it. */
 export interface ShardedDatabase extends TestDatabase {
   nodes: CitusNode[];
 }
 
-/** An empty database on all nodes of a cluster, which know each other, without tables. */
+/** Creates an empty database on all nodes of a cluster, without tables. Its nodes know each other. */
 export async function createEmptyShardedDatabase(coordinatorUrl: string): Promise<ShardedDatabase> {
   const database = await createOnAllNodes(coordinatorUrl, 'template1');
   for (const { url } of database.nodes) await runOn(url, 'create extension citus');
@@ -59,8 +59,8 @@ async function createOnAllNodes(coordinatorUrl: string, template: string): Promi
   const found = await findNodes(coordinatorUrl);
   await Promise.all(found.map(({ url }) => runOn(url, `create database ${name} template ${template}`)));
   const drop = async () => {
-    // A killed replica may have left a prepared transaction. The database cannot be dropped until the transaction's
-    // node ends it.
+    // A killed replica may have left a prepared transaction. The database cannot be dropped until the node that runs
+    // the transaction ends it.
     for (const { url } of nodes) await runOn(url, 'select recover_prepared_transactions()').catch(() => {});
     for (const { url } of found) await runOn(url, `drop database if exists ${name} with (force)`);
   };
@@ -68,10 +68,10 @@ async function createOnAllNodes(coordinatorUrl: string, template: string): Promi
   return { url: withDatabase(coordinatorUrl, name), name, nodes, drop, [Symbol.asyncDispose]: drop };
 }
 
-/** Eight shards, so that each of two workers has four. More would only take longer to create. */
+/** Eight shards, so that each of two workers has four. More shards would only take longer to create. */
 const SHARD_COUNT = 8;
 
-/** A migrated, empty database on all nodes of a cluster that nobody else uses. */
+/** Creates a migrated, empty database on all nodes of a cluster. Nobody else uses it. */
 export async function createShardedDatabase(coordinatorUrl: string): Promise<ShardedDatabase> {
   const database = await createEmptyShardedDatabase(coordinatorUrl);
   await runOn(database.url, `alter database ${database.name} set citus.shard_count = ${SHARD_COUNT}`);
@@ -94,7 +94,7 @@ export async function makeShardedTemplate(coordinatorUrl: string): Promise<Shard
 
 /**
  * Copies the template on each node, which takes a tenth of the time of creating it. The copy includes what the nodes
- * know about each other and about their shards, because that does not depend on the database's name. Settings of a
+ * know about each other and about their shards, because this does not depend on the database's name. Settings of a
  * database are not copied, so `migrate` sets them.
  */
 export async function copyShardedDatabase(
@@ -106,7 +106,7 @@ export async function copyShardedDatabase(
   return database;
 }
 
-/** Runs something while a node refuses all connections to the database. To the service, the node is down. */
+/** Calls `run` while a node refuses all connections to the database. To the service, the node is down. */
 export async function withNodeClosed(node: CitusNode, run: () => Promise<void>): Promise<void> {
   const { pathname } = new URL(node.url);
   const at = withDatabase(node.url, 'postgres');

@@ -15,7 +15,8 @@ export interface Visit {
 export class CookieBrowser {
   readonly cookies = new Map<string, string>();
   /**
-   * The values of its cookies that must stay secret. `signed-in` is not among them: it only says that a session exists.
+   * The values of its cookies that must stay secret. `signed-in` is not included, because it only says that a session
+   * exists.
    */
   get secrets(): string[] {
     return [...this.cookies].filter(([name]) => name !== 'signed-in').map(([, value]) => value);
@@ -50,7 +51,7 @@ export class CookieBrowser {
     }
   }
 
-  /** Sends JSON as a script of the origin's page would. */
+  /** Sends JSON as a script of a page at the address's origin would. */
   async post(address: string, body: unknown, headers: Record<string, string> = {}): Promise<Visit> {
     const { origin } = new URL(address);
     return this.open(address, {
@@ -72,8 +73,8 @@ export class CookieBrowser {
 export const isCallback = (url: URL): boolean => url.pathname === '/login/callback';
 
 /**
- * Goes to `address`, signs in at the provider as `subject` if asked, and stops before the callback. Returns the
- * callback's address, or the page at which it ended before.
+ * Goes to `address`, signs in at the provider as `subject` if the provider asks, and stops before the callback. Returns
+ * the callback's address, or the page at which the sign-in ended before it.
  */
 export async function goToCallback(
   browser: CookieBrowser,
@@ -92,7 +93,7 @@ export async function goToCallback(
   return to === null ? { page: visit } : { callback: new URL(to, visit.url) };
 }
 
-/** Signs in and returns the page that the person sees at the end. */
+/** Signs in. Returns the page that the person sees at the end. */
 export async function signIn(browser: CookieBrowser, address: string, subject: string): Promise<Visit> {
   const { callback, page } = await goToCallback(browser, address, subject);
   return callback === undefined ? page! : browser.open(callback);

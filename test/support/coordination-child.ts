@@ -3,8 +3,8 @@ import { accessTo } from './redis-access.ts';
 import { silentLog } from './silent-log.ts';
 
 /**
- * A replica in its own process, for tests that kill it or let it end. It prints the id of each import that it begins,
- * never finishes one, and closes when it gets any input.
+ * A replica in its own process, for tests that kill it or end it. It prints the id of each import that it begins and
+ * never finishes one. It closes when it gets any input.
  */
 const [redisUrl, redisPrefix] = process.argv.slice(2) as [string, string];
 const coordination = await openCoordination(

@@ -8,7 +8,10 @@ import type { Coordination, RedisAccess } from '../../src/coordination/port.ts';
 import { type RedisOptions, type RedisServer, startRedis } from './redis.ts';
 import { accessTo } from './redis-access.ts';
 
-/** The coordination of several replicas in this process, for tests of Redis' faults. All of it ends with the test. */
+/**
+ * The coordination of several replicas in this process, for tests of Redis' faults. Everything is closed at the end of
+ * the test.
+ */
 
 export const LIMIT = 5;
 export const WAIT_MS = 29_000;
@@ -28,7 +31,7 @@ export interface LogLine {
 export interface Replica extends Coordination {
   lines: LogLine[];
   imported: string[];
-  /** Resolves when the last line about Redis has this message; at once if it has already. */
+  /** Resolves when the last line about Redis has this message, or at once if it already has. */
   untilSays(text: string): Promise<void>;
 }
 
@@ -82,8 +85,8 @@ export const openAdmin = (url: string): Redis => {
 };
 
 /**
- * Returns the promise's value, and fails if it takes longer. The timer runs on the same event loop, so a busy machine
- * delays both. A value that arrives in the same turn of the loop as the timer is in time.
+ * Returns the promise's value, and fails if it takes longer than `waitMs`. The timer runs on the same event loop, so a
+ * busy machine delays both. A value that arrives in the same turn of the loop as the timer is in time.
  */
 export const within = async <T>(waitMs: number, work: Promise<T>): Promise<T> => {
   const expire = async () => {
@@ -124,7 +127,7 @@ export const expectShared = async (one: Replica, two: Replica) => {
   expect(await end).toBe('woken');
 };
 
-/** Decision 27: each replica limits by itself and exactly, and no request waits for Redis. */
+/** Checks decision 27: each replica limits exactly by itself, and no request waits for Redis. */
 export const expectAlone = async (replica: Replica) => {
   const key = randomUUID();
   for (let i = 0; i < LIMIT; i += 1) {

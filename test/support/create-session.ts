@@ -7,15 +7,15 @@ interface NewSession {
   userId: number;
   /** The app that gets the token. Null for a browser. */
   appName: string | null;
-  /** When the person proved their identity. Null means now. */
+  /** The time when the person proved their identity. Null means now. */
   authenticatedAt: Date | null;
-  /** How long it is valid, as in `SESSION_DAYS`. */
+  /** The number of days for which it is valid, like `SESSION_DAYS`. */
   days: number;
 }
 
 /**
  * Opens a session and returns its token, which is not stored. Throws `INVALID_TOKEN` if the user was deleted. If the
- * user has more than 100 sessions, those that were not used for the longest time end.
+ * user has more than 100 sessions, the least recently used ones are deleted.
  */
 export async function createSession(
   db: Database,

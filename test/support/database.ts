@@ -9,7 +9,7 @@ export { openSnapshot, runOn, type TestDatabase, withDatabase } from './run-on.t
 
 /**
  * Copies the run's migrated template in tens of milliseconds, so that a test file has an empty database. It can also
- * copy another database that `createDatabase` made, if nobody is connected to it.
+ * copy another database that `createDatabase` made if nobody is connected to it.
  */
 export async function createDatabase(template = inject('templateDatabase')): Promise<TestDatabase> {
   const citusUrl = inject('citusUrl');

@@ -1,7 +1,7 @@
 import { attachEmbeddedPostgres, openEmbeddedPostgres } from '../../src/embedded/postgres.ts';
 
-// Opens the data folder as a service or as a command, in its own process that tests can kill. Prints a JSON object per
-// line: what it opened or why it could not, and each SIGINT. SIGTERM stops it in order.
+// Opens the data folder as a service or as a command, in its own process that tests can kill. Prints one JSON object
+// per line: what it opened or why it could not, and each SIGINT. SIGTERM stops it in order.
 
 const [dataDir = '', purpose = 'service'] = process.argv.slice(2);
 const log = { info: () => {}, warn: () => {}, error: () => {} };

@@ -32,7 +32,7 @@ export const hang = (_: Received, signal: AbortSignal): Promise<Response> =>
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
 
-/** A client with a clock that only tests move. Its service sends prepared responses, one after the other. */
+/** A client with a clock that only tests advance. Its service sends prepared responses, one after the other. */
 export class FakeService {
   readonly clock = new ManualClock();
   readonly received: Received[] = [];
@@ -68,12 +68,12 @@ export class FakeService {
     return typeof reply === 'function' ? reply(request, init.signal!) : reply;
   }
 
-  /** The time of each request, in ms after the one before it. */
+  /** The time of each request in ms, counted from the request before it. */
   get gapsMs(): number[] {
     return this.received.slice(1).map(({ atMs }, i) => atMs - this.received[i]!.atMs);
   }
 
-  /** Moves the clock until the promise is settled; resolves and rejects like the promise. */
+  /** Advances the clock until the promise is settled. Resolves and rejects like the promise. */
   async run<T>(promise: Promise<T>, { stepMs = 10, limitMs = 3_600_000 } = {}): Promise<T> {
     let settled = false;
     const end = promise.finally(() => {
@@ -89,5 +89,5 @@ export class FakeService {
   }
 }
 
-/** Lets everything that is ready run. */
+/** Lets all pending callbacks run. */
 export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

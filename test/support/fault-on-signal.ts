@@ -1,6 +1,6 @@
 /**
- * Loaded into a replica. SIGUSR2 makes it throw an error that nobody catches, and SIGPIPE makes it reject a promise
- * that nobody awaits.
+ * Loaded into a replica. At SIGUSR2 it throws an error that nobody catches, and at SIGPIPE it rejects a promise that
+ * nobody awaits.
  */
 process.on('SIGUSR2', () => {
   setImmediate(() => {

@@ -1,7 +1,7 @@
 import { runOn } from './database.ts';
 
 /**
- * Fills an account directly in the database, faster than any client could. The bookmarks have no tags, and search does
+ * Fills an account directly in the database, faster than any client could. The bookmarks have no tags, and searches do
  * not find them. Each has a comment of `commentLength` characters.
  */
 export async function fill(

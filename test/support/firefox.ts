@@ -14,7 +14,7 @@ export interface Firefox {
    * `args`, and loads modules of Firefox with `load(name)`.
    */
   run<T>(body: string, ...args: unknown[]): Promise<T>;
-  /** Quits as a user does, so that the profile's databases are complete. */
+  /** Quits like a user, so that the profile's databases are complete. */
   quit(): Promise<void>;
   /** Ends the process if it still runs. */
   kill(): void;

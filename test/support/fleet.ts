@@ -10,7 +10,7 @@ import { type Replica, type ReplicaEnv, startReplica } from './replica.ts';
 import { type Backend, findBlocked, holdAccount, holdLock, type Lock, untilBlocked } from './sessions.ts';
 import { createPrincipal, type Principal, type UserOptions } from './users.ts';
 
-/** Replicas with one database and one Redis that nobody else uses. */
+/** Replicas with a database and a Redis of their own. */
 export interface Fleet extends AsyncDisposable {
   readonly databaseUrl: string;
   /** A connection for reading the database directly. */
@@ -28,9 +28,9 @@ export interface Fleet extends AsyncDisposable {
   hold(statement: string): Promise<Lock>;
   /** Takes the lock that every writer of the user's bookmarks takes first. */
   holdAccount(user: Principal): Promise<Lock>;
-  /** Resolves with the backend of a statement with this text, once one waits for a lock. */
+  /** Resolves with the backend of a statement that contains this text, once one waits for a lock. */
   untilBlocked(text: string): Promise<Backend>;
-  /** The backends of statements with this text that wait for a lock now. */
+  /** The backends of statements that contain this text and wait for a lock now. */
   blocked(text: string): Promise<Backend[]>;
   /** The import jobs in Redis, waiting or at work. */
   jobs(): Promise<string[]>;

@@ -1,14 +1,14 @@
 /**
- * Bodies of imports that are legal, or nearly legal, and cost far more than their size if all of their values are
- * created.
+ * Bodies of imports that are valid, or nearly valid. They cost far more than their size if the parser creates all of
+ * their values.
  */
 
 const MIB = 1_048_576;
 
-/** The most entries of an import. */
+/** The maximum number of entries of an import. */
 const ENTRIES = 100_000;
 
-/** Fills a body of the maximal length from one pattern, as an attacker would. */
+/** Fills a body of the maximum length with one repeated pattern, as an attacker would. */
 function fillBody(entryOf: (n: number) => string, entries = ENTRIES, bytes = 64 * MIB): string {
   const texts: string[] = [];
   let length = '{"bookmarks":[]}'.length;
@@ -31,7 +31,7 @@ const LARGEST_ENTRY = 524_288;
 const fillEntry = (n: number, part: string): string =>
   entry(n, `"x":[${listOf(Math.floor((LARGEST_ENTRY - 100) / (part.length + 1)), () => part)}]`);
 
-/** Bodies by their contents, with the response to their import. */
+/** Bodies, with a description and the response to their import. */
 export interface HostileImport {
   body: () => string;
   response: object;
@@ -60,7 +60,7 @@ export const HOSTILE_IMPORTS: Readonly<Record<string, HostileImport>> = {
       ),
     response: { skipped: 0, errors: [] },
   },
-  'one key again and again': {
+  'one repeated key': {
     body: () =>
       fillBody((n) =>
         entry(
@@ -70,7 +70,7 @@ export const HOSTILE_IMPORTS: Readonly<Record<string, HostileImport>> = {
       ),
     response: { skipped: 0, errors: [] },
   },
-  'the field bookmarks again and again': {
+  'the field bookmarks, repeated': {
     body: () => `{${listOf(3_000_000, () => '"bookmarks":[null]')},"bookmarks":[]}`,
     response: { imported: 0, skipped: 0, errors: [] },
   },
@@ -82,7 +82,7 @@ export const HOSTILE_IMPORTS: Readonly<Record<string, HostileImport>> = {
     body: () => `{"bookmarks":[{"url":"http://e/","comment":"${'c'.repeat(64 * MIB - 100)}"}]}`,
     response: { imported: 0, skipped: 0, errors: [{ index: 0, url: null, error: 'at most 524288 bytes' }] },
   },
-  'a field of 64 MiB beside the bookmarks': {
+  'a field of 64 MiB next to the bookmarks': {
     body: () => `{"x":"${'\\u0041'.repeat(11_000_000)}","bookmarks":[]}`,
     response: { imported: 0, skipped: 0, errors: [] },
   },

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { takeFolderLock } from '../../src/embedded/folder-lock.ts';
 
-// Takes and releases the lock of a data folder again and again, while others do the same. At the end it kills itself
-// while it has the lock. Prints how often another process had the lock at the same time, which must be 0.
+// Takes and releases the lock of a data folder repeatedly, while other processes do the same. At the end it kills
+// itself while it has the lock. Prints how often another process had the lock at the same time, which must be 0.
 
 const ROUNDS = 30;
 const [folder = ''] = process.argv.slice(2);

@@ -1,8 +1,9 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
- * The longest files first. Those that wait for timers alternate with those that compute, so that not all workers need
- * the cores at the same time. If a long file began last, the run would end with only one busy worker.
+ * The longest files, in the order in which they start. Files that wait for timers alternate with files that compute, so
+ * that not all workers need the cores at the same time. If a long file began last, the run would end with only one busy
+ * worker.
  */
 const LONGEST = [
   'long/broken-fleets',
@@ -46,7 +47,7 @@ const rankOf = ({ moduleId }: TestSpecification): number => {
   return rank < 0 ? LONGEST.length : rank;
 };
 
-/** Starts the longest files first. The list is fixed, so it also works in a fresh clone without earlier times. */
+/** Starts the longest files first. The list is fixed, so that it also works in a fresh clone without recorded times. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 
 /**
- * The contract as plain code over arrays, for one account at a time: it predicts every response. It shares no code with
- * the service, not even the folding of text. It learns ids and times from responses, because only the service knows
+ * The contract as plain code over arrays, for one account. It predicts every response. It shares no code with the
+ * service, not even the normalization of text. It learns ids and times from responses, because only the service knows
  * them.
  */
 
@@ -15,7 +15,7 @@ export class Learned<T> {
     this.#accept = accept;
   }
 
-  /** The value that was learned. Fails if there is none yet. */
+  /** The value that was learned. Throws if there is none yet. */
   get value(): T {
     assert.notEqual(this.#value, undefined, 'no response has told this yet');
     return this.#value as T;
@@ -88,7 +88,7 @@ const LIMIT = fault(403, 'LIMIT_EXCEEDED');
 const DUPLICATE = fault(400, 'VALIDATION_ERROR', 'url: another bookmark has this url');
 const TAKEN = fault(400, 'VALIDATION_ERROR', 'name: another tag has this name');
 
-/** Decision 5: NFC, lower case, final sigma as sigma. Letters are folded one by one, so no sigma counts as final. */
+/** Decision 5: NFC, lower case, final sigma as sigma. Letters are converted one by one, so no sigma counts as final. */
 export const fold = (text: string): string =>
   Array.from(text.normalize('NFC'), (letter) => letter.toLowerCase())
     .join('')
@@ -325,8 +325,8 @@ export class Model {
   }
 
   /**
-   * A new tag gets its name from the first entry of `distinct` that has it. It is created if an entry of `written` has
-   * it.
+   * Adds the bookmarks of `written`, with their tags. A new tag gets its name from the first entry of `distinct` that
+   * contains it.
    */
   #write(written: ModelEntry[], distinct: ModelEntry[]): void {
     const given = distinct.flatMap(({ tags }) => tags ?? []);
@@ -345,7 +345,7 @@ export class Model {
     }
   }
 
-  /** The tags with these names, each once, in the order of their folded names. Creates those that do not exist. */
+  /** The tags with these names, each once, in the order of their normalized names. Creates tags that do not exist. */
   #named(names: string[]): ModelTag[] {
     const carried = new Set<ModelTag>();
     for (const name of names) {
@@ -365,7 +365,7 @@ export class Model {
     return this.bookmarks.find((bookmark) => bookmark.id.value === id);
   }
 
-  /** Ids rise in the order of the writes. */
+  /** Ids increase in the order of the writes. */
   #newBookmarkId(): Id {
     return new Learned((value): value is number => {
       if (!Number.isSafeInteger(value) || (value as number) <= this.#lastId) return false;

@@ -1,6 +1,6 @@
 import type { Reporter, TestCase, TestModule } from 'vitest/node';
 
-/** At the end of the run, prints every test that did not run on this machine. */
+/** At the end of the run, prints every test that was skipped on this machine. */
 export class NotRunReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const names = modules.flatMap((module) =>
@@ -10,7 +10,7 @@ export class NotRunReporter implements Reporter {
   }
 }
 
-/** The name of a test, and the reason why it was skipped, if it gives one. */
+/** The name of a test, and the reason why it was skipped if the test gives one. */
 function describe(test: TestCase): string {
   const result = test.result();
   return result.state === 'skipped' && result.note !== undefined

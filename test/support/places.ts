@@ -25,7 +25,7 @@ interface Row {
 const ROOTS = ['root________', 'menu________', 'toolbar_____', 'unfiled_____', 'mobile______'];
 const MICROSECONDS = 1_000_000;
 
-/** The sorted bookmarks in the database of a profile whose Firefox has ended. */
+/** The sorted bookmarks in the database of a profile. Its Firefox must have ended. */
 export function readPlaces(profile: string): Place[] {
   using database = new DatabaseSync(join(profile, 'places.sqlite'));
   const rows = database
@@ -39,7 +39,7 @@ export function readPlaces(profile: string): Place[] {
     const parent = byId.get(row.parent)!;
     return ROOTS.includes(parent.guid) ? [] : [...pathOf(parent), parent.title ?? ''];
   };
-  // A tag is a folder below the root of tags. Each of its entries has an url.
+  // A tag is a folder below the root of tags. Each of its entries has a url.
   const tagRoot = rows.find(({ guid }) => guid === 'tags________')!.id;
   const links = rows.filter(({ url }) => url !== null);
   const isTagging = ({ parent }: Row) => byId.get(parent)!.parent === tagRoot;

@@ -2,12 +2,17 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Below Linux's ports for outgoing connections, so that no such connection takes a port before its server does. */
+/**
+ * Ports below Linux's range for outgoing connections, so that no such connection takes a port before its server does.
+ */
 const FIRST_PORT = 20_000;
 
 const PORTS = 12_000;
 
-/** Processes that look for ports at the same time begin at different ones: so far apart if their ids are close. */
+/**
+ * Processes that look for ports at the same time start at different ones. If their ids are close, the ports differ by
+ * this number.
+ */
 const PORTS_OF_A_PROCESS = 97;
 
 let next = process.pid * PORTS_OF_A_PROCESS;

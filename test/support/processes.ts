@@ -6,11 +6,11 @@ import { readProcessStart } from './process-identity.ts';
 
 interface ProcessState {
   parent: number;
-  /** The state as in ps and /proc: `T` is stopped, `Z` is ended and not yet collected. */
+  /** The state as in ps and /proc: `T` means stopped, `Z` means ended but not yet reaped by its parent. */
   state: string;
 }
 
-/** The process and its descendants, itself first. */
+/** The process and its descendants. The process comes first. */
 export function listFamily(pid: number): number[] {
   const table = readProcessTable();
   const family = [pid];
@@ -31,7 +31,7 @@ export async function freezeFamily(pid: number): Promise<void> {
   }
 }
 
-/** Lets a frozen process and its descendants go on. */
+/** Resumes a frozen process and its descendants. */
 export function thawFamily(pid: number): void {
   for (const member of listFamily(pid).reverse()) sendSignal(member, 'SIGCONT');
 }
@@ -59,7 +59,7 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
 }
 
 /**
- * Notes a process that a test file started, so that the end of the run can kill it if the test file's own process was
+ * Records a process that a test file started, so that the end of the run can kill it if the test file's own process was
  * killed.
  */
 export function noteProcess(runDir: string, pid: number): void {
@@ -68,7 +68,7 @@ export function noteProcess(runDir: string, pid: number): void {
 }
 
 /**
- * Kills the noted processes that still run, with their descendants, and returns their ids. Each of them belongs to a
+ * Kills the recorded processes that still run, with their descendants, and returns their ids. Each of them belongs to a
  * test that did not clean up.
  */
 export function killNotedProcesses(runDir: string): number[] {

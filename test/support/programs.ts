@@ -37,14 +37,14 @@ const PROGRAMS = {
     debianPackage: 'chromium',
     instead: 'CHROMIUM',
   },
-  // Tests of the page run only if it is installed. Because it is large, only CI installs it. The headless shell takes a
+  // Tests of the page run only if it is installed. It is large, so only CI installs it. The headless shell takes a
   // third less time for each tab.
   headlessChromium: {
     names: ['chromium-headless-shell', 'chrome-headless-shell', ...CHROMIUM_NAMES],
     debianPackage: 'chromium-headless-shell',
     instead: 'CHROMIUM',
   },
-  // Programs that read and write bookmarks. Tests use them if they are installed.
+  // Programs that read and write bookmarks. Tests use them only if they are installed.
   firefox: { names: ['firefox-esr', 'firefox'], debianPackage: 'firefox-esr', instead: undefined },
   buku: { names: ['buku'], debianPackage: 'buku', instead: undefined },
   php: { names: ['php'], debianPackage: 'php-cli', instead: undefined },
@@ -86,8 +86,8 @@ function listPostgresqlFolders(): string[] {
 }
 
 /**
- * The path of a program. Installs the program first if the user is root on Debian. Otherwise rejects with a message
- * that says what to install, so that the test fails instead of being skipped.
+ * Returns the path of a program. Installs the program first if the user is root on Debian. Otherwise rejects with a
+ * message that says what to install, so that the test fails instead of being skipped.
  */
 export async function provide(program: Program): Promise<string> {
   const found = findProgram(program);
@@ -105,7 +105,7 @@ function describeMissing(program: Program): string {
   return `these tests need ${names.join(' or ')} on the PATH: install it (Debian: apt-get install ${debianPackage})${otherWay}`;
 }
 
-/** One installation at a time. Services in the package are not started. */
+/** Runs one installation at a time. Services in the package are not started. */
 async function installPackage(name: string): Promise<void> {
   const aptGet = (...args: string[]) =>
     promisify(execFile)(

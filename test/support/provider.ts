@@ -17,7 +17,7 @@ export interface Faults {
   claims?: (claims: Record<string, unknown>) => Record<string, unknown>;
   /** `none`: ID tokens are unsigned. `foreign`: they are signed with a key that is not the provider's. */
   signature?: 'none' | 'foreign';
-  /** What replaces a response, by path: `/token`, `/jwks`, `/me`, `/.well-known/openid-configuration`. */
+  /** Replaces responses, by path: `/token`, `/jwks`, `/me`, `/.well-known/openid-configuration`. */
   responses?: Readonly<Record<string, FaultyResponse>>;
 }
 
@@ -28,7 +28,7 @@ export type FaultyResponse =
   | 'reset'
   | { status: number; type?: string; body: string | Buffer };
 
-/** A certified OpenID provider on loopback. The test determines its people and its faults. */
+/** A certified OpenID provider on loopback. The test controls its people and its faults. */
 export interface TestProvider extends AsyncDisposable {
   readonly issuer: string;
   readonly people: Map<string, Person>;
@@ -57,7 +57,7 @@ const decode = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toStr
 
 const drawKey = (): KeyObject => generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey;
 
-/** Runs `oidc-provider` in this process, behind a front that can fail. */
+/** Runs `oidc-provider` in this process, behind a front end that can fail. */
 export async function startProvider(options: ProviderOptions = {}): Promise<TestProvider> {
   const key = drawKey();
   const people = new Map<string, Person>();
@@ -131,7 +131,7 @@ async function openHandler(
 ) {
   const { warn } = console;
   console.warn = () => {};
-  // The provider warns about runtimes that it does not know, and about its development settings.
+  // The provider warns about unknown runtimes, and about its development settings.
   const { default: Provider } = await import('oidc-provider');
   const provider = new Provider(issuer, {
     clients: [
@@ -157,7 +157,7 @@ async function openHandler(
     }: {
       oidc: { session: Session; client: { clientId: string } };
     }) {
-      // One grant for each session, shared by its logins. Otherwise the tokens of an earlier login would end.
+      // One grant for each session, shared by its logins. Otherwise a login would end the tokens of an earlier one.
       const known = session.grantIdFor(client.clientId);
       if (known !== undefined) return provider.Grant.find(known);
       const grant = new provider.Grant({ accountId: session.accountId, clientId: client.clientId });
@@ -187,7 +187,7 @@ async function openHandler(
   }
 }
 
-/** A person signs in here by clicking on their name. */
+/** Shows a page on which people sign in by clicking on their name. */
 const loginForm = (prompt: string, people: ReadonlyMap<string, Person>): string =>
   `<!doctype html><title>Test Accounts</title><h1>Who are you? (${prompt})</h1><form method="post">
 ${[...people].map(([sub, { email }]) => `<p><button name="login" value="${sub}">${email ?? sub}</button></p>`).join('\n')}

@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /**
- * What the proxy does with a new connection: connect it to the server, stay silent, end it at once, or hold it until
+ * What the proxy does with a new connection: connect it to the server, stay silent, close it at once, or hold it until
  * `release`.
  */
 export type Reception = 'pass' | 'silence' | 'close' | 'hold';
 
-/** A TCP proxy in front of a server that simulates faults of a network. */
+/** A TCP proxy in front of a server. It simulates network faults. */
 export interface FaultyProxy extends AsyncDisposable {
   readonly port: number;
   /** The number of connections accepted so far. */
@@ -15,11 +15,11 @@ export interface FaultyProxy extends AsyncDisposable {
   /** The number of open connections. */
   readonly open: number;
   reception: Reception;
-  /** Called with each piece that a client sends, before the server receives it. */
+  /** Called with each chunk that a client sends, before the server receives it. */
   onRequest: ((piece: Buffer, client: Socket) => void) | undefined;
-  /** Stops all traffic on the connections that are open now, in both directions, including their ends. */
+  /** Stops all traffic on the connections that are open now, in both directions. Closes are not passed on either. */
   stall(): void;
-  /** Ends all connections: in order, or by a reset. */
+  /** Ends all connections, regularly or by a reset. */
   cut(how: 'end' | 'reset'): void;
   /** Connects all new clients to the server of another url. */
   retarget(url: string): void;

@@ -114,8 +114,8 @@ async function isWhole(admin: Redis, count: number, masters: number): Promise<bo
 }
 
 /**
- * Makes a replica take its master's place in order. The master becomes its replica, and no connection ends. Does
- * nothing if the node is a master. Resolves after `limitMs` at the latest.
+ * Makes a replica take its master's place in a regular failover. The master becomes its replica, and no connection
+ * ends. Does nothing if the node is a master. Resolves after `limitMs` at the latest.
  */
 export async function failOver(
   cluster: TestCluster,

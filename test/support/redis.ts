@@ -12,27 +12,28 @@ import { runDir } from './run.ts';
 
 /** Options of a private Redis. */
 export interface RedisOptions {
-  /** Default: a free port. 0 means none, for arguments that name another one (`--tls-port`). */
+  /** Default: a free port. 0 means no port, for arguments that name another one (`--tls-port`). */
   port?: number;
   /**
    * Further arguments, for example `['--cluster-enabled', 'yes']`. File names are relative to the server's own folder.
    */
   args?: string[];
-  /** Files to put into that folder first, by name: certificates or user lists. */
+  /** Files that are put into that folder first, by name: certificates or user lists. */
   files?: Record<string, string>;
   /** One of the files. The server reads its settings from it and writes them back to it, as a Sentinel requires. */
   configFile?: string;
 }
 
 /**
- * A Redis for one test, which may stop or freeze it. It stores nothing: after a restart on the same port it is empty.
+ * A Redis for one test, which may stop or freeze it. It does not store its data: after a restart on the same port it is
+ * empty.
  */
 export interface RedisServer extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   /** Sends SIGKILL. */
   kill(): Promise<void>;
-  /** Sends SIGTERM: the server closes its connections in order. */
+  /** Sends SIGTERM: the server closes its connections regularly. */
   shutDown(): Promise<void>;
   /** Starts it again, empty, after `kill` or `shutDown`. If it runs, kills it first. */
   restart(): Promise<void>;

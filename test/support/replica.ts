@@ -58,8 +58,8 @@ const TEST_ENV: ReplicaEnv = {
 };
 
 /**
- * Starts `node src/main.ts <role>`. When this resolves, the replica serves. Rejects with its error output if it does
- * not start.
+ * Starts `node src/main.ts <role>`. When this resolves, the replica serves requests. Rejects with its error output if
+ * it does not start.
  */
 export async function startReplica(role: ServingRole, env: ReplicaEnv): Promise<Replica> {
   const metricsPort = Number(env.METRICS_PORT ?? (await findFreePort()));
@@ -81,7 +81,8 @@ export async function startReplica(role: ServingRole, env: ReplicaEnv): Promise<
     ended,
     post(path, body, token, options) {
       const response = post(String(origin), path, body, { ...options, token });
-      // A test that fails early kills the replica without awaiting this. Only its own failure should be reported.
+      // A test that fails early kills the replica without awaiting this promise. Only the test's own failure should be
+      // reported.
       response.catch(() => {});
       return response;
     },

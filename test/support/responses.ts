@@ -28,8 +28,8 @@ const schemaByPath = new Map(ROUTES.map((route) => [route.path, route.response])
 const LONGEST_COMPARED = 2_000_000;
 
 /**
- * Fails unless a response has what all responses have: JSON, a request id, and on success exactly the fields of the
- * reference. An error must have the one shape of errors, and the status of its code (spec 7, decision 2).
+ * Fails unless a response has the properties of all responses: JSON, a request id, and on success exactly the fields of
+ * the API reference. An error must have the one form of errors, and the status of its code (section 7, decision 2).
  */
 export function checkResponse(path: string, { status, headers, text, body }: ApiResponse): void {
   assert.equal(headers.get('content-type'), 'application/json; charset=utf-8');

@@ -13,7 +13,7 @@ import type { ApiResponse } from './responses.ts';
 import { silentLog } from './silent-log.ts';
 import { createPrincipal, issueToken, newEmail, type Principal, type UserOptions } from './users.ts';
 
-/** Every variable has its default, except limits that tests of other subjects would reach. */
+/** Every variable has its default, except limits that tests of other features would reach. */
 export const TEST_CONFIG: Config = {
   ...readConfig({}),
   port: 0,
@@ -52,14 +52,14 @@ export interface TestService extends AsyncDisposable {
 }
 
 export interface ServiceOptions {
-  /** The database of another replica, which lives longer than this one. Default: a new, empty one. */
+  /** The database of another replica, which must outlive this one. Default: a new, empty one. */
   database?: TestDatabase;
   log?: Logger;
 }
 
 /**
- * A replica for all tests of a file or `describe` block: it starts before the first test and ends after the last. Its
- * fields exist while they run. `beside` is a service whose database it shares.
+ * A replica for all tests of a file or `describe` block. It starts before the first test and ends after the last. Its
+ * fields exist while it runs. `beside` is a service with which it shares the database.
  */
 export function useService(
   config: Partial<Config> = {},
@@ -73,9 +73,7 @@ export function useService(
   return service;
 }
 
-/**
- * A user of a service, with a token, for all tests of a file or `describe` block. Its fields exist while they run.
- */
+/** A user with a token for all tests of a file or `describe` block. The fields exist while the tests run. */
 export function useUser(service: TestService, options: UserOptions = {}): TestUser {
   const user = {} as TestUser;
   beforeAll(async () => {

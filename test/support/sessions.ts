@@ -4,7 +4,7 @@ import { findNodes } from './citus.ts';
 import { runOn } from './run-on.ts';
 import { until } from './until.ts';
 
-/** A lock in the database, held by a connection of its own. */
+/** A lock in the database, held by its own connection. */
 export interface Lock extends AsyncDisposable {
   /** Rolls back what the statement changed. */
   release(): Promise<void>;
@@ -34,21 +34,21 @@ export interface Backend {
   pid: number;
   /** The url of the database on its node. */
   url: string;
-  /** Ends the process, and with it its transaction. */
+  /** Ends the process, and so its transaction. */
   end(): Promise<void>;
 }
 
-/** The backends of statements with this text that wait for a lock now. */
+/** The backends of statements that contain this text and wait for a lock now. */
 export async function findBlocked(databaseUrl: string, text: string): Promise<Backend[]> {
   await using servers = await openServers(databaseUrl);
   return await servers.find(text, BLOCKED);
 }
 
-/** Resolves with a backend of a statement with this text, once `count` of them wait for a lock. */
+/** Resolves with a backend of a statement that contains this text, once `count` of them wait for a lock. */
 export const untilBlocked = (databaseUrl: string, text = '', count = 1): Promise<Backend> =>
   untilSession(databaseUrl, text, BLOCKED, count);
 
-/** Resolves with the backend of a statement with this text, once one runs or waits. */
+/** Resolves with the backend of a statement that contains this text, once one runs or waits. */
 export const untilRunning = (databaseUrl: string, text: string): Promise<Backend> =>
   untilSession(databaseUrl, text, "state = 'active'");
 
@@ -71,7 +71,7 @@ async function untilSession(
   });
 }
 
-/** A connection to each server that runs statements of the database. */
+/** Opens a connection to each server that runs statements of the database. */
 async function openServers(databaseUrl: string) {
   const stack = new AsyncDisposableStack();
   const servers = (await findServers(databaseUrl)).map((url) => {

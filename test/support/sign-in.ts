@@ -48,7 +48,7 @@ export function useSignIn(options: SignInOptions = OPEN, providerOptions: Provid
   return bench;
 }
 
-/** How a first login ended. */
+/** The result of a first login. */
 export interface Arrival {
   browser: CookieBrowser;
   visit: Visit;

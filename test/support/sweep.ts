@@ -5,16 +5,14 @@ import { makeFolder, removeFolder } from './folders.ts';
 import { readProcessStart } from './process-identity.ts';
 import { killNotedProcesses } from './processes.ts';
 
-/**
- * Makes the folder for everything that this process and its test files start and write, and notes the process in it.
- */
+/** Makes the folder for everything that this process and its test files start and write. Records the process in it. */
 export function makeRunFolder(): string {
   const folder = makeFolder('tests');
   writeFileSync(join(folder, 'run'), `${process.pid} ${readProcessStart(process.pid)}`);
   return folder;
 }
 
-/** Ends the processes that killed runs left, and removes their folders. Leaves current runs alone. */
+/** Ends the processes that killed runs left behind, and removes their folders. Does not touch current runs. */
 export function sweepKilledRuns(): void {
   for (const name of readdirSync(tmpdir()).filter((each) => each.startsWith('bookmark-tests-'))) {
     const folder = join(tmpdir(), name);
@@ -23,7 +21,7 @@ export function sweepKilledRuns(): void {
       killNotedProcesses(folder);
       removeFolder(folder);
     } catch {
-      // The folder belongs to another user, or its own run is removing it now.
+      // The folder belongs to another user, or its own run is removing it at this moment.
     }
   }
 }

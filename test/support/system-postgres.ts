@@ -16,7 +16,7 @@ import { until } from './until.ts';
 /** A private Postgres of the system's version, and its client programs. */
 export interface SystemPostgres extends AsyncDisposable {
   /**
-   * Creates a database, empty or as a copy of another, and returns its url. The role in it is the superuser, or one
+   * Creates a database, empty or as a copy of another, and returns its url. The url's role is the superuser, or a role
    * that owns the database and has no other right.
    */
   createDatabase(name: string, role?: typeof OWNER | typeof SUPERUSER, template?: string): Promise<string>;
@@ -28,7 +28,7 @@ export interface SystemPostgres extends AsyncDisposable {
     args: readonly string[],
     variables?: Record<string, string>,
   ): Promise<string>;
-  /** Copies the server and starts the copy as a streaming standby. Needs `REPLICATING`. */
+  /** Copies the server and starts the copy as a streaming standby. Requires the settings `REPLICATING`. */
   createStandby(): Promise<Standby>;
   /** Sends SIGKILL. The backends end by themselves. */
   kill(): Promise<void>;
@@ -40,9 +40,9 @@ export interface Standby extends AsyncDisposable {
   urlOf(databaseUrl: string): string;
   /** Resolves when it has replayed everything that the other server has written so far. */
   untilCaughtUp(): Promise<void>;
-  /** Stops receiving, as if the network between the servers were gone. */
+  /** Stops receiving, as if the network between the servers had failed. */
   disconnect(): Promise<void>;
-  /** Promotes it with what it has received. Resolves when it accepts writes. */
+  /** Promotes it with everything that it has received. Resolves when it accepts writes. */
   promote(): Promise<void>;
 }
 

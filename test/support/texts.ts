@@ -37,7 +37,7 @@ const LETTERS = `
   .split(/\s+/)
   .map((row) => accumulate([...row].map((digit) => Number.parseInt(digit, 36) ** 2)));
 
-/** The law of Zipf and Mandelbrot: the nth commonest word has a frequency of 1 / (n + 1.3). */
+/** The law of Zipf and Mandelbrot: the nth commonest word has a frequency proportional to 1 / (n + 1.3). */
 const COMMON_WORDS = 14_000;
 const WORDS = accumulate(Array.from({ length: COMMON_WORDS }, (_, n) => 1 / (n + 2.3)));
 
@@ -83,7 +83,7 @@ function wordLength(random: Random, rank: number): number {
   return Math.min(18, Math.max(2, Math.round(mean + 2.5 * spread(random))));
 }
 
-/** The word of a rank, always the same. Ranks beyond the common words are names. */
+/** The word of a rank, always the same. Ranks after the common words are names. */
 function makeWord(rank: number): string {
   const random = makeRandom(rank);
   let word = '';

@@ -2,9 +2,9 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 /**
- * The most CPU time, in milliseconds, that this thread used in one turn of the event loop while the work ran. It is not
- * clock time, because a turn may last for any time on a busy machine. Garbage is collected first, so that earlier
- * garbage does not count.
+ * Returns the most CPU time, in milliseconds, that this thread used in one turn of the event loop while the work ran.
+ * Clock time would be unreliable, because a turn may take any time on a busy machine. Garbage is collected first, so
+ * that earlier garbage does not count.
  */
 export async function longestTurn(work: () => Promise<unknown>): Promise<number> {
   collectGarbage();

@@ -10,10 +10,10 @@ import {
 } from '../../src/client/index.ts';
 import { SqliteStore } from '../../src/client/sqlite-store.ts';
 
-/** The device's process died at the step that threw this. */
+/** Thrown at the step at which the device's process dies. */
 export class Killed extends Error {}
 
-/** A random number generator that can be repeated: mulberry32. */
+/** A reproducible random number generator: mulberry32. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -24,7 +24,7 @@ export function seededRandom(seed: number): () => number {
   };
 }
 
-/** Tasks that pause at each call of `pause` until they get their turn. One task runs at a time. */
+/** Tasks that pause at each call of `pause` until their turn. One task runs at a time. */
 export class Task {
   isDone = false;
   readonly #end: Promise<void>;
@@ -80,7 +80,7 @@ export interface DeviceOptions {
 /** The most calls of its store in one `sync`, so that an endless loop fails instead of hanging. */
 const MAX_STEPS = 10_000;
 
-/** A client with a store that survives it, faults at every step, and a record of what the user did. */
+/** A client with a store that outlives it, faults at any step, and a record of what the user did. */
 export class Device {
   readonly options: DeviceOptions;
   readonly wrote: PendingWrite[] = [];
@@ -182,7 +182,7 @@ export class Device {
     return new Response(body, { status: response.status, headers: response.headers });
   }
 
-  /** What a person does who has lost this device. */
+  /** Does what a person does after losing this device. */
   async #revokeToken(): Promise<void> {
     const headers = { authorization: `Bearer ${this.#token}`, 'content-type': 'application/json' };
     const url = `${this.options.origins[0]}/api/v1/logout`;
@@ -197,7 +197,7 @@ export class Device {
     for (const write of await this.#store.readOutbox()) if (write.seq > last()) this.wrote.push(write);
   }
 
-  /** Synchronises until it is done or a fault ends it. */
+  /** Synchronizes until it is done or a fault ends it. */
   async sync(pause: () => Promise<void>): Promise<boolean> {
     this.#pause = pause;
     this.#steps = 0;

@@ -2,16 +2,16 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A client that sends requests and does not read the responses. Until it reads, it does not notice a reset. */
+/** A client that sends requests and does not read the responses. It does not notice a reset before it reads. */
 export interface UnreadClient extends Disposable {
   readonly socket: Socket;
   /** Reads and drops everything. Returns how the connection ended: the code of a reset, or undefined. */
   readToEnd(): Promise<string | undefined>;
-  /** Reads about this many bytes and waits for them. Returns fewer if the connection ends before. */
+  /** Reads about this many bytes. Returns fewer if the connection ends before. */
   take(bytes: number): Promise<number>;
 }
 
-/** The bytes of a POST request. Further headers are whole lines. */
+/** The bytes of a POST request. Each of `headers` is a whole header line. */
 export function formatPost(path: string, token: string, body: unknown = {}, ...headers: string[]): string {
   const text = JSON.stringify(body);
   return (
@@ -21,7 +21,7 @@ export function formatPost(path: string, token: string, body: unknown = {}, ...h
   );
 }
 
-/** Opens a connection and sends these bytes; resolves once they have gone. */
+/** Opens a connection and sends these bytes. Resolves when they are sent. */
 export async function sendUnread(origin: string, bytes: string): Promise<UnreadClient> {
   const socket = connect(Number(new URL(origin).port), '127.0.0.1');
   socket.pause();

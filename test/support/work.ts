@@ -24,7 +24,7 @@ export interface RanStatement {
 /** A database on one connection that reports how many rows each statement handled. */
 export interface WatchedDatabase {
   database: Database;
-  /** Runs something and returns the statements that Postgres ran for it. */
+  /** Calls `run` and returns the statements that Postgres ran during the call. */
   watch(run: () => Promise<unknown>): Promise<RanStatement[]>;
   close(): Promise<void>;
 }
@@ -50,7 +50,7 @@ const sumRows = (node: PlanNode): number =>
 const describePlan = (node: PlanNode): string =>
   `${node['Node Type']} ${rowsOf(node)}${node.Plans ? ` (${node.Plans.map(describePlan).join(', ')})` : ''}`;
 
-/** Opens it. The role must be a superuser, as in the tests' own server. */
+/** Opens such a database. The role must be a superuser, as on the tests' own server. */
 export async function openWatched(url: string): Promise<WatchedDatabase> {
   let ran: RanStatement[] = [];
   const onNotice = (message: string) => {

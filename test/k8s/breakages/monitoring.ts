@@ -1,6 +1,6 @@
 import { type AnyObject, type Breakage, edit } from '../overlay-copy.ts';
 
-/** The annotations of the first alert; the group before it contains recorded series. */
+/** The annotations of the first alert. The group before it contains recorded series. */
 const annotationsOf = (spec: AnyObject) => spec.groups[1].rules[0].annotations;
 
 /** Mistakes in alerts, the dashboard and scrapes. */

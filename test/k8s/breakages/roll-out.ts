@@ -1,6 +1,6 @@
 import { type Breakage, container, pod, remove, set, variable } from '../overlay-copy.ts';
 
-/** Mistakes in roll-outs, the end of pods, and the migration. */
+/** Mistakes in roll-outs, the shutdown of pods, and the migration. */
 export const ROLL_OUT: Breakage[] = [
   ['every field', 'Deployment/api', (api) => (api.spec.strategy.rollingUpdate.maxUnavailable = 1)],
   ['every field', 'Deployment/api', (api) => (api.spec.strategy = { type: 'Recreate' })],
