@@ -54,8 +54,8 @@ create table invites (
 create index invites_expires_at on invites (expires_at);
 
 -- Every writer of a user's bookmarks and tags locks this row before it draws an id. So the ids of one user become
--- visible in ascending order, and the counts in this row make caps exact. Every add updates this row. Pages stay half
--- empty, so that these updates change no index (HOT).
+-- visible in ascending order, and the counts in this row make caps exact. Every add updates this row. Half of each page
+-- is left free for the new versions of its rows, so that these updates change no index (HOT).
 create table accounts (
   user_id bigint,
   is_premium boolean not null default false,
@@ -107,9 +107,9 @@ create table tokens (
 -- leaves room in each page, so that recording a use changes no index
 ) with (fillfactor = 80);
 
--- Here and in every table below, Postgres keeps no statistics of `user_id`. So it always estimates that a user has
--- one two-hundredth of the rows. With statistics, it would expect no rows of a user that they do not include. It
--- might then choose an index that makes it read all of the user's rows (docs/decisions/0093-plans-that-stay-good.md).
+-- Here and in every later table that is distributed by user, Postgres keeps no statistics of `user_id`. So it always
+-- expects the same share of the rows for a user. With statistics, it would expect no rows of a user who is missing from
+-- them. It might then choose a plan that reads all of the user's rows (docs/decisions/0093-plans-that-stay-good.md).
 alter table tokens alter column user_id set statistics 0;
 
 create index tokens_expires_at on tokens (expires_at) where expires_at < 'infinity';

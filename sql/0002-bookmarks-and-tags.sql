@@ -64,12 +64,13 @@ create index bookmarks_url_key on bookmarks (user_id, url_key, id);
 -- For `sort: "created"`, see docs/decisions/0050-order-by-creation.md.
 create index bookmarks_created on bookmarks (user_id, created_at, id);
 
--- New entries wait in a pending list of at most 128 kB. Every search by a tag reads the whole list, and the write that
--- fills it empties it. A longer list slows both down: docs/decisions/0091-pending-list-of-the-tag-index.md.
+-- New entries wait in a pending list of at most 128 kB. Every search by a tag reads the whole list. The write that
+-- fills the list also moves its entries into the index. A longer list would slow down both
+-- (docs/decisions/0091-pending-list-of-the-tag-index.md).
 create index bookmarks_tag_ids on bookmarks using gin (user_id, tag_ids) with (gin_pending_list_limit = 128);
 
 -- Searches by words scan this table. A block holds the search texts of about 60 bookmarks of one user, in one page of
--- Postgres. So the texts of a user are together, in whatever order bookmarks are added.
+-- Postgres. So the texts of a user are stored together, although users add bookmarks at different times.
 --
 -- Every writer of bookmarks keeps the blocks up to date in the same transaction. The blocks hold exactly the
 -- bookmarks up to the last block's `last_id`. Later bookmarks are read from their own rows until they fill a block

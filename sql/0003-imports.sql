@@ -8,7 +8,8 @@ create table imports (
   user_id bigint,
   id uuid,
   state text collate "C" not null default 'receiving',
-  -- counts against the cap of staged bytes: first the announced length, later the length that was received
+  -- counts against the cap of staged bytes: the announced length while the body arrives, then the length of the body,
+  -- to which each batch in `import_batches` adds its length
   bytes bigint not null,
   created_at timestamptz not null default now(),
   -- updated while bytes arrive; if it is old, the replica that received the upload has died
@@ -19,10 +20,10 @@ create table imports (
   error_bytes bigint not null default 0,
   -- the token of the request; once it is revoked, the import changes nothing (decision 34)
   token_hash bytea,
-  -- parts of the request, set when the import is queued
+  -- the key and the hash of the request, set when the import is queued
   idempotency_key text collate "C",
   request_hash bytea,
-  -- how many workers have begun it, and the lease of the worker that has it now
+  -- how many workers have begun the import, and the lease of the worker that runs it now
   attempts smallint not null default 0,
   lease_id uuid,
   lease_until timestamptz,

@@ -1,19 +1,19 @@
 -- works-with: 3
--- Tables and columns for `/bookmarks/changes`, and a floor that keeps ids rising after a restore.
+-- Tables and columns for `/bookmarks/changes`, and a floor that keeps ids rising when a user moves to another node.
 
--- The revisions of a user ascend, because they are given under the lock of the account's row. Like ids, they are
--- derived from time (see `min_id_now`). So a revision that is given after a restore is higher than all revisions
--- given before it.
+-- The revisions of a user ascend, because a writer assigns them while it holds the lock on the account's row. Like ids,
+-- they are derived from time (see `min_id_now`). So a revision that is assigned after a restore is higher than all
+-- revisions that were assigned before it.
 alter table accounts
   add column last_change bigint not null default 0,
-  -- the highest id that the user got ahead of time: all later ids are higher, on any node
+  -- the highest id of the user that was ahead of time (see `raise_high_water_mark`); all later ids are higher
   add column id_floor bigint not null default 0,
   -- changes up to this revision are no longer kept: a reader at an earlier position starts over
   add column changes_floor bigint not null default 0;
 
--- One row for each bookmark or tag that was edited, renamed or deleted, with its last revision. If its own table
--- lacks the object in the same snapshot, the object was deleted. New objects are found by their ids and have no row
--- here, so adds and imports do not write this table.
+-- One row for each bookmark or tag that was edited, renamed or deleted, with its last revision. If `bookmarks` or
+-- `tags` lacks the object in the same snapshot, the object was deleted. Readers find new objects by their ids, so adds
+-- write no rows here.
 create table changes (
   user_id bigint,
   kind text collate "C",

@@ -1,6 +1,7 @@
 -- works-with: 5
--- Tags are no longer rewritten after the request that changes them, so bookmarks must be correct now. This also repairs
--- accounts that were damaged before: deleted tags' ids in bookmarks, tags without a name, wrong counts.
+-- From now on, a request that changes a tag rewrites all bookmarks with the tag, and nothing rewrites them later. So
+-- this migration makes all bookmarks correct. It also repairs older damage: ids of deleted tags in bookmarks, tags
+-- without a name, and wrong counts.
 
 do $$
 begin

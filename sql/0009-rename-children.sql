@@ -1,4 +1,5 @@
 -- works-with: 5
--- `rename_tag` takes one more argument, with a default, and replaces the function without it.
+-- `rename_tag` takes one more argument, with a default. This drops the function without it, which would
+-- otherwise remain.
 
 drop function if exists rename_tag(bigint, bytea, bigint, text, text, bigint, integer, text, bytea);

@@ -1,8 +1,8 @@
 -- works-with: 11
--- Checked entries of staged imports are stored as JSON, in batches with the errors of other entries.
+-- Stores the valid entries of staged imports as JSON, in batches with the errors of the invalid entries.
 
--- The worker that prepares an import fills this table, and `import_bookmarks` empties it. A crash of the server
--- empties it too, because it is unlogged.
+-- The worker that prepares an import fills this table, and the end of the import deletes its rows (`end_import`). The
+-- table is unlogged, except on a cluster, so a crash of the server empties it.
 create unlogged table import_batches (
   user_id bigint,
   import_id uuid,
@@ -12,7 +12,7 @@ create unlogged table import_batches (
   tag_sets text[] not null,
   -- a JSON array of the entries, in the same order as the columns above
   entries bytea not null,
-  -- errors of other entries: JSON objects, separated by commas
+  -- errors of invalid entries: JSON objects, separated by commas
   errors text collate "C" not null,
   constraint import_batches_pkey primary key (user_id, import_id, position),
   constraint import_batches_import foreign key (user_id, import_id) references imports (user_id, id) on delete cascade

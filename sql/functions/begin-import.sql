@@ -1,7 +1,7 @@
 -- Begins to stage an import. Outcomes:
--- - `import_busy`: the user has another one.
--- - `import_unread`: the errors of earlier ones have not been sent yet.
--- - `import_full`: the staged imports of all users of this node would exceed the cap.
+-- - `import_busy`: another staged import of the user is in progress.
+-- - `import_unread`: too many errors of the user's earlier imports have not been sent yet.
+-- - `import_full`: the staged imports of all users on this node would exceed the cap.
 -- The advisory lock makes the sum of staged bytes exact. Large imports are rare, so they can wait for it.
 create or replace function begin_import(
   p_user_id bigint, p_token_hash bytea, p_import_id uuid, p_bytes bigint, p_staged_limit bigint,

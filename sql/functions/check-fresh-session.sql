@@ -1,6 +1,7 @@
--- Checks a session for actions that need more than a valid token. Returns null, or the outcome. A person must have
--- authenticated within 15 minutes, unless the account has no provider for it. The row's lock makes a revocation wait
--- until this transaction ends, so that everything the session made exists when the revocation is answered.
+-- Checks a session for actions that need more than a valid token. Returns null, or the outcome of a refusal. The person
+-- must have authenticated within the last 15 minutes, unless no provider is linked to the account. The lock on the
+-- token's row makes a revocation wait until this transaction ends. So the session can create nothing after its
+-- revocation has responded.
 create or replace function check_fresh_session(p_user_id bigint, p_token_hash bytea) returns text
 language plpgsql as $$
 declare

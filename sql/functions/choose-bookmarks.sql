@@ -1,6 +1,6 @@
--- Chooses those of the requested bookmarks that may be changed. They exist and, if `p_if_updated_at` is given, were
--- last changed at the time at the same position. `report` is part of the response: the count, and the other ids in the
--- requested order. Requires the account's lock.
+-- Chooses the requested bookmarks that may be changed: those that exist and, if `p_if_updated_at` is given, have the
+-- `updated_at` that it holds at the same position. `report` is part of the response: the count of chosen ids, and the
+-- other ids in the requested order. Requires the account's lock.
 create or replace function choose_bookmarks(
   p_user_id bigint, p_ids bigint[], p_if_updated_at timestamptz[], out chosen bigint[], out report text
 )

@@ -1,5 +1,5 @@
--- Claims a staged import for one attempt, or gives it up if it has had `p_max_attempts`. Both need the import to be
--- queued, with no other worker holding its lease or the lock of its row. If that is not so, the outcome is the
+-- Claims a staged import for one attempt, or gives it up if it has had `p_max_attempts`. Both are possible only while
+-- the import is queued and no other worker holds its lease or the lock on its row. Otherwise the outcome is the
 -- import's state, or null if there is no such import. A claim deletes what an earlier worker had prepared.
 create or replace function claim_import(
   p_user_id bigint, p_id uuid, p_lease_id uuid, p_max_attempts integer, p_lease_ms integer,

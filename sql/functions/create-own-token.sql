@@ -1,4 +1,4 @@
--- Creates an API token that its owner requests with a session. The account's lock makes the limit and the check of
+-- Creates an API token when its owner requests it with a session. The account's lock makes the limit and the check of
 -- the name exact.
 create or replace function create_own_token(
   p_user_id bigint, p_token_hash bytea, p_new_hash bytea, p_token jsonb, p_token_limit integer,

@@ -1,6 +1,6 @@
--- Returns the epoch of this node's history, and records it if needed. If the server or the table's file has changed,
--- the whole identity is compared. If the identity is the same, the server only restarted, or the table was rewritten.
--- Otherwise a new epoch begins.
+-- Returns the epoch of this node's history. If `known_epoch` does not know it, compares the database's identity with
+-- the recorded one. If they are equal, the server only restarted or the table was rewritten, and the epoch stays.
+-- Otherwise a new epoch begins. In both cases it records the present state, so that `known_epoch` knows it again.
 --
 -- Two nodes never have the same epoch: it is `min_id_now`, a multiple of 200,000, plus the number of the node's
 -- group.
@@ -10,7 +10,7 @@ declare
   v_epoch bigint := known_epoch();
   v_system_identifier bigint;
   v_node integer;
-  -- Citus accepts no subquery in the values of an insert, and each node has its own file.
+  -- Computed before the insert, because Citus accepts no subquery in its values, and each node has another path.
   v_database_id bigint := (select oid from pg_database where datname = current_database());
   v_file_path text := pg_relation_filepath('epoch');
 begin

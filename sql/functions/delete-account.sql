@@ -1,5 +1,5 @@
 -- Deletes the account of the session that requests it, with all its data. It takes its locks in the order of
--- `delete_user`, and tokens last, in the order of `revoke_other_sessions`. It checks the session after that, so a
+-- `delete_user`. Then it locks the tokens in the order of `revoke_other_sessions`. It checks the session last, so a
 -- session that was revoked meanwhile deletes nothing.
 create or replace function delete_account(
   p_user_id bigint, p_token_hash bytea, p_email_key text, out outcome text

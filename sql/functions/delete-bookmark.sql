@@ -1,5 +1,5 @@
--- Moves a bookmark to the trash. If `p_if_updated_at` is given, the bookmark must have been last changed at that time.
--- Its tags are kept.
+-- Moves a bookmark to the trash. If `p_if_updated_at` is given, it must be the bookmark's `updated_at`. The tags stay,
+-- even those that no other bookmark has.
 create or replace function delete_bookmark(
   p_user_id bigint, p_token_hash bytea, p_id bigint, p_if_updated_at timestamptz,
   p_free_limit bigint,

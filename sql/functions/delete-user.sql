@@ -1,9 +1,8 @@
--- Deletes a user with all their data. Returns false if there is none. It takes its locks in the order that all
--- writers keep: invites, the user, staged imports, the account. Invites made meanwhile are kept.
+-- Deletes a user with all their data. Returns false if there is no such user. It takes its locks in the order that all
+-- writers keep: invites, the user, staged imports, the account. Invites that are created meanwhile are kept.
 --
--- A writer that updates the account twice also takes a key-share lock on the user, for the foreign key. The first
--- lock on the user here permits that. The account is deleted before the bookmarks, so a writer that waits for it
--- finds no account and writes nothing.
+-- The account is deleted before the bookmarks. So a writer that waits for the account's lock finds no account, and
+-- writes nothing.
 create or replace function delete_user(p_email_key text) returns boolean
 language plpgsql as $$
 declare

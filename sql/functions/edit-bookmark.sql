@@ -1,7 +1,8 @@
 -- Changes the fields in `p_change`, and the tags if they are given. Without either it changes nothing, not even
--- `updated_at`. If `p_if_updated_at` is given, the bookmark must have been last changed at that time. `url_line`,
--- `title_line` and `comment_line` are the normalized lines of the search text. `url_key` and `host` come with the
--- url.
+-- `updated_at`. If `p_if_updated_at` is given, it must be the bookmark's `updated_at`.
+--
+-- `p_change` also holds what the service computes from the changed fields: `url_key` and `host` from the url, and the
+-- lines of the search text (`url_line`, `title_line`, `comment_line`).
 create or replace function edit_bookmark(
   p_user_id bigint, p_token_hash bytea, p_id bigint, p_if_updated_at timestamptz, p_change jsonb,
   p_tag_names text[], p_tag_keys text[], p_tag_limit integer,

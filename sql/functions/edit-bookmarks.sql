@@ -1,5 +1,5 @@
--- Adds tags to the bookmarks that `choose_bookmarks` chooses, and removes others. A bookmark that already has the
--- resulting tags is not changed. If one bookmark would get too many tags, none is changed.
+-- Adds tags to the bookmarks that `choose_bookmarks` chooses, and removes other tags from them. A bookmark that already
+-- has the resulting tags is not changed. If one bookmark would get too many tags, no bookmark is changed.
 create or replace function edit_bookmarks(
   p_user_id bigint, p_token_hash bytea, p_ids bigint[], p_if_updated_at timestamptz[],
   p_added_names text[], p_added_keys text[], p_removed_keys text[],

@@ -1,6 +1,6 @@
--- Ends an import as `done` or `cancelled`, and deletes what was staged. If the import has no row, this inserts one:
--- the result of a small import, or a cancellation that keeps a small import from happening later. Returns false if
--- the import has ended already, or if its account is gone.
+-- Ends an import as `done` or `cancelled`, and deletes what was staged. A small import has no row before its end, so
+-- this inserts one. Once the row says `cancelled`, the import cannot happen later. Returns false if the import
+-- has ended already, or if its account no longer exists.
 create or replace function end_import(
   p_user_id bigint, p_import_id uuid, p_state text, p_result text default null, p_error_bytes bigint default 0
 ) returns boolean

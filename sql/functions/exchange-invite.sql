@@ -1,6 +1,6 @@
--- Uses up an invite and opens a session for its user, whom it creates if there is none. Only one caller can delete the
--- invite's row, so it works once. If an e-mail address is given, it must be the invite's. If the account is suspended,
--- the invite is kept.
+-- Uses up an invite and opens a session for its user. Creates the user if there is none. Only one caller can delete the
+-- invite's row, so an invite works once. If `p_email_key` is given, it must be the invite's. If the account is
+-- suspended, the invite is kept.
 create or replace function exchange_invite(
   p_code text, p_email_key text, p_token_hash bytea, p_last_four text, p_session_days integer,
   out outcome text, out id bigint, out email text

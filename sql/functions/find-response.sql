@@ -1,9 +1,9 @@
--- Finds the response of an idempotency key. For a new key both results are null. For another request with the same
--- key the outcome is `key_reused`. A new key needs room for the longest response. Without it, the outcome is
--- `responses_full` before anything is done. An added bookmark takes at most about 260 KiB; `keep_import` measures the
--- errors of an import.
+-- Finds the response that is kept under an idempotency key. For a new key both results are null. If the key was used
+-- for another request, the outcome is `key_reused`. If there is no room for the response of a new key, the outcome is
+-- `responses_full`, and the caller does nothing. The room is enough for an added bookmark, which takes at most about
+-- 260 KiB. `import_bookmarks` checks separately that the errors of an import fit.
 --
--- Requires the account's lock: a repeat that runs at the same time waits for it, and then finds the response.
+-- Requires the account's lock. So if a request is repeated while it runs, the repeat waits and then finds the response.
 create or replace function find_response(
   p_user_id bigint, p_key text, p_request_hash bytea, out outcome text, out response text
 )

@@ -1,12 +1,12 @@
--- Returns the ids of the bookmarks whose search text contains all terms, newest first. It scans the rows of the
--- newest bookmarks, which are in no block yet, and then the blocks.
+-- Returns the ids of the bookmarks whose search text contains all terms, newest first. It first scans the newest
+-- bookmarks, which are in no block yet. Then it scans the blocks.
 --
 -- `p_terms` holds one to three terms, the longest first. Further terms come as `like` patterns in `p_patterns`.
 -- `p_bits` holds one to eight bits that every filter of a matching block has. If a block's filter lacks one of them,
 -- the block is skipped. A block without a filter is always read.
 create or replace function find_texts(p_user_id bigint, p_terms text[], p_patterns text[], p_bits integer[])
   returns bigint[]
--- One plan serves all users. It reads the user's filters backward by their key, and each block by its key.
+-- One plan serves all users. It reads the user's filters in descending order of their key, and each block by its key.
 language plpgsql stable set plan_cache_mode = force_generic_plan
   set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off as $$
 declare

@@ -1,5 +1,5 @@
--- Finds the callers whose token is valid and for whom nothing changed after their position. Returns their positions
--- in the arrays, from 0. It is one statement for users of any shard, because it joins the tables with the arrays.
+-- Finds the callers whose token is valid and who have no changes after the position that they read up to. Returns their
+-- indexes in the arrays, from 0. One statement serves users of all shards, because it joins the tables with the arrays.
 create or replace function find_unchanged(
   p_user_ids bigint[], p_token_hashes text[], p_epochs bigint[], p_generations bigint[],
   p_changes bigint[], p_bookmark_ids bigint[], p_tag_ids bigint[]

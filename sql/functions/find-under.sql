@@ -1,8 +1,8 @@
 -- Returns the ids of a user's bookmarks that, for each of these normalized names, have that tag or a tag below it.
 create or replace function find_under(p_user_id bigint, p_keys text[]) returns bigint[]
--- Planned for the values of each call, so that Postgres puts a long list of tags into a hash table. The index of tags
--- compares each bookmark that it finds with every tag of the list. If that costs more, the plan reads all bookmarks
--- once.
+-- Planned for the values of each call, so that Postgres puts a long list of tags into a hash table. A read of the index
+-- of tags compares each found bookmark with every tag of the list. If that would cost more than a scan, the function
+-- scans all bookmarks of the user.
 language plpgsql stable set plan_cache_mode = force_custom_plan as $$
 declare
   v_key text;

@@ -1,6 +1,6 @@
--- Links a person who signs in at a provider for the first time to an account. If an account has the address, the
--- operator must trust the provider's addresses. Otherwise a new account is made, which needs an invite or
--- `p_is_open`. An account has at most one identity of an issuer. So if the provider gives an address to another
+-- Links a person who signs in at a provider for the first time to an account. If an account with the same address
+-- exists, it is linked only if `p_is_trusted`. If none exists, a new account is created, which needs an invite or
+-- `p_is_open`. An account has at most one identity of an issuer. So if the provider later gives the address to another
 -- person, that person cannot open the account.
 create or replace function first_sign_in(
   p_issuer text, p_subject text, p_email text, p_email_key text, p_is_trusted boolean, p_is_open boolean,
@@ -22,8 +22,8 @@ begin
   end if;
   select u.id into id from users u where u.email_key = p_email_key for update;
   if not found then
-    -- The lock reserves the invite until the account is made. The invite is used up only by the sign-in that makes the
-    -- account.
+    -- The lock reserves the invite until the end of this transaction. Only a sign-in that creates the account uses the
+    -- invite up.
     select * into v_invite
     from invites
     where email_key = p_email_key and expires_at > now()

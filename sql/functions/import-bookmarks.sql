@@ -9,8 +9,8 @@
 -- `p_tag_keys` are the tags of all entries. A tag set lists positions in these two arrays. The caller has validated the
 -- entries. For a merge it has also removed duplicates, and `p_skipped` is their number.
 --
--- Postgres plans each statement for its actual arrays. A plan that is kept would expect ten values and choose nested
--- loops. No table is joined with an array, because the planner may also misjudge the number of a user's rows
+-- Postgres plans each statement for its actual arrays. A kept plan would expect short arrays and choose nested loops.
+-- No statement joins a table with an array, because the planner may also misjudge the number of a user's rows
 -- (docs/decisions/0093-plans-that-stay-good.md).
 create or replace function import_bookmarks(
   p_user_id bigint, p_token_hash bytea, p_import_id uuid, p_lease_id uuid, p_replace boolean,

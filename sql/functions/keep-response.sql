@@ -1,5 +1,5 @@
--- Keeps the response to a request with an idempotency key, for which `find_response` found room. The key and the row
--- are counted too.
+-- Keeps the response to a request under its idempotency key. Does nothing without a key. The caller must have asked
+-- `find_response` for room. The counted bytes include the key and the overhead of the row.
 create or replace function keep_response(p_user_id bigint, p_key text, p_request_hash bytea, p_response text) returns void
 language plpgsql as $$
 declare

@@ -1,4 +1,5 @@
--- How many more bytes of responses a user may keep for idempotency keys. The limit is 16 MiB (decision 33).
+-- Returns how many more bytes of responses may be kept for a user's idempotency keys. The limit is 16 MiB
+-- (decision 33).
 create or replace function kept_room(p_user_id bigint) returns bigint
 language plpgsql stable as $$
 begin

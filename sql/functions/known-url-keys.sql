@@ -6,8 +6,8 @@ language plpgsql stable
   set enable_seqscan = off
   set enable_bitmapscan = off as $$
 begin
-  -- Looking up a key takes ten times as long as reading a bookmark. This statement is planned for the given array,
-  -- and finds the keys of all bookmarks in a hash table.
+  -- Looking up a key takes ten times as long as reading a bookmark. Postgres plans this statement for the given array.
+  -- It puts the array into a hash table, and looks up the key of every bookmark there.
   if (select bookmark_count from accounts where user_id = p_user_id) <= 10 * cardinality(p_url_keys) then
     return array(
       select distinct url_key

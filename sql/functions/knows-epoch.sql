@@ -1,5 +1,5 @@
--- Whether an epoch is that of any node. After rows were moved to this node, cursors may still hold the epoch of the
--- node that had them before. Volatile, so that it sees an epoch that this statement began.
+-- Returns whether any node has this epoch. After rows were moved to this node, cursors may still hold the epoch of the
+-- node that had them before. Volatile, so that it sees an epoch that the calling statement began.
 create or replace function knows_epoch(p_epoch bigint) returns boolean
 language plpgsql volatile as $$
 begin

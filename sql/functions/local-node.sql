@@ -1,4 +1,4 @@
--- The group of the node that this runs on; 0 if the database is not sharded.
+-- Returns the group of the node that runs this function; 0 if the database is not sharded.
 create or replace function local_node() returns integer
 language plpgsql stable as $$
 declare

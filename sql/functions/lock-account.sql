@@ -1,5 +1,5 @@
--- Locks the user's account against other writers, then returns whether the token is valid. The token may have been
--- revoked while this waited for the lock.
+-- Locks the user's account against other writers. Then returns whether the token is valid, because it may have been
+-- revoked during the wait for the lock.
 create or replace function lock_account(p_user_id bigint, p_token_hash bytea) returns boolean
 language plpgsql as $$
 begin

@@ -1,5 +1,5 @@
--- Makes a sequence on this node of a sharded database. It counts in steps of 256, beginning at 256 plus the number of
--- the node's group. No other node has or had this number (docs/scaling.md). So no two nodes give the same id, and ids
+-- Makes a sequence on this node of a sharded database. It counts in steps of 256, and all its ids have the remainder of
+-- the node's group. No other node has or had this remainder (docs/scaling.md). So no two nodes give the same id. Ids
 -- stay below 2^53 wherever a user's rows are moved.
 create or replace function make_sequence(p_sequence text) returns regclass
 -- The service's role may draw from sequences, but not create them.

@@ -1,7 +1,7 @@
 -- Copies bookmarks that are about to be deleted to the trash: those with these ids or, if `p_ids` is null, all of the
--- user's. The trash holds as many bookmarks as the account may hold, and 100,000 for a premium account. If it gets
--- too full, its oldest bookmarks are deleted. One call deletes at most 1,000 more than it copies. Requires the
--- account's lock.
+-- user's. The trash holds at most as many bookmarks as the account may hold, or 100,000 for a premium account. Beyond
+-- that, the bookmarks that were deleted first leave the trash. One call removes at most 1,000 more than it copies, so
+-- that it stays short. Requires the account's lock.
 create or replace function move_to_trash(p_user_id bigint, p_ids bigint[], p_free_limit bigint) returns void
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
@@ -20,7 +20,7 @@ begin
   from accounts
   where user_id = p_user_id;
   if p_ids is null then
-    -- If there is not room for all, only the newest are copied.
+    -- If the trash cannot hold all, only the newest are copied.
     if v_bookmarks > v_limit then
       select id into v_after from bookmarks where user_id = p_user_id order by id desc offset v_limit limit 1;
     end if;

@@ -1,5 +1,5 @@
--- Returns the id of the bookmark at this offset, newest first; null past the end. For distant pages it counts whole
--- blocks of texts, from the nearer end, so that the rows in between are not read.
+-- Returns the id of the bookmark at this offset, newest first; null past the end. At a large offset it counts the
+-- bookmarks of whole blocks, from the nearer end, so that it does not read the rows in between.
 create or replace function newest_at(p_user_id bigint, p_offset bigint) returns bigint
 -- Sorting is off, for the reason in read-page.sql.
 language plpgsql stable set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off as $$

@@ -1,7 +1,7 @@
 -- Returns the next id of a sequence. It is above `p_above` (the account's `id_floor`) and at least `min_id_now()`.
--- Under an account's lock, the first id must come from this function; `add_bookmark` has its own fast path. Further ids
--- of the same transaction may come from the sequence itself. In a sharded database each node has its own sequences, and
--- makes one when it first needs it.
+-- A transaction that holds an account's lock must take its first id from this function; only `add_bookmark` has its own
+-- fast path. It may take further ids from the sequence itself. In a sharded database each node has its own sequences,
+-- and makes each one when it first needs it.
 create or replace function next_id(p_sequence text, p_above bigint default 0) returns bigint
 language plpgsql volatile as $$
 declare

@@ -1,8 +1,9 @@
--- The `updated_at` of a bookmark after a change: now, but later than before, because clients compare it as a version.
--- The last millisecond of the year 9999 has no successor that could be shown, so the current time follows it.
+-- Returns the `updated_at` of a bookmark after a change. It is the current time, but always later than before, because
+-- clients compare it as a version. The last millisecond of the year 9999 has no valid successor, so the current time
+-- follows it.
 --
--- An update of a distributed table calls only immutable functions. This one may be `immutable`, because milliseconds
--- do not depend on the time zone.
+-- An update of a distributed table may call only immutable functions. This one may be `immutable`, because
+-- milliseconds do not depend on the time zone.
 create or replace function next_updated_at(p_updated_at timestamptz, p_now timestamptz) returns timestamptz
 language sql immutable as $$
   select case

@@ -1,6 +1,6 @@
 -- Opens a session of a user. The outcome is `token` if the user no longer exists, and `suspended` if the account is
--- suspended. The row's lock does not wait for writers, so a login never waits for an import. A user keeps 100 sessions:
--- the least recently used ones end.
+-- suspended. Its lock on the account's row does not wait for writers, so a login never waits for an import. A user has
+-- at most 100 sessions. Beyond that, the least recently used session ends.
 create or replace function open_session(
   p_user_id bigint, p_token_hash bytea, p_last_four text, p_app_name text, p_authenticated_at timestamptz,
   p_session_days integer,

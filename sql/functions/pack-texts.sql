@@ -1,7 +1,7 @@
--- Packs the newest search texts of a user into blocks (see the table `search_blocks`), except the last ones, which do
--- not fill a block. Requires the account's lock.
+-- Packs the newest search texts of a user into blocks (see the table `search_blocks`). The last texts stay unpacked if
+-- they do not fill a block. Requires the account's lock.
 create or replace function pack_texts(p_user_id bigint) returns void
--- Sorting is off, so that the plan walks along the key, whatever the statistics say. Any other plan reads all
+-- Sorting is off, so that the plan reads in the order of the key, whatever the statistics say. Any other plan reads all
 -- bookmarks of the user.
 language plpgsql set enable_sort = off set enable_seqscan = off as $$
 declare

@@ -1,6 +1,6 @@
--- Records in `accounts.id_floor` that a user got an id ahead of time (see `min_id_now`). If the rows move to another
--- node with lower sequences, later ids are still higher. Other ids need no mark: within a tenth of a second every node
--- returns higher ones. Requires the account's lock.
+-- Records an id in `accounts.id_floor` if it is ahead of time, which means more than 200,000 above `min_id_now()`. If
+-- the user's rows then move to a node with lower sequences, later ids are still higher. Other ids need no mark, because
+-- within a tenth of a second every node gives higher ids. Requires the account's lock.
 create or replace function raise_high_water_mark(p_user_id bigint, p_id bigint) returns void
 language plpgsql as $$
 begin

@@ -1,10 +1,10 @@
--- Raises a sequence to at least `min_id_now` and `p_above`. Over all sessions, time alone makes that necessary at
--- most ten times a second. A sequence that counts in steps keeps its remainder, which no other node of a sharded
+-- Raises a sequence to at least `min_id_now` and `p_above`. The passing of time makes this necessary at most ten times
+-- a second, over all sessions. A sequence that counts in steps keeps its remainder, which no other node of a sharded
 -- database uses.
 --
--- `setval` could lower what another session has just raised, and an id would be given twice. So one session does it
--- at a time. The lock belongs to the session and is held for microseconds. A lock of the transaction would be held
--- until an import ends.
+-- Only one session at a time may call `setval`. Otherwise a session could lower the value that another session has just
+-- raised, and an id would be given twice. The lock belongs to the session and is held for microseconds. A lock of the
+-- transaction would be held until the transaction ends, for example until the end of an import.
 create or replace function raise_sequence(p_sequence regclass, p_above bigint default 0) returns void
 -- The service's role may draw from sequences, but not set them.
 language plpgsql volatile security definer set search_path from current as $$

@@ -1,5 +1,6 @@
--- The objects that were changed or deleted after a revision, by revision. At most `p_limit` objects, and about 1 MiB of
--- bookmarks, but at least one. Bookmarks above `p_bookmark_id` are counted but not returned.
+-- Returns the objects that were changed or deleted after a revision, in the order of their revisions. It returns at
+-- most `p_limit` objects and about 1 MiB of bookmarks, but at least one object. Bookmarks above `p_bookmark_id` are
+-- counted but not returned.
 create or replace function read_changed(
   p_user_id bigint, p_change bigint, p_bookmark_id bigint, p_limit integer,
   out bookmarks text, out deleted text, out tags text, out deleted_tags text,

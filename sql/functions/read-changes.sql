@@ -1,11 +1,12 @@
--- A page of the changes of a user's collection since a position, in one snapshot. At most `p_limit` objects, and about
--- 1 MiB of bookmarks. First come changed objects by revision, then new bookmarks and new tags by id.
+-- Returns a page of the changes of a user's collection since a position, in one snapshot. The page has at most
+-- `p_limit` objects and about 1 MiB of bookmarks. First come changed objects by revision, then new bookmarks and new
+-- tags by id.
 --
 -- A position holds the epoch, the account's generation (count of `replace` imports), the last revision, and the last
--- ids of bookmarks and tags. Nothing is missed. If an object changes after it was sent, its revision is above all
--- positions so far, so it is sent again before `has_more` is false. A bookmark above the position is left to the walk
--- by id, which sends its state at that time. Changed tags are always sent at once, because a bookmark may carry a tag
--- that the walk by id has not reached.
+-- ids of bookmarks and tags. A reader misses nothing. If an object changes after it was sent, its revision is above all
+-- positions so far, so it is sent again before `has_more` is false. A changed bookmark with an id above the position is
+-- not sent by revision, because the read by id sends its latest state later. Changed tags are always sent at once,
+-- because a bookmark may carry a tag that the read by id has not reached.
 create or replace function read_changes(
   p_user_id bigint, p_epoch bigint, p_generation bigint,
   p_change bigint, p_bookmark_id bigint, p_tag_id bigint,
@@ -71,7 +72,7 @@ begin
     deleted_tags := v_page.deleted_tags;
     v_left := v_left - v_page.count;
     v_bytes := octet_length(bookmarks);
-    -- Revisions without rows belong to a collection that was replaced.
+    -- No rows have these revisions if a `replace` import deleted them. The reader then goes on after the last revision.
     change := coalesce(v_page.last_number, v_last_change);
     has_more := v_page.has_more;
   end if;

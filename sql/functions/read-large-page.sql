@@ -1,6 +1,7 @@
--- The bookmarks after one id and up to another, by ascending id, as JSON texts with commas between. At most `p_bytes`
--- bytes in total, but at least one bookmark. It serves read-page.sql, whose notes on plans apply here too. Stored sizes
--- first limit what is rendered; the rendered sizes then limit the page.
+-- Returns the bookmarks after one id and up to another, by ascending id, as JSON texts with commas between. They have
+-- at most `p_bytes` bytes in total, but it returns at least one bookmark. `read_page` calls it, and the notes on plans
+-- in read-page.sql apply here too. The stored sizes limit which bookmarks are rendered. Then the rendered sizes limit
+-- the page.
 create or replace function read_large_page(
   p_user_id bigint, p_after bigint, p_last bigint, p_bytes integer,
   out bookmarks text, out count integer, out last_id bigint

@@ -1,7 +1,7 @@
--- A page of the newest bookmarks after an offset, by descending id, as JSON texts with commas between. About `p_bytes`
--- bytes in total, but at least one bookmark. `total` counts all bookmarks of the user, and `valid` says whether the
--- token is valid. Skipped bookmarks are neither fetched nor rendered. It must not sort, renders small bookmarks in one
--- pass, and has no subqueries, for the reasons in read-page.sql.
+-- Returns a page of bookmarks from an offset, newest first, as JSON texts with commas between. The page has about
+-- `p_bytes` bytes, but at least one bookmark. `total` counts all bookmarks of the user, and `valid` says whether the
+-- token is valid. Skipped bookmarks are neither fetched nor rendered. read-page.sql says why it must not sort, why it
+-- renders small bookmarks in one pass, and why it has no subqueries.
 create or replace function read_newest(
   p_user_id bigint, p_token_hash bytea, p_offset bigint, p_limit integer, p_bytes integer,
   out valid boolean, out total bigint, out bookmarks text, out has_more boolean, out last_id bigint

@@ -1,16 +1,16 @@
--- The bookmarks after one id and up to another, by ascending id, as JSON texts with commas between. At most `p_limit`
--- bookmarks and about `p_bytes` bytes in total, but at least one bookmark. `has_more` says whether others follow.
--- `valid` says whether the token is valid; null without a token.
+-- Returns the bookmarks after one id and up to another, by ascending id, as JSON texts with commas between. The page
+-- has at most `p_limit` bookmarks and about `p_bytes` bytes, but at least one bookmark. `has_more` says whether others
+-- follow. `valid` says whether the token is valid; null without a token.
 --
 -- Each statement reads one table for one user and has no subquery. On a Citus cluster only such statements keep their
 -- plans (docs/decisions/0094-cost-of-citus.md).
 --
--- It must not sort, so that it can only walk along the key. The planner's statistics may be older than the last import.
--- If it expects few bookmarks of a user, it would gather and sort all of them for one page
+-- It must not sort, so that its plan can only read in the order of the key. The planner's statistics may be older than
+-- the last import. If the planner expected few bookmarks of a user, it would fetch and sort all of them for one page
 -- (docs/decisions/0093-plans-that-stay-good.md).
 --
--- Few pages come near the limit of bytes. If each bookmark takes no more than its share, the page is read and rendered
--- in one pass. Summing the sizes before rendering would cost every page more.
+-- Few pages come near the limit of bytes. If each bookmark takes no more than its share (`p_bytes / p_limit`), the page
+-- is read and rendered in one pass. Summing the sizes before rendering would cost every page more.
 --
 -- Most pages belong to polls that find nothing. They end after one probe of the key.
 create or replace function read_page(

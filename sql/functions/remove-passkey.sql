@@ -1,5 +1,5 @@
--- Removes a passkey. The last one stays unless the account is linked to the issuer, because nothing else opens the
--- account after its sessions end. The account's lock prevents two removals from taking the last two.
+-- Removes a passkey. Refuses to remove the last one unless the account is linked to the issuer, because otherwise the
+-- user could not sign in after the sessions end. With the account's lock, two requests cannot remove the last two.
 create or replace function remove_passkey(
   p_user_id bigint, p_token_hash bytea, p_credential_id text, p_issuer text,
   out outcome text

@@ -1,9 +1,9 @@
--- Renames a tag and, with `p_with_children`, all tags below it. The first step renames all of these tags, or none. Each
--- step renders the tags of the next bookmarks after `p_after` that carry any of them. Until the last bookmark is
--- written, `response` is null, and the caller calls again with `last_id` as `p_after`.
+-- Renames a tag and, with `p_with_children`, all tags below it. Each call is a step. The first step renames all of
+-- these tags, or none. Each step renders the tags of the next bookmarks after `p_after` that carry a renamed tag. Until
+-- the last bookmark is written, `response` is null, and the caller calls again with `last_id` as `p_after`.
 --
--- After each step every bookmark shows either the old or the new names. Repeating an interrupted rename finishes it. If
--- a rename with children fails, `detail` is the name of the tag that caused it.
+-- After each step every bookmark shows either the old or the new names. If a rename was interrupted, the same request
+-- finishes it. If a rename with children is refused, `detail` is the name of the tag that is the reason.
 create or replace function rename_tag(
   p_user_id bigint, p_token_hash bytea, p_id bigint, p_name text, p_name_key text, p_after bigint, p_work integer,
   p_idempotency_key text, p_request_hash bytea, p_with_children boolean default false,
@@ -51,8 +51,8 @@ begin
       outcome := case when p_with_children then 'child_exists' else 'tag_exists' end;
       return;
     end if;
-    -- The new name of one tag may be the old name of another, so those get temporary names first. No name begins with a
-    -- blank.
+    -- The new name of one tag may be the old name of another. So the tags with such old names first get temporary
+    -- names. They begin with a blank, as no other name does.
     if p_with_children and p_name_key <> v_old_key then
       update tags set name_key = ' ' || name_key
       where user_id = p_user_id and id = any (v_ids) and name_key = any (v_keys);
@@ -62,7 +62,8 @@ begin
       name_key = case when id = p_id then p_name_key else p_name_key || '/' || regexp_replace(name_key, v_prefix, '') end
     where user_id = p_user_id and id = any (v_ids);
   elsif p_with_children then
-    -- Another request may have renamed some of them since. That request then renders the tags of their bookmarks.
+    -- Since the first step, another request may have renamed some of the tags below. That request renders their
+    -- bookmarks.
     v_ids := array_append(array_remove(tag_ids_under(p_user_id, p_name_key), p_id), p_id);
   end if;
   v_next := next_carrying(p_user_id, v_ids, p_after, p_work);
@@ -74,8 +75,8 @@ begin
   )
   where user_id = p_user_id and id = any (v_next.ids);
   last_id := case when v_next.has_more then v_next.ids[cardinality(v_next.ids)] end;
-  -- Recorded again at the end, because a reader of changes may have received bookmarks with the old names between the
-  -- steps.
+  -- The last step records the change again, because between the steps a reader of changes may have received bookmarks
+  -- with the old names.
   if p_after = 0 or last_id is null then
     perform note_changes(p_user_id, 'tag', v_ids);
   end if;

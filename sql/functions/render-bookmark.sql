@@ -1,7 +1,7 @@
--- Renders a bookmark. This is the only place that does. A response to an edit has no `created_at`. The planner inlines
--- this expression where the row is a table's. Stored times are whole milliseconds, and the added microsecond keeps
--- `to_json` from dropping trailing zeros of the fraction. Whole responses are built here and passed through
--- (docs/decisions/0182-postgres-renders-bookmarks.md).
+-- Renders a bookmark as JSON. Responses contain this text unchanged
+-- (docs/decisions/0182-postgres-renders-bookmarks.md). Only `read_trash` renders bookmarks itself. A response to an
+-- edit has no `created_at`. If the row comes from a table, the planner inlines this expression. Stored times are whole
+-- milliseconds. The added microsecond keeps `to_json` from dropping trailing zeros of the fraction.
 create or replace function render_bookmark(p_bookmark bookmarks, p_is_edit boolean default false) returns text
 language sql stable as $$
   select '{"id":' || p_bookmark.id

@@ -1,9 +1,10 @@
--- The bookmarks with these ids, in the order of the ids, as JSON texts with commas between. About `p_bytes` bytes in
--- total, but at least one bookmark. `count` is their number. The caller must take the ids from the same snapshot.
+-- Returns the bookmarks with these ids, in the order of the given array, as JSON texts with commas between. They have
+-- about `p_bytes` bytes in total, but it returns at least one bookmark. `count` is their number. The caller must have
+-- read the ids in the same snapshot.
 --
--- If each bookmark takes no more than its share of the bytes, all are rendered in one pass. Otherwise stored sizes
--- limit what is rendered, and the rendered sizes then limit the result. Subqueries are used because the planner could
--- turn a join into a scan of all the user's bookmarks.
+-- If each bookmark takes no more than its share of the bytes, all are rendered in one pass. Otherwise the stored sizes
+-- limit which bookmarks are rendered, and then the rendered sizes limit the result. It uses subqueries, because the
+-- planner could turn a join into a scan of all bookmarks of the user.
 create or replace function render_bookmarks(
   p_user_id bigint, p_ids bigint[], p_bytes integer, out bookmarks text, out count integer
 )
@@ -27,7 +28,7 @@ begin
       where b.user_id = p_user_id and b.id = wanted.id
     ) as rendered
     from unnest(p_ids) with ordinality as wanted (id, place)
-    -- Without `offset 0` the planner would put the subquery into both aggregates.
+    -- Without `offset 0` the planner would run the subquery twice, once for each aggregate.
     offset 0
   ) page;
   if v_rendered = count and octet_length(bookmarks) <= p_bytes then

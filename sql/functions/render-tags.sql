@@ -1,4 +1,4 @@
--- Renders the tags of a bookmark from rendered tags with commas between them. Null means that there are none.
+-- Renders the tags of a bookmark. `p_rendered` holds its rendered tags with commas between; null if it has none.
 create or replace function render_tags(p_rendered text) returns text
 language sql immutable as $$
   select coalesce('[' || p_rendered || ']', '[]')

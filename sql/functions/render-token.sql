@@ -1,4 +1,4 @@
--- A token as its owner sees it, without the fields that only sessions or only API tokens have.
+-- Renders a token as its owner sees it, without the fields that only sessions or only API tokens have.
 create or replace function render_token(p_token tokens) returns jsonb
 language sql stable as $$
   select jsonb_build_object(

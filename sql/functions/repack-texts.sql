@@ -1,6 +1,6 @@
--- Updates the blocks that hold the search texts of edited or deleted bookmarks. A block with a changed text loses its
--- filter. A block that only loses texts keeps its filter, which still has all bits of the other texts. Requires the
--- account's lock.
+-- Updates the blocks that hold the search texts of edited or deleted bookmarks. A block with an edited text loses its
+-- filter. A block that only loses texts keeps its filter, because the filter still has all bits of the remaining texts.
+-- Requires the account's lock.
 create or replace function repack_texts(p_user_id bigint, p_ids bigint[]) returns void
 -- Each statement finds its rows by a whole key.
 language plpgsql set plan_cache_mode = force_generic_plan set enable_sort = off set enable_seqscan = off as $$

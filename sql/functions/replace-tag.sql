@@ -1,7 +1,7 @@
--- Removes a tag from the next bookmarks after an id that carry it, and adds `p_into_id` in its place unless that is
--- null. Deletes the tag once no bookmark carries it. Returns the id after which the next step begins, or null at the
--- end. `updated_at` does not change. After each step all bookmarks and counts are correct, so a caller may stop after
--- any step and continue later. Requires the account's lock.
+-- One step of a deletion or a merge: removes a tag from the next bookmarks after `p_after` that carry it, and adds
+-- `p_into_id` in its place unless that is null. Deletes the tag once no bookmark carries it. Returns the id after which
+-- the next step begins, or null at the end. `updated_at` does not change. After each step all bookmarks and counts are
+-- correct, so a caller may stop after any step and continue later. Requires the account's lock.
 create or replace function replace_tag(p_user_id bigint, p_id bigint, p_into_id bigint, p_after bigint, p_work integer)
   returns bigint
 language plpgsql as $$
@@ -41,12 +41,13 @@ begin
     update accounts set tag_count = tag_count - 1 where user_id = p_user_id;
     perform note_changes(p_user_id, 'tag', array[p_id]);
   end if;
-  -- Readers of changes remove a deleted tag from all bookmarks by themselves.
+  -- The last step records only the bookmarks that gain a tag. Readers of changes remove the deleted tag from the others
+  -- by themselves.
   perform note_changes(p_user_id, 'bookmark', case when v_is_last then v_gaining else v_next.ids end);
   return case
     when v_is_last then null
     when v_next.has_more then v_next.ids[cardinality(v_next.ids)]
-    -- Meanwhile, other writers have put the tag on bookmarks that this walk has already passed.
+    -- Start over, because other writers have meanwhile put the tag on bookmarks with lower ids.
     else 0
   end;
 end

@@ -1,7 +1,7 @@
--- Moves bookmarks from the trash back under new ids, in the order of the old ones. `p_tag_names` must hold the names of
--- all their tags, and `p_tag_keys` the folded names. The outcome is `trash_changed` if a name is missing, because the
--- trash has changed since they were read. A bookmark gets its tags by name, and missing tags are created again. A
--- restore that would exceed a cap changes nothing.
+-- Moves bookmarks from the trash back under new ids, in the order of the old ids. `p_tag_names` must hold the names of
+-- all their tags, and `p_tag_keys` the normalized names. If a name is missing, the trash has changed since the caller
+-- read the names, and the outcome is `trash_changed`. A bookmark gets its tags by name, and missing tags are created
+-- again. If the restore would exceed a cap, nothing changes.
 create or replace function restore_bookmarks(
   p_user_id bigint, p_token_hash bytea, p_ids bigint[], p_tag_names text[], p_tag_keys text[],
   p_free_limit bigint, p_tag_limit integer,

@@ -1,5 +1,5 @@
--- Revokes all sessions of a user except the one that requests it. If two sessions revoke each other, they lock the
--- rows in the same order. The second one waits, and is then no longer valid.
+-- Revokes all sessions of a user except the one that requests it. If two sessions revoke each other at the same time,
+-- both lock the rows in the same order. So the second one waits, and is then no longer valid.
 create or replace function revoke_other_sessions(
   p_user_id bigint, p_token_hash bytea, p_idempotency_key text, p_request_hash bytea,
   out outcome text, out response text

@@ -1,25 +1,25 @@
--- A page of the bookmarks that match a search, in its order, as JSON texts with commas between. At most `p_limit`
--- bookmarks and about `p_bytes` bytes, but at least one bookmark. `last_id` and `last_key` are the position of the
--- last bookmark in that order.
+-- Returns a page of the bookmarks that match a search, in the order `p_sort`, as JSON texts with commas between. The
+-- page has at most `p_limit` bookmarks and about `p_bytes` bytes, but at least one bookmark. `last_id` and `last_key`
+-- are the position of its last bookmark in that order.
 --
--- `p_filter` holds the conditions on a bookmark, named as `searchFilter` in src/domain/search.ts. An absent entry is no
--- condition. Up to three terms come one by one, because `strpos` is the fastest test. Further terms come
--- as patterns.
+-- `p_filter` holds the conditions on a bookmark, named as in `searchFilter` (src/domain/search.ts). An absent entry is
+-- no condition. `p_terms` holds up to three terms, which `strpos` tests, because it is the fastest test. Further terms
+-- come as `like` patterns in `p_patterns`.
 --
 -- Without a position (`p_last_id` is null) the page begins at `p_offset`, and `total` counts all matches. With a
 -- position the page begins after it, and nothing is counted. For `newest`, `oldest` and `created`, an index finds the
--- position, so that earlier rows are not read again. `updated` and `title` have no index, because every add would
--- have to update it. So each of their pages reads all matches.
+-- position, so that earlier rows are not read again. `updated` and `title` have no index, because every add would have
+-- to update it. So each of their pages reads all matches.
 --
--- If everything matches, the total is the account's counter. Terms without a tag are looked up in the blocks of texts
--- when all matches are needed.
+-- If everything matches, the total is the account's counter. If a search has terms but no tag, and needs all matches,
+-- `find_texts` finds them in the blocks of texts.
 create or replace function search_bookmarks(
   p_user_id bigint, p_terms text[], p_patterns text[], p_bits integer[], p_filter jsonb,
   p_sort text, p_offset bigint, p_last_id bigint, p_last_key text, p_limit integer, p_bytes integer,
   out bookmarks text, out count integer, out total bigint, out has_more boolean, out last_id bigint, out last_key text
 )
 -- Planned for the values of each call: the planner then drops conditions on null, and all sort orders except the
--- requested one. Settings made inside the function end with it.
+-- requested one. Because of the `set` clauses, Postgres restores the settings that the function changes when it ends.
 language plpgsql stable set plan_cache_mode = force_custom_plan set enable_sort = on as $$
 declare
   v_filter record;
@@ -70,8 +70,8 @@ begin
       else array(select unnest(v_found) intersect select unnest(v_under))
     end;
   end if;
-  -- Few bookmarks carry a tag, and the index of tags finds them. Otherwise read in the order of the key, because a sort
-  -- would read all bookmarks for each page.
+  -- With a tag, the index of tags finds the few bookmarks that carry it. Without one, read in the order of the key,
+  -- because a sort would read all bookmarks for each page.
   v_is_all := cardinality(p_terms) = 0 and v_found is null and p_filter = '{}';
   if p_last_id is null and v_is_all then
     v_limit := p_offset + p_limit;

@@ -1,6 +1,6 @@
--- A page of the bookmarks whose texts contain all terms, newest first, as JSON texts with commas between. About
--- `p_bytes` bytes in total, but at least one bookmark. `total` counts all matches, and `valid` says whether the token is
--- valid. The terms are those of find-texts.sql. The rendering follows read-newest.sql.
+-- Returns a page of the bookmarks whose texts contain all terms, newest first, as JSON texts with commas between. The
+-- page has about `p_bytes` bytes, but at least one bookmark. `total` counts all matches, and `valid` says whether the
+-- token is valid. find-texts.sql describes `p_terms`, `p_patterns` and `p_bits`.
 create or replace function search_words(
   p_user_id bigint, p_token_hash bytea, p_terms text[], p_patterns text[], p_bits integer[],
   p_offset integer, p_limit integer, p_bytes integer,

@@ -1,6 +1,6 @@
--- Opens a session by a passkey whose signature was verified. The outcome is `passkey_missing` if it was removed
--- meanwhile, or if its counter did not rise, which means that a copy exists. Authenticators that do not count always
--- send 0.
+-- Opens a session by a passkey whose signature was verified. The outcome is `passkey_missing` if the passkey was
+-- removed meanwhile. The outcome is the same if its counter did not rise, because a copy of the passkey may then exist.
+-- Authenticators that do not count always send 0.
 create or replace function sign_in_by_passkey(
   p_user_id bigint, p_credential_id text, p_counter bigint, p_token_hash bytea, p_last_four text, p_session_days integer,
   out outcome text, out email text

@@ -1,6 +1,6 @@
--- Suspends a user: cancels their large imports, and makes all their tokens invalid until `resume_user`. It deletes
--- nothing except the data of those imports. Returns no row if there is no such user. It takes its locks in the order of
--- `delete_user`. The account's lock keeps out requests that open a session or create a token meanwhile.
+-- Suspends a user: cancels the user's large import, and makes all tokens invalid until `resume_user`. It deletes
+-- nothing except the data of that import. Returns no row if there is no such user. It takes its locks in the order of
+-- `delete_user`. Requests that open a session or create a token wait for the account's lock.
 create or replace function suspend_user(p_email_key text)
 returns table (id bigint, email text, suspended_at text, import_ids uuid[])
 language plpgsql as $$

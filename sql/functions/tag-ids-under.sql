@@ -1,4 +1,4 @@
--- The ids of a user's tags with this folded name or below it: `a/b` is below `a`.
+-- Returns the ids of the tag with this normalized name and of all tags below it. For example, `a/b` is below `a`.
 create or replace function tag_ids_under(p_user_id bigint, p_key text) returns bigint[]
 language plpgsql stable as $$
 begin
