@@ -57,8 +57,8 @@ const isOrigin = (text: string): boolean => {
 };
 
 /**
- * HTTPS, or HTTP on loopback. Elsewhere on plain HTTP, others could read the session, and browsers would not send a
- * `Secure` cookie.
+ * Whether the text is an origin with HTTPS, or with HTTP on loopback. With HTTP on any other host, others could read
+ * the session, and browsers would not send a `Secure` cookie.
  */
 function isSafeOrigin(text: string): boolean {
   if (!isOrigin(text)) return false;
@@ -187,7 +187,7 @@ const SETTINGS = {
       .optional()
       .meta({ example: 'pgbouncer:6432/{host}' }),
   ),
-  /** If absent, there can be only one replica, and it coordinates in its own process. */
+  /** If absent, there can be only one replica, because it shares nothing with other processes. */
   redisAddress: variable('REDIS_URL', redisAddress),
   /** The certificate authority of Redis in PEM. Default: Node's own list. */
   redisCa: variable(
@@ -218,7 +218,7 @@ const SETTINGS = {
     wholeNumber(1, 500_000).optional().meta({ example: '2500' }),
   ),
   rateLimitWindowSeconds: variable('RATE_LIMIT_WINDOW_SECONDS', integer(1, 3_600, 60)),
-  /** The limit of wrong invite codes per 60 s, over all clients that send no e-mail address. */
+  /** The limit of wrong invite codes per minute, for all clients together that send no e-mail address. */
   inviteFailuresPerMinute: variable('INVITE_FAILURES_PER_MINUTE', integer(1, 1_000_000, 600)),
   syncWaitSeconds: variable('SYNC_WAIT_SECONDS', integer(1, 30, 29)),
   maxWaiters: variable('MAX_WAITERS', integer(1, 1_000_000, 12_000)),
@@ -271,11 +271,9 @@ const SETTINGS = {
   /** Whether the service also offers linkding's API. */
   compatLinkding: variable('COMPAT_LINKDING', flag(false)),
   drainSeconds: variable('DRAIN_SECONDS', integer(0, 60, 0)),
-  /**
-   * Requests are refused while the event loop's mean delay, or the longest wait for a connection, exceeds this. 0
-   * disables the check.
-   */
+  /** Requests are refused while the mean delay of the event loop exceeds this. 0 disables the check. */
   overloadEventLoopMs: variable('OVERLOAD_EVENT_LOOP_MS', integer(0, 60_000, 500)),
+  /** Requests are refused while the first waiter waits longer than this for a connection. 0 disables the check. */
   overloadPoolWaitMs: variable('OVERLOAD_POOL_WAIT_MS', integer(0, 60_000, 2_000)),
   /** The name of the operator who runs admin commands, for the audit. */
   adminOperator: variable(
@@ -288,7 +286,7 @@ const SETTINGS = {
   ),
   /** How long `migrate` retries while Postgres cannot be reached or a table is in use. */
   migrateWaitSeconds: variable('MIGRATE_WAIT_SECONDS', integer(0, 3_600, 60)),
-  /** The limit of bytes that clients have not read yet, over all users. Beyond it, requests are refused. */
+  /** The limit of response bytes that clients have not read yet, over all users. Beyond it, requests are refused. */
   maxOutboundBacklog: variable('UNSENT_BYTES', integer(1_048_576, 1_099_511_627_776, 268_435_456)),
   /** A client that reads too little for this long is disconnected. */
   responseStallSeconds: variable('RESPONSE_STALL_SECONDS', integer(1, 3_600, 30)),

@@ -34,7 +34,7 @@ export interface Context {
   readonly coordination: Coordination;
   /** Checks whether the database responds, without queueing behind requests. */
   readonly probe: DatabaseProbe;
-  /** Recent faults of the database that only some statements meet, so that the probe may not notice them. */
+  /** Recent faults of the database that the probe may not notice, because only some statements meet them. */
   readonly databaseFaults: DatabaseFaults;
   readonly principals: KnownPrincipals;
   /** Tokens whose last use must be stored. */
@@ -71,24 +71,24 @@ export interface Context {
 
 const WAITS_PER_TOKEN = 16;
 
-/** Eight of the largest pages. */
+/** Room for eight of the largest pages. */
 const UNSENT_BYTES_PER_USER = 8 * 1_048_576;
 
 /**
- * A user's bodies in progress. The limit has room for 16 imports that are not staged. The limit of the process is an
- * eighth of a pod's memory.
+ * Limits of request bodies in progress. A user's limit has room for 16 imports that are not staged. The limit of the
+ * process is an eighth of a pod's memory.
  */
 const RECEIVED_BYTES = { userBytes: 16 * 1_048_576, processBytes: 256 * 1_048_576 };
 
-/** How long a request waits for earlier requests of its user. Then its operation has `OPERATION_DEADLINE_MS`. */
+/** How long a request waits for a permit of its user. After that its operation has `OPERATION_DEADLINE_MS`. */
 const PERMIT_WAIT_MS = 3_000;
 
 /** Connections shared by short reads. With two, Postgres runs the reads on two cores. */
 const SHARED_CONNECTIONS = 2;
 
 /**
- * The number of shared connections. They are at most a third of the pool, so one user's permits never take all the
- * other connections.
+ * The number of connections that short reads share. It is at most a third of the pool. One user's permits are at most
+ * half of the pool, so they never take all the other connections.
  */
 const countShared = ({ databasePoolSize, databasePrepare }: Config): number =>
   databasePrepare && databasePoolSize >= 3 * SHARED_CONNECTIONS ? SHARED_CONNECTIONS : 0;
@@ -104,7 +104,7 @@ const halfForEachUser = (connections: number, waitMs: number) =>
     refusalError: () => unavailable('too many requests of this account are in progress', 1),
   });
 
-/** How long the statements of an operation may take, with their wait for a connection. Imports have a longer limit. */
+/** How long a statement may take, including its wait for a connection. Imports have a longer limit. */
 const OPERATION_DEADLINE_MS = 7_000;
 
 /**
@@ -219,7 +219,7 @@ export const listenError = (variables: string, address: string, cause: unknown, 
     `${variables}: cannot listen on ${address} (${systemCodeOf(cause)}); for example ${example}`,
   );
 
-/** The statement of an import may take as long as its request waits. It may wait as long again for a connection. */
+/** A statement of an import may take as long as the request waits, including its wait for a connection. */
 function importPoolOptions(config: Config): Partial<DatabaseOptions> {
   const longestMs = config.importWaitSeconds * 1_000;
   return {
@@ -233,7 +233,7 @@ function importPoolOptions(config: Config): Partial<DatabaseOptions> {
   };
 }
 
-/** How to reach Redis; `undefined` if none is configured. */
+/** How to reach Redis; `undefined` if no Redis is configured. */
 export const redisAccess = (config: Config): RedisAccess | undefined =>
   config.redisAddress && {
     address: config.redisAddress,

@@ -2,7 +2,7 @@ import type { Scope, StoredSecret, TokenKind } from '../domain/tokens.ts';
 import type { Database, Sql } from './database.ts';
 import { onlyRow } from './outcomes.ts';
 
-/** What the operator's commands read and write. They find users by e-mail address. */
+/** The statements of the operator's commands. Most find the user by e-mail address. */
 
 interface UserRecord {
   id: number;
@@ -15,7 +15,7 @@ interface UserRecord {
 }
 
 interface TokenRecord {
-  /** The user's id and the token's number. */
+  /** The user's id, a hyphen, and the token's own id. */
   id: string;
   kind: TokenKind;
   scope: Scope;
@@ -96,7 +96,7 @@ export async function listUsers(db: Database, after: number, limit: number): Pro
   return [...rows];
 }
 
-/** Returns the id of the user with this address. */
+/** Returns the id of the user with this address; undefined if there is none. */
 export async function findUserId(db: Database, emailKey: string): Promise<number | undefined> {
   const [row] = await db.read(
     (sql) => sql<{ id: number }[]>`select id from users where email_key = ${emailKey}`,
@@ -170,7 +170,7 @@ export async function listTokens(db: Database, userId: number): Promise<TokenRec
   return [...rows];
 }
 
-/** Revokes a token by its number; false if the user has no such token. */
+/** Revokes a token by its own id; false if the user has no such token. */
 export async function revokeTokenById(db: Database, userId: number, tokenId: number): Promise<boolean> {
   const rows = await db.write(
     (sql) => sql`delete from tokens where user_id = ${userId} and id = ${tokenId} returning id`,

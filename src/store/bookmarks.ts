@@ -31,8 +31,9 @@ type AddedBookmark = z.output<typeof addedBookmark>;
 /** The fields to change. Absent fields keep their values. */
 type BookmarkChange = z.output<typeof bookmarkChange>;
 
-/** Consecutive bookmarks of a user: JSON text of an array of spec 2.2's bookmarks, rendered by Postgres. */
+/** Consecutive bookmarks of a user. */
 export interface Page {
+  /** An array of bookmarks as in spec 2.2: JSON text that Postgres rendered. */
   bookmarks: string;
   count: number;
   /** The highest id in the page; null in an empty page. */
@@ -53,7 +54,7 @@ export function hrefKey(href: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;
 }
 
-/** What an add does if the user already has a bookmark of the same url. */
+/** What an add does if the user already has a bookmark of the same url. `addBookmark` describes the values. */
 type OnDuplicate = 'add' | 'return' | 'error';
 
 const HREF_HOST = /^https?:\/\/(?:[^/?#]*@)?(\[[^\]]*\]|[^/?#:]*)/;
@@ -160,8 +161,8 @@ function searchLines(change: Readonly<Record<string, unknown>>): Record<string, 
 const SAME_URL_LIMIT = 100;
 
 /**
- * The bookmark with an id, or the bookmarks of a url, newest first. At most 100, and at most `PAGE_BYTES`. JSON text of
- * an array, which may be empty.
+ * Returns the bookmark with an id, or the bookmarks of a url, newest first, as JSON text of an array. The array may be
+ * empty. It has at most `SAME_URL_LIMIT` bookmarks and about `PAGE_BYTES`.
  */
 export async function findBookmarks(
   db: Database,
@@ -258,7 +259,7 @@ export const PAGE_BYTES = 1_048_576;
 /** Pages up to this size are short reads, unless their bookmarks are long. */
 export const SHORT_PAGE = 100;
 
-/** The bookmarks after an id, by ascending id. Keyset pagination keeps it exact under concurrent writers. */
+/** Returns the bookmarks after an id, by ascending id. A reader that continues after the last id misses none. */
 export async function readPage(
   db: Database,
   principal: PrincipalKey,
@@ -296,7 +297,8 @@ export async function readPageForAll(
 }
 
 /**
- * Finds principals who have a bookmark after an id, or whose token is no longer valid. Returns positions in the list.
+ * Finds the principals who have a bookmark after their `start`, or whose token is no longer valid. Returns their
+ * positions in the list.
  */
 export async function findNewBookmarks(
   db: Database,
@@ -320,7 +322,7 @@ export async function findNewBookmarks(
   return positionsExcept(checks, onlyRow(rows).unchanged);
 }
 
-/** Without a hash no token is checked. */
+/** A call of `read_page`. If `hash` is null, it checks no token. */
 const pageAfter = (
   sql: Sql,
   { userId, hash }: { userId: number; hash: Buffer | null },

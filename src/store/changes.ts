@@ -19,7 +19,7 @@ export interface ChangesPosition {
   generation: number;
   /** The last revision. */
   change: number;
-  /** The last ids of the walks over bookmarks and tags. */
+  /** The last ids of new bookmarks and new tags that the reader received. */
   bookmarkId: number;
   tagId: number;
 }
@@ -29,7 +29,7 @@ export type ChangesStart = ChangesPosition | 'beginning' | 'now';
 
 /** A page of changes. The lists are JSON texts of their entries, separated by commas. */
 export interface ChangesPage extends ChangesPosition {
-  /** Whether the page starts over from the beginning, whatever the start was. */
+  /** Whether the page starts over from the beginning, because the start is no longer valid. */
   reset: boolean;
   bookmarks: string;
   deleted: string;
@@ -42,7 +42,7 @@ export interface ChangesPage extends ChangesPosition {
 
 const BEGINNING: ChangesPosition = { epoch: 0, generation: 0, change: 0, bookmarkId: 0, tagId: 0 };
 
-/** The changes after a start, at most `limit` objects, in one snapshot. Throws `INVALID_TOKEN`. */
+/** Returns the changes after a start, at most `limit` objects, in one snapshot. Throws `INVALID_TOKEN`. */
 export async function readChanges(
   db: Database,
   principal: PrincipalKey,
@@ -78,7 +78,8 @@ export async function readChangesForAll(
 }
 
 /**
- * Finds principals who have changes after a position, or whose token is no longer valid. Returns positions in the list.
+ * Finds the principals who have changes after their `start`, or whose token is no longer valid. Returns their positions
+ * in the list.
  */
 export async function findChanges(
   db: Database,

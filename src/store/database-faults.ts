@@ -17,7 +17,7 @@ const CURRENT_MS = 15_000;
 /** A fault that lasts is logged again after this time. */
 const REPEAT_MS = 60_000;
 
-/** Remembers the last such fault that a statement met, for `/readyz`. Logs each kind at most once a minute. */
+/** Remembers the last named fault that a statement met, for `/readyz`. Logs each kind at most once a minute. */
 export class DatabaseFaults {
   readonly #log: DatabaseLog;
   readonly #logged = new Map<UnavailableReason, number>();

@@ -12,8 +12,8 @@ export interface Target {
 
 /**
  * Parameters of a url that libpq and other clients read but Postgres does not know. The driver would send them as
- * settings of the session, and Postgres would refuse the connection. For instance, providers' urls have
- * `channel_binding`.
+ * settings of the session, and Postgres would refuse the connection. For example, the urls that hosting providers give
+ * contain `channel_binding`.
  */
 const CLIENT_PARAMETERS = [
   'channel_binding',
@@ -134,7 +134,7 @@ function readTls(parameters: URLSearchParams, hosts: string[]): ConnectionOption
     ...(ca && { ca }),
     ...(cert && { cert }),
     ...(key && { key }),
-    // As in libpq, `require` with a root certificate verifies the chain.
+    // As in libpq, `require` with a root certificate verifies the certificate's chain.
     rejectUnauthorized: isFull || mode === 'verify-ca' || ca !== undefined,
     // For an IP address the driver sends no server name, and Node would then check the certificate for "localhost".
     checkServerIdentity: (name, certificate) => {

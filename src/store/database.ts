@@ -1,10 +1,10 @@
 import type postgres from 'postgres';
 import type { SemaphoreGauges } from '../concurrency/semaphore.ts';
 
-/** The tag for SQL. It reads `int8` as a number. Select JSON texts as `...::text`. */
+/** The template tag for SQL. It returns `int8` as a number. To get JSON as text, select it as `...::text`. */
 export type Sql = postgres.Sql<{ int8: number }>;
 
-/** A statement that is not awaited yet. A function that returns one must not be `async`. */
+/** A statement that runs once it is awaited. A function that returns one must not be `async`, which would await it. */
 export interface Statement<T> extends PromiseLike<T> {
   cancel(): void;
 }
@@ -13,10 +13,7 @@ export interface Statement<T> extends PromiseLike<T> {
 export interface Database {
   /** For fragments and tests. The service runs its statements through `read` and `write`. */
   readonly sql: Sql;
-  /**
-   * The number of connections (open or not), running statements, and statements that wait for a connection. Cheap to
-   * read.
-   */
+  /** The numbers of connections (open or not), of running statements, and of statements that wait for a connection. */
   readonly gauges: SemaphoreGauges;
   /**
    * Runs one statement. Sends it once more if the connection was lost before the response. `deadlineMs` may shorten the

@@ -13,8 +13,8 @@ import { systemCodeOf } from '../domain/thrown.ts';
  * - `cancelled`: Postgres ended the statement (statement_timeout, lock_timeout, an operator).
  * - `conflict`: a deadlock or a serialization failure.
  * - `resources`: Postgres has too many connections or too little memory, is read-only, or cannot read or write a file.
- * - `disk-full`: its disk is full.
- * - `missing-code`: it cannot load a file of its own, for example that of an extension.
+ * - `disk-full`: the disk of Postgres is full.
+ * - `missing-code`: Postgres cannot load a file of its own, for example that of an extension.
  * - `pool`: no connection became free in time, or too many statements wait.
  * - `closed`: this process has closed the pool.
  */
@@ -38,7 +38,7 @@ export class DatabaseUnavailable extends Error {
   readonly reason: UnavailableReason;
   /** The code of the driver, the system or Postgres, if there is one. */
   readonly code: string | undefined;
-  /** Whether the statement may have taken effect. True only if its response was lost. */
+  /** Whether the statement may have taken effect. True only if its response did not arrive. */
   readonly mayHaveRun: boolean;
 
   constructor(reason: UnavailableReason, mayHaveRun: boolean, code?: string, cause?: unknown) {
@@ -120,8 +120,8 @@ const CITUS_REASONS: readonly [begins: RegExp, reason: UnavailableReason][] = [
 ];
 
 /**
- * Constraints on the user. They fail if the user was deleted after the token was checked. Writers that hold the
- * account's lock never meet them.
+ * Foreign keys that fail if the user was deleted after the token was checked. Writers that hold the account's lock
+ * never meet them.
  */
 const USER_CONSTRAINTS: ReadonlySet<string> = new Set([
   'idempotency_keys_account',
@@ -143,8 +143,8 @@ function isUserMissing(error: Error): boolean {
 }
 
 /**
- * Translates an error that means that the database does not respond now to `DatabaseUnavailable`, and one that means
- * that the user is gone to `INVALID_TOKEN`. Returns other errors unchanged. `sent`: the statement had reached a
+ * Translates an error of the driver. If the database cannot serve now, returns `DatabaseUnavailable`. If the user was
+ * deleted, returns `INVALID_TOKEN`. Returns other errors unchanged. `sent` says whether the statement was written to a
  * connection.
  */
 export function translateError(error: unknown, sent: boolean): unknown {
@@ -154,7 +154,7 @@ export function translateError(error: unknown, sent: boolean): unknown {
   if (isUserMissing(error)) return invalidToken();
   const reason = state === undefined ? reasonOfSystemError(error) : reasonOfSqlState(state, error.message);
   if (reason === undefined) return error;
-  // A statement that Postgres refused had no effect. After a lost connection that is unknown.
+  // A statement that Postgres refused had no effect. If the connection was lost, nobody knows whether it had one.
   if (sent) return new DatabaseUnavailable(reason, MAY_HAVE_RUN.has(reason), code, error);
   return new DatabaseUnavailable(reason === 'lost' ? 'connect' : reason, false, code, error);
 }

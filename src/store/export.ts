@@ -11,8 +11,8 @@ export interface ExportBounds {
 }
 
 /**
- * Some bookmarks of an export by ascending id: JSON text without brackets. The bytes go from one socket to the other
- * and are never decoded.
+ * Some bookmarks of an export, by ascending id: JSON text without brackets. The bytes from Postgres go to the client
+ * without being decoded.
  */
 export interface ExportPage {
   bookmarks: Buffer;
@@ -22,7 +22,7 @@ export interface ExportPage {
   generation: number;
 }
 
-/** Determines what an export covers. */
+/** Determines what an export covers. Throws `INVALID_TOKEN`. */
 export async function beginExport(db: Database, principal: PrincipalKey): Promise<ExportBounds> {
   const rows = await db.at(principal.userId).read(
     (sql) => sql<({ valid: boolean } & ExportBounds)[]>`
@@ -34,7 +34,7 @@ export async function beginExport(db: Database, principal: PrincipalKey): Promis
   return requireValidToken(rows);
 }
 
-/** The next bookmarks of an export, at most `limit`. */
+/** Reads the next bookmarks of an export, at most `limit`. Throws `INVALID_TOKEN`. */
 export async function readExportPage(
   db: Database,
   principal: PrincipalKey,

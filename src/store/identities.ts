@@ -9,15 +9,15 @@ import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 interface Identity {
   issuer: string;
   subject: string;
-  /** As the provider writes it; null if it gives none. */
+  /** The address as the provider writes it; null if the provider gives none. */
   email: string | null;
 }
 
-/** What an e-mail address may do at a first login. */
+/** What the provider's e-mail address may do at the first login of an identity. */
 export interface Claim {
   /** The normalized address. Null if it is not verified, or if it may belong to somebody else in another spelling. */
   emailKey: string | null;
-  /** Whether the address gives access to the existing account with it. */
+  /** Whether the address gives access to an existing account with the same address. */
   isTrusted: boolean;
   /** Whether the address gets a new account without an invite. */
   isOpen: boolean;
@@ -91,8 +91,8 @@ export async function linkIdentity(
 }
 
 /**
- * The user's other ways to sign in: whether an identity of the issuer is linked, and the numbers of passkeys and of
- * other sessions. Sessions of apps do not count, because they cannot open a page.
+ * Returns the user's other ways in: whether an identity of the issuer is linked, and the numbers of passkeys and of
+ * other sessions. Sessions of apps do not count, because they cannot open the page.
  */
 export async function readWaysIn(
   db: Database,

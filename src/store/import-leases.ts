@@ -3,8 +3,8 @@ import type { ImportBatch } from './imports.ts';
 import type { ImportState, StagedImport } from './staged-imports.ts';
 
 /**
- * The leases of staged imports: which worker has an import, and until when. Also what that worker writes before the
- * import is done (decision 34).
+ * The leases of staged imports: which worker runs an import, and until when. This file also has the other statements of
+ * that worker, except the one that writes the bookmarks (decision 34).
  */
 
 /** A worker's claim of an import. Only its holder may write for this import. */
@@ -13,12 +13,12 @@ export interface Lease extends StagedImport {
   leaseId: string;
 }
 
-/** An import may be claimed again this long after its worker died. */
+/** The duration of a lease. If a worker dies, another one can claim its import after this time at the latest. */
 export const LEASE_MS = 9_000;
 
 export const LEASE_RENEWAL_MS = 3_000;
 
-/** An import that ended three workers would probably end the next one too. */
+/** An import at which three workers failed would probably make the next one fail too. */
 const MAX_ATTEMPTS = 3;
 
 /** The outcome of a claim: the import was claimed, it was given up, or its state did not allow a claim. */
@@ -32,8 +32,8 @@ export interface Claim {
 
 /**
  * Claims a staged import for one attempt, or gives it up if it has had three. Does neither while another worker holds
- * its lease or the lock of its row; the transaction that writes the import holds that lock. A claim deletes the batches
- * of an earlier worker. Undefined if there is no such import.
+ * the lease, or while the transaction that writes the import holds the lock on its row. A claim deletes the batches of
+ * an earlier worker. Returns undefined if there is no such import.
  */
 export async function claimImport(db: Database, { userId, id, leaseId }: Lease): Promise<Claim | undefined> {
   const [row] = await db.write(
@@ -49,8 +49,8 @@ export async function claimImport(db: Database, { userId, id, leaseId }: Lease):
 }
 
 /**
- * Renews a lease. If the import's own transaction has locked the row, it skips the row, because nobody can claim the
- * import then. Returns false if the lease is lost.
+ * Renews a lease. Returns false if the lease is lost. If the transaction that writes the import has locked the row, the
+ * statement does not wait and renews nothing, because nobody can claim the import then.
  */
 export async function renewLease(db: Database, { userId, id, leaseId }: Lease): Promise<boolean> {
   const rows = await db.write(
@@ -73,8 +73,8 @@ export async function renewLease(db: Database, { userId, id, leaseId }: Lease): 
 }
 
 /**
- * Ends a lease if it is still held. With `returnsAttempt` the attempt does not count, because the import did not cause
- * its end.
+ * Ends a lease if it is still held. With `returnsAttempt` the attempt does not count. Use it if the attempt failed for
+ * a reason other than the import itself.
  */
 export async function releaseLease(
   db: Database,

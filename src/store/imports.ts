@@ -5,11 +5,11 @@ import { type Outcome, onlyRow, requireSuccess } from './outcomes.ts';
 import type { StagedImport } from './staged-imports.ts';
 import type { PrincipalKey } from './tokens.ts';
 
-/** Writes imports with `import_bookmarks`: the bookmarks and the result in one transaction. */
+/** Writes the bookmarks and the result of an import in one transaction, by the function `import_bookmarks`. */
 
 /**
- * Some checked entries in the form that SQL receives. The first three fields have one value for each entry, in the same
- * order.
+ * Valid entries of an import in the form that SQL receives, and errors of invalid ones. The first three fields have one
+ * value for each valid entry, in the same order.
  */
 export interface ImportBatch {
   /** An array literal of the keys of the entries' urls. */
@@ -21,7 +21,7 @@ export interface ImportBatch {
   tagSets: string;
   /** A JSON array with the other columns of each entry. An absent column gets the field's default. */
   entries: Uint8Array;
-  /** Errors of other entries: JSON objects, separated by commas. */
+  /** Errors of invalid entries: JSON objects, separated by commas. */
   errors: string;
 }
 
@@ -30,7 +30,7 @@ export interface PreparedImport {
   replace: boolean;
   /** The number of entries that were sent. */
   entries: number;
-  /** The number of staged batches. The last batch, `batch`, is not staged. */
+  /** The number of staged batches. The last batch is not staged but is in `batch`. */
   batches: number;
   batch: ImportBatch;
   tags: { names: string[]; keys: string[] };
@@ -50,8 +50,9 @@ export interface ImportResult {
 type Authority = StagedImport & { hash: Buffer | null; leaseId: string | null };
 
 /**
- * Imports at once, for the principal, under a new id. Throws `LIMIT_EXCEEDED` at a cap. If the response is lost, call
- * `cancelImport` with the same id: it tells whether the import happened, and otherwise prevents it.
+ * Writes a small import for the principal under a new id. Throws `LIMIT_EXCEEDED` at a cap. If the response is lost,
+ * call `cancelImport` with the same id. It returns the result if the import happened, and otherwise prevents the
+ * import.
  */
 export async function importBookmarks(
   db: Database,

@@ -17,7 +17,7 @@ import {
   refuseUnfinishedNodes,
 } from './sharding.ts';
 
-/** An advisory lock that no other program uses: the bytes of "bookmarks". */
+/** The key of the advisory lock of all migrations. It is arbitrary, so that no other program uses the same key. */
 const LOCK_KEY = '7093575361963549555';
 
 /** The SQLSTATE that the transaction raises if another process migrated while it waited for the lock. */
@@ -33,7 +33,7 @@ interface MigrateOptions {
   url: string;
   /** Default: `sql/` of this project. */
   folder?: string;
-  /** Distributes the tables over the nodes of a Citus cluster. A database that is distributed stays so without it. */
+  /** Distributes the tables over the nodes of a Citus cluster. Tables that are distributed stay so without it. */
   sharding?: 'citus' | undefined;
   /** How long it waits for a table in use: 1 to 30 s. Default: 30 s. */
   lockWaitMs?: number;
@@ -61,7 +61,7 @@ export async function migrate(options: MigrateOptions): Promise<number[]> {
   const { url, folder } = options;
   const files = readSchemaFiles(folder);
   let step = 'nothing';
-  // Migrations prepare no statements and have no common time limit.
+  // A migration of a large table may take long, so there is no time limit.
   const limits = { deadlineMs: 0, statementTimeoutMs: 0, lockTimeoutMs: 0, idleInTransactionTimeoutMs: 0 };
   const onNotice = (message: string) => {
     if (message.startsWith(STEP)) step = message.slice(STEP.length);
@@ -143,7 +143,7 @@ const announce = (step: string) => `do $step$ begin raise info '${STEP}${step}';
 /** Wait at least one second, so that a brief lock does not fail the migration. */
 const SHORTEST_LOCK_WAIT_MS = 1_000;
 
-/** Wait no longer for a table in use, because other statements queue up behind the migration. */
+/** Do not wait longer for a table in use, because other statements queue up behind the migration. */
 const LONGEST_LOCK_WAIT_MS = 30_000;
 
 /**
@@ -154,7 +154,7 @@ const LONGEST_LOCK_WAIT_MS = 30_000;
  * 3. Distribute the tables that are not distributed yet.
  * 4. Replace all functions, and distribute them.
  *
- * Without `planCacheMode` the tables are not distributed, and nothing is.
+ * Without `planCacheMode`, it distributes neither tables nor functions.
  */
 const transactionOf = (
   { migrations, functions }: SchemaFiles,
@@ -227,7 +227,7 @@ const EMPTY: SchemaState = { version: 0, worksWith: 0 };
 
 /**
  * Reads the state of the schema. Rejects with `DatabaseUnavailable` if the database does not respond. Rejects with
- * `ShardingRefused` if the tables only look empty because an upgrade is not finished.
+ * `ShardingRefused` if the tables only look empty because an upgrade by pg_upgrade is not finished.
  */
 async function readState(sql: Sql): Promise<SchemaState> {
   try {
@@ -246,8 +246,8 @@ async function readState(sql: Sql): Promise<SchemaState> {
 }
 
 /**
- * Rejects with `SchemaMismatch` unless this code works with the database's schema. That is the code's own version, or a
- * newer one whose migrations say so.
+ * Rejects with `SchemaMismatch` unless this code works with the database's schema. It works with its own schema
+ * version, and with newer versions whose migrations say so (`works-with`).
  */
 export async function checkSchema(sql: Sql, folder?: string): Promise<void> {
   const needed = readSchemaFiles(folder).migrations.length;

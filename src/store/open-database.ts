@@ -21,8 +21,8 @@ export interface DatabaseOptions {
   /** The number of connections; default 8. */
   max?: number;
   /**
-   * How many of the connections short reads share; default 0. There are none if statements are not prepared, because
-   * these take two round trips. There are none behind an old pooler that refuses timeouts.
+   * How many of the connections short reads share; default 0. It counts as 0 if statements are not prepared, because
+   * such statements take two round trips. It also counts as 0 behind an old pooler that refuses timeouts.
    */
   shared?: number;
   /** Whether statements are prepared; default true. Use false for PgBouncer before 1.21. */
@@ -38,7 +38,10 @@ export interface DatabaseOptions {
   maxWaiting?: number;
   /** Default 6 s. */
   statementTimeoutMs?: number;
-  /** Default 3 s: less than `waitMs`, so that one user's locked row does not keep others from their connections. */
+  /**
+   * Default 3 s. It is less than `waitMs`: statements that wait for one user's lock end before other users' statements
+   * have waited too long for a connection.
+   */
   lockTimeoutMs?: number;
   /** Default 10 s. */
   idleInTransactionTimeoutMs?: number;
@@ -111,9 +114,9 @@ async function openWithoutTimeouts(settings: Settings, log: DatabaseLog | undefi
 }
 
 /**
- * Options of a connection with several statements in flight. The driver's own limit is above `DEPTH`, so the driver
- * never delays a statement. The driver must not send a statement again after its plan changed, because responses arrive
- * in the order of the statements.
+ * Options of a connection with several statements in flight. `max_pipeline` is above `DEPTH` of the shared connection,
+ * so the driver never delays a statement. `replan` is off: if the plan of a statement has changed, the driver must not
+ * send the statement again, because responses arrive in the order of the statements.
  */
 const PIPELINED = { max_pipeline: 100, replan: false };
 
@@ -158,7 +161,7 @@ export const NEEDED_SETTINGS = {
   jit: 'off',
 } as const;
 
-/** The number of the patch in `patches/`. It grows with each change of the patch. */
+/** The number of the patch in `patches/`. Raise it with each change of the patch. */
 const PATCH_VERSION = 5;
 
 /** Makes a driver whose connections have one statement in flight each, unless `pipelined` allows more. */

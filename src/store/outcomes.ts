@@ -87,7 +87,7 @@ export function onlyRow<Row>(rows: readonly Row[]): Row {
   return row;
 }
 
-/** Returns the only row of a read. Throws `INVALID_TOKEN` if the token is no longer valid. */
+/** Returns the only row of a read. Throws `INVALID_TOKEN` if the token is no longer valid, or if there is no row. */
 export function requireValidToken<Row extends { valid: boolean }>(rows: readonly Row[]): Row {
   const row = rows[0];
   if (row?.valid !== true) throw invalidToken();

@@ -6,7 +6,7 @@ import type { Database } from './database.ts';
 import { keyArguments, type Outcome, requireSuccess, requireValidToken, type Written } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
-/** A user's tokens, for the user to list and revoke. */
+/** A user's own tokens: the user creates, lists and revokes them. */
 
 /** All valid API tokens of a user, oldest first, as JSON text. */
 export async function listOwnTokens(db: Database, principal: PrincipalKey): Promise<string> {
@@ -51,8 +51,8 @@ interface NewApiToken {
 }
 
 /**
- * Stores an API token that a session requests. Throws `PERMISSION_DENIED` if the session is too old, `VALIDATION_ERROR`
- * if the name is taken, `LIMIT_EXCEEDED` at the limit.
+ * Stores an API token that a user requests with a session. Throws `PERMISSION_DENIED` if the session is too old,
+ * `VALIDATION_ERROR` if the name is taken, and `LIMIT_EXCEEDED` at the limit.
  */
 export async function createOwnToken(
   db: Database,
@@ -76,7 +76,7 @@ export async function createOwnToken(
 }
 
 /**
- * Revokes one of the user's tokens. `isCurrent` says whether it was the principal's own. Throws `INVALID_TOKEN`,
+ * Revokes one of the user's tokens. `isCurrent` says whether it was the token of this request. Throws `INVALID_TOKEN`,
  * `NOT_FOUND`.
  */
 export async function revokeOwnToken(

@@ -4,7 +4,7 @@ import type { Database } from './database.ts';
 import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
-/** The passkeys of users. A browser's answer names the user, so every statement reads the rows of one user. */
+/** The passkeys of users. A browser's answer contains the user's id, so every statement reads the rows of one user. */
 
 /** What is needed to verify a signature. */
 interface PasskeyKey {
@@ -48,7 +48,7 @@ export async function listPasskeys(
   return requireValidToken(rows);
 }
 
-/** Throws unless the session may change passkeys: `INVALID_TOKEN`, or `PERMISSION_DENIED` if it is too old. */
+/** Throws `INVALID_TOKEN` if the session is not valid, and `PERMISSION_DENIED` if it is too old to change passkeys. */
 export async function requireFreshSession(db: Database, { userId, hash }: PrincipalKey): Promise<void> {
   const rows = await db.write(
     (sql) => sql<{ outcome: Outcome | null }[]>`select check_fresh_session(${userId}, ${hash}) as outcome`,
@@ -56,7 +56,10 @@ export async function requireFreshSession(db: Database, { userId, hash }: Princi
   requireSuccess(rows);
 }
 
-/** Throws like `requireFreshSession`, and also `CONFLICT` or `LIMIT_EXCEEDED`. */
+/**
+ * Stores a passkey. Throws like `requireFreshSession`, and also `CONFLICT` if the user has it already, or
+ * `LIMIT_EXCEEDED`.
+ */
 export async function addPasskey(
   db: Database,
   { userId, hash }: PrincipalKey,
@@ -74,7 +77,7 @@ export async function addPasskey(
   requireSuccess(rows);
 }
 
-/** Throws like `requireFreshSession`, and also `NOT_FOUND`, or `CONFLICT` for the last way to sign in. */
+/** Removes a passkey. Throws like `requireFreshSession`, and also `NOT_FOUND`, or `CONFLICT` for the last way in. */
 export async function removePasskey(
   db: Database,
   { userId, hash }: PrincipalKey,

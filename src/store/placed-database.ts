@@ -12,11 +12,11 @@ import { findShard, type NodeAddress, type Shard } from './placement.ts';
  */
 const REFRESH_MS = 10_000;
 
-/** The pool to a node. A statement that the node refuses runs at any node instead. */
+/** The pool to one node. If the node refuses a statement, the statement runs on any node instead. */
 class NodeDatabase implements Database {
   readonly #pool: Database;
   readonly #any: Database;
-  /** Whether the node has not refused a statement since the last refresh. */
+  /** False after the node has refused a statement, until `check` succeeds. */
   isUp = true;
 
   constructor(pool: Database, any: Database) {
@@ -71,19 +71,19 @@ class NodeDatabase implements Database {
   }
 }
 
-/** Why a node that cannot serve refuses a statement, which then had no effect. */
+/** The reasons for which a node refuses a statement because the node cannot serve. Such a statement had no effect. */
 const REFUSALS: ReadonlySet<UnavailableReason> = new Set(['connect', 'resources']);
 
-/** A shard with the key of its node. */
+/** A shard with the key of its node (`keyOf`). */
 interface PlacedShard {
   min: number;
   node: string;
 }
 
 /**
- * The nodes of a Citus cluster: one pool to any of them, and one pool to each. `at` returns the pool to the node with a
- * user's rows, which saves a hop between nodes. Every node serves every user, so a stale placement or a node without a
- * pool changes no response.
+ * The nodes of a Citus cluster: one pool whose connections go to any node, and one pool to each node. `at` returns the
+ * pool to the node with a user's rows, which saves a hop between nodes. Every node serves every user, so responses are
+ * correct even if the placement is out of date or a node has no pool.
  */
 class PlacedDatabase implements Database {
   readonly #any: Database;
@@ -112,7 +112,7 @@ class PlacedDatabase implements Database {
     return node?.isUp ? node : this.#any;
   }
 
-  /** Reads the placement, opens pools to new nodes, closes those to nodes that have left, and tries failed ones again. */
+  /** Reads the placement, opens pools to new nodes, closes pools to nodes that left, and checks nodes that failed. */
   refresh(): Promise<void> {
     this.#refreshing ??= this.#read().finally(() => {
       this.#refreshing = undefined;
@@ -136,7 +136,7 @@ class PlacedDatabase implements Database {
     }
   }
 
-  /** Opens the pool to a node, or finds out whether a pool that failed has a connection again. */
+  /** Opens the pool to a node, or checks whether a node that refused a statement serves again. */
   async #connect(key: string, node: NodeAddress): Promise<void> {
     const known = this.#nodes.get(key);
     if (known?.isUp) return;

@@ -1,10 +1,10 @@
-/** The address of a node, by which the nodes of a Citus cluster know each other. */
+/** The address that the nodes of a Citus cluster use to connect to this node. */
 export interface NodeAddress {
   host: string;
   port: number;
 }
 
-/** A shard. Its users' ids have hashes from `min` up to the `min` of the next shard. */
+/** A shard. The hashes of its users' ids begin at `min` and are below the `min` of the next shard. */
 export interface Shard extends NodeAddress {
   min: number;
 }
@@ -15,7 +15,7 @@ export function findShard<T extends { min: number }>(shards: readonly T[], userI
   return shards.findLast(({ min }) => min <= hash);
 }
 
-/** Postgres' `hashint8`, by which Citus distributes rows. The id must be a safe integer and not negative. */
+/** The hash of an id as in Postgres' `hashint8`, which Citus uses to distribute rows. The id must not be negative. */
 export function hashId(id: number): number {
   const low = id | 0;
   const high = Math.floor(id / 2 ** 32) | 0;

@@ -105,7 +105,7 @@ export class Pool implements Database {
       this.#responses++;
       return rows;
     }
-    // Repeats it as a normal read, which may wait for a permit and reports errors.
+    // Send it again as a normal read, which may wait for a permit and reports errors.
     return this.read(run, deadlineMs && Math.max(1, deadlineMs - (performance.now() - sentAt)));
   }
 
@@ -163,7 +163,7 @@ export class Pool implements Database {
    * its statement is invalid. The caller must then give the permit back.
    */
   #send<T extends readonly unknown[]>(call: Call<T>): boolean {
-    // The caller already has its error: a write must not run now without its knowledge.
+    // The caller has already received an error, so a write must not run now.
     if (call.expired) return false;
     const responsesBefore = this.#responses;
     try {
@@ -201,7 +201,8 @@ export class Pool implements Database {
       call.mayRepeat = false;
       if (this.#send(call)) return;
     } else if (failure.reason === 'connect' && responsesBefore === this.#responses) {
-      // No connection can be made, and no open one has responded since: the waiting statements would only fail later.
+      // No connection can be made, and no open connection has responded since this statement was sent. The waiting
+      // statements would only fail later.
       this.#permits.refuseWaiters(POOL, failure);
     }
     this.#leave(call, () => call.reject(failure));
@@ -236,7 +237,10 @@ function wasSent({ statement }: { statement: object | undefined }): boolean {
   return statement !== undefined && !('state' in statement && statement.state === null);
 }
 
-/** Whether the response has as many rows as Postgres counted. A statement without columns has a count and no rows. */
+/**
+ * Whether the response has as many rows as Postgres counted. The response to a statement without columns has a count
+ * but no rows, so it always passes.
+ */
 function hasAllRows(rows: readonly unknown[]): boolean {
   if (!('columns' in rows && Array.isArray(rows.columns) && rows.columns.length > 0)) return true;
   return 'count' in rows && rows.count === rows.length;

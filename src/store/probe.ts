@@ -6,13 +6,13 @@ import { type DatabaseOptions, openDatabase } from './open-database.ts';
 /** A slower check would exceed the time limit of a scrape or a Kubernetes probe. */
 const DEADLINE_MS = 1_000;
 
-/** For this long, checks return the result of the last check. */
+/** Within this time, further calls return the result of the last check. */
 const FRESH_MS = 1_000;
 
 /** `reachable`; the reason why the database cannot serve; or `failed` after an unforeseen error. */
 export type DatabaseState = 'reachable' | UnavailableReason | 'failed';
 
-/** The check runs the same reads as a request, for a user who does not exist. */
+/** The check runs the same reads as a request, but for a user who does not exist. */
 const NOBODY = { userId: 0, hash: Buffer.alloc(32) };
 
 /** Checks whether the database serves reads. It has its own connection, so that no check waits behind requests. */

@@ -6,7 +6,7 @@ import type { Database, Sql } from './database.ts';
 import { requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
-/** A search: every term must be a substring of the folded text, and every filter must match. */
+/** A search: every term must be a substring of the normalized text, and every filter must match. */
 export interface SearchOptions {
   terms: readonly string[];
   filter: SearchFilter;
@@ -18,8 +18,9 @@ export interface SearchOptions {
   after?: { lastId: number; lastKey: string | null } | undefined;
 }
 
-/** A page of matches as JSON text of an array. A page by `after` holds about 1 MiB at most. */
+/** A page of matches. With `after` it has about 1 MiB at most. */
 export interface SearchPage {
+  /** JSON text of an array. */
   bookmarks: string;
   /** The number of all matches; 0 if `after` was given. */
   total: number;
@@ -29,17 +30,17 @@ export interface SearchPage {
   lastKey: string | null;
 }
 
-/** More bytes than 100 bookmarks can have, which is 55 MB. */
+/** More bytes than the 100 bookmarks of a page can have, so it never limits a page. */
 const WHOLE_PAGE = 67_108_864;
 
 const likePattern = (term: string): string => `%${term.replace(/[\\%_]/g, '\\$&')}%`;
 
-/** How many terms get a condition of their own. Each number of conditions is another statement to prepare. */
+/** How many terms get a condition of their own. The limit keeps the number of statements to prepare small. */
 const SINGLE_TERMS = 3;
 
 /**
- * Splits the terms of a search. `single` are the longest ones, because they exclude the most rows. `patterns` match the
- * other terms, and are null if there are none.
+ * Splits the terms of a search. `single` has the longest terms, because they exclude the most rows. `patterns` has
+ * `like` patterns of the other terms; null if there are none.
  */
 function splitTerms(terms: readonly string[]): { single: string[]; patterns: string[] | null } {
   const sorted = terms.toSorted((a, b) => b.length - a.length);
@@ -47,7 +48,7 @@ function splitTerms(terms: readonly string[]): { single: string[]; patterns: str
   return { single: sorted.slice(0, SINGLE_TERMS), patterns: patterns.length === 0 ? null : patterns };
 }
 
-/** Conditions on the terms. `strpos` is the fastest test. Further terms share one condition on a list. */
+/** Conditions on the terms. `strpos` tests the single terms, because it is the fastest test. */
 function hasTerms(sql: Sql, terms: readonly string[]) {
   const { single, patterns } = splitTerms(terms);
   return [
@@ -57,8 +58,8 @@ function hasTerms(sql: Sql, terms: readonly string[]) {
 }
 
 /**
- * The ids of bookmarks that carry a tag and contain all terms. The index of tags finds the bookmarks, and each is
- * tested for the terms.
+ * Selects the ids of bookmarks that carry a tag and contain all terms. The index of tags finds the bookmarks, and each
+ * bookmark is tested for the terms.
  */
 const withTag = (sql: Sql, { userId }: PrincipalKey, terms: readonly string[], tagKey: string) => sql`(
   select coalesce(array_agg(id), '{}')
@@ -104,7 +105,7 @@ export async function searchBookmarks(
 
 type FoundRow = { valid: boolean } & SearchPage;
 
-/** Without terms everything matches: the total is the account's counter, and the primary key finds the page. */
+/** Without terms everything matches, so the total is the account's counter, and the primary key finds the page. */
 const readNewest = (sql: Sql, { userId, hash }: PrincipalKey, page: number, perPage: number) => sql<
   FoundRow[]
 >`

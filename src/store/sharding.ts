@@ -12,8 +12,8 @@ import { onlyRow } from './outcomes.ts';
 type Sharding = 'none' | 'citus';
 
 /**
- * Whether all rows are in this database or on nodes. Throws if sharding is wanted and the database cannot be
- * distributed.
+ * Reads how the tables are stored. Throws if sharding is wanted and the extension is missing, or if the tables are
+ * distributed by another column than `user_id`.
  */
 export async function readSharding(sql: Sql, wanted: 'citus' | undefined): Promise<Sharding> {
   const installed = await sql`select from pg_extension where extname = 'citus'`;
@@ -60,9 +60,9 @@ export async function checkCluster(sql: Sql): Promise<void> {
 }
 
 /**
- * Whether pg_upgrade has run and Citus does not know yet which tables are on nodes. Until it knows, this node finds
- * each of these tables empty, and keeps new rows for itself. The table in `public` was made by
- * `citus_prepare_pg_upgrade`.
+ * Whether pg_upgrade has run and Citus does not know yet which tables are distributed. Until it knows, these tables
+ * look empty on this node, and new rows would be stored only here. `citus_prepare_pg_upgrade` creates the table in
+ * `public`.
  */
 const IS_UNFINISHED = `
 select to_regclass('public.pg_dist_partition') is not null and not exists (select from pg_catalog.pg_dist_partition)`;
@@ -99,12 +99,12 @@ export async function refuseUnfinishedNodes(sql: Sql): Promise<void> {
  */
 const RELEASES_THAT_LEAK: ReadonlySet<string> = new Set(['13.2.1', '13.2.2', '14.0.0', '14.0.1', '14.1.0']);
 
-/** How the nodes plan kept statements: `auto`, or `force_custom_plan` where a node runs a release that leaks. */
+/** How the nodes plan prepared statements: `auto`, or `force_custom_plan` if a node runs a release that leaks. */
 export type PlanCacheMode = 'auto' | 'force_custom_plan';
 
 /**
- * The mode for this cluster. Warns if a node runs a release that `docs/citus.md` says to avoid. On such a release,
- * planning each call takes as long as a kept plan would, and does not leak memory.
+ * Chooses the mode for this cluster. Warns if a node runs a release that `docs/citus.md` says to avoid. On such a
+ * release, `force_custom_plan` is as fast as a kept plan would be, and does not leak memory.
  */
 export async function readPlanCacheMode(sql: Sql, log: DatabaseLog | undefined): Promise<PlanCacheMode> {
   const nodes = await sql<{ release: string; node: number }[]>`
@@ -126,19 +126,19 @@ export class ShardingRefused extends Error {
   }
 }
 
-/** Settings of the database on each node. */
+/** The settings that `prepareNodes` gives the database on each node. */
 const nodeSettings = (mode: PlanCacheMode) => ({ ...NEEDED_SETTINGS, plan_cache_mode: mode });
 
-/** Whether a node is prepared. Runs on each node. */
+/** A query that says whether a node is prepared. It runs on each node. */
 const nodeIsReady = (mode: PlanCacheMode) => `
 select bool_and(current_setting(name) = needed) and to_regclass('users_id_seq') is not null and known_epoch() is not null
 from json_each_text('${JSON.stringify(nodeSettings(mode))}') needed (name, needed)`;
 
 /**
- * Prepares every node from the coordinator, including nodes that were added lately:
+ * Prepares every node from the coordinator, including nodes that were added since the last call:
  *
- * - Settings: Citus connects nodes to each other without a replica's own settings, so the database gets them. With
- *   `jit`, a page of changes takes seconds.
+ * - Settings: connections between nodes do not have the settings of a replica's connections. So the database itself
+ *   gets them. For example, with `jit` a page of changes takes seconds.
  * - Sequences: the first transaction that draws from a sequence creates it on a node, and all others wait until it has
  *   committed on all nodes.
  * - The epoch: a write of it goes to all nodes. Without this step, the first read of changes on a node would fail while
@@ -165,8 +165,8 @@ export async function prepareNodes(
 }
 
 /**
- * Each node sets these settings for itself. Citus would pass on settings only for a database whose number it knows, and
- * a copy has another number.
+ * Each node changes its own database. Citus would propagate the settings only for a database whose object id it knows,
+ * and a copy of the database has another id.
  */
 const setOnNode = (mode: PlanCacheMode) => `
 do $settings$
@@ -182,8 +182,8 @@ end
 $settings$`;
 
 /**
- * For a transaction that changes tables: changes one shard after the other, because foreign keys to reference tables
- * require it.
+ * A setting for a transaction that changes tables: Citus changes one shard after the other. Foreign keys to reference
+ * tables require this.
  */
 export const CHANGE_IN_ORDER = `set local citus.multi_shard_modify_mode = 'sequential';`;
 
@@ -195,7 +195,7 @@ declare
   v_is_user boolean;
   v_column record;
 begin
-  -- Each node draws ids from its own sequences, by next_id. Those of Citus would exceed 2^53.
+  -- Each node draws ids from its own sequences (next_id), because ids from sequences of Citus would exceed 2^53.
   for v_column in
     select d.adrelid::regclass as relation, a.attname as name, s.oid::regclass as sequence
     from pg_attrdef d
@@ -238,7 +238,7 @@ begin
       perform create_reference_table(v_table);
       continue;
     end if;
-    -- A table that is not logged cannot be moved while it is written.
+    -- Citus cannot move an unlogged table to another node while it is written.
     if (select relpersistence = 'u' from pg_class where oid = v_table) then
       execute format('alter table %s set logged', v_table);
     end if;
@@ -269,7 +269,8 @@ begin
     ) then
       execute format('alter function %s set plan_cache_mode = ${mode}', v_function);
     end if;
-    -- Within a statement it runs on the node with the user's rows, and everything that it reads is on that node.
+    -- A stable function inside a statement runs on the node with the user's rows. Everything that it reads is on that
+    -- node, so it may run distributed statements there.
     if exists (select from pg_proc where oid = v_function and provolatile = 's') then
       execute format('alter function %s set citus.allow_nested_distributed_execution = on', v_function);
     end if;

@@ -5,7 +5,7 @@ import type { Sql, Statement } from './database.ts';
 const DEPTH = 16;
 
 /**
- * After this long without a response, the reads in flight are sent elsewhere. Each normally takes a tenth of a
+ * After this long without a response, the reads in flight are sent elsewhere. A read normally takes a tenth of a
  * millisecond.
  */
 const STALL_MS = 100;
@@ -19,15 +19,16 @@ const END_SECONDS = 5;
 const REST_MS = 1_000;
 
 /**
- * One connection with several short reads in flight. They are written together, and Postgres runs them one after the
- * other. This costs both sides less than a connection for each read.
+ * One connection with several short reads in flight. The driver writes them together, and Postgres runs them one after
+ * the other. This costs both sides less than a connection for each read.
  *
  * It is in one of these states:
  *
  * - **connecting**: it accepts no reads. Once the server responds it is serving. If the connection fails, it is
  *   abandoned.
- * - **serving**: it accepts up to `DEPTH` reads at a time. A slow read must not delay the others for long. So it is
- *   abandoned if nothing arrives for `STALL_MS`, if the connection is lost, or if Postgres reports an error.
+ * - **serving**: it accepts up to `DEPTH` reads at a time. It is abandoned if the connection is lost, or if Postgres
+ *   reports an error. It is also abandoned if nothing arrives for `STALL_MS`, because a slow read must not delay the
+ *   others for long.
  * - **abandoned**: it accepts no reads, and the reads that were in flight are sent elsewhere. It closes its connection,
  *   waits for `REST_MS`, and is connecting again.
  * - **closed**: `close` was called. It stays in this state.

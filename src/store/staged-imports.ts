@@ -4,7 +4,7 @@ import type { Database } from './database.ts';
 import { type Outcome, onlyRow, requireSuccess, requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
-/** Large imports, from the first bytes of their bodies to the end of their responses. */
+/** Statements about large imports, from the first bytes of a body to the end of the response. */
 
 /** The key of a staged import. */
 export interface StagedImport {
@@ -15,7 +15,7 @@ export interface StagedImport {
 /** The key of a new import. Nothing is stored yet. */
 export const newImport = (userId: number): StagedImport => ({ userId, id: randomUUID() });
 
-/** The name of a staged import in the queue. It contains the user's id, because every lookup needs it. */
+/** The name of a staged import in the queue. It contains the user's id, because every statement needs the user's id. */
 export const jobIdOf = ({ userId, id }: StagedImport): string => `${userId}-${id}`;
 
 /** Returns the staged import of a job. Undefined for any other name. */
@@ -182,9 +182,9 @@ export async function deleteErrors(db: Database, { userId, id }: StagedImport): 
 }
 
 /**
- * Cancels an import, so that it never happens, unless it is done. Waits for a transaction that is writing it. A
- * transaction that comes later finds the import cancelled. Returns its state, with the result if it was done. Undefined
- * if the account was deleted.
+ * Cancels an import unless it is done, so that it never happens. If a transaction is writing the import, waits for its
+ * end. A later transaction finds the import cancelled. Returns the state, with the result if the import was done.
+ * Returns undefined if the account was deleted.
  */
 export async function cancelImport(db: Database, staged: StagedImport): Promise<ImportState | undefined> {
   const rows = await db.write(

@@ -42,7 +42,7 @@ export const deleteOldTrash = (db: Database, days: number): Promise<number> =>
 export const deleteOldImports = (db: Database): Promise<number> =>
   sweep(db, (sql) => sql`sweep_imports(${BATCH})`);
 
-/** Runs on each shard. */
+/** A query of each shard: the queued imports that no worker runs. */
 const QUEUED_IMPORTS = `
   select user_id, id, extract(epoch from now() - touched_at) * 1000 as waits_ms
   from %s
@@ -116,12 +116,12 @@ export async function findPendingFilters(db: Database, after: number, limit: num
   return rows.map(({ userId }) => userId);
 }
 
-/** How many filters one call builds. They take the process about 2 ms. */
+/** How many filters one call builds. Building them blocks the event loop for about 2 ms. */
 const FILTERS_AT_ONCE = 8;
 
 /**
- * Builds the filters of a user's next blocks of search texts, newest first. Returns false when none is left, or when
- * another writer holds all the rest.
+ * Builds the filters of a user's next blocks of search texts, newest first. Returns whether the caller should call
+ * again. It is false when no block is left, or when it could write no filter because others lock the blocks.
  */
 export async function buildNextFilters(db: Database, userId: number): Promise<boolean> {
   const blocks = await db.read(

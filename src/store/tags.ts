@@ -5,7 +5,7 @@ import { DatabaseUnavailable } from './errors.ts';
 import { keyArguments, type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
-/** All tags of a user in the order of their folded names, as JSON text: an array of spec 2.3's tags. */
+/** Returns all tags of a user in the order of their normalized names, as JSON text: an array of tags as in spec 2.3. */
 export async function listTags(db: Database, principal: PrincipalKey): Promise<string> {
   const rows = await db.at(principal.userId).read(
     (sql) => sql<{ valid: boolean; tags: string }[]>`
@@ -23,7 +23,7 @@ export async function listTags(db: Database, principal: PrincipalKey): Promise<s
 }
 
 /**
- * Creates a tag. Returns spec 4.3's fields as JSON text. Throws `VALIDATION_ERROR` if the name is taken,
+ * Creates a tag. Returns the fields of spec 4.3 as JSON text. Throws `VALIDATION_ERROR` if the name is taken,
  * `LIMIT_EXCEEDED` at the tag limit.
  */
 export async function createTag(
@@ -44,13 +44,16 @@ export async function createTag(
 }
 
 /**
- * How much one step of a rename, deletion or merge writes, in entries of the index of tags. It is about 1,400 bookmarks
- * with three tags each, or 100 bookmarks with a hundred. A step holds the account's lock for about 0.2 s. Other writers
- * of the user run between the steps.
+ * How much one step of a rename, deletion or merge writes (`p_work` of `next_carrying`). It is enough for about 1,400
+ * bookmarks with three tags each. A step holds the account's lock for about 0.2 s. Other writers of the user run
+ * between the steps.
  */
 const STEP_WORK = 10_000;
 
-/** How often a walk may start over because other writers put the tag on bookmarks that it had passed. */
+/**
+ * How often the steps may go through the bookmarks from the beginning. They start over if other writers put the tag on
+ * bookmarks that earlier steps have passed.
+ */
 const MOST_WALKS = 10;
 
 interface Step {
@@ -64,8 +67,8 @@ interface Step {
 }
 
 /**
- * Takes steps until the last one, and returns its response. Each step is one statement that leaves the account
- * consistent. So a client can send an interrupted request again, and it continues.
+ * Takes steps until the last one, and returns the response of the last step. Each step is one statement that leaves the
+ * account consistent. So if a request is interrupted, the client can send it again, and the new request continues.
  */
 async function takeSteps(step: (after: number) => Promise<readonly Step[]>): Promise<string> {
   let after = 0;

@@ -20,13 +20,13 @@ export const tokenIsValid = (sql: Sql, { userId, hash }: PrincipalKey) => sql`ex
   select from tokens where user_id = ${userId} and token_hash = ${hash} and expires_at > now()
 )`;
 
-/** The one user whose tokens these principals are. Throws if there are none. */
+/** Returns the user of these principals, who all have the same user. Throws if the list is empty. */
 export function userOf([principal]: readonly PrincipalKey[]): number {
   if (principal === undefined) throw new Error('no principal was given');
   return principal.userId;
 }
 
-/** The hashes, in hex, of the valid ones among these tokens of one user. */
+/** Selects which of these tokens of one user are valid. Returns their hashes in hex. */
 export const validHashes = (sql: Sql, principals: readonly PrincipalKey[]) => sql`array(
   select encode(token_hash, 'hex')
   from tokens
@@ -36,13 +36,16 @@ export const validHashes = (sql: Sql, principals: readonly PrincipalKey[]) => sq
     )
 )`;
 
-/** The arguments of a statement that checks the tokens of many principals. */
+/** Arguments of a statement that checks the tokens of many principals. */
 export const usersOf = (checks: readonly { principal: PrincipalKey }[]): number[] =>
   checks.map(({ principal }) => principal.userId);
 export const hashesOf = (checks: readonly { principal: PrincipalKey }[]): string[] =>
   checks.map(({ principal }) => principal.hash.toString('hex'));
 
-/** Joins `tokens` with rows `checked (user_id, token_hash in hex, …)`. A row with an invalid token has no match. */
+/**
+ * The condition of a join of `tokens` with rows `checked (user_id, token_hash in hex, …)`. A row with an invalid token
+ * has no match.
+ */
 export const checkedTokenIsValid = (sql: Sql) => sql`
   tokens.user_id = checked.user_id and tokens.token_hash = decode(checked.token_hash, 'hex') and tokens.expires_at > now()`;
 
@@ -52,12 +55,12 @@ export function positionsExcept(list: readonly unknown[], excluded: readonly num
   return [...list.keys()].filter((position) => !isExcluded.has(position));
 }
 
-/** The operation itself may take 7 s more, so a request waits at most 10 s for the database. */
+/** The operation itself may take 7 s more, so a request waits at most 10 s for the database in total. */
 const LOOK_UP_DEADLINE_MS = 3_000;
 
 /**
- * Last uses are accurate to 15 minutes. A replica remembers a principal for one minute without a lookup, and records
- * uses within 13 s. This value leaves time for both.
+ * Last uses must be accurate to 15 minutes. This value leaves time for two delays: a replica looks up a token only once
+ * a minute, and it writes the uses within 13 s.
  */
 const USE_IS_DUE_AFTER = '13 minutes';
 
@@ -125,13 +128,13 @@ export async function revokeToken(db: Database, principal: PrincipalKey): Promis
   requireValidToken(rows);
 }
 
-/** A session prolongs itself if it is used in its last 30 days. */
+/** A use extends a session only in its last 30 days. */
 const PROLONGED_IN_LAST_DAYS = 30;
 
 /**
- * Records that tokens of any users were used now. Prolongs sessions that are in their last 30 days to `sessionDays`
- * from now, but to at most a year after their creation. Skips locked rows: they are being revoked, or another replica
- * records them.
+ * Records that tokens of any users were used now. Sessions in their last 30 days then end `sessionDays` from now, but
+ * at most a year after their creation. Skips locked rows, because somebody is revoking these tokens or another replica
+ * is recording their use.
  */
 export async function noteUses(
   db: Database,

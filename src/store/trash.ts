@@ -20,7 +20,7 @@ interface TrashPage {
   next: TrashPosition | undefined;
 }
 
-/** Bookmarks deleted before a position, newest first. Throws `INVALID_TOKEN`. */
+/** Returns the bookmarks that were deleted before a position, newest first. Throws `INVALID_TOKEN`. */
 export async function readTrash(
   db: Database,
   principal: PrincipalKey,
@@ -50,7 +50,10 @@ export async function readTrash(
   return { bookmarks, next };
 }
 
-/** A bookmark may be moved to the trash while another one is restored. The tags are then read again. */
+/**
+ * How often a restore is tried. If the trash changes after the names of the tags were read, the restore is refused, and
+ * the names are read again.
+ */
 const ATTEMPTS = 5;
 
 /**

@@ -6,7 +6,7 @@ import { onlyRow } from './outcomes.ts';
 
 const PAGE_SIZE = 500;
 
-/** The user's export, in parts of one JSON object. Undefined if no user has this address. */
+/** Returns the export of a user: the text of one JSON object, in chunks. Undefined if no user has this address. */
 export async function openUserExport(
   db: Database,
   emailKey: string,

@@ -5,7 +5,8 @@ import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
 import type { PrincipalKey } from './tokens.ts';
 
 /**
- * The principal's profile (spec 4.1) with facts about the token. `freeBookmarkLimit` is the limit of a free account.
+ * Returns the principal's profile (spec 4.1), with the scope and expiry of the token. `freeBookmarkLimit` is the limit
+ * of a free account.
  */
 export async function readProfile(
   db: Database,
@@ -28,8 +29,9 @@ export async function readProfile(
 }
 
 /**
- * Uses up an invite, creates its user if there is none, and opens a session. Throws `NOT_FOUND` (decision 22), also if
- * `emailKey` is given and the invite is for another address. `client` names the program that signs in.
+ * Uses up an invite, creates its user if there is none, and opens a session. Throws `NOT_FOUND` if the code is wrong or
+ * expired (decision 22), or if `emailKey` is given and the invite is for another address. Throws `ACCOUNT_SUSPENDED`.
+ * `client` names the program that signs in.
  */
 export async function exchangeInvite(
   db: Database,
