@@ -1,6 +1,6 @@
 import type { Notifier } from './port.ts';
 
-/** The channels that waiters register on. */
+/** The names of the channels that waiters register on. A notification of a channel wakes its waiters. */
 
 /** The channel for new bookmarks of a user, and for the revocation of one of their tokens. */
 export const additionsChannel = (userId: number): string => `user:${userId}`;

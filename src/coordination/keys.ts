@@ -1,6 +1,6 @@
 /** Every name that the service uses in Redis. */
 export interface RedisKeys {
-  /** The prefix of one limiter's keys, with the `keyPart` of its window. The limited key follows it. */
+  /** The prefix of a limiter's Redis keys. It contains the limiter's `keyPart`. */
   limit(keyPart: string): string;
   /** The channel of all notifications. */
   wakes: string;
@@ -10,10 +10,11 @@ export interface RedisKeys {
   importsPrefix: string;
   importsQueue: string;
   /**
-   * The index of a kind's pending values, and the prefix of their keys. The braces keep them on one node of a cluster.
+   * The key of the index of a kind's pending values, which is also the prefix of the values' keys. The braces keep all
+   * of them on one node of a cluster.
    */
   pending(kind: string): string;
-  /** Prefix of keys that are written only to test that writing works. */
+  /** The prefix of keys that are written only to test whether Redis accepts writes. */
   probe: string;
 }
 
@@ -30,13 +31,13 @@ export function nameKeys(prefix: string): RedisKeys {
   };
 }
 
-/** The name of one pending value; `index` is the index of its kind. */
+/** The Redis key of a pending value. `index` is the key of its kind's index. */
 export const namePending = (index: string, key: string): string => `${index}:${key}`;
 
-/** The name of a key's log; `prefix` is its limiter's. */
+/** The Redis key of the log of a limited key. `prefix` is the prefix of its limiter. */
 export const nameLimited = (prefix: string, key: string): string => `${prefix}:${key}`;
 
-/** A name on the same node of a cluster as `failedKey`; `prefix` is the one of probes. */
+/** A Redis key for a probe, on the same node of a cluster as `failedKey`. `prefix` is the prefix of probes. */
 export function nameProbe(prefix: string, failedKey: string): string {
   const hashTag = /\{[^}]+\}/.exec(failedKey)?.[0] ?? `{${failedKey}}`;
   return `${prefix}:${hashTag}`;

@@ -46,7 +46,7 @@ export class LinkState {
     return !this.#away.has(part);
   }
 
-  /** Sets whether Redis serves these parts. Parts that are lost together appear in one line of the log. */
+  /** Sets whether Redis serves these parts. Logs parts that are lost together in one line. */
   set(parts: Iterable<SharedPart>, isServed: boolean, reason: string): void {
     if (this.#ended) return;
     if (!isServed && reason !== NOT_CONNECTED) this.#reason = reason;
@@ -62,7 +62,7 @@ export class LinkState {
     else if (this.isShared) this.#logShared();
   }
 
-  /** Call this when the start has waited long enough. If Redis is still away, it is logged and counted as lost. */
+  /** Ends the wait of the start. If Redis has not responded yet, logs this and counts it as a loss of Redis. */
   noteStartWithoutRedis(): void {
     if (this.#isKnown) return;
     this.#counters.degradations += 1;

@@ -11,7 +11,7 @@ import { RedisNotifier } from './redis-notifier.ts';
 import { RedisPendingValues } from './redis-pending.ts';
 import type { WaiterRegistry } from './waiters.ts';
 
-/** How long a start waits for Redis before it goes on without it. */
+/** How long the start waits for Redis before it continues without Redis. */
 const START_WAIT_MS = 2_000;
 
 /** Options of the Redis side, with the in-process parts that serve while Redis is away. */

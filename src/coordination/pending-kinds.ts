@@ -11,20 +11,23 @@ interface PendingLimits {
 export const PENDING_KINDS = {
   /** Logins in progress at the provider. They last long enough to find a second factor. */
   logins: { lifeMs: 600_000, capacity: 20_000 },
-  /** Codes for apps. RFC 6749 (4.1.2) allows ten minutes, but an app exchanges its code at once. */
+  /** Codes for apps. RFC 6749 (4.1.2) allows ten minutes, but an app needs only seconds to exchange its code. */
   codes: { lifeMs: 60_000, capacity: 20_000 },
   /**
-   * The session that each code was exchanged for. If the code comes a second time, that session ends. Values last as
-   * long as the RFC allows a code to last.
+   * The session that each code was exchanged for. If somebody sends the code a second time, that session ends. Values
+   * last as long as the RFC allows a code to last.
    */
   exchanges: { lifeMs: 600_000, capacity: 20_000 },
-  /** Codes that came but were not found. They are kept longer than an exchange of the same code can take. */
+  /** Codes that were sent but not found. They are kept longer than another exchange of the same code can take. */
   repeats: { lifeMs: 60_000, capacity: 20_000 },
   /** Codes that sign in another device. They last long enough to find the device and to type the code. */
   deviceCodes: { lifeMs: 300_000, capacity: 20_000 },
-  /** The code that each session has made, by session. */
+  /** The device code that each session has created. The key is the session. */
   deviceSessions: { lifeMs: 300_000, capacity: 20_000 },
-  /** Challenges for signing in by a passkey. Anybody can request one, so they must not displace those of additions. */
+  /**
+   * Challenges for signing in by a passkey. Anybody can request one, so they are a kind of their own: they must not
+   * displace challenges for additions.
+   */
   passkeySignIns: { lifeMs: 300_000, capacity: 20_000 },
   /** Challenges for adding a passkey. */
   passkeyAdditions: { lifeMs: 300_000, capacity: 20_000 },

@@ -20,13 +20,13 @@ export interface Clock {
 /** A key's quota after one call (spec 8). Refused calls are not counted. */
 export interface Quota {
   admitted: boolean;
-  /** Requests that any window admits. */
+  /** The most requests in any window. */
   limit: number;
   /** Requests that would be admitted now. */
   remaining: number;
   /** Milliseconds until the oldest counted request leaves the window, which frees a slot. */
   resetMs: number;
-  /** Present if these numbers are the group's. */
+  /** Present if these numbers describe the group and not the key. */
   ofGroup?: true;
 }
 
@@ -43,14 +43,14 @@ export interface Group {
  * key.
  *
  * A request with a group counts for the key and for the group. If either limit refuses it, it counts for neither. The
- * returned quota is the stricter one. If both refuse, that is the one whose refusal ends later. If both admit, it is
- * the one with fewer requests left.
+ * returned quota is that of the limit which refuses. If both refuse, it is the quota whose refusal ends later. If both
+ * admit, it is the quota with fewer requests left.
  *
- * To limit only failures, call `refusal` before the attempt and `consume` after a failure. Then each replica may exceed
- * the limit by the attempts in flight and one more failure.
+ * To limit only failures, call `refusal` before the attempt and `consume` after a failure. Then each replica may admit
+ * more failures than the limit: those of the attempts in flight, and one more.
  */
 export interface RateLimiter {
-  /** The refusal of a key that is still in force, read from memory alone; `undefined` if a slot may be free. */
+  /** The current refusal of a key, read from memory without a call to Redis; `undefined` if a slot may be free. */
   refusal(key: string, limit: number, group?: Group): Quota | undefined;
   /** Counts one request of a key and says whether it is admitted. Never rejects; never takes longer than 300 ms. */
   consume(key: string, limit: number, group?: Group): Promise<Quota>;
@@ -65,7 +65,7 @@ export type Limiters = Readonly<Record<LimiterName, RateLimiter>>;
  */
 export type WaitEnd = 'woken' | 'check' | 'timeout' | 'drain' | 'gone';
 
-/** Why a wait is not held: the holder has too many (decision 16), or the replica has no free place. */
+/** Why a wait is not held: its holder has too many held waits (decision 16), or the replica has no free place. */
 export type HoldRefusal = 'holder-full' | 'replica-full';
 
 /**
@@ -105,8 +105,8 @@ export interface Notifier {
 }
 
 /**
- * Tells one worker that a staged import is ready to run. It may tell two workers, and it may lose imports. The sweep of
- * staged imports adds an import again if it failed or its worker died.
+ * Passes the ids of staged imports to workers, each id normally to one worker. It may pass an id to two workers, and it
+ * may lose an id. The sweep of staged imports adds an import again if it was lost, failed, or its worker died.
  */
 export interface ImportQueue {
   /**
@@ -123,7 +123,7 @@ export interface ImportQueue {
   stopWorker(graceMs: number): Promise<readonly string[]>;
 }
 
-/** Redis did not accept a value that only Redis can keep for all replicas. */
+/** A value cannot be kept or taken, because Redis does not serve. Only Redis can keep values for all replicas. */
 export class PendingUnavailable extends Error {
   override readonly name = 'PendingUnavailable';
 }
@@ -134,7 +134,7 @@ export class PendingUnavailable extends Error {
  *
  * The number of values of a kind is limited, and new values displace the oldest. So a flood of logins can end slow
  * logins, but cannot fill the memory. While a configured Redis is away, both functions reject with
- * `PendingUnavailable`, because another replica could not take the value.
+ * `PendingUnavailable`, because other replicas could not take a value from this replica's memory.
  */
 export interface PendingValues {
   /** Keeps a value for the lifetime of its kind. The key must be unique. */
@@ -181,8 +181,8 @@ export interface Coordination {
 }
 
 /**
- * `none`: no Redis is configured; `shared`: Redis serves all parts; `degraded`: it does not, and this replica works
- * alone.
+ * `none`: no Redis is configured. `shared`: Redis serves all parts. `degraded`: Redis does not serve all parts, and
+ * this replica does the missing ones alone.
  */
 type CoordinationState = 'none' | 'shared' | 'degraded';
 
@@ -207,7 +207,7 @@ export interface CoordinationOptions {
   redis?: RedisAccess | undefined;
   /** Length of the windows that requests are counted in: at least 1,000 ms. */
   windowMs: number;
-  /** Held waits that this replica accepts in total, and of one holder. */
+  /** How many held waits this replica accepts in total, and from one holder. */
   maxHeld: number;
   maxHeldPerHolder: number;
   clock?: Clock;

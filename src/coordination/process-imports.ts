@@ -28,8 +28,8 @@ export function watchRuns(runImport: RunImport, log: Logger, counters: Counters)
 }
 
 /**
- * Runs imports in this process in the order of their arrival, and never the same import twice at a time. Imports that
- * are left at the end stay staged for other processes.
+ * Runs imports in this process in the order of their arrival, and never the same import twice at a time. When the
+ * process ends, unfinished imports stay staged for other processes.
  */
 export class ProcessImportQueue implements ImportQueue {
   readonly #runImport: RunImport;

@@ -1,12 +1,12 @@
 import type { Clock, Counters, Group, Quota, RateLimiter } from './port.ts';
 
-/** Limits of one limiter's memory. Beyond them it forgets the keys that were admitted longest ago. */
+/** Limits of one limiter's memory. Beyond them it forgets the keys whose last admission is longest ago. */
 const MAX_KEYS = 250_000;
 const MAX_TIMES = 4_000_000;
 
 /**
  * An exact sliding window over the requests that this process admitted. Without Redis it is the only limiter. With
- * Redis it is the memory of the shared limiter: a key that is full here is full, whatever other replicas admitted.
+ * Redis it is the memory of the shared limiter: if this process alone has filled a key, the key is full for all.
  */
 export class ProcessRateLimiter implements RateLimiter {
   readonly #windowMs: number;
@@ -22,14 +22,14 @@ export class ProcessRateLimiter implements RateLimiter {
     this.#counters = counters;
   }
 
-  /** Keys held in memory. */
+  /** The number of keys in memory. */
   get size(): number {
     return this.#logs.size;
   }
 
   /**
-   * Returns a refusal only if the key was last counted against this same limit. Under another limit, only the requests
-   * of all replicas together decide when a slot is free.
+   * Returns a refusal only if the key was last counted against this same limit. If the limit has changed, this memory
+   * cannot say when a slot is free, because that depends on the requests that other replicas admitted.
    */
   refusal(key: string, limit: number, group?: Group): Quota | undefined {
     const own = this.#findStanding(key, limit);
@@ -131,9 +131,9 @@ function quotaOf(limit: number, used: number, resetMs: number): Quota {
 }
 
 /**
- * Combines the quotas of a key and its group. The request is admitted if neither refuses it. If both refuse, returns
- * the quota whose refusal ends later, so that a client that waits for it is admitted. If both admit, returns the one
- * with fewer requests left.
+ * Combines the quotas of a key and its group. The request is admitted if neither refuses it. If one refuses, returns
+ * its quota. If both refuse, returns the quota whose refusal ends later, so that a client that waits for its end is
+ * admitted. If both admit, returns the quota with fewer requests left.
  */
 export function decide(own: Quota, group: Quota | undefined): Quota {
   if (group === undefined) return own;
@@ -146,8 +146,8 @@ function isTighter(group: Quota, own: Quota): boolean {
 }
 
 /**
- * The times of one key's admitted requests, oldest first, in whole milliseconds. Removing a time moves a head index;
- * once half of the array is removed, the array is copied.
+ * The times of one key's admitted requests, oldest first, in whole milliseconds. To remove a time, it only moves a head
+ * index. Once half of the array is removed, it copies the rest.
  */
 class AdmissionLog {
   #times: number[] = [];

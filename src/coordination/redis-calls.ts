@@ -2,12 +2,12 @@ import { type Cluster, type Redis, ReplyError } from 'ioredis';
 import type { Logger } from 'pino';
 
 /**
- * How long a request waits for a reply of Redis. A request may wait at most 300 ms, and a busy event loop takes some of
- * it.
+ * How long a request waits for a reply of Redis. `RateLimiter` promises at most 300 ms, and a busy event loop may take
+ * part of this time.
  */
 export const REPLY_WAIT_MS = 200;
 
-/** The reason of failures that follow from an earlier fault. That fault was logged with its cause. */
+/** The reason of failures that follow from an earlier fault, which was logged with its cause. */
 export const NOT_CONNECTED = 'not connected';
 
 /** A repeated warning is logged again after this time. */
@@ -15,8 +15,8 @@ const REPEAT_MS = 60_000;
 
 /**
  * Returns the promise's outcome, or rejects after `waitMs`. A busy event loop must not look like a slow server. So the
- * time starts at the end of this turn of the loop, when the command is written. Before it rejects, it reads replies
- * that have already reached the socket, and these still count.
+ * time starts at the end of this turn of the loop, when the command is written. Before it rejects, it lets the loop
+ * read replies that have already reached the socket.
  */
 export function withDeadline<T>(work: Promise<T>, waitMs: number): Promise<T> {
   return new Promise<T>((resolve, reject) => {
@@ -54,14 +54,14 @@ export async function untilReady<Client extends Redis | Cluster>(client: Client)
   return client;
 }
 
-/** The server whose turn it is in this attempt. Throws if none is known, for example while a cluster has no node. */
+/** Returns the server for this attempt. Throws if no server is known, for example while a cluster has no node. */
 export function chooseServer<T>(servers: readonly T[], attempt: number): T {
   const server = servers[attempt % servers.length];
   if (server === undefined) throw new Error('no server is known');
   return server;
 }
 
-/** Describes an error in a few words. For a reply of Redis that is only its code, because its text may name keys. */
+/** Describes an error in a few words. Of an error reply it keeps only the code, because the text may name keys. */
 export function describeRedisError(error: unknown): string {
   const text = error instanceof Error ? error.message || error.name : 'unknown';
   return error instanceof ReplyError ? text.replace(/ .*/s, '') : text;

@@ -12,8 +12,8 @@ type ConnectionOptions = Omit<RedisOptions, 'replyMapping'>;
 
 /**
  * Commands fail at once instead of waiting for a connection, because every caller has a fallback. A server that does
- * not respond for a second counts as lost. A connection never reconnects by itself: the link opens the next one, and
- * asks the server again whether it is a master.
+ * not respond for a second counts as lost. A connection never reconnects by itself. Instead the link opens a new
+ * connection and asks the server again whether it is a master.
  */
 const FAIL_FAST: ConnectionOptions = {
   enableOfflineQueue: false,
@@ -42,7 +42,7 @@ export class RedisOpener {
   readonly #onReplyError: (error: Error) => void;
   readonly #sentinels: SentinelWatch | undefined;
 
-  /** `onReplyError` receives every error that servers reply with, also to commands of other libraries. */
+  /** `onReplyError` receives every error reply, including those to commands of BullMQ. */
   constructor(access: RedisAccess, onReplyError: (error: Error) => void) {
     this.#access = access;
     this.#onReplyError = onReplyError;
@@ -54,8 +54,8 @@ export class RedisOpener {
   }
 
   /**
-   * Connects for commands, to a master or to a cluster. The server itself says which it is. Rejects if the connection
-   * fails or leads to a Redis replica; the next attempt then uses the next url.
+   * Connects for commands, to a master or to a cluster. It asks the server which of the two it is. Rejects if the
+   * connection fails or leads to a Redis replica. The next attempt then uses the next url.
    */
   async openClient(attempt: number): Promise<RedisClient> {
     const redis = await untilReady(await this.#openServer(attempt));
@@ -67,8 +67,8 @@ export class RedisOpener {
   }
 
   /**
-   * Opens a connection for a subscription, to the client's server. In a cluster it uses one node, because every node
-   * receives every message. It does not reconnect by itself.
+   * Opens a connection for a subscription, to the client's server. In a cluster it connects to only one node, because
+   * every node receives every message. The connection does not reconnect by itself.
    */
   openSubscriber(client: RedisClient, attempt: number): Redis {
     if (client instanceof Redis) return client.duplicate();
@@ -120,7 +120,7 @@ export class RedisOpener {
     return guardAsking(cluster);
   }
 
-  /** The urls of servers. None if Sentinels know the server. */
+  /** The urls of servers; empty if Sentinels know the server. */
   get #urls(): readonly string[] {
     const { address } = this.#access;
     return address.kind === 'servers' ? address.urls : [];
@@ -131,9 +131,7 @@ export class RedisOpener {
     return { tls: ca === undefined ? {} : { ca } };
   }
 
-  /**
-   * ioredis calls `reconnectOnError` for every error reply. It is the one place that sees the replies to all libraries.
-   */
+  /** ioredis calls `reconnectOnError` for every error reply, whichever library sent the command. */
   get #reportReplyErrors(): ConnectionOptions {
     return {
       reconnectOnError: (error) => {
@@ -170,8 +168,8 @@ function guardAsking(cluster: Cluster): Cluster {
 }
 
 /**
- * Asks the server what it is. A server that refuses to say counts as a single master. Rejects if the connection ends
- * first.
+ * Asks the server for its mode and role. A server that refuses the question counts as a single master. Rejects if the
+ * connection ends first.
  */
 async function askServer(redis: Redis): Promise<{ mode: string; role: string }> {
   const reply = await redis.call('HELLO').catch((error: unknown) => {
@@ -184,8 +182,8 @@ async function askServer(redis: Redis): Promise<{ mode: string; role: string }> 
 }
 
 /**
- * Writes all commands of this turn of the event loop together, because writing is the largest cost of a command, here
- * and in Redis. A cluster's client writes each command separately.
+ * Makes the client write all commands of this turn of the event loop together, because a write is the largest cost of a
+ * command, here and in Redis. Does nothing for a cluster, whose client writes each command separately.
  */
 export function writeTogether(client: RedisClient): void {
   if (!(client instanceof Redis)) return;

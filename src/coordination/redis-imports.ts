@@ -7,7 +7,10 @@ import { NOT_CONNECTED, REPLY_WAIT_MS, type Warn, withDeadline } from './redis-c
 import { duplicateForBlocking, type RedisClient } from './redis-clients.ts';
 import type { RedisSide } from './redis-link.ts';
 
-/** If a process dies between taking a job and removing it, another process takes the job after two checks. */
+/**
+ * The interval of BullMQ's checks for stalled jobs. If a process dies between taking a job and removing it, another
+ * process takes the job after two checks.
+ */
 const STALLED_CHECK_MS = 3_000;
 
 /** The pause after a failed call, before a worker asks for jobs again. */
@@ -24,8 +27,8 @@ interface ImportJob {
 const TAKER = 'worker';
 
 /**
- * Passes each import to one of the workers through BullMQ. While Redis is away, imports run in this process. The way of
- * an import:
+ * Passes each import to one of the workers through BullMQ. While Redis is away, imports run in this process. These are
+ * the steps of an import:
  *
  * 1. `add` puts a job with its id into the queue.
  * 2. One worker takes the job, passes the id to `local`, and removes the job at once.
@@ -36,12 +39,12 @@ export class RedisImportQueue implements ImportQueue {
   readonly #side: RedisSide;
   readonly #local: ProcessImportQueue;
   readonly #warn: Warn;
-  /** Both use the link's client. They are opened with each new client and closed when it is lost. */
+  /** Both use the link's client: they are opened for each new client, and closed when the client is lost. */
   #queue: Queue<ImportJob> | undefined;
   #worker: ImportWorker | undefined;
   #takes = false;
 
-  /** `local` runs this process's imports: those from the queue, and those that cannot be queued. */
+  /** `local` runs the imports of this process: those that it takes from the queue, and those that cannot be queued. */
   constructor(side: RedisSide, local: ProcessImportQueue, warn: Warn) {
     this.#side = side;
     this.#local = local;
@@ -70,7 +73,7 @@ export class RedisImportQueue implements ImportQueue {
     this.#worker = undefined;
     await worker?.close();
     const left = await this.#local.stopWorker(graceMs);
-    // Best effort: if this fails, a sweep finds them later.
+    // Best effort: if this fails, a sweep queues these imports later.
     await Promise.allSettled([...left, ...(worker?.leftOver ?? [])].map((id) => this.#queueJob(id)));
     return left;
   }
@@ -154,7 +157,7 @@ class ImportWorker {
     this.#end = this.#takeJobs();
   }
 
-  /** Takes no more jobs. Disconnects from Redis in any case, after at most `CLOSE_WAIT_MS`. */
+  /** Takes no more jobs, and disconnects the blocking connection. Waits for the end at most `CLOSE_WAIT_MS`. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#blocking.disconnect();
@@ -182,9 +185,9 @@ class ImportWorker {
 }
 
 /**
- * Opens a worker that waits for jobs on our own connection, `blocking`. BullMQ 6.7 has no option for it. While a worker
- * opens, it calls `client.duplicate()` once, to make this connection. So `duplicate` returns ours during that time, and
- * is restored afterwards.
+ * Opens a worker that waits for jobs on our own connection, `blocking`. BullMQ 6.7 has no option for this. The worker's
+ * constructor calls `client.duplicate()` once to make that connection. So during the constructor, `duplicate` returns
+ * `blocking`.
  */
 function openWorker(
   client: RedisClient,

@@ -10,8 +10,8 @@ import { openLimiters } from './windows.ts';
 const SLIDING_WINDOW = readFileSync(new URL('./sliding-window.lua', import.meta.url), 'utf8');
 
 /**
- * Opens the limiters that all replicas share. Also adds a check to the link: it runs their script, so it finds out
- * whether Redis accepts writes. `windowMs` applies to limiters without a window of their own.
+ * Opens the limiters that all replicas share. `windowMs` applies to limiters without a window of their own. Also adds a
+ * check to the link. The check runs the limiters' script, so it shows whether Redis accepts writes.
  */
 export function openRedisLimiters({ link, keys, clock, counters }: RedisSide, windowMs: number): Limiters {
   // A cluster may serve one key and not another, so the check uses the node of the key that failed last.
@@ -32,12 +32,12 @@ export function openRedisLimiters({ link, keys, clock, counters }: RedisSide, wi
 
 interface RedisLimiterOptions {
   link: RedisLink;
-  /** The beginning of the keys. The limited key follows after a colon. */
+  /** The beginning of the Redis keys. The limited key follows after a colon. */
   keyPrefix: string;
   windowMs: number;
   memory: ProcessRateLimiter;
   counters: Counters;
-  /** Called when Redis did not count a key. The key is its name in Redis. */
+  /** Called when Redis did not count a request. `key` is the limited key's name in Redis. */
   fail: (error: unknown, key: string) => void;
 }
 
@@ -52,7 +52,7 @@ interface KeyLimit {
 
 /** What Redis replied for one key. */
 interface Reply extends KeyLimit {
-  /** The admitted requests in the window with this one, or `limit + 1` if the key refuses it. */
+  /** The number of admitted requests in the window, including this one; `limit + 1` if the key refuses this one. */
   used: number;
   resetMs: number;
 }
@@ -93,12 +93,12 @@ class RedisRateLimiter implements RateLimiter {
   /**
    * Decides by Redis' reply, and records the decision in this replica's memory.
    *
-   * The request is admitted if both Redis and this memory have a free slot for each key. Redis alone would not do: if it
-   * lost its data while requests were in flight, it would admit too many. Memory is asked one millisecond ahead, because
-   * the clocks of Redis and of this process round differently.
+   * The request is admitted if both Redis and this memory have a free slot for each key. Redis alone is not enough,
+   * because it would admit too many if it lost its data while requests were in flight. The memory is asked for a time
+   * one millisecond ahead, because the clocks of Redis and of this process round differently.
    *
-   * Memory dates the request at the time of the call. Redis counted it a little later, so memory never refuses longer
-   * than Redis would.
+   * The memory records the request with the time of the call. Redis counted it a little later, so the memory never
+   * refuses longer than Redis would.
    */
   #remember(askedAt: number, replies: readonly Reply[]): Quota {
     const { memory, counters } = this.#options;
@@ -127,8 +127,8 @@ class RedisRateLimiter implements RateLimiter {
 }
 
 /**
- * The script as a command of the client. Its arguments are the number of keys, the keys, the window in milliseconds, and
- * a limit for each key. Its reply has two numbers for each key (sliding-window.lua).
+ * The script as a command of the client. Its arguments are the number of keys, the keys, the window in milliseconds,
+ * and a limit for each key. Its reply has two numbers for each key (sliding-window.lua).
  */
 type Admit = (keyCount: number, ...rest: (string | number)[]) => Promise<number[]>;
 

@@ -10,10 +10,10 @@ const CHECK_MS = 1_000;
 /** Time between checks while a part is away. */
 const RECHECK_MS = 200;
 
-/** How long a check may take. Requests wait for a shorter time, and a request that fails starts a check at once. */
+/** How long a check may take. Requests wait for a shorter time, and a request that fails starts a check soon. */
 const CHECK_WAIT_MS = 500;
 
-/** Pauses between attempts to connect. The first is short, for a restart or a killed connection. */
+/** Pauses between attempts to connect. The first is short, because Redis may only have closed a connection. */
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 400;
 
@@ -25,7 +25,7 @@ export interface RedisSide {
   counters: Counters;
 }
 
-/** Resolves if Redis can do the work of a part. */
+/** A check of a part. Resolves if Redis serves the part, and rejects otherwise. */
 export type Check = (client: RedisClient) => Promise<unknown>;
 
 /** Called with each client once it is connected, and with `undefined` as soon as it is lost. */
@@ -49,8 +49,8 @@ export class RedisLink {
 
   constructor(access: RedisAccess, state: LinkState) {
     this.#opener = new RedisOpener(access, ({ message }) => {
-      // The master may have become a Redis replica. A Redis replica still accepts PUBLISH, but no subscriber hears it.
-      // It refuses only writes.
+      // The master has become a Redis replica, which refuses writes. It still accepts PUBLISH, but subscribers of the
+      // new master do not receive the message. So find the new master at once.
       if (message.startsWith('READONLY')) this.reconnect('READONLY');
     });
     this.#state = state;

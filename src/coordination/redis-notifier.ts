@@ -7,17 +7,18 @@ import type { RedisLink, RedisSide } from './redis-link.ts';
 import { RedisSubscription } from './redis-subscription.ts';
 import type { WaiterRegistry } from './waiters.ts';
 
-/** How many channels are kept to be published again. Beyond this number, one message wakes all waiters instead. */
+/** How many channels are kept to be published again. Beyond this number, one message makes all waiters check. */
 const MAX_KEPT = 10_000;
 
-/** The name that means every channel. */
+/** Stands for every channel in a message. */
 const EVERYBODY = '*';
 
-/** After this many lost heartbeats in a row, the process closes its connections and opens new ones. */
+/** After this many lost heartbeats in a row, this replica closes its connections to Redis and opens new ones. */
 const MAX_MISSED = 2;
 
 /**
- * Wakes waiters here at once, and those of other replicas by one message for all channels of a tick.
+ * Wakes the waiters of this replica at once. For other replicas, it publishes one message with all channels that were
+ * notified in the same tick.
  *
  * Redis does not say whether a message was delivered. So each check also publishes a heartbeat, which this replica
  * receives through its own subscription. A heartbeat that returns proves that all earlier messages were delivered. Until
@@ -27,8 +28,8 @@ const MAX_MISSED = 2;
  * - `#publishedAfter`: it was published after the last heartbeat was sent.
  * - `#publishedBefore`: it was published before that heartbeat. The set is emptied when the heartbeat returns.
  *
- * While notifications are away, every check moves both published sets to `#pending`. So these channels are published
- * again before the next heartbeat.
+ * While Redis does not serve notifications, every check moves both published sets to `#pending`. So these channels are
+ * published again before the next heartbeat.
  */
 export class RedisNotifier implements Notifier {
   readonly #link: RedisLink;
@@ -105,8 +106,8 @@ export class RedisNotifier implements Notifier {
   async #publishSoon(): Promise<void> {
     this.#isScheduled = false;
     const link = this.#link;
-    // While notifications are away, only the check publishes. So one attempt runs at a time, however many notifications
-    // come.
+    // While Redis does not serve notifications, only the check publishes. So only one attempt runs at a time, even if
+    // there are many notifications.
     if (link.client === undefined || !link.serves('wakes')) return;
     await this.#publish(link.client).catch((error: unknown) => link.fail('wakes', error));
   }
@@ -187,7 +188,7 @@ export class RedisNotifier implements Notifier {
   }
 }
 
-/** Adds channels to a set of limited size. Too many channels become "every channel". */
+/** Adds channels to a set of limited size. If there are too many, replaces all of them by `EVERYBODY`. */
 function keep(channels: Set<string>, more: Iterable<string>): void {
   for (const channel of more) {
     if (channels.has(EVERYBODY)) return;

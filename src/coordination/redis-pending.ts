@@ -8,7 +8,7 @@ import type { RedisLink, RedisSide } from './redis-link.ts';
 
 const KEEP = readFileSync(new URL('./keep-pending.lua', import.meta.url), 'utf8');
 
-/** A login waits for people and for the provider anyway, so Redis may take longer here than for the rate limit. */
+/** Longer than for the rate limit, because a login waits for people and for the provider anyway. */
 const WAIT_MS = 5 * REPLY_WAIT_MS;
 
 /** Pending values that all replicas share. Redis expires them, and gives each one to a single caller (`GETDEL`). */
@@ -41,8 +41,8 @@ export class RedisPendingValues implements PendingValues {
   }
 
   /**
-   * Makes one call and waits at most `WAIT_MS`. A value that `take` receives later is lost, but is never given out
-   * twice.
+   * Makes one call and waits at most `WAIT_MS`. If the reply to `take` arrives later, the value is lost. It is never
+   * returned twice.
    */
   async #ask<T>(call: (client: RedisClient) => Promise<T>): Promise<T> {
     const { client } = this.#link;

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { backOff, describeRedisError } from './redis-calls.ts';
 import type { RedisLink } from './redis-link.ts';
 
-/** Pauses between attempts, in milliseconds. The first is short, for a killed connection. */
+/** Pauses between attempts to connect. The first is short, because Redis may only have closed a connection. */
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 400;
 
@@ -46,7 +46,7 @@ export class RedisSubscription {
     redis?.disconnect();
   }
 
-  /** Opens a connection to the server of the current client. It replaces the last one. */
+  /** Replaces the connection by a new one to the server of the current client, if there is a client. */
   #open(): void {
     this.end();
     const { client, opener } = this.#options.link;

@@ -1,5 +1,5 @@
--- Admits a request if each of its keys has fewer admitted requests than its limit in the last `window` milliseconds. An
--- admitted request is recorded under all of its keys, a refused one under none.
+-- Admits a request if each of its keys has fewer admitted requests in the last `window` milliseconds than the key's
+-- limit. Records an admitted request under all of its keys, and a refused request under no key.
 --
 --   KEYS     the logs: one key's, or those of a token and its account
 --   ARGV     [1] window in milliseconds; [1 + i] limit of KEYS[i]
@@ -21,7 +21,8 @@ local window = tonumber(ARGV[1])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
--- Time of the entry at a position from 0. The first kilobyte is in memory; later entries are read one by one.
+-- Returns the time of the entry at a position from 0. `readLog` has read the first kilobyte. Later entries are read one
+-- by one.
 local function timeAt(log, position)
   local first = HEAD_BYTES + ENTRY_BYTES * position
   if first + ENTRY_BYTES <= #log.bytes then return log.base + struct.unpack('>I4', log.bytes, first + 1) end
@@ -43,8 +44,8 @@ local function readLog(key)
   log.count = ((#bytes < FIRST_READ and #bytes or redis.call('STRLEN', key)) - HEAD_BYTES) / ENTRY_BYTES
   if log.count == log.dead then return log end
 
-  -- If the clock stepped back, the log steps back with it, as if no time had passed since the newest entry. So nothing
-  -- is admitted too early, and the key is free again after one window at most.
+  -- If the clock stepped back, move all times of the log back, as if the newest entry were added now. So no request is
+  -- admitted too early, and the key is free again after one window at most.
   local ahead = timeAt(log, log.count - 1) - now
   if ahead > 0 then log.base, log.changed = log.base - ahead, true end
 

@@ -11,24 +11,24 @@ import type { Clock, HoldRefusal, Notifier, WaitEnd, Waiter } from './port.ts';
  *
  * A waiter can hold a place in any state, from `hold` to `release`.
  *
- * `mayHaveMissed` says that a notification may have been lost since the poll last queried. It becomes true while
- * notifications of other replicas do not arrive, and once when they arrive again. It ends when the wait ends with
- * `woken` or `check`, because the poll then queries.
+ * `mayHaveMissed` says that a notification may have been lost since the poll last queried. It becomes true for waits
+ * while notifications of other replicas do not arrive, and for all waiters when they arrive again. It becomes false
+ * when a wait ends with `woken` or `check`, because the poll then queries.
  */
 
 /** While notifications may get lost, a wait ends with `check` after one to two seconds. */
 const CHECK_MIN_MS = 1_000;
 const CHECK_SPREAD_MS = 1_000;
 
-/** When notifications arrive again, all waits end with `check`. At most this many end per millisecond. */
+/** When notifications arrive again, all waits end with `check`, at most this many per millisecond. */
 const CHECKS_PER_MS = 10;
 
 /** Wake waiters in batches of this size, so that other requests are served in between. */
 const WAKE_BATCH = 250;
 
 /**
- * When a replica drains, it asks its clients to return at this rate in total. The time over which it spreads them stays
- * within these limits.
+ * When a replica drains, it asks its clients to spread their next requests over a time. The time is chosen so that
+ * clients return at this rate in total, but stays within these limits.
  */
 const RETURNS_PER_MS = 1;
 const SHORTEST_RETURN_MS = 1_000;
@@ -41,8 +41,8 @@ export interface Places {
 }
 
 /**
- * The waiters of this replica by channel. A single replica needs no other notifier. With Redis, the notifier passes on
- * to it what other replicas send.
+ * The waiters of this replica by channel. Without Redis it is the only notifier. With Redis, `RedisNotifier` passes the
+ * notifications of other replicas to it.
  */
 export class WaiterRegistry implements Notifier {
   readonly #clock: Clock;
@@ -146,7 +146,7 @@ export class WaiterRegistry implements Notifier {
     this.#held -= 1;
   }
 
-  /** Sets when a pending wait ends: at its deadline, or earlier with a check while notifications may get lost. */
+  /** Sets when a pending wait ends: at its deadline or, while notifications may get lost, earlier with a check. */
   schedule(waiter: LocalWaiter): void {
     waiter.mayHaveMissed ||= !(this.#connected && this.#hearsOthers);
     const checkAt = this.#clock.now() + CHECK_MIN_MS + Math.random() * CHECK_SPREAD_MS;
@@ -220,7 +220,7 @@ class LocalWaiter implements Waiter {
       return 'woken';
     }
     const isOver = deadline <= this.#registry.clock.now();
-    // While notifications do not arrive, a check at once would not be the last one, so `schedule` delays it.
+    // While notifications do not arrive, the poll must check again and again. `schedule` delays the next check.
     if (this.mayHaveMissed && (isOver || this.#registry.connected)) return this.#check();
     if (isOver) return 'timeout';
     this.deadline = deadline;
