@@ -62,7 +62,7 @@ const email = () =>
 const premium = () =>
   new Option('--premium <flag>', 'whether the account has no bookmark limit').choices(['true', 'false']);
 
-/** For commands that revoke or delete, and for those that find what to revoke. */
+/** For commands that revoke or delete, and for commands that show what to revoke. */
 const ANY_SCHEMA = { onAnySchema: true };
 
 const noUser = () => new CommandError('no user has this e-mail address');

@@ -22,7 +22,8 @@ export interface AdminContext {
 
 interface CommandOptions {
   /**
-   * Runs with any version of the schema. Revoking and deleting must not wait for a matching version of the service.
+   * Runs the command with any version of the schema. An operator must be able to revoke and delete at once, without a
+   * matching version of the service.
    */
   onAnySchema?: boolean;
 }
@@ -38,7 +39,7 @@ export interface CommandHost {
 /** What a command prints: one JSON object, or text in chunks. */
 type Result = object | AsyncIterable<string>;
 
-/** Runs a command on the configured or the embedded database, and prints its result as one JSON object. */
+/** Runs a command on the configured or the embedded database, and prints its result. */
 export type RunCommand = (
   command: (context: AdminContext) => Promise<Result>,
   options?: CommandOptions,
@@ -104,7 +105,7 @@ async function runAndNotify(
   return result;
 }
 
-/** Notifies the waiters on all replicas. While Redis is away, each replica checks by itself. */
+/** Notifies the waiters on all replicas. While Redis is away, polls check the database anyway. */
 async function notifyAll(config: Config, channels: Iterable<string>): Promise<void> {
   const coordination = await openCoordination(
     { redis: redisAccess(config), windowMs: 1_000, maxHeld: 1, maxHeldPerHolder: 1 },

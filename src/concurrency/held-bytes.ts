@@ -2,18 +2,18 @@
 
 /** Limits in bytes. */
 interface ByteLimits {
-  /** Of all users together. */
+  /** The limit of all users together. */
   processBytes: number;
-  /** Of one user. */
+  /** The limit of one user. */
   userBytes: number;
 }
 
-/** The limit that is reached: that of the user, or that of the whole process. */
+/** Which limit is reached: the user's, or the process's. */
 type ByteRefusal = 'account' | 'process';
 
 /**
- * Counts the bytes held for each user. A caller asks `refusal` before it reads more, and calls `hold` once it knows the
- * size. So the bytes of one read may exceed a limit.
+ * Counts the bytes held for each user. A caller asks `refusal` before it reads more, and calls `hold` after the read,
+ * when it knows the size. So one read may exceed a limit.
  */
 export class HeldBytes {
   protected readonly limits: ByteLimits;
@@ -34,7 +34,7 @@ export class HeldBytes {
     return this.#bytesByUser.get(userId) ?? 0;
   }
 
-  /** Which limit is reached for this user, or for a client without a token. Undefined if more may be held. */
+  /** Which limit is reached; undefined if more may be held. Without a user only the process's limit counts. */
   refusal(userId: number | undefined): ByteRefusal | undefined {
     if (this.#total >= this.limits.processBytes) return 'process';
     if (userId !== undefined && this.of(userId) >= this.limits.userBytes) return 'account';
@@ -76,7 +76,7 @@ interface Waiter {
  */
 const EXPORT_SHARE = 0.5;
 
-/** Bytes of responses that clients have not read yet. Makes exports wait for room. */
+/** The bytes of responses that clients have not read yet. Exports wait here until there is room for their next page. */
 export class OutboundBacklog extends HeldBytes {
   readonly #waiters = new Set<Waiter>();
 

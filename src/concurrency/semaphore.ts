@@ -2,15 +2,15 @@
 export type Refusal = 'expired' | 'full' | 'closed';
 
 export interface SemaphoreOptions {
-  /** Permits of each key. */
+  /** The number of permits of each key. */
   permits: number;
   /** Longest wait in milliseconds; 0 for no limit. */
   waitMs: number;
-  /** Most waiters of each key; default: no limit. */
+  /** The most waiters of each key; default: no limit. */
   maxWaiting?: number;
   /** Makes the error for a refused caller. */
   refusalError: (refusal: Refusal) => Error;
-  /** Called when a waiter gets its permit, with the seconds it waited. */
+  /** Called when a waiter gets its permit, with the seconds that it waited. */
   onWaited?: ((seconds: number) => void) | undefined;
 }
 
@@ -34,11 +34,11 @@ interface Waiter {
   hasLeft: boolean;
 }
 
-/** The permits that are taken under one key, and its waiters in the order of arrival. */
+/** The taken permits of one key, and its waiters in the order of arrival. */
 class Line {
   inUse = 0;
   waiting = 0;
-  /** Those that have left stay here until they are first. */
+  /** Waiters that have left stay in this list until they are first. */
   readonly #waiters: Waiter[] = [];
 
   add(waiter: Waiter): void {
@@ -80,9 +80,9 @@ export class Semaphore<Key> {
   }
 
   /**
-   * Calls exactly one of `start` and `refuse`, once: `start` when the caller has a permit, `refuse` when it gets none.
-   * If `start` returns true, the permit is taken until `release`; if it returns false, the permit is free again at
-   * once. `waitMs` replaces the semaphore's own limit for this caller.
+   * Calls either `start` or `refuse`, once: `start` when the caller has a permit, `refuse` when it gets none. If
+   * `start` returns true, the permit is taken until `release` is called. If it returns false, the permit is free again
+   * at once. `waitMs` replaces the semaphore's own limit for this caller.
    */
   enter(key: Key, start: () => boolean, refuse: (error: Error) => void, waitMs = this.#options.waitMs): void {
     const { permits, maxWaiting = Infinity, refusalError } = this.#options;

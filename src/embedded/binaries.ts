@@ -6,8 +6,8 @@ import { EmbeddedPostgresError } from './errors.ts';
 import { canReach, giveFolder, type ServerAccount } from './server-account.ts';
 
 /**
- * Programs do not inherit this process's environment. It contains secrets, and variables such as PGPORT would change
- * their behavior.
+ * The environment of the PostgreSQL programs. They do not inherit this process's environment, because it contains
+ * secrets, and because variables such as PGPORT would change their behavior.
  */
 export const PROGRAM_ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC' };
 

@@ -61,7 +61,8 @@ function syncFolder(folder: string): void {
 }
 
 async function run(program: string, args: string[], account: ServerAccount, input = ''): Promise<void> {
-  // A separate process group, so that Ctrl-C ends only the service. The next start removes the draft.
+  // A separate process group, so that Ctrl-C ends only the service. If the service ends before the program, the next
+  // start removes the draft.
   const child = spawn(program, args, { ...account, env: PROGRAM_ENVIRONMENT, detached: true, cwd: '/' });
   child.stdin.on('error', () => {});
   child.stdin.end(input);

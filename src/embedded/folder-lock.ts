@@ -5,11 +5,11 @@ import { DatabaseSync } from 'node:sqlite';
 const SQLITE_BUSY = 5;
 
 /**
- * Takes the data folder for this process, until the returned function is called or the process ends. Returns undefined
- * if another process has it.
+ * Locks the data folder for this process, until the returned function is called or the process ends. Returns undefined
+ * if another process has locked it.
  *
- * SQLite takes a file lock of the operating system. The system frees it when the process ends, so a crash leaves no
- * lock.
+ * The open transaction of SQLite holds a file lock of the operating system. The system frees the lock when the process
+ * ends, so a crash leaves no lock.
  */
 export function takeFolderLock(dataDir: string): (() => void) | undefined {
   const file = new DatabaseSync(join(dataDir, 'owner.lock'), { timeout: 0 });
@@ -24,11 +24,11 @@ export function takeFolderLock(dataDir: string): (() => void) | undefined {
   return () => file.close();
 }
 
-/** The id of the process that has the folder, for a message. */
+/** The id of the process that has locked the folder, for a message. */
 export function readOwner(dataDir: string): string {
   try {
     return readFileSync(join(dataDir, 'owner.pid'), 'utf8');
   } catch {
-    return 'unknown'; // It took the folder just now, and has not written its id.
+    return 'unknown'; // The process has just locked the folder, and has not written its id yet.
   }
 }

@@ -10,12 +10,12 @@ import { readOwner, takeFolderLock } from './folder-lock.ts';
 import { POLL_INTERVAL_MS, readPort, type ServerSettings, startServer } from './server.ts';
 import { canReach, chooseServerAccount, type ServerAccount } from './server-account.ts';
 
-// The PostgreSQL of `npm start`. What each file protects against:
-// folder-lock.ts: two services that use the same data, even after a crash of one.
+// The PostgreSQL that `npm start` runs. Each file of this folder handles certain faults:
+// folder-lock.ts: two services use the same data, even after a crash of one of them.
 // cluster.ts: a crash while the data is created.
-// server.ts: a killed service, and a server that Ctrl-C ends before the service.
-// server-account.ts: a start as root, which Postgres refuses.
-// binaries.ts: a package that is not installed, or that the server's account cannot reach.
+// server.ts: the service is killed, or Ctrl-C would end the server before the service.
+// server-account.ts: the service runs as root, which Postgres refuses.
+// binaries.ts: the package is not installed, or the server's account cannot reach it.
 
 /** The database of a data folder, ready for connections. */
 export interface EmbeddedPostgres {
@@ -23,7 +23,7 @@ export interface EmbeddedPostgres {
   readonly url: string;
   /** The server's process, if this process started it. */
   readonly pid?: number;
-  /** If this process started the server, stops it within 5 s and frees the data. May be called twice. */
+  /** If this process started the server, stops it within 5 s and unlocks the data folder. May be called twice. */
   stop(): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ interface EmbeddedPostgresOptions {
   settings?: ServerSettings;
 }
 
-/** How long a command waits for a service that is starting. */
+/** How long a command waits for a service that has locked the folder but is still starting. */
 const OWNER_WAIT_MS = 30_000;
 
 /**
@@ -80,7 +80,7 @@ function prepareDataDir(folder: string): DataFolder {
   const wanted = resolve(folder);
   const account = chooseServerAccount(clusterDirOf(wanted));
   try {
-    // The server's account must reach its own folder inside this one.
+    // The server's account must be able to enter this folder, because its own folder is inside.
     mkdirSync(wanted, { recursive: true, mode: account.uid === undefined ? 0o700 : 0o755 });
   } catch (error) {
     throw unusable(error);

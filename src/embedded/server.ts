@@ -51,10 +51,13 @@ const SETTINGS: ServerSettings = {
   log_min_error_statement: 'panic',
 };
 
-/** How often to read a file of the server. Node cannot wait for a change of these files. */
+/** How often to read a file of the server, to find out whether it has changed. */
 export const POLL_INTERVAL_MS = 20;
 
-/** A fast shutdown that takes longer is killed. The next start then recovers from the write-ahead log. */
+/**
+ * If a fast shutdown takes longer than this, the server is killed. The next start then recovers from the write-ahead
+ * log.
+ */
 const FAST_STOP_MS = 4_000;
 
 /** How long a start waits for the server of a killed service to end. */
@@ -105,8 +108,8 @@ function readPidFile(pgdata: string): string[] {
 }
 
 /**
- * Waits until the server of a killed service has ended. After the limit the process in `postmaster.pid` is probably an
- * unrelated one that has the same id.
+ * Waits until the server of a killed service has ended. It waits no longer than `EARLIER_SERVER_MS`: if the process in
+ * `postmaster.pid` still runs then, it is probably an unrelated process with the same id.
  */
 async function waitForEarlierServer(pgdata: string): Promise<void> {
   const giveUpAt = Date.now() + EARLIER_SERVER_MS;
@@ -143,7 +146,7 @@ function spawnServer({ postgres, account, pgdata, logFile, settings }: ServerOpt
   }
 }
 
-/** Resolves to true when the server accepts connections, to false if it ends before. */
+/** Resolves to true when the server accepts connections, or to false if the server ends first. */
 async function waitUntilReady(child: ChildProcess, pgdata: string): Promise<boolean> {
   while (child.exitCode === null && child.signalCode === null) {
     if (readPidFile(pgdata)[0] === String(child.pid) && readPort(pgdata) !== undefined) return true;

@@ -30,8 +30,9 @@ type NextPage = IteratorResult<HeldPage, undefined>;
 type Chunk = string | Buffer;
 
 /**
- * Starts an export. Throws before the first byte if it cannot start. The stream holds at most two pages, and no
- * connection while a slow client reads. It is aborted if a `replace` happens or the token is revoked.
+ * Starts an export. Throws before the first byte if it cannot start. The stream holds at most two pages in memory.
+ * While a slow client reads, it holds no connection to the database. It is aborted if a `replace` import happens or the
+ * token is revoked.
  *
  * Each statement takes a permit of the user. No statement runs while the user has too many unread bytes.
  */
@@ -76,7 +77,7 @@ function* writePage({ bookmarks, release }: HeldPage, isLater: boolean): Generat
   }
 }
 
-/** A stream that accepts a chunk only after the previous one was read. So only the socket buffers. */
+/** A stream that takes a chunk only after the previous chunk was read. So chunks wait only in the socket's buffer. */
 function streamChunks(chunks: AsyncGenerator<Chunk>): Readable {
   return new Readable({
     objectMode: true,
@@ -118,7 +119,7 @@ async function readPage(
     const hasRoom = await outboundBacklog.waitForExportRoom(userId, waitMs);
     if (!hasRoom) throw unavailable('earlier responses to this account have not been read yet', 5);
     const read = async () => {
-      // Another request may have taken the room.
+      // While this request waited for its permit, another one may have taken the room.
       if (!outboundBacklog.hasRoomForExport(userId)) return undefined;
       // Reserves the room while the page is read, so that other exports of the user see it.
       const release = outboundBacklog.hold(userId, PAGE_BYTES);

@@ -5,8 +5,8 @@ import { noteUses, type PrincipalKey } from '../store/tokens.ts';
 const BATCH = 1_000;
 
 /**
- * Collects the tokens whose last use must be stored. A request only adds its token and does not wait. If a use is
- * lost with the process, or because Postgres is away, the next lookup of the token finds it due again.
+ * Collects the tokens whose last use must be stored. A request only adds its token and does not wait. If the process or
+ * Postgres fails before the use is stored, the next lookup of the token finds it due again.
  */
 export class LastUses {
   readonly #due = new Map<string, PrincipalKey>();
@@ -16,7 +16,7 @@ export class LastUses {
     this.#capacity = capacity;
   }
 
-  /** Adds a token once, however often this is called. Does nothing if too many are waiting. */
+  /** Adds a token, unless it has been added already or too many are waiting. */
   add({ key, userId, hash }: PrincipalKey & { key: string }): void {
     if (this.#due.size < this.#capacity) this.#due.set(key, { userId, hash });
   }

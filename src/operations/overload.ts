@@ -9,7 +9,7 @@ const SAMPLE_MS = 500;
 
 const TOO_BUSY = 'the service is overloaded';
 
-/** Longer bodies are refused while the bodies of all users exceed the limit. */
+/** A body is refused beyond this length while the bodies of all users exceed the limit. */
 const SHORT_BODY_BYTES = 65_536;
 
 const MESSAGES: Record<OverloadReason, string> = {
@@ -60,18 +60,20 @@ export class Overload {
     this.#delays.reset();
   }
 
-  /** Throws `UNAVAILABLE` with a random `Retry-After` while the replica, or this user, is over a limit. */
+  /** Throws `UNAVAILABLE` with a random `Retry-After` while the replica or this user exceeds a limit. */
   refuse(userId?: number): void {
     const reason = this.#reasonFor(userId);
     if (reason !== undefined) this.#throw(reason);
   }
 
-  /** Like `refuse`, before the lookup of a token. A lookup is short, so only a slow database counts. */
+  /**
+   * Like `refuse`, before the lookup of a token. It refuses only if the database is slow, because a lookup is short.
+   */
   refuseLookup(): void {
     if (this.#isPoolLate) this.#throw('pool');
   }
 
-  /** Like `refuse`, before more of a body is read. `bytes` of it are held already. */
+  /** Like `refuse`, before more of a body is read. `bytes` is the length that was read already. */
   refuseBody(userId: number, bytes: number): void {
     const refusal = this.#watched.received.refusal(userId);
     if (refusal === 'account') this.#throw('account_received');

@@ -12,14 +12,17 @@ import {
 } from '../store/changes.ts';
 import type { Database } from '../store/database.ts';
 
-/** The maximum wait of a batch for the previous one. The statement's deadline is reduced by the time of this wait. */
+/** The maximum wait of a batch for the previous batch. The deadline of its statement is shorter by this time. */
 const WAIT_BEHIND_MS = 500;
 
-/** All responses of a batch are written in one tick, so this limits how long the event loop is blocked. */
+/**
+ * The most reads in a batch. All responses of a batch are written in one tick, so this limits how long the event loop
+ * is blocked.
+ */
 const BATCH_SIZE = 250;
 
 /**
- * The pause between two batches of checks. It limits them to ten statements per second, however many polls are held.
+ * The pause before each batch of checks. It limits checks to ten statements per second, even if many polls are held.
  */
 const CHECK_PAUSE_MS = 100;
 
@@ -31,7 +34,7 @@ export interface Check<Start> {
 
 /** How to read one kind of page, for one principal or for several tokens of one user. */
 interface PageSource<Start, Result> {
-  /** A text that is the same for equal starts. */
+  /** Names a start: equal starts have the same name. */
   nameOf(start: Start): string;
   read(db: Database, principal: Principal, start: Start, limit: number, deadlineMs: number): Promise<Result>;
   readForAll(
@@ -41,7 +44,7 @@ interface PageSource<Start, Result> {
     limit: number,
     deadlineMs: number,
   ): Promise<Result & { valid: string[] }>;
-  /** The positions of the checks with news, or with a token that is no longer valid. */
+  /** Returns the positions of the checks that have news or a token that is no longer valid. */
   findNews(db: Database, checks: readonly Check<Start>[], deadlineMs: number): Promise<number[]>;
 }
 
@@ -94,7 +97,7 @@ export class PageReader<Start, Result> {
   #checks: (Check<Start> & { news: PromiseWithResolvers<boolean> })[] = [];
   #isChecking = false;
 
-  /** Each statement takes a permit of its user. `deadlineMs` is the database's time limit for a statement. */
+  /** Each read takes a permit of its user. `deadlineMs` is the database's time limit for a statement. */
   constructor(
     database: Database,
     source: PageSource<Start, Result>,

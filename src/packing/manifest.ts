@@ -2,9 +2,9 @@ import { copyFileSync, existsSync, readFileSync, renameSync, writeFileSync } fro
 import { join } from 'node:path';
 
 /**
- * The package holds the client and the command line without the service. So its `package.json` leaves out the service's
- * dependencies and scripts. npm reads `package.json` from the folder that it packs. So while npm packs, the package's
- * manifest replaces the repository's.
+ * The npm package holds the client and the command line without the service. So its `package.json` leaves out the
+ * service's dependencies and scripts. npm reads `package.json` from the folder that it packs. So the package's manifest
+ * replaces the repository's manifest while npm packs.
  */
 
 type Manifest = Record<string, unknown> & { dependencies: Record<string, string> };

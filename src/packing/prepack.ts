@@ -18,7 +18,8 @@ execFileSync('tsc', ['--project', 'tsconfig.build.json'], {
   shell: process.platform === 'win32',
 });
 
-// The compiler rewrites `.ts` only in code, and older compilers of users expect `.js` in declarations too.
+// The compiler rewrites `.ts` to `.js` only in code. The older compilers of some users expect `.js` in declarations
+// too.
 for (const name of readdirSync(join(folder, 'dist'), { recursive: true, encoding: 'utf8' })) {
   if (!name.endsWith('.d.ts')) continue;
   const path = join(folder, 'dist', name);

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 
 /**
- * `npm sbom --package-lock-only … | node src/packing/sbom.ts [--system]`: reads a list of all components and writes
- * those that production runs (CycloneDX). `--system` adds Node and Debian's packages, for the image.
+ * `npm sbom --package-lock-only … | node src/packing/sbom.ts [--system]`: reads a list of all components (CycloneDX)
+ * and writes the list of those that production runs. `--system` adds Node and the packages of Debian, for the image.
  *
  * `npm sbom --omit dev` does not work here: it leaves out modules that both production and development need.
  */

@@ -6,13 +6,16 @@ import { buildNextFilters, findPendingFilters } from '../store/sweep.ts';
  * Builds the Bloom filters of blocks written since the last run. Until then searches read these blocks completely.
  */
 
-/** After this time a round goes on to more users, even if some still have pending blocks. */
+/** After this time the builder goes on to the next group of users, even if some users still have pending blocks. */
 const FIND_AGAIN_MS = 1_000;
 
-/** The number of users found at a time. */
+/** The number of users in a group. */
 const FOUND_TOGETHER = 1_000;
 
-/** How far the builder is: the last user that it found. It goes on after that user, even if that user's work failed. */
+/**
+ * How far the builder is. The next group begins after the user `after`, even if the work for that user failed. 0 begins
+ * a new round.
+ */
 export interface Round {
   after: number;
   readonly foundTogether: number;
@@ -21,8 +24,9 @@ export interface Round {
 export const beginRound = (foundTogether = FOUND_TOGETHER): Round => ({ after: 0, foundTogether });
 
 /**
- * Serves all users, a group at a time, and repeats the round until nothing is pending. A user whose work never ends or
- * always fails does not block the others, because each group continues at higher ids.
+ * Builds the filters of all users. A round goes through the users in groups, by ascending id. It repeats the round
+ * until nothing is pending. A user whose work never ends or always fails does not block the others, because the next
+ * group has higher ids.
  */
 export async function buildPendingFilters(context: Context, round = beginRound()): Promise<void> {
   let isLeft: boolean;
@@ -35,8 +39,8 @@ export async function buildPendingFilters(context: Context, round = beginRound()
 }
 
 /**
- * Serves the next group of users for about a second, a batch of each user's blocks in turn. Resolves to whether blocks
- * are left.
+ * Builds filters for the next group of users, for about a second. It builds a batch of blocks for each user in turn.
+ * Resolves to whether blocks are left.
  */
 async function serveNextUsers({ database, lifecycle }: Context, round: Round): Promise<boolean> {
   const found = await findPendingFilters(database, round.after, round.foundTogether);

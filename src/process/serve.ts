@@ -99,7 +99,7 @@ async function start(
     closes.push(() => coordination.imports.stopWorker(WORKER_GRACE_MS));
   }
   await listen(app, config);
-  // From now on the process may have clients, so a signal must let open requests finish.
+  // Before this, a signal ends the process at once. Now it may have clients, so a signal must let open requests finish.
   endOnSignal(context, stack);
   log.info({ role, origin: app.listeningOrigin }, LISTENING);
   log.flush();

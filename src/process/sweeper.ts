@@ -23,7 +23,8 @@ const FILTER_INTERVAL_MS = 3_000;
 
 /**
  * If a staged import has had no worker for this long, its job may be lost, because Redis restarted empty or a process
- * died. With the time of a lease, another worker begins the import within 13 s.
+ * died. If the worker of an import dies, its lease must expire first. Another worker then begins the import within 13
+ * s.
  */
 const REQUEUE_AFTER_MS = 3_000;
 
@@ -42,7 +43,7 @@ async function deleteAbandonedImports({ database, log }: Context): Promise<void>
 const writeLastUses = ({ lastUses, database, config }: Context): Promise<void> =>
   lastUses.write(database, config.sessionDays);
 
-/** Deletes expired rows in batches until none are left. One batch a minute would be too slow. */
+/** Deletes expired rows, batch after batch, until none are left. One batch at each interval would be too slow. */
 export async function deleteLeftovers({ config, database, lifecycle, log }: Context): Promise<void> {
   let deleted = 0;
   const steps = [
@@ -50,7 +51,8 @@ export async function deleteLeftovers({ config, database, lifecycle, log }: Cont
     () => deleteOldResponses(database),
     () => deleteOldChanges(database, config.changesDays),
     () => deleteOldTrash(database, config.trashDays),
-    // In a sharded database every node has a copy of the invites, so none can be deleted while a node is down.
+    // Last, because it may fail: in a sharded database every node has a copy of the invites, so none can be deleted
+    // while a node is down.
     () => deleteExpiredInvites(database),
   ];
   for (const step of steps) {

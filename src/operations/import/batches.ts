@@ -6,7 +6,7 @@ import type { ImportBatch, PreparedImport } from '../../store/imports.ts';
 import type { ImportBody } from './body.ts';
 import { checkEntry } from './entries.ts';
 
-/** How long entries are checked before the event loop serves other requests. */
+/** How long entries are checked at a time. Then the event loop serves other requests. */
 const SLICE_MS = 5;
 
 /**
@@ -16,7 +16,7 @@ const SLICE_MS = 5;
 const ENTRIES_LENGTH = 4_194_304;
 const ERRORS_LENGTH = 65_536;
 
-/** Rows are encoded to bytes at this many characters, because many live strings make garbage collection slow. */
+/** After this many characters, rows are encoded to bytes, because many live strings make garbage collection slow. */
 const ROWS_LENGTH = 65_536;
 
 /** Stores a full batch. */
@@ -91,7 +91,7 @@ class TagPlaces {
   }
 }
 
-/** Gathers the entries of a batch, and the errors of the entries between them. */
+/** Gathers the valid entries of a batch, and the errors of the invalid ones. */
 class BatchBuilder {
   readonly #urlKeys: string[] = [];
   readonly #tagSets: string[] = [];

@@ -22,7 +22,7 @@ export function parseImport(bytes: Buffer): ImportBody {
   return { replace: mode === 'replace', entries: bookmarks };
 }
 
-/** A longer entry gets an error of its own (decision 33). */
+/** The longest entry. A longer one gets an error, and the other entries are imported (decision 33). */
 export const MAX_ENTRY_BYTES = 524_288;
 
 /** Whether an entry has too many bytes as JSON, or is nested too deeply for `JSON.stringify`. */
@@ -35,7 +35,7 @@ export function isOversized(entry: unknown): boolean {
   }
 }
 
-/** An upper limit for the bytes of a value as JSON, fast to compute. Infinite if it is nested more deeply than `depth`. */
+/** Returns an upper limit of a value's bytes as JSON, quickly. Infinite if it is nested more deeply than `depth`. */
 function atMostBytes(value: unknown, depth: number): number {
   if (typeof value === 'string') return 6 * value.length + 3;
   if (typeof value !== 'object' || value === null) return 25;

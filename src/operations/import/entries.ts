@@ -8,8 +8,8 @@ import { hrefHost, hrefKey } from '../../store/bookmarks.ts';
 import { isOversized, MAX_ENTRY_BYTES } from './body.ts';
 
 /**
- * The body's schema for the reference. The code checks entries one by one, so that an invalid entry does not fail the
- * others.
+ * The body's schema, only for the API reference. The code checks entries one by one, so that an invalid entry does not
+ * make the others fail.
  */
 export const importBody = z.object({
   bookmarks: z.array(importedEntry).max(BOUNDS.importEntries),
@@ -28,7 +28,7 @@ interface CheckedEntry {
 }
 
 /**
- * The maximum of code points in a text of an error. Longer texts are cut, so that responses stay short (decision 33).
+ * The longest text in an error, in code points. Longer texts are cut, so that responses stay short (decision 33).
  */
 const ERROR_TEXT_LENGTH = 200;
 

@@ -14,7 +14,7 @@ const send = (message: FromChild): void => void process.send!(message);
 const chunks: Uint8Array[] = [];
 let staged: PromiseWithResolvers<void>;
 
-/** Sends a batch once the parent has stored the previous one. */
+/** Sends a batch once the parent has stored the previous batch. */
 async function stage(batch: ImportBatch): Promise<void> {
   await staged.promise;
   staged = Promise.withResolvers();

@@ -13,16 +13,15 @@ import { parseImport } from './body.ts';
  * not do: if its heap is full, the whole process ends (docs/decisions/0070-imports-parsed-by-a-process.md).
  */
 
-/** A body of up to this length is parsed in this process. The most expensive JSON of this length takes about 15 ms. */
+/** A body of up to this length is parsed in this process, which blocks the event loop for at most about 15 ms. */
 const PARSED_HERE_BYTES = 262_144;
 
 /** The heap of the child process. An import of 100,000 entries in 64 MiB needs about two thirds of it. */
 const HEAP_MIB = 384;
 
 /**
- * How long the child process may work on one batch. The longest ordinary body takes a few seconds, but a shared host
- * may have little CPU to spare. The time to store a batch does not count, because it depends on the database and not on
- * the body.
+ * How long the child process may work on one batch. The longest ordinary body takes a few seconds, or longer on a busy
+ * host. The time to store a batch does not count, because it depends on the database and not on the body.
  */
 const TIME_LIMIT_MS = 60_000;
 
@@ -42,7 +41,7 @@ export type ToChild =
   | { type: 'prepare'; stages: boolean }
   | { type: 'staged' };
 
-/** Messages from the child process. It waits for `staged` before it sends the next batch. */
+/** Messages from the child process. After a batch, it waits for `staged` before it sends the next message. */
 export type FromChild =
   | { type: 'batch'; batch: ImportBatch }
   | { type: 'prepared'; prepared: PreparedImport }
@@ -56,7 +55,7 @@ interface PreparerLimits {
   takeLimitMs?: number;
 }
 
-/** Long imports are prepared one at a time; the others wait for their turn. Call `close` at the end. */
+/** Prepares imports. It prepares long imports one at a time, and the others wait. Call `close` at the end. */
 export class Preparers {
   readonly #limits: Required<PreparerLimits>;
   readonly #turns = new Semaphore<string>({

@@ -16,14 +16,14 @@ import type { ImportContext } from './context.ts';
 export const IMPORT_BODY_BYTES = 67_108_864;
 
 /**
- * Received bytes are staged as a chunk once they are more than this. Longer chunks would leave more unused memory
+ * The received bytes are staged as a chunk once there are more than this. Longer chunks would leave more unused memory
  * behind.
  */
 const CHUNK_BYTES = 49_152;
 
 /**
- * Fewer bytes are staged after this time, so that the sweep does not take a slow upload for an abandoned one. It deletes
- * uploads that stored nothing for a minute.
+ * After this time, the received bytes are staged even if there are fewer. The sweep deletes uploads that staged nothing
+ * for a minute, and must not delete a slow upload.
  */
 const STAGE_INTERVAL_MS = 10_000;
 
@@ -41,7 +41,7 @@ export interface ImportBody {
 /** What the request says about its body. */
 interface BodyFacts {
   announcedBytes: number | undefined;
-  /** Updated with each part of the body. */
+  /** The hash is updated with each part of the body. */
   requestHash: Hash | undefined;
 }
 

@@ -34,7 +34,7 @@ const CANCEL_WAIT_MS = 10_000;
 
 const RETRY_INTERVAL_MS = 200;
 
-/** `Retry-After` for a staged import if there was no room to keep its response. */
+/** `Retry-After` of a staged import that was refused because there was no room to keep its response. */
 const KEPT_RETRY_SECONDS = 60;
 
 /** Imports a small body in this request. */
@@ -54,7 +54,7 @@ export async function importInline(
     return readResult(await cancelOrFetch(context, inline));
   });
   notifyPolls(context.coordination.notifier, principal.userId);
-  // The errors of the first request with the same key are in the database.
+  // If this request repeats an earlier one with the same key, the errors of the earlier one are in the database.
   if (errorBytes > 0) return streamResponse(context, inline, result);
   return writeResponse(result, prepared.batch.errors);
 }
@@ -79,7 +79,7 @@ export async function importStaged(
     if (state.state === 'cancelled') context.metrics.importEnded('cancelled', 0);
   }
   const { result, errorBytes } = readResult(state);
-  // The worker notifies them too, unless it died first.
+  // The worker notifies the polls too, unless it died first.
   notifyPolls(context.coordination.notifier, staged.userId);
   return errorBytes > 0 ? streamResponse(context, staged, result) : writeResponse(result, '');
 }

@@ -25,9 +25,9 @@ const head = (result: string): string => `${result.slice(0, -1)},"errors":[`;
 export const writeResponse = (result: string, errors: string): string => `${head(result)}${errors}]}`;
 
 /**
- * The response of an import whose errors are in the database. Deletes the errors at the end. Throws `OutcomeUnknown` if
- * the first errors cannot be read, because the import was done. If later errors are missing, the stream fails, so that
- * it never ends as shorter but valid JSON.
+ * The response of an import whose errors are in the database. Deletes the errors at the end. The import was done, so an
+ * error response would be false. So if the first errors cannot be read, it throws `OutcomeUnknown`. If later errors are
+ * missing, the stream fails, so that the client never gets shorter but valid JSON.
  */
 export async function streamResponse(
   context: ImportContext,

@@ -26,10 +26,10 @@ import type { ImportContext } from './context.ts';
 const RELEASE_INTERVAL_MS = 1_000;
 
 /**
- * Runs a staged import, unless another worker has it. Parses its body, checks its entries, and writes them and the
- * result in one transaction. It happens at most once (decision 21), and at most three workers begin it (decision 34).
- * Rejects if the database cannot be reached; the import then stays queued. When `stop` aborts, returns the import to
- * the queue.
+ * Runs a staged import, unless another worker runs it. Parses its body, checks its entries, and writes them and the
+ * result in one transaction. An import happens at most once (decision 21). It is given up after three failed
+ * attempts (decision 34). Rejects if the database cannot be reached; the import then stays queued. When `stop` aborts,
+ * returns the import to the queue.
  */
 export async function runImport(context: ImportContext, jobId: string, stop: AbortSignal): Promise<void> {
   const staged = parseJobId(jobId);
@@ -38,7 +38,7 @@ export async function runImport(context: ImportContext, jobId: string, stop: Abo
   const claim = await claimImport(context.database, lease);
   if (claim?.outcome === 'claimed') await runClaimed(context, lease, claim, stop);
   if (claim?.outcome === 'given up') noteGivenUp(context, lease, claim);
-  // Notify also if an earlier worker ended it: that worker may have died between its transaction and its notification.
+  // Notify even if an earlier worker ended the import, because that worker may have died before its notification.
   if (claim !== undefined && claim.outcome !== 'queued') notifyWaiters(context, lease);
 }
 
@@ -120,8 +120,8 @@ function noteEnd(
 }
 
 /**
- * Rejects when the signal aborts, because a statement may wait long for a lock. Without its lease, the statement
- * changes nothing.
+ * Rejects when the signal aborts. The worker does not wait for its statement, which may wait long for a lock. Without
+ * the lease, that statement changes nothing.
  */
 const rejectWhenAborted = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
@@ -177,7 +177,7 @@ function prepare(
   return preparers.prepare(readBody(importDatabase, lease), stage, signal);
 }
 
-/** The body of a staged import. Reads the next chunks while these are in use. */
+/** Reads the body of a staged import. It reads the next chunks while the consumer uses the last ones. */
 async function* readBody(db: Database, staged: StagedImport): AsyncGenerator<Buffer, undefined> {
   for (let next = readChunks(db, staged, -1); ; ) {
     const chunks = await next;
