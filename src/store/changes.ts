@@ -29,7 +29,7 @@ export type ChangesStart = ChangesPosition | 'beginning' | 'now';
 
 /** A page of changes. The lists are JSON texts of their entries, separated by commas. */
 export interface ChangesPage extends ChangesPosition {
-  /** Whether the page starts over from the beginning, because the start is no longer valid. */
+  /** Whether the page starts from the beginning: the start is `beginning` or is no longer valid. */
   reset: boolean;
   bookmarks: string;
   deleted: string;

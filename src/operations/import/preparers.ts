@@ -41,7 +41,7 @@ export type ToChild =
   | { type: 'prepare'; stages: boolean }
   | { type: 'staged' };
 
-/** Messages from the child process. After a batch, it waits for `staged` before it sends the next message. */
+/** Messages from the child process. It waits for `staged` before it sends the next batch or `prepared`. */
 export type FromChild =
   | { type: 'batch'; batch: ImportBatch }
   | { type: 'prepared'; prepared: PreparedImport }
