@@ -19,7 +19,7 @@ export default defineConfig({
     globalSetup: ['test/support/global-setup.ts'],
     pool: 'forks',
     // The files of a worker share its process, which loads the service once. So a file must leave nothing behind that
-    // another one would notice. `npm run test:long` isolates its files, because some measure memory and CPU time.
+    // another one would notice.
     isolate: false,
     // Tests spend about half of their time waiting for servers and timers, so three workers per core keep all cores busy.
     maxWorkers: 3 * availableParallelism(),
