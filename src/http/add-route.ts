@@ -47,8 +47,8 @@ export function addRoute(app: FastifyInstance, context: Context, mount: Mount, r
 }
 
 /**
- * Runs the handler and sends its response while it holds one of the user's permits. So the next request of the user
- * starts only after this response counts in the backlog.
+ * Holds one of the user's permits while the handler runs and its response is sent. So a request that waits for this
+ * permit starts only after this response is counted in the backlog.
  */
 async function respond(
   context: Context,
@@ -69,7 +69,7 @@ async function respond(
   };
   if (userId === undefined || route.takesOwnPermits || route.isHeld) return handle();
   await context.requestPermits.run(userId, () => {
-    // While this request waited, earlier ones of the same user may have filled the limit.
+    // While this request waited for the permit, responses to the same user may have filled the backlog.
     context.overload.refuse(userId);
     return handle();
   });
@@ -103,8 +103,8 @@ async function sendResponse(
     return;
   }
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  // Polls of one account are notified together, and each gets a page. Refusing a read is safe, because it changes
-  // nothing.
+  // All polls of an account are notified together, and each gets a page. So the backlog may have filled up since the
+  // first check. Refusing a read is safe, because a read changes nothing.
   if (route.scope === 'read' && text.length > SHORT_BYTES) overload.refuse(principal?.userId);
   const encoding = mayCompress && isWorthCompressing(text) ? chooseEncoding(request, reply) : undefined;
   if (encoding === undefined) void reply.send(text);
@@ -132,8 +132,8 @@ export function countBacklog(
 
 /**
  * Makes error responses. Before a remembered principal gets an error about its scope or body, the token is looked up
- * again. If it was revoked, the response is 401 instead (decision 1). If the account was suspended, it is
- * `ACCOUNT_SUSPENDED`.
+ * again. If the token was revoked, the response is `INVALID_TOKEN` instead (decision 1). If the account was suspended,
+ * the response is `ACCOUNT_SUSPENDED`.
  */
 export function handleErrors(context: Context) {
   const send = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
@@ -151,8 +151,8 @@ export function handleErrors(context: Context) {
 }
 
 /**
- * Clears the cookie of a session that has ended, if the request had one. After a held poll it does not: the browser may
- * have a new session by then, and must keep its cookie.
+ * Clears the session cookie if the request has one and its session has ended. Keeps the cookie after a held poll,
+ * because the browser may have a new session by then.
  */
 function endDeadSession(
   context: Context,

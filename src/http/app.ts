@@ -49,11 +49,11 @@ declare module 'fastify' {
     principalIsFresh: boolean;
     /** Reads the body; undefined if the request has none. */
     bodyReader: BodyReader | undefined;
-    /** Functions that release the bytes held for its body. Undefined once the response is sent or aborted. */
+    /** Functions that release the bytes held for the body. Undefined without a body, and after the response. */
     heldBody: (() => void)[] | undefined;
     /** Hash of the path and the body; undefined without an `Idempotency-Key`. */
     requestHash: Buffer | undefined;
-    /** Whether it waited as a long poll. */
+    /** Whether the request was held as a long poll. */
     wasHeld: boolean;
     /** The reason of a 503, for the log. */
     unserved: string | undefined;
@@ -86,7 +86,7 @@ const KEEP_ALIVE_MS = 72_000;
 const TIMEOUT_CHECK_MS = 5_000;
 
 /**
- * A client that neither sends nor receives a byte for this long is gone. The longest silent request is an import,
+ * A connection is closed after this time without a byte in either direction. The longest silent request is an import,
  * which waits for its permit and then for its result.
  */
 const silenceLimitMs = ({ importWaitSeconds }: Config): number => (2 * importWaitSeconds + 60) * 1_000;
@@ -113,7 +113,7 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
     http: {
       requireHostHeader: false,
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
-      // Node's default is 60 s. If the timeout of the whole request is shorter, Node swaps the two.
+      // 60 s is Node's default. If the timeout of the headers is longer than that of the request, Node swaps the two.
       headersTimeout: Math.min(60, config.requestTimeoutSeconds) * 1_000,
     },
     genReqId: (request) => {
@@ -193,7 +193,7 @@ async function mountRoutes(
   });
 }
 
-/** Translates a number of trusted proxies into Fastify's question: is the address at this hop trusted? */
+/** Turns a number of trusted proxies into the function that Fastify calls to ask whether it trusts a hop. */
 const trustFunction = (trust: Config['trustProxy']) =>
   typeof trust === 'number' ? (_address: string, hop: number) => hop < trust : trust;
 

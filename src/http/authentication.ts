@@ -15,7 +15,7 @@ import type { PrincipalRoute } from './route.ts';
  * in `sql/functions/`).
  */
 
-/** The token that a route requires. */
+/** What a route requires of the token. */
 type Needs = Pick<PrincipalRoute, 'scope' | 'needsSession'>;
 
 /**
@@ -39,7 +39,7 @@ export function authenticate(
   return admitToken(context, needs, token, remembered, request, reply);
 }
 
-/** The keys and limits that count a principal's requests: one for its token, one for its account (section 8). */
+/** The two rate limits of a principal, with their keys: one for the token, one for the account (section 8). */
 function requestLimits({ config }: Context, { key, userId, isPremium }: Principal): [string, number, Group] {
   const account = `{u${userId}}`;
   const limit = isPremium ? config.rateLimitRequestsPremium : config.rateLimitRequests;

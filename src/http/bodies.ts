@@ -68,7 +68,8 @@ export class Bodies {
   /** Call this when the response is sent or aborted. It releases the held bytes and drops the rest of the body. */
   close(request: FastifyRequest): void {
     for (const release of request.heldBody ?? []) release();
-    // A handler may still read the body after its client has left. Without this check, its bytes would be held forever.
+    // A handler may still read the body after the client has left. `source` must not hold those bytes: nothing would
+    // release them.
     request.heldBody = undefined;
     request.bodyReader?.drop(this.#pace);
   }
@@ -80,15 +81,15 @@ function readKey(request: FastifyRequest): string | undefined {
 }
 
 /**
- * Starts the hash of a request with a key; the caller adds the body. Undefined without a key. Throws
- * `VALIDATION_ERROR` for an invalid one.
+ * Starts the hash of a request with an `Idempotency-Key`. The caller adds the body. Undefined without a key. Throws
+ * `VALIDATION_ERROR` for an invalid key.
  */
 export function hashKeyedRequest(request: FastifyRequest): Hash | undefined {
   if (readKey(request) === undefined) return undefined;
   return createHash('sha256').update(`${request.routeOptions.url}\n`);
 }
 
-/** The key and the hash of a request; undefined without a key. */
+/** The `Idempotency-Key` of a request and the request's hash; undefined without a key. */
 export function readIdempotency(
   request: FastifyRequest,
   requestHash: Buffer | undefined,

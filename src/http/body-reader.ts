@@ -13,7 +13,7 @@ import { invalid } from '../domain/errors.ts';
  * - ended: the body is complete or was aborted. The caller still gets the gathered bytes.
  */
 
-/** The reserved time for one chunk, in milliseconds. At this rate, 50,000 chunks per second, a user takes a tenth of a core. */
+/** The reserved time for one chunk, in milliseconds. At this rate, the chunks of one user take a tenth of a core. */
 const CHUNK_MS = 0.02;
 
 /** Time is reserved for this many chunks at once. In chunks of 64 KiB that is 16 MiB, so normal clients rarely pause. */
@@ -125,7 +125,7 @@ export class BodyReader {
     if (this.#resume !== undefined) this.#resuming ??= setImmediate(() => this.#resumeCaller());
   }
 
-  /** Reserves time for the chunks that came, and pauses until it is over. Repeats this if many came meanwhile. */
+  /** Reserves time for the new chunks, and pauses until it is over. If many more arrive meanwhile, does so again. */
   #reserveTime(): void {
     if (this.#pace === undefined) return;
     const { of, key } = this.#pace;
@@ -155,7 +155,7 @@ export class BodyReader {
     else socket.resume();
   }
 
-  /** Also reserves time for the last chunks, so that the key's next body waits for it. */
+  /** Ends the body. If its last chunks are many, reserves their time too, so that the key's next body waits for it. */
   #finish(end: 'complete' | 'aborted'): void {
     if (this.#end !== undefined) return;
     this.#end = end;

@@ -31,8 +31,8 @@ interface Budget {
 }
 
 /**
- * Something that can be guessed. An attempt runs only while each of these budgets has room. These error codes count as
- * failures.
+ * An attempt to use a credential that can be guessed. An error with one of `failureCodes` counts as a failure in each
+ * budget.
  */
 interface Attempt {
   credential: Credential;
@@ -40,15 +40,15 @@ interface Attempt {
   failureCodes: readonly ErrorCode[];
 }
 
-/** Wrong codes per hour for one e-mail address, and for one network that names addresses. */
+/** Wrong codes allowed per hour for one e-mail address, and for one network whose requests name addresses. */
 const NAMED_FAILURES_PER_HOUR = 10;
 
-/** Failed lookups of tokens per minute and network. */
+/** Failed lookups of tokens allowed per minute and network. */
 const TOKEN_FAILURES_PER_MINUTE = 600;
 
 /**
- * Runs an exchange of an invite code. Throws `RATE_LIMITED` beyond a budget. Invites with an e-mail address have
- * their own budgets, so that somebody who guesses codes cannot lock out everybody else.
+ * Runs an exchange of an invite code. Throws `RATE_LIMITED` beyond a budget. Requests that name an e-mail address have
+ * their own budgets, so that somebody who guesses codes without an address cannot lock them out.
  */
 export function limitInviteFailures<Result>(
   context: Context,
@@ -69,8 +69,9 @@ export function limitInviteFailures<Result>(
 }
 
 /**
- * Looks up a token that this replica does not remember. Beyond the network's budget lookups run one at a time. Then a
- * wrong token, or a full queue, gives `RATE_LIMITED`. Tokens that this replica has seen as valid are exempt.
+ * Looks up a token that this replica does not remember. Once the network's budget is used up, lookups run one at a
+ * time. Then a wrong token, and a lookup that gets no permit, give `RATE_LIMITED`. A token that this replica has seen
+ * as valid is exempt.
  */
 export function limitTokenFailures<Result>(
   context: Context,
@@ -128,7 +129,8 @@ async function counted<Result>(
     if (!(error instanceof ApiError && failureCodes.includes(error.code))) throw error;
     const quotas = await Promise.all(budgets.map(({ limiter, key, limit }) => limiter.consume(key, limit)));
     const refused = quotas.find(({ admitted }) => !admitted);
-    // Beyond the budget every answer is the same, so that it does not reveal whether the guess was right.
+    // Beyond the budget, every failure gets the same response. So it does not reveal which of the failures it was, for
+    // example that the token is right but its account is suspended.
     if (refused !== undefined) throw refuse(context, credential, refused.resetMs);
     context.metrics.guessed(credential, 'failed');
     throw error;

@@ -14,7 +14,7 @@ const MAX_OPEN_REQUESTS = 16;
  */
 const PROGRESS_BYTES = 16 * 1_024;
 
-/** Checks per stall time. A stalled connection is cut at most one such interval late. */
+/** Number of checks per stall time. A stalled connection is cut about one check late. */
 const CHECKS_PER_STALL = 30;
 
 /** Node's internal handle of a socket. Node's own socket timeout also uses `writeQueueSize` (lib/net.js). */
@@ -36,11 +36,11 @@ export class Connection {
   readonly #socket: Socket;
   /** Requests whose responses are not sent completely. */
   #openRequests = 0;
-  /** Bytes the kernel had taken when the oldest open request came. */
+  /** Bytes written before the first of the open requests, when the connection had none. */
   #takenBefore = 0;
   /** Bytes the kernel had taken when the client last made progress. */
   #taken = 0;
-  /** The time of that progress, by `performance.now()`; undefined while nothing is unsent. */
+  /** The time of that progress, by `performance.now()`; undefined while all bytes are sent. */
   #progressAt: number | undefined;
   #isStalled = false;
 
@@ -53,7 +53,7 @@ export class Connection {
     return this.#isStalled;
   }
 
-  /** Bytes of the oldest open response that the client had read at its last progress. */
+  /** Bytes that the client had read at its last progress, since the connection last had no open request. */
   get sentBytes(): number {
     return Math.max(0, this.#taken - this.#takenBefore);
   }
@@ -85,7 +85,7 @@ export class Connection {
     }
     if (now - this.#progressAt < stallMs) return;
     this.#isStalled = true;
-    // A reset, not an end: it makes the kernel drop the unread bytes too.
+    // Sends a reset, because an orderly end would leave the unread bytes in the kernel.
     this.#socket.resetAndDestroy();
   }
 }

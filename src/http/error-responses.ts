@@ -46,7 +46,7 @@ function describeFrameworkError(error: Error): string {
   }
 }
 
-/** Distinguishes a database that is away from a request that took too long. */
+/** Distinguishes a database that cannot be reached from a request that took too long. */
 const describeUnavailable = ({ reason }: DatabaseUnavailable): string =>
   reason === 'cancelled' || reason === 'pool' || reason === 'deadline' || reason === 'conflict'
     ? 'the request took too long'

@@ -11,8 +11,8 @@ import { traceRequests } from './trace-requests.ts';
 /** Hooks that run for every request. */
 
 /**
- * Adds the hook that runs before CORS, so that preflight responses have these headers too. It refuses OPTIONS
- * requests that are no preflights, and all preflights for paths that use the session cookie.
+ * Adds the hook that runs before CORS. So preflight responses have the request id and the security headers too. The
+ * hook refuses OPTIONS requests that are no preflights, and all preflights for paths that use the session cookie.
  */
 export function addFirstHook(
   app: FastifyInstance,

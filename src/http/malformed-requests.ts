@@ -42,7 +42,10 @@ function describeFault(code: string | undefined): string {
   return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'request: took too long to arrive' : 'request: is malformed';
 }
 
-/** Responds to CONNECT, which Node would close, and accepts `Expect`, which Node would refuse with an empty 417. */
+/**
+ * Responds to CONNECT, which Node would disconnect without a response. Accepts `Expect`, which Node would refuse with
+ * an empty 417.
+ */
 export function respondToOddRequests(server: Server): void {
   server.on('connect', (_request, socket) => respondOnSocket(socket, notFound('the path')));
   // RFC 9110 10.1.1 allows a server to ignore an unknown expectation.

@@ -72,8 +72,8 @@ function refuseForeignOrigin({ config, site }: Context, { headers }: FastifyRequ
 }
 
 /**
- * The API that the tools of one request use. Tools receive only errors that clients may see. `onFault` receives those
- * that fail the whole request: a token that was revoked meanwhile, and defects of the service.
+ * The API that the tools of one request use. Tools receive only errors that clients may see. `onFault` receives the
+ * errors that fail the whole request: a token that was revoked meanwhile, and defects of the service.
  */
 function apiOf(run: RunEndpoint, onFault: (error: unknown) => void): BookmarkApi {
   const runWatched: RunEndpoint = (path, body) =>

@@ -51,8 +51,9 @@ export const WEB_API: Mount = { ...WEB, basePath: WEB_PATH + BASE_PATH };
 const JSON_TYPE = /^application\/json *(;|$)/i;
 
 /**
- * Browsers send the session cookie with requests of other pages too, so this checks the page's origin, which a page
- * cannot forge. JSON from another origin would also need a preflight, which is always refused here.
+ * Browsers also send the session cookie with requests of some other pages, for example those on another port of this
+ * host. So this checks the page's origin, which a page cannot forge. JSON from another origin would also need a
+ * preflight, which is always refused here.
  */
 function refuseForeignPage({ site }: Context, { headers }: FastifyRequest): void {
   if (headers.origin === undefined || ![site.origin, site.namedOrigin].includes(headers.origin))

@@ -1,4 +1,4 @@
-/** Makes the examples of the reference from those of the fields. */
+/** Builds the examples of whole bodies in the API reference from the examples of their fields. */
 
 interface Schema {
   $ref?: string;

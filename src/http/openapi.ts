@@ -75,7 +75,7 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output', shared: Shared): Js
 
 const HEADERS = {
   'X-Request-Id': {
-    description: 'The id that the request brought, or a new one. The log contains it.',
+    description: 'The id from the same header of the request, or a new one. The log contains it.',
     schema: { type: 'string' },
   },
   'X-RateLimit-Limit': {
@@ -96,7 +96,7 @@ const HEADERS = {
   'Retry-After': { description: 'Seconds to wait, at least 1.', schema: { type: 'integer', minimum: 1 } },
 };
 
-/** The headers of responses with a status. Rate-limit headers appear if the limiter has counted the request. */
+/** The headers of a response with this status. Rate-limit headers appear if the limiter has counted the request. */
 function headersOf(status: number): Json {
   const names: (keyof typeof HEADERS)[] = ['X-Request-Id'];
   if (![401, 500, 503].includes(status))
@@ -164,7 +164,7 @@ function errorResponses(route: Route): Json {
 const pascalCase = (path: string): string =>
   path.replace(/[/-](\w)/g, (_, letter: string) => letter.toUpperCase());
 
-/** A JSON body with a named schema, and an example built from those of the fields. */
+/** Describes a JSON body: a named schema, and an example built from the examples of the fields. */
 function contentOf(name: string, schema: Json, shared: Shared, leftOut: readonly string[] = []): Json {
   const example = Object.entries(exampleOf(schema, shared) as Json).filter(
     ([name]) => !leftOut.includes(name),

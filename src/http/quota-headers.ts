@@ -35,8 +35,8 @@ export const clientAddress = ({ ip, socket }: FastifyRequest): string =>
   isIP(ip) > 0 ? ip : (socket.remoteAddress ?? '');
 
 /**
- * The limiter's key for a client address: an IPv4 address, mapped or not, or the /64 of an IPv6 address (decision
- * 25).
+ * The limiter's key for a client address: the IPv4 address, even if it is mapped into IPv6, or the /64 network of an
+ * IPv6 address (decision 25).
  */
 export function addressKey(ip: string): string {
   if (!isIPv6(ip)) return ip;

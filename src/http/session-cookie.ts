@@ -19,8 +19,8 @@ const LOGIN_SECONDS = 600;
 const HINT = 'signed-in';
 
 /**
- * The value of a cookie; undefined if there is none. Also undefined if several have this name, because any of them
- * could be foreign.
+ * The value of a cookie; undefined if there is none. Also undefined if several cookies have this name, because another
+ * site on this host may have set one of them.
  */
 function readCookie(header: string | undefined, name: string): string | undefined {
   const values = listCookies(header, name);
@@ -57,7 +57,7 @@ export function setSessionCookie({ site, config }: Context, reply: FastifyReply,
 export const readLoginCookie = ({ site }: Context, header: string | undefined): string | undefined =>
   readCookie(header, nameOf(site.origin, 'login'));
 
-/** Sets that secret. `Lax`, because browsers do not send a `Strict` cookie on the way back from the provider. */
+/** Keeps that secret in a cookie. It is `Lax`, because browsers send no `Strict` cookie when the provider redirects. */
 export function setLoginCookie({ site }: Context, reply: FastifyReply, secret: string): void {
   addCookie(reply, site.origin, nameOf(site.origin, 'login'), secret, LOGIN_SECONDS);
 }

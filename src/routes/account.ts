@@ -61,10 +61,10 @@ const exchange = publicRoute({
   scope: 'public',
   summary: 'Exchange an invite code for a session token',
   description:
-    'An invite works once. A code of 12 characters comes from a signed-in page and signs in another device, once, ' +
-    'within five minutes. The token is shown once; its scope is write. Name the e-mail address that the invite was ' +
-    'sent to if you know it. A code for another address is then refused, and your request is not limited when ' +
-    'strangers guess codes.',
+    'An invite works once. A code of 12 characters comes from a signed-in page. It signs in another device once, ' +
+    'within five minutes. The token is shown once; its scope is write. If you know the e-mail address that the ' +
+    'invite was sent to, send it too. A code for another address is then refused, and your request is not limited ' +
+    'when strangers guess codes.',
   body: exchangeBody,
   exampleLeavesOut: ['email'],
   // The longest valid address, with every character escaped as a surrogate pair, has 3,048 bytes.
@@ -74,7 +74,7 @@ const exchange = publicRoute({
   handle: openSession,
 });
 
-/** The session token is in a cookie that scripts cannot read. */
+/** Like `exchange`, but the browser gets the session token in a cookie that scripts cannot read. */
 const loginByInvite: PublicRoute<typeof exchangeBody> = {
   ...exchange,
   path: '/login/invite',

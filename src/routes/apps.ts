@@ -70,7 +70,8 @@ const link: PrincipalRoute<typeof linkBody> = {
   path: '/login/link',
   scope: 'write',
   summary: 'Link the provider to the account of this browser',
-  description: 'The person who then signs in at the provider can sign in here with it from now on.',
+  description:
+    'The person then signs in at the provider. From then on, this provider account signs in to the account here.',
   body: linkBody,
   response: z.object({ location: z.string() }),
   async handle({ context, principal, body, request, reply }) {

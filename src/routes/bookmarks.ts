@@ -53,8 +53,8 @@ const edit = principalRoute({
   description:
     'With `id`: changes only the given fields. A list of tags replaces the tags. With `ids` or `items`: adds `add_tags` ' +
     'and removes `remove_tags`, in one transaction. `missing` lists ids that do not exist. If one bookmark would exceed ' +
-    'a limit, none is changed. `if_updated_at` edits only the version that the client saw last. Otherwise the edit ' +
-    'gives a CONFLICT or, with `items`, lists the id in `conflicts`.',
+    'a limit, none is changed. `if_updated_at` is the `updated_at` that the client saw last. If the bookmark has ' +
+    'changed since, it is not edited, and the response is a CONFLICT or, with `items`, lists the id in `conflicts`.',
   body: z
     .object({
       id: id.optional(),
@@ -107,8 +107,9 @@ const remove = principalRoute({
   summary: 'Move bookmarks to the trash',
   description:
     'Bookmarks in the trash keep their tags and can be restored for 30 days. `ids` and `items` are deleted in one ' +
-    'transaction. `missing` lists ids that do not exist. `if_updated_at` deletes only the version that the client saw ' +
-    'last. Otherwise the deletion gives a CONFLICT or, with `items`, lists the id in `conflicts`.',
+    'transaction. `missing` lists ids that do not exist. `if_updated_at` is the `updated_at` that the client ' +
+    'saw last. If the bookmark has changed since, it is kept, and the response is a CONFLICT or, with `items`, lists the ' +
+    'id in `conflicts`.',
   body: z
     .object({
       id: id.optional(),

@@ -9,7 +9,7 @@ import type { TrashPosition } from '../store/trash.ts';
  * are opaque to clients. Each is a list that begins with a version and the user's id.
  */
 
-/** The longest cursor of numbers has six, each of at most 16 digits. */
+/** Long enough for a version and six numbers of 16 digits, in base64url. */
 const MAX_LENGTH = 200;
 
 /** The schemas of a cursor: `given` in a request, and `next` in a response. Both may be absent. */
@@ -22,7 +22,7 @@ export const cursorSchemas = (example: string, maxLength = MAX_LENGTH) => {
   return { given: given.optional(), next: next.optional() };
 };
 
-/** The last fields of a page whose next page begins at this cursor, as JSON. Undefined for the last page. */
+/** The last fields of a page, as JSON. `cursor` is where the next page begins; undefined on the last page. */
 export const formatNext = (cursor: string | undefined): string =>
   cursor === undefined ? '"has_more":false' : `"has_more":true,"next_cursor":"${cursor}"`;
 
@@ -49,8 +49,8 @@ const encodeNumbers = (parts: readonly unknown[]): string => encode(parts.join('
 const encodeJson = (parts: readonly unknown[]): string => encode(JSON.stringify(parts));
 
 /**
- * Checks the parts of a cursor. Throws `VALIDATION_ERROR` for a malformed cursor or another user's. Each list has only
- * one cursor, the one that `encoded` makes.
+ * Checks the parts of a cursor. Throws `VALIDATION_ERROR` for a malformed cursor or another user's. Only the text that
+ * `encoded` makes from the parts is a valid cursor for them.
  */
 function check<Parts extends readonly [number, number, ...unknown[]]>(
   cursor: string,

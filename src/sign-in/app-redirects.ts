@@ -7,8 +7,8 @@
 export const REDIRECT_LENGTH = 500;
 
 /**
- * A port, and a path without query, fragment or anything to normalize. `localhost` is refused, because it may be
- * another host.
+ * Matches a loopback address with a port, and with a path that needs no normalization. Query and fragment are refused.
+ * `localhost` is refused too, because it may be another host.
  */
 const LOOPBACK =
   /^http:\/\/(?:127\.0\.0\.1|\[::1\]):([1-9]\d{0,4})(?:\/(?:[\w.~!$&'()*+,;=:@-]|%[\dA-F]{2})*)*$/;

@@ -26,6 +26,6 @@ function render(value: Value): string {
   return value instanceof Html ? value.text : value.map(({ text }) => text).join('');
 }
 
-/** Builds HTML. Escapes its values between tags and in quotes, unless they are HTML themselves. */
+/** Builds HTML. Escapes values that are not HTML, so that they are safe between tags and in quoted attributes. */
 export const html = (texts: TemplateStringsArray, ...values: readonly Value[]): Html =>
   new Html(texts.map((text, at) => text + render(values[at])).join(''));

@@ -4,7 +4,7 @@ import type { PendingValues } from '../coordination/port.ts';
 import { hashParts } from './pkce.ts';
 import { drawChecks, loginChecks, type Provider } from './provider.ts';
 
-/** Logins in progress: from the redirect to the provider until the browser returns, to any replica. */
+/** Logins in progress, from the redirect to the provider until the browser returns. It may return to any replica. */
 
 /** The purpose of a login. */
 const intent = z.discriminatedUnion('kind', [

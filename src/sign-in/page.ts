@@ -81,8 +81,8 @@ for (const form of document.forms) {
 const hashSource = (text: string): string => `'sha256-${hash('sha256', text, 'base64')}'`;
 
 /**
- * Allows only the style and the script above. The script sends the forms. If browsers sent them, `form-action` would
- * have to name the target of a redirect, which may be any address for an app.
+ * Allows only the style and the script above. The script sends the forms. If the browser sent them, `form-action` would
+ * have to name the target of the redirect. For an app, that may be any address.
  */
 const policy = (isActive: boolean): string =>
   [

@@ -8,7 +8,7 @@ import { hashParts } from './pkce.ts';
  * Passkeys (WebAuthn): challenges that are used once, and the browsers' answers. `store/passkeys.ts` stores passkeys.
  */
 
-/** The site that a passkey belongs to: it answers only pages of this origin, and is stored under this host. */
+/** The site of a passkey. The passkey answers only pages of `origin`, and is stored under its host, `rpId`. */
 export interface RelyingParty {
   origin: string;
   rpId: string;

@@ -44,7 +44,7 @@ const STEP_MS = 3_000;
 const METADATA_MS = 3_600_000;
 const METADATA_RETRY_MS = 60_000;
 
-/** Far above any normal response of a provider. */
+/** The maximum length of a provider's response. Normal responses are far shorter. */
 const RESPONSE_BYTES = 1_048_576;
 
 /** OpenID Connect Core section 2: at most 255 ASCII characters. */
@@ -93,7 +93,7 @@ export class Provider {
   }
 
   /**
-   * Returns the person who came back. `callback` is the whole url. Checks the issuer, state, nonce, audience, times
+   * Returns the person whom the provider sent back. `callback` is the whole url. Checks the issuer, state, nonce, audience, times
    * and signature, and discards the provider's tokens. Rejects with a `SignInError` within three seconds.
    */
   finish(callback: URL, checks: LoginChecks): Promise<ProviderIdentity> {
@@ -138,7 +138,10 @@ export class Provider {
     return client.fetchUserInfo(configuration, accessToken, claims.sub);
   }
 
-  /** Requests that are still open after the time limit end by the library's own timeout, and nobody waits for them. */
+  /**
+   * Runs one step. Rejects with a `SignInError` if it fails or exceeds the time limit. Nobody waits for requests that
+   * are still open then. The library's own timeout ends them.
+   */
   async #inTime<T>(run: () => Promise<T>): Promise<T> {
     const signal = AbortSignal.timeout(this.#stepMs);
     const ended = new Promise<never>((_, reject) =>
@@ -266,8 +269,8 @@ function findFault(error: Error, said: string): SignInFault {
 }
 
 /**
- * Whether the fault was found in the callback's own parameters, before the provider was asked. The library has one code
- * for faults in the callback and in a response.
+ * Whether the fault was found in the callback's own parameters, before the provider was asked. The library uses the
+ * same code for a fault in the callback and for one in a response.
  */
 function isOfCallback(thrown: unknown): boolean {
   const cause = thrown instanceof Error ? thrown.cause : undefined;

@@ -16,9 +16,9 @@ const PROVIDER_FAULTS = [
 const PERSON_FAULTS = [
   /** The person, or the provider's rules, declined. */
   'denied',
-  /** The callback belongs to no login of this browser: used, expired, replaced, or started elsewhere. */
+  /** This browser has no such login in progress: the login was completed, has expired, or began in another browser. */
   'callback',
-  /** The provider does not call the address verified. */
+  /** The provider does not say that it has verified the address. */
   'unverified',
   /** The address is not in an allowed domain. */
   'domain',

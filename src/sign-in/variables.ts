@@ -170,7 +170,10 @@ export const signInSettings = z.object(SIGN_IN_SCHEMAS).transform((values, ctx):
   if (clientId === undefined) return refuse('OIDC_CLIENT_ID', 'required if OIDC_ISSUER is set');
   const clientSecret = secret ?? secretOfFile?.trim();
   if (clientSecret === undefined)
-    return refuse('OIDC_CLIENT_SECRET', 'required if OIDC_ISSUER is set, or OIDC_CLIENT_SECRET_FILE');
+    return refuse(
+      'OIDC_CLIENT_SECRET',
+      'required if OIDC_ISSUER is set, or set OIDC_CLIENT_SECRET_FILE instead',
+    );
   if (secret !== undefined && secretOfFile !== undefined)
     return refuse('OIDC_CLIENT_SECRET', 'set together with OIDC_CLIENT_SECRET_FILE; set only one of them');
   // If e-mail addresses decide who may sign in, the provider must send them and be trusted with them.

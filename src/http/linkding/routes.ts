@@ -201,7 +201,7 @@ function requireUrl(
   if (fields.url === undefined) throw invalid('url: is required');
 }
 
-/** Creates a bookmark. As in linkding, a URL that is already saved is updated instead. */
+/** Creates a bookmark. As in linkding, a bookmark that has the same URL is updated instead. */
 async function createBookmark({ run, body, reply }: Linkding): Promise<object> {
   const fields = readFields(body);
   requireUrl(fields);
@@ -252,8 +252,8 @@ function applyChange(current: Bookmark, change: (current: LinkdingFields) => Lin
   const before = toLinkding(current);
   const after = change(before);
   if (after.description !== before.description || after.notes !== before.notes) return fromLinkding(after);
-  // The comment may come from another program and contain the line of the notes anywhere. So if neither text has
-  // changed, the stored comment is kept and not built again.
+  // The comment may come from another program and contain the line of the notes anywhere. So if description and notes
+  // are unchanged, the stored comment is kept and not built again.
   return { ...fromLinkding({ ...after, description: '', notes: '' }), comment: current.comment };
 }
 

@@ -51,9 +51,9 @@ const HEADERS = {
 };
 
 /**
- * Applies the reader's theme and row height before anything is drawn. During a rollout, one replica may send a document
- * whose modules another replica does not have. So if a module fails to load, this script reloads the document a little
- * later. The address of this script has no hash, because every replica must have it.
+ * A script that applies the user's theme and row height before anything is drawn. It also reloads the document a
+ * little later if a module fails to load: during a rollout, one replica may send a document whose modules another
+ * replica does not have. The address of this script has no hash, because every replica must have it.
  */
 const START = `'use strict';
 for (const choice of ['theme', 'rows']) document.documentElement.dataset[choice] = localStorage.getItem(choice) ?? '';
@@ -101,7 +101,7 @@ ${others.map((path) => `<link rel="modulepreload" href="${address(path)}">`).joi
 `;
 }
 
-/** Content at an address that may change. */
+/** Content that may change while its address stays the same. */
 interface Checked {
   type: string;
   /** Shared by all responses. A string would be encoded for each. */
