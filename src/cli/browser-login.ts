@@ -9,7 +9,7 @@ import type { Session } from './session.ts';
 
 /** Login through the browser (RFC 8252). The user approves it there, and the browser sends the code to a local port. */
 
-/** A sign-in through an identity provider takes less time than this. */
+/** How long to wait for the approval. A sign-in through an identity provider takes less time. */
 const WAIT_MS = 15 * 60_000;
 
 const RETURN_PATH = '/signed-in';

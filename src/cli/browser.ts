@@ -8,8 +8,8 @@ const OPENERS: Partial<Record<NodeJS.Platform, [string, ...string[]]>> = {
 };
 
 /**
- * Opens a page in `browser`, or in the platform's default browser. Resolves with true if the program started. It runs
- * on after this process ends.
+ * Opens a page in `browser`, or in the platform's default browser. Resolves with true if the program started. The
+ * program keeps running after this process ends.
  */
 export function openInBrowser(browser: string | undefined, url: string): Promise<boolean> {
   const [program, ...args] = browser === undefined ? (OPENERS[process.platform] ?? ['xdg-open']) : [browser];

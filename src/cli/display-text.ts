@@ -6,7 +6,7 @@ const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters
 const CONTROLS_IN_LINES = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
-/** Escapes the control characters of a text as JSON does, except line breaks and tabs. JSON keeps its value. */
+/** Escapes control characters as JSON does, except line breaks and tabs. So the value of JSON text stays the same. */
 export const writeOutControls = (text: string): string =>
   text.replace(CONTROLS_IN_LINES, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`);
 

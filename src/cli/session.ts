@@ -12,7 +12,7 @@ export interface Session {
   readonly environment: Environment;
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
-  /** `--url`. */
+  /** The value of `--url`. */
   readonly url: string | undefined;
   /** The address of the service, once it is known. Error messages name it. */
   baseUrl: string | undefined;

@@ -11,7 +11,7 @@ import type { CollectionStore } from './outbox.ts';
  * an abort.
  */
 export class BookmarkClient extends EndpointClient {
-  /** Returns a client with the same options for another token. It has its own quota. */
+  /** Returns a client with the same options for another token. The new client has its own quota. */
   withToken(token: string): BookmarkClient {
     return new BookmarkClient({ ...this.options, token });
   }

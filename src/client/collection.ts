@@ -148,7 +148,7 @@ export class Collection {
   async #exchange(pushing: Pushing): Promise<void> {
     // The outcome of a sent request must be known before a page is applied: see `MirrorStore.apply`.
     await finishAttempt(pushing);
-    // Writes are merged with the newest state, so that few conflict.
+    // Reads changes before it sends writes. So writes are merged with the newest state, and few conflict.
     await this.#pull(pushing.options);
     if ((await this.#store.readNext()) !== undefined) {
       await pushWrites(pushing);

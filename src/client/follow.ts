@@ -41,8 +41,8 @@ function parsePosition(cursor: string | number): Position {
 }
 
 /**
- * Yields everything after a cursor in batches. First it catches up through the list, which has larger pages than
- * sync. Then it uses sync, and finally long polls.
+ * Yields everything after a cursor in batches. From the beginning, it first catches up through the list, which has
+ * larger pages than sync. Then it uses sync, and finally long polls.
  *
  * No bookmark is lost between the list and sync. Both return ascending ids, and a user's ids become visible in order
  * (decision 15). So everything that becomes visible after a list page has a larger id than the page, and sync finds

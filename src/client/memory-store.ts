@@ -18,7 +18,7 @@ export class MemoryStore implements CollectionStore {
   readonly #bookmarks = new Map<number, StoredBookmark>();
   readonly #nameByTag = new Map<number, string>();
   #cursor: string | undefined;
-  /** In order. */
+  /** In ascending order of `seq`. */
   #writes: PendingWrite[] = [];
   #lastSeq = 0;
   readonly #idByLocal = new Map<number, number>();

@@ -6,7 +6,7 @@ import type { Attempt, BookmarkState, FieldConflict, Intent, PendingWrite, TextF
 /** How to resolve a field that both sides changed. A function returns the value to keep. */
 export type ConflictPolicy = 'theirs' | 'mine' | ((conflict: Omit<FieldConflict, 'kept'>) => string);
 
-/** The compiler names a missing field. */
+/** A missing field is a compile error. */
 const IS_TEXT: Record<TextField, true> = { url: true, title: true, comment: true };
 
 export const TEXT_FIELDS = Object.keys(IS_TEXT) as TextField[];
@@ -49,7 +49,10 @@ export function mergeTags(
   return sortTags([...byName.values()]);
 }
 
-/** The request that a write needs, given the service's current bookmark. */
+/**
+ * What to do for a write, given the service's current bookmark: send a request, nothing (`done`), or drop the write and
+ * report why (`gone`, `kept`).
+ */
 export type Plan =
   | ({ kind: 'send' } & Pick<Attempt, 'body' | 'version' | 'conflicts'>)
   | { kind: 'done'; conflicts: FieldConflict[] }

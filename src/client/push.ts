@@ -51,7 +51,7 @@ async function begin({ store, policy }: Pushing, { id, seq }: PendingWrite): Pro
   let attempt: Attempt | undefined;
   await store.update(id, (state) => {
     const [write] = state.writes;
-    // Another process was faster.
+    // Another process has stored the request or sent the write.
     if (write?.seq !== seq || write.attempt !== undefined) return {};
     const plan = planWrite(write, state.row, policy);
     if (plan.kind === 'gone' || plan.kind === 'kept') return drop(state, [toReport(write, plan.kind)]);
@@ -108,7 +108,7 @@ async function request(
   return requester.request('/bookmarks/add', body, keyed);
 }
 
-/** False if the service may have forgotten the key. Also false if the wall clock was set back in the meantime. */
+/** Whether the service still knows the key. False if that is uncertain, for example after the clock was set back. */
 function isFresh(startedMs: number): boolean {
   const ageMs = Date.now() - startedMs;
   return ageMs >= 0 && ageMs < KEY_LIFE_MS;
@@ -129,7 +129,8 @@ function succeed(
   const isWhole = 'created_at' in response;
   const isOther = intent.kind === 'add' && isWhole && !isSame(intent, response);
   if (isOther) reports.push(toReport(write, 'duplicate'));
-  // An add makes both times equal. A bookmark that was found by its url may have been edited since.
+  // The `updated_at` that this write made. An add makes both times equal. The response's own `updated_at` may be later,
+  // because a bookmark that was found by its url may have been edited since.
   const made = isWhole ? response.created_at : response.updated_at;
   const sees = version === seen && !isOther;
   const writes = state.writes

@@ -36,7 +36,8 @@ export class Quota {
       this.#onWait?.(waitMs);
       await sleep(this.#clock, waitMs, signal);
     }
-    // Of several requests that waited, one goes first. A sliding window frees one request at a time.
+    // A sliding window frees one request at a time. So of several requests that waited, one goes on, and the others
+    // wait again.
     if (this.#remaining <= 0) this.#resetAtMs = this.#clock.now() + PROBE_MS;
     else this.#remaining -= 1;
     this.#sent += 1;

@@ -12,7 +12,10 @@ import { parseWebUrl } from '../domain/web-url.ts';
  * A value that contains spaces is quoted: `tag:"to read"`. Inside quotes, two quotes in a row mean one.
  */
 
-/** A part of a search text that is searched as plain text, and the reason. */
+/**
+ * A part of a search text that cannot be applied, and the reason. It is searched as plain text, except `is:untagged`,
+ * which is ignored.
+ */
 export interface SearchProblem {
   part: string;
   /** The operator is unknown, cannot be negated, has an invalid value, or contradicts `tag:` or `under:`. */

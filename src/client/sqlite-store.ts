@@ -231,7 +231,7 @@ export class SqliteStore implements CollectionStore, Disposable {
       .map(showWrite);
   }
 
-  /** Returns the id of the bookmark, which is new if `given` is 0. */
+  /** Stores the writes of a bookmark. Returns its id, which is new if `given` is 0. */
   #appendWrites(given: number, writes: NonNullable<StateChange['writes']>): number {
     const put = this.#db.prepare('insert into outbox (seq, bookmark_id, pending) values (?, ?, ?)');
     const setId = this.#db.prepare('update outbox set bookmark_id = ? where seq = ?');

@@ -14,7 +14,7 @@ const LONGEST_SEQUENCE = 5;
 /** The maximum number of bits tested per block. More bits exclude hardly any more blocks. */
 const MOST_BITS = 8;
 
-/** In the filter of a longer text nearly all bits would be set. */
+/** A longer block gets a filter that matches every term. Nearly all bits of its own filter would be set anyway. */
 export const MOST_FILTERED_BYTES = 65_536;
 
 const BLANK = 0x20;
@@ -22,7 +22,7 @@ const LINE_FEED = 0x0a;
 
 /**
  * Calls `visit` with the bit and the length of each sequence that starts at this position. Sequences stop at white
- * space, because terms have none.
+ * space. So a phrase is tested by the sequences of its words.
  */
 function visitSequences(text: string, start: number, visit: (bit: number, length: number) => void): void {
   let hash = 0;

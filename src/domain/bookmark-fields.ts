@@ -49,8 +49,8 @@ export const BOOKMARK_FIELDS = {
     examples: ['to read'],
   },
   /**
-   * In a response: sorted by normalized name. In a request: names; a tag that does not exist is created, and an edit
-   * replaces all tags.
+   * In a response, tags are sorted by normalized name. A request names the tags. A tag that does not exist is created.
+   * An edit replaces all tags.
    */
   tags: {
     kind: 'tags',

@@ -1,6 +1,6 @@
 /**
- * Programs that people sign in with. The first match wins, because most browsers also name the browsers that they
- * descend from.
+ * Programs that people sign in with. The first match wins, because most browsers also name older browsers that they
+ * are compatible with.
  */
 const PROGRAMS: readonly [RegExp, string][] = [
   [/^bookmarks-cli\//, 'Bookmarks CLI'],

@@ -39,7 +39,7 @@ const [COMMA, OPEN_BRACKET, OPEN_BRACE] = Buffer.from(',[{');
 
 /**
  * Parses the body of any request except imports. Throws `VALIDATION_ERROR` if it has more values than a valid body
- * can have: parsing 640 KiB of distinct objects would block the event loop for about 45 ms.
+ * can have. Otherwise, parsing many distinct objects could block the event loop for a noticeable time.
  */
 export function parseShortJson(bytes: Buffer): unknown {
   if (bytes.length > COUNTED_ABOVE_BYTES && hasMoreStructure(bytes, MAX_STRUCTURE))

@@ -99,15 +99,16 @@ export function textRule(text: string, max: number, min: number): string | undef
 }
 
 /**
- * NFC combines at most four characters into one, and a character has at most two code units. So a name of this length
- * is too long in NFC too. It is not normalized, because that takes time that grows with the square of the number of
- * combining marks in a row.
+ * Whether a tag name is refused without normalizing it. NFC combines at most four characters into one, and a character
+ * has at most two code units. So a name with more than eight code units per allowed character is too long in NFC too.
+ * A name that is too long as sent and has many combining marks in a row is refused too. Normalizing it would take time
+ * that grows with the square of their number.
  */
 const isTooLongInAnyForm = (name: string): boolean =>
   name.length > 8 * BOUNDS.tagName ||
   (countCodePoints(name, BOUNDS.tagName) > BOUNDS.tagName && hasManyMarks(name));
 
-/** Returns a tag name trimmed and in NFC (decision 12). A name that is too long in any form is not normalized. */
+/** Returns a tag name trimmed and in NFC (decision 12). A name that is refused as too long is not normalized. */
 export function cleanTagName(name: string): string {
   const trimmed = name.trim();
   return isTooLongInAnyForm(trimmed) ? trimmed : trimmed.normalize('NFC');

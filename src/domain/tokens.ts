@@ -86,7 +86,7 @@ function makeRoom(entries: Map<string, unknown> | Set<string>, capacity: number)
  * checks the token again, so a revoked token is useless at once, even if it is remembered here.
  */
 export class KnownPrincipals {
-  /** Tokens that were valid when this process last looked them up, at any time. */
+  /** Tokens that were valid when this process last looked them up, however long ago. */
   readonly #seen = new Set<string>();
   readonly #principals = new Map<string, { principal: Principal; untilMs: number }>();
   readonly #capacity: number;

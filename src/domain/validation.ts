@@ -40,7 +40,7 @@ export function describeIssue(issue: RawIssue): string | undefined {
 /** Formats an issue as `field: rule`, for error responses (decision 2). */
 export const formatIssue = (issue: Issue): string => `${formatPath(issue.path)}: ${issue.message}`;
 
-/** A rule for a body: exactly one of these fields must be present. The error names the first extra field. */
+/** A rule for a body: exactly one of these fields must be present. If several are, the error names the second one. */
 export const exactlyOne =
   <Name extends string>(...names: readonly [Name, Name, ...Name[]]) =>
   ({ value, issues }: z.core.ParsePayload<{ readonly [Each in Name]?: unknown }>): void => {

@@ -33,8 +33,8 @@ export function describeError(error: unknown): object {
 }
 
 /**
- * Lines are written in batches, because writing costs more than formatting: after 4 KiB, after 100 ms, and when the
- * process ends.
+ * Writing costs more than formatting, so lines are written in batches: after 4 KiB, after 100 ms, and when the process
+ * ends.
  */
 const LINES = { sync: false, minLength: 4_096, periodicFlush: 100 };
 

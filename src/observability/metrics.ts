@@ -42,9 +42,10 @@ export type AbortReason = (typeof ABORT_REASONS)[number];
 const OVERLOAD_REASONS = ['event_loop', 'pool', 'unsent', 'account', 'received', 'account_received'] as const;
 export type OverloadReason = (typeof OVERLOAD_REASONS)[number];
 
-/** The kind of credential. `failed`: it was wrong. `refused`: too many wrong ones came before, so it was not tried. */
+/** Credentials that can be guessed: invite codes and tokens. */
 const CREDENTIALS = ['invite', 'bearer'] as const;
 export type Credential = (typeof CREDENTIALS)[number];
+/** `failed`: the credential was wrong. `refused`: after too many wrong ones, the response was `RATE_LIMITED`. */
 const GUESS_ENDS = ['failed', 'refused'] as const;
 type AttemptEnd = (typeof GUESS_ENDS)[number];
 

@@ -16,7 +16,10 @@ export function addAccountCommands(program: Command, run: Run): void {
   program
     .command('login')
     .description('log in through the browser, or with a code or token')
-    .argument('[code-or-token]', 'read from standard input if omitted, unless that is a terminal')
+    .argument(
+      '[code-or-token]',
+      'if omitted: the browser opens on a terminal, otherwise it is read from standard input',
+    )
     .option('--paste', 'prompt for an API token from the settings, without showing it')
     .option('--email <address>', 'the address that the invite was sent to')
     .action(run(login));

@@ -16,7 +16,7 @@ import { openOwnClient, type Run, type Session } from '../session.ts';
 const MAX_ENTRIES = 100_000;
 const MAX_BODY_BYTES = 67_108_864;
 
-/** Long enough for another import of the same account to end. */
+/** How long a failed import is retried: long enough for another import of the same account to end. */
 const RETRY_FOR_MS = 180_000;
 
 /** At most this many lines are printed from a list. */
