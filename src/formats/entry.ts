@@ -85,14 +85,14 @@ type NamedEntry = Omit<ImportEntry, 'tags'> & { tags: string[] };
  * since 1601.
  */
 function epochToMs(value: number): number {
-  // Also dates before 1970, which are negative.
+  // This includes dates before 1970, which are negative.
   if (value < 1e11) return value * 1_000;
   if (value < 1e14) return value;
-  // Since 1970, this many microseconds would be after the year 2286. So this is Chromium's time, since 1601.
+  // More microseconds since 1970 would be after the year 2286. So a larger value is Chromium's time, since 1601.
   return value < 1e16 ? value / 1_000 : value / 1_000 - 11_644_473_600_000;
 }
 
-/** Day and month come in either order, so a date like `01/02/2020` is ambiguous. */
+/** Whether a date is ambiguous, such as `01/02/2020`: some programs write the day first, others the month. */
 const isUnclear = (text: string): boolean => /^-?\d[-\d./ :]*$/.test(text) && !/^\d{4}-\d\d-\d\d/.test(text);
 
 /**

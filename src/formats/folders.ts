@@ -1,6 +1,6 @@
 /**
  * Converts folders to tags. The path of a folder becomes one tag, for example `Work/Databases`. A backslash escapes
- * `/` and `\\` in a folder's name, so that the path can be read back.
+ * `/` and `\` in a folder's name, so that the path can be read back.
  */
 
 /** Returns the tag for a path of folder names, outermost first. */

@@ -64,10 +64,11 @@ function findEncoding(bytes: Uint8Array): string {
   if (first === 0xff && second === 0xfe) return 'utf-16le';
   if (first === 0xfe && second === 0xff) return 'utf-16be';
   const head = new TextDecoder('latin1').decode(bytes.subarray(0, 1_024)).trimStart();
-  // In another format, or after the mark of UTF-8, the element would only be part of a title.
+  // Only HTML and XML begin like this. In another format, the element would only be part of a title. A file with the
+  // byte order mark of UTF-8 is UTF-8.
   if (!head.startsWith('<')) return 'utf-8';
   const label = /<meta[^>]+charset=["']?([\w-]{1,40})/i.exec(head)?.[1]?.toLowerCase() ?? 'utf-8';
-  // In UTF-16 the element would not have been found.
+  // This label is wrong: in a file in UTF-16, the pattern above would not match.
   return label.startsWith('utf-16') ? 'utf-8' : label;
 }
 

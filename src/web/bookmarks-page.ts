@@ -353,7 +353,7 @@ addKeys({
   remove: actions.remove,
   select: (bookmark) => selection.select(bookmark, !selection.has(bookmark), false),
 });
-/** A link that is dropped here from elsewhere opens the form for a new bookmark. */
+/** Whether the user drags something of this page. A link dropped from elsewhere opens the form for a new bookmark. */
 let isOwnDrag = false;
 addEventListener('dragstart', () => {
   isOwnDrag = true;

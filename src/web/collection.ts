@@ -63,7 +63,10 @@ export function createCollection({ onChange, onRead }: Options): Collection {
   const hidden = new Set<number>();
   /** The bookmarks whose addition or deletion the total already includes. */
   const counted = new Set<number>();
-  /** The highest id that was read. A bookmark above it is new here, even if it was edited: it may be restored. */
+  /**
+   * The highest id that was read. A bookmark with a higher id is new here, even if its times say that it was edited:
+   * it may have been restored from the trash, which gives it a new id.
+   */
   let highestId = 0;
   const missed: [page: Changes, sinceMs: number][] = [];
   let all: Bookmark[] = [];
@@ -139,7 +142,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     changed();
   };
 
-  /** Reads the shown bookmarks again; only the total if there are many, so that the reader keeps their place. */
+  /** Reads the shown bookmarks again. If there are many, reads only the total, so that the reader keeps their place. */
   const refresh = async () => {
     if (reading !== undefined) return refreshSoon();
     if (all.length <= NEXT_PAGES) return load(Math.max(FIRST_PAGE, all.length), undefined);
@@ -156,7 +159,8 @@ export function createCollection({ onChange, onRead }: Options): Collection {
 
   /**
    * Moves a bookmark to its position. Returns its index, or -1 if the rows read so far do not contain it. Returns
-   * undefined if only the service knows the order or the total. `isSure`: the change is later than the last read.
+   * undefined if only the service knows the order or the total. `isSure` says that the change is later than the last
+   * read.
    */
   const place = (bookmark: Bookmark, isNew: boolean, isSure: boolean): number | undefined => {
     const compare = COMPARISONS[order];

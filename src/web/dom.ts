@@ -2,7 +2,7 @@
 
 type Child = Node | string | false | null | undefined;
 
-/** Listens to an event. As the type of a method, it also fits listeners to a more specific event. */
+/** Listens to an event. TypeScript accepts listeners of a more specific event, because this is the type of a method. */
 type Listener = { listen(event: Event): void }['listen'];
 
 /** `true` sets an empty attribute; false and undefined set none. A function such as `onclick` listens to an event. */
@@ -115,7 +115,7 @@ export const searchField = (label: string, oninput: () => void): HTMLInputElemen
     oninput,
   });
 
-/** Creates a checkbox or a radio button with its label behind it. */
+/** Creates a checkbox or a radio button with its label after it. */
 export const check = (input: HTMLInputElement, label: string): HTMLElement =>
   make('label', { class: 'check' }, input, label);
 

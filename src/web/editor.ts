@@ -172,7 +172,7 @@ export const addForm = (
   options: EditorOptions,
   onEdit: (bookmark: Bookmark) => void,
 ): Editor => {
-  // Every attempt uses the same key, so a retry after a lost response does not add the bookmark twice.
+  // Attempts with the same input use the same key, so a retry after a lost response does not add the bookmark twice.
   let last: { text: string; key: string } | undefined;
   return buildEditor({
     title: texts.editor.add,

@@ -5,7 +5,7 @@ import { texts } from './texts.ts';
 export const describeError = (error: unknown): string =>
   error instanceof ApiError ? describeFault(error) : texts.errors.unexpected;
 
-/** Does the same for an error from a worker, which arrives as a code and a message. */
+/** Like `describeError`, for an error from a worker, which arrives as a code and a message. */
 export function describeFault({ code, message }: { code: string; message: string }): string {
   const { errors } = texts;
   switch (code) {

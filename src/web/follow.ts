@@ -7,9 +7,9 @@ import { ask, client, signals } from './session.ts';
 import { texts } from './texts.ts';
 
 /**
- * Reports changes made elsewhere as they happen. A lock lets only one tab of a browser poll. It passes each page of
- * changes to the others. When that tab closes, another one takes the lock. Every tab keeps the cursor of the last
- * page, so the next one continues there. Applying a page twice does no harm.
+ * Reports changes made elsewhere as they happen. A lock lets only one tab of a browser poll. That tab passes each page
+ * of changes to the others. When it closes, another tab takes the lock. Every tab keeps the cursor of the last page, so
+ * the tab that polls next continues there. Applying a page twice does no harm.
  */
 
 const timing = { clock: systemClock, random: Math.random };
@@ -129,7 +129,7 @@ async function poll(
 const isEmpty = ({ bookmarks, deleted, tags, deleted_tags, reset }: Changes): boolean =>
   !reset && bookmarks.length + deleted.length + tags.length + deleted_tags.length === 0;
 
-/** Waits longer after each failure, but only until the network is back. */
+/** Waits longer after each failure. Stops waiting when the network is back, or when the user has signed in. */
 async function pauseAfter(error: unknown, failures: number, signal: AbortSignal): Promise<void> {
   if (!navigator.onLine) sayConnection(texts.connection.offline);
   else if (failures > 1 && !hasCode(error, 'RATE_LIMITED')) sayConnection(texts.connection.unreachable);

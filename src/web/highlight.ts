@@ -3,7 +3,7 @@ import { make } from './dom.ts';
 
 /** Highlights search results in a text. The cost is bounded for any bookmark and any search. */
 
-/** A row shows less text than this. */
+/** Only this many characters are highlighted. A row shows fewer. */
 const MARKED_LENGTH = 500;
 
 const MOST_TERMS = 10;

@@ -60,7 +60,7 @@ document.body.dataset.started = 'yes';
 document.title = texts.save.title;
 watchSession();
 show(addForm(readDraft(), optionsFor(true), (known) => show(editForm(known, optionsFor(false)))));
-// Without the tags only the completion is missing.
+// If the tags cannot be read, only their suggestions are missing.
 await ask(() => client.listTags()).then(
   (list) => {
     tags = list.tags;

@@ -55,7 +55,7 @@ export function addSuggestions(
 ): void {
   const list = suggestionList(input, {
     label: moreTexts.suggestions,
-    // Elsewhere than at the end, a suggestion would replace a different part.
+    // A suggestion replaces the last part. So there are none while the caret is in another part.
     suggest: () => (input.selectionStart === input.value.length ? suggest(input.value, ownTags()) : []),
     onChoose(text) {
       const part = typedPart(input.value) ?? '';

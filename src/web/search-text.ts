@@ -34,7 +34,7 @@ export function findNamedTag(text: string, tags: readonly Tag[]): Tag | undefine
   return tags.find(({ name }) => name.length <= query.length && names.has(foldText(name)));
 }
 
-/** Replaces the words that name a tag by `tag:`. */
+/** Replaces the words that name a tag with `tag:` and the name. */
 export function replaceWordsByTag(text: string, name: string): string {
   const parts = splitSearch(text);
   const isWord = parts.some(({ key, value }) => key === undefined && sameName(value, name));

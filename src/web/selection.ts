@@ -10,7 +10,7 @@ import { texts } from './texts.ts';
 interface Selection {
   readonly element: HTMLElement;
   has(bookmark: Bookmark): boolean;
-  /** Selects or deselects a bookmark; with `isRange` also all between it and the one before. */
+  /** Selects or deselects a bookmark. With `isRange`, also all between it and the last one that was (de)selected. */
   select(bookmark: Bookmark, isSelected: boolean, isRange: boolean): void;
   clear(): void;
   /** Drops the bookmarks that left the list. Call it when the list has changed. */

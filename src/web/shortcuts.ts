@@ -1,6 +1,6 @@
 /**
- * Whether keyboard shortcuts are on. Users of speech input, or who press keys by accident, can turn them off (WCAG
- * 2.1.4). The setting applies to all tabs of this browser.
+ * Whether keyboard shortcuts are on. Users of speech input, and users who press keys by accident, can turn them off
+ * (WCAG 2.1.4). The setting applies to all tabs of this browser.
  */
 
 const KEY = 'shortcuts';

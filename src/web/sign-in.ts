@@ -106,8 +106,8 @@ function signInForm(onSignedIn: () => void, returnTo: string, isAgain: boolean):
 
 /**
  * Takes the code from a link's fragment (`#code=…`), which browsers do not send to servers. The service prints such a
- * link when it starts on the user's own machine. Only there does the code sign in at once. Elsewhere it only fills in
- * the field, so that following a link signs nobody in to another person's account.
+ * link when it starts on the user's own machine, and there the code signs in at once. Elsewhere the code only fills in
+ * the field, so that a link cannot sign somebody in to another person's account.
  */
 function takeLinkedCode(): string | undefined {
   const code = /^#code=([A-Z0-9]{8,12})$/.exec(location.hash)?.[1];
@@ -167,7 +167,8 @@ export function askToSignIn(): Promise<boolean> {
 }
 
 async function showSignInDialog(): Promise<boolean> {
-  // Not `signals` of `session.ts`: this message must also reach the other listeners of this tab.
+  // A channel does not receive its own messages. This one is not `signals` of `session.ts`, so that the message also
+  // reaches the listeners of `signals` in this tab.
   const channel = new BroadcastChannel('session');
   const dialog = makeDialog(texts.signIn.again, make('p', {}, texts.signIn.ended));
   const end = () => dialog.close('yes');

@@ -11,7 +11,7 @@ interface Suggestion {
 }
 
 interface SuggestionList {
-  /** Belongs behind the field, in an element with a position. */
+  /** Insert it after the field. Its position on the screen is relative to the nearest positioned element around it. */
   readonly element: HTMLElement;
   /** Suggests again, with nothing highlighted. */
   update(): void;

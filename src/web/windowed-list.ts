@@ -120,7 +120,7 @@ export function windowedList<Item extends { id: number }>({
     if (hadFocus) focusTarget(row)?.focus({ preventScroll: true });
   };
 
-  /** The indexes in view, and whether the reader has scrolled. After drawing, this would force a layout. */
+  /** The indexes in view, and whether the reader has scrolled. Call this before drawing, or it forces a layout. */
   const inView = (opened: number): { first: number; last: number; isScrolled: boolean } => {
     const top = -element.getBoundingClientRect().top;
     const first = Math.min(items.length - 1, rowAt(top - extra(opened)));

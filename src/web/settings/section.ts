@@ -17,7 +17,7 @@ export function section(
   );
 }
 
-/** Runs actions of a section, and has the place for their error. */
+/** Runs the actions of a section, and shows their errors. */
 interface Failure {
   readonly element: HTMLElement;
   /** Shows an error or a text about one. Undefined removes it. */
@@ -69,7 +69,7 @@ export const entry = (name: string, facts: string[], end: HTMLElement, badge?: N
     end,
   );
 
-/** Ignores that something to end no longer exists. The list shows that after reading it again. */
+/** Ignores `NOT_FOUND`: the token or session to end is already gone. The list shows that once it is read again. */
 export function ignoreGone(error: unknown): void {
   if (!hasCode(error, 'NOT_FOUND')) throw error;
 }
