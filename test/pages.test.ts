@@ -31,7 +31,8 @@ const ASKED: [string, number, (user: TestUser) => Promise<unknown>][] = [
     301,
     async (user) => {
       const { body } = await user.post('/bookmarks/search', { per_page: 100 });
-      // The rows are read once to find them and to see whether more follow, and once to render them.
+      // The first page reads 100 rows. This one reads 101 to find its rows and to see whether more follow, and 100 to
+      // render them.
       await user.post('/bookmarks/search', { per_page: 100, cursor: body.next_cursor });
     },
   ],

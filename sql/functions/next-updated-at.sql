@@ -1,9 +1,9 @@
 -- Returns the `updated_at` of a bookmark after a change. It is the current time, but always later than before, because
--- clients compare it as a version. The last millisecond of the year 9999 has no valid successor, so the current time
--- follows it.
+-- clients compare it as a version. The one exception is the last millisecond of the year 9999. It has no valid
+-- successor, so the current time replaces it.
 --
--- An update of a distributed table may call only immutable functions. This one may be `immutable`, because
--- milliseconds do not depend on the time zone.
+-- An update of a distributed table may call only immutable functions. Postgres's `date_trunc` of a time is only
+-- `stable`, but milliseconds do not depend on the time zone. So this function may be `immutable`.
 create or replace function next_updated_at(p_updated_at timestamptz, p_now timestamptz) returns timestamptz
 language sql immutable as $$
   select case

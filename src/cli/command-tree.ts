@@ -15,10 +15,7 @@ export function readTree(command: Command, path = ''): CommandNode {
   return {
     path,
     command,
-    commands: help
-      .visibleCommands(command)
-      // commander creates a new `help` command for each call. Completion treats it like any other command.
-      .map((inner) => readTree(inner, `${path} ${inner.name()}`.trim())),
+    commands: help.visibleCommands(command).map((inner) => readTree(inner, `${path} ${inner.name()}`.trim())),
     options: help.visibleOptions(command),
   };
 }

@@ -46,9 +46,9 @@ export interface RequestFacts {
 }
 
 /**
- * Whether to log a request if `share` (0 to 1) of all requests are logged. Failures, slow requests, and requests about
- * sign-ins and tokens are always logged. A 404 or 429 is sampled, because clients can cause any number of them. The
- * request id decides, so all processes agree about a request.
+ * Decides whether to log a request. `share` (0 to 1) is the share of ordinary requests to log. Failures, slow requests,
+ * and requests about sign-ins and tokens are always logged. A 404 or 429 is sampled, because clients can cause any
+ * number of them. The request id decides, so all processes agree about a request.
  */
 export function isLogged({ id, route, status, ms, wasHeld, unserved }: RequestFacts, share: number): boolean {
   if (share === 1 || unserved !== undefined) return true;

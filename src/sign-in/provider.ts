@@ -5,7 +5,7 @@ import { systemCodeOf } from '../domain/thrown.ts';
 import { SignInError, type SignInFault } from './sign-in-error.ts';
 import { isOnLoopback, type ProviderSettings } from './variables.ts';
 
-/** The OpenID provider (OpenID Connect Core section 3.1, RFC 9700). Only `openid-client` implements the protocol. */
+/** The OpenID provider (OpenID Connect Core section 3.1, RFC 9700). The library `openid-client` implements the protocol. */
 
 /** The provider's statements about a person. */
 export interface ProviderIdentity {
@@ -93,8 +93,9 @@ export class Provider {
   }
 
   /**
-   * Returns the person whom the provider sent back. `callback` is the whole url. Checks the issuer, state, nonce, audience, times
-   * and signature, and discards the provider's tokens. Rejects with a `SignInError` within three seconds.
+   * Returns the person whom the provider sent back. `callback` is the whole url. Checks the issuer, state, nonce,
+   * audience, times and signature, and discards the provider's tokens. Rejects with a `SignInError` within three
+   * seconds.
    */
   finish(callback: URL, checks: LoginChecks): Promise<ProviderIdentity> {
     return this.#inTime(async () => {

@@ -222,8 +222,8 @@ function finish({ timer }: Timed, settle: () => void): void {
 }
 
 /**
- * Rejects a call whose deadline has passed. If its statement was not sent, cancels it, so that it never runs. If it was
- * sent, it keeps its permit until Postgres or the driver ends it.
+ * Rejects a call whose deadline has passed. If its statement was not sent, cancels it, so that it never runs. If the
+ * statement was sent, the call keeps its permit until Postgres or the driver ends the statement.
  */
 function expire<T extends readonly unknown[]>(call: Call<T>): void {
   call.expired = true;

@@ -85,7 +85,7 @@ async function checkBuild({ metricsPort }: Serving, version: string, revision: s
   assert.match(names[0]!, new RegExp(`version="${version}",revision="${revision}"`));
 }
 
-/** Runs migrate, admin, api with worker, and all. */
+/** Runs the roles `migrate` and `admin`, then `api` together with `worker`, then `all`. */
 export async function playRoles(root: Root, version: string, revision: string): Promise<string[]> {
   await using postgres = await startPostgres();
   await using redis = await startRedis();

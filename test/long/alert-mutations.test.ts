@@ -6,7 +6,7 @@ import { provide } from '../support/programs.ts';
 
 /** The tests of the alerts must fail if a `for`, a threshold or a selector is wrong. */
 
-/** Multiplies each number of a comparison, other than 0. */
+/** Multiplies the number after each comparison operator. A 0 stays 0. */
 const scale = (expr: string, factor: number): string =>
   expr.replace(/([<>]=?|[<>!=]=) *([\d.]+)/g, (_, sign, number) => `${sign} ${Number(number) * factor}`);
 

@@ -8,7 +8,7 @@ import { MUTANTS, type Mutant } from './list.ts';
 /**
  * Applies each mutation of the list to a copy of the working tree, and runs the test that must catch it. Fails if a
  * mutation survives or no longer applies, or if its test does not pass without it. `--part 3/10` runs every tenth, from
- * the third. File names run only the mutations of these files.
+ * the third. If file names are given, only the mutations of these files run.
  */
 
 const { values, positionals } = parseArgs({

@@ -21,7 +21,7 @@ const send = (report: Report): void => postMessage(report);
  */
 const BATCH_ENTRIES = 2_500;
 
-/** About the largest body that the service does not queue, in characters. */
+/** The most characters in a batch. The service would queue a body of more than 1 MiB. */
 const BATCH_LENGTH = 900_000;
 
 let entries: ImportEntry[] = [];

@@ -1,4 +1,4 @@
-/** The points to prove, in the order of the table. */
+/** The promises to prove, in the order of the table that a run prints. */
 export const POINTS = {
   added: '1 acknowledged adds are there, with their content',
   followed: '1 every follower got each bookmark once, in order',
