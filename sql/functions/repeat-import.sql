@@ -1,5 +1,5 @@
--- Ends an import whose idempotency key belongs to an earlier import. It gets the response of the earlier import.
--- Returns the bytes of its errors.
+-- Ends an import whose idempotency key belongs to an earlier import. The repeated import gets the response of the
+-- earlier one. Returns the size of the earlier import's errors in bytes.
 create or replace function repeat_import(p_user_id bigint, p_import_id uuid, p_result text, p_key text) returns bigint
 language plpgsql as $$
 declare

@@ -1,5 +1,5 @@
--- Deletes at most 1,000 bookmarks that one user deleted more than `p_days` days ago. Returns their number. It handles
--- one user at a time, under the lock that every writer takes first.
+-- Deletes old bookmarks from the trash: at most 1,000 of one user, which were moved there more than `p_days` days ago.
+-- Returns their number. It handles one user at a time, under the lock that every writer takes first.
 create or replace function sweep_trash(p_days integer) returns bigint
 language plpgsql as $$
 declare

@@ -1,5 +1,5 @@
--- Writes the filters of blocks. Skips a block whose texts changed since the caller read them. Also skips locked blocks,
--- which get their filters later. Returns how many filters it wrote.
+-- Writes the Bloom filters of blocks of search texts. Skips a block whose texts changed since the caller read them.
+-- Also skips locked blocks, which get their filters later. Returns how many filters it wrote.
 create or replace function write_filters(
   p_user_id bigint, p_last_ids bigint[], p_edits integer[], p_filters text[]
 ) returns bigint

@@ -167,7 +167,7 @@ export class Collection {
   }
 }
 
-/** Returns a bookmark as the user sees it. `id` is the id that the caller knows. */
+/** Returns a bookmark as the user sees it. `id` is the id that the caller passed; the error names it. */
 function requireBookmark(state: BookmarkState, id: number): Bookmark {
   const shown = showState(state);
   if (shown === undefined) throw new NotInCollection(`there is no bookmark ${id}`);

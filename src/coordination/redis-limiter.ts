@@ -37,7 +37,7 @@ interface RedisLimiterOptions {
   windowMs: number;
   memory: ProcessRateLimiter;
   counters: Counters;
-  /** Called when Redis did not count a request. `key` is the limited key's name in Redis. */
+  /** Called when Redis did not count a request. `key` is the name in Redis, with the prefix. */
   fail: (error: unknown, key: string) => void;
 }
 

@@ -14,7 +14,7 @@ export type Crash = 'SIGQUIT' | 'SIGKILL';
 export interface DatabaseNodes extends AsyncDisposable {
   /** The database on each node. All rows are visible through each node. The first one is the coordinator. */
   urls: readonly string[];
-  /** Ends a node at once. Resolves when it accepts connections again. */
+  /** Ends a node at once. The node comes back by itself or is restarted. Resolves when it accepts connections again. */
   crash(url: string, how: Crash, draw: Random): Promise<void>;
   /** Moves rows between nodes during writes, if there are several. */
   moveRows: ((draw: Random) => Promise<void>) | undefined;

@@ -61,5 +61,5 @@ export async function provideBases(note: (line: string) => void): Promise<void> 
   }
 }
 
-/** The names of the base images, which are kept for the next run. */
+/** The names of the base images. They are not removed, so that the next run can use them. */
 export const listBaseNames = (): string[] => listBases().map(ofHub);

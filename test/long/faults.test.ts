@@ -479,7 +479,10 @@ describe.concurrent('statements that Postgres answers late or never', {
     return { stack, proxy, fleet, api, user: await fleet.user() };
   };
 
-  /** A poll at another replica, and an add that waits for the account's lock, through the proxy. */
+  /**
+   * Starts a poll at another replica, and an add that waits for the account's lock. The add reaches the database through
+   * the proxy.
+   */
   const openWaitingAdd = async () => {
     const opened = await openThroughProxy({ SYNC_WAIT_SECONDS: 29 });
     const { stack, fleet, api, user } = opened;

@@ -15,7 +15,7 @@ import type { Principal } from '../support/users.ts';
 const orBroken = (response: Promise<ApiResponse>): Promise<ApiResponse | undefined> =>
   response.catch(() => undefined);
 
-/** Users with rows on the same node, for tests that count per node. Without sharding, all users are. */
+/** Users with rows on the same node, for tests that count per node. Without sharding there is only one node, so any users will do. */
 async function usersOfOneNode(fleet: Fleet, count: number): Promise<Principal[]> {
   const byNode = new Map<string, Principal[]>();
   for (;;) {

@@ -434,7 +434,8 @@ const OTHERS: Operation[] = [
   },
   {
     name: 'replace by 2,000 entries',
-    // 90 rows per entry. The deleted bookmarks are read twice: by index, including dead versions, and in the table.
+    // Writing an entry reads about 90 rows. The deleted bookmarks are read twice: by index, including dead versions,
+    // and in the table.
     atMost: 2_000 * 100 + 8 * BIG.bookmarks,
     run: async (db, c, n) => importWork(db, c, await prepareWork(c, sizeFor(c, n), freshUrl, 'replace')),
   },

@@ -15,7 +15,8 @@ import { compareSides, type Side } from '../harness/rounds.ts';
 
 /**
  * What an operation of one user costs the nodes of a Citus cluster, compared with one Postgres: a database without the
- * extension on the coordinator's own server. The replica asks each user's node. The nodes that `TEST_CITUS_URL` leads to must run on this machine.
+ * extension on the coordinator's own server. The replica asks each user's node. The nodes that `TEST_CITUS_URL` leads
+ * to must run on this machine.
  */
 
 const CONNECTIONS = 4;
@@ -46,7 +47,7 @@ const OPERATIONS: readonly Operation[] = [
 interface Deployment {
   replica: Replica;
   tokens: string[];
-  /** The processes of the database's servers. */
+  /** The process ids of the Postgres servers of all nodes. */
   postgres: number[];
 }
 
