@@ -21,8 +21,8 @@ export default defineConfig({
     // The files of a worker share its process, which loads the service once. So a file must leave nothing behind that
     // another one would notice.
     isolate: false,
-    // Tests spend about half of their time waiting for servers and timers, so three workers per core keep all cores busy.
-    maxWorkers: 3 * availableParallelism(),
+    // Tests spend about half of their time waiting for servers and timers, so two workers per core keep all cores busy.
+    maxWorkers: 2 * availableParallelism(),
     sequence: { sequencer: LongestFirst },
     testTimeout: 30_000,
     hookTimeout: 60_000,

@@ -4,7 +4,17 @@ create or replace function note_user_uses(
   p_user_id bigint, p_token_hashes bytea[], p_ends_soon timestamptz, p_until timestamptz, p_max_days integer
 ) returns void
 language plpgsql as $$
+declare
+  v_hashes bytea[];
 begin
+  -- A separate statement, because one statement with a subquery may be planned so that the subquery runs for each row.
+  select coalesce(array_agg(token_hash), '{}') into v_hashes
+  from (
+    select token_hash
+    from tokens
+    where user_id = p_user_id and token_hash = any (p_token_hashes) and expires_at > now()
+    for no key update skip locked
+  ) free;
   update tokens
   set last_used_at = date_trunc('milliseconds', now()),
     expires_at = case
@@ -15,11 +25,6 @@ begin
         )
       else expires_at
     end
-  where user_id = p_user_id and token_hash in (
-    select token_hash
-    from tokens
-    where user_id = p_user_id and token_hash = any (p_token_hashes) and expires_at > now()
-    for no key update skip locked
-  );
+  where user_id = p_user_id and token_hash = any (v_hashes);
 end
 $$;

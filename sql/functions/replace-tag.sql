@@ -47,7 +47,7 @@ begin
   return case
     when v_is_last then null
     when v_next.has_more then v_next.ids[cardinality(v_next.ids)]
-    -- Start over, because other writers have meanwhile put the tag on bookmarks with lower ids.
+    -- Start over, because other writers have meanwhile put the tag on bookmarks with smaller ids.
     else 0
   end;
 end

@@ -1,10 +1,8 @@
-import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import common from '../../vitest.config.ts';
 
 /**
  * The long tests: `npm run test:long`. Each file has a process of its own, because some measure memory and CPU time.
- * They compute more than they wait, so there are fewer workers than in `npm test`.
  */
 export default {
   ...common,
@@ -13,6 +11,5 @@ export default {
     ...common.test,
     include: ['test/long/**/*.test.ts'],
     isolate: true,
-    maxWorkers: 2 * availableParallelism(),
   },
 };
