@@ -140,14 +140,17 @@ export function handleErrors(context: Context) {
     endDeadSession(context, error, request, reply);
     return sendError(error, request, reply);
   };
-  return async (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+  const confirm = async (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     try {
-      if (request.principal !== undefined) await confirmPrincipal(context, request, reply, error);
+      await confirmPrincipal(context, request, reply, error);
       return send(error, request, reply);
     } catch (later) {
       return send(later, request, reply);
     }
   };
+  // Without a principal there is nothing to wait for. Most of these responses are 429.
+  return (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
+    request.principal === undefined ? send(error, request, reply) : confirm(error, request, reply);
 }
 
 /**

@@ -49,6 +49,16 @@ export function addFirstHook(
  */
 const SINGLE_HEADERS = ['Host', 'Authorization'];
 
+/** How often a header was sent. Names and values alternate in `rawHeaders`. */
+function countHeader(rawHeaders: readonly string[], name: string): number {
+  let count = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const sent = rawHeaders[i]!;
+    if (sent.length === name.length && sent.toLowerCase() === name.toLowerCase()) count += 1;
+  }
+  return count;
+}
+
 /** Adds the checks, logs and metrics of every request. */
 export function addHooks(app: FastifyInstance, context: Context): void {
   const { config, lifecycle } = context;
@@ -56,10 +66,8 @@ export function addHooks(app: FastifyInstance, context: Context): void {
   app.addHook('onRequest', (request, _reply, done) => {
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
       throw invalid('Host: is required');
-    for (const name of SINGLE_HEADERS) {
-      const values = request.raw.headersDistinct[name.toLowerCase()] ?? [];
-      if (values.length > 1) throw invalid(`${name}: was sent more than once`);
-    }
+    const repeated = SINGLE_HEADERS.find((name) => countHeader(request.raw.rawHeaders, name) > 1);
+    if (repeated !== undefined) throw invalid(`${repeated}: was sent more than once`);
     // Checked before the body is read: an unknown path is a 404, whatever the body (decision 1).
     if (request.is404) throw notFound('the path');
     done();

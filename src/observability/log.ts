@@ -38,12 +38,26 @@ export function describeError(error: unknown): object {
  */
 const LINES = { sync: false, minLength: 4_096, periodicFlush: 100 };
 
+/** Returns pino's field `time` in ISO 8601. Formats each millisecond once, because a busy process logs many lines in it. */
+function openIsoTime(): () => string {
+  let formattedMs = 0;
+  let field = '';
+  return () => {
+    const nowMs = Date.now();
+    if (nowMs !== formattedMs) {
+      formattedMs = nowMs;
+      field = `,"time":"${new Date(nowMs).toISOString()}"`;
+    }
+    return field;
+  };
+}
+
 /**
  * The process's log on standard output: JSON lines, at most 100 ms late. A terminal gets plain lines instead. With
  * `isStarting`, a terminal shows progress in one changing line until the message `LISTENING`.
  */
 export const openLog = (level: string, { isStarting = false } = {}): Logger =>
   pino(
-    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: describeError } },
+    { level, base: null, timestamp: openIsoTime(), serializers: { err: describeError } },
     process.stdout.isTTY ? new TerminalLog(process.stdout, isStarting) : pino.destination(LINES),
   );
