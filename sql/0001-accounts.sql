@@ -1,8 +1,8 @@
 -- works-with: 1
--- The first tables. Every key of a table with users' data (accounts, tokens, bookmarks, tags, imports) begins with
--- `user_id`, and every statement names the user by value for each of these tables. So the rows of one user are stored
--- together, and the tables can be distributed by user. The directory (users, identities, invites) is the exception:
--- it says which users exist.
+-- Creates the tables of users, accounts and tokens. In every table with users' data (`accounts`, `tokens`, later
+-- `bookmarks`, `tags` and `imports`), each key begins with `user_id`. So these tables can be distributed over several
+-- servers by user, and one server then holds all rows of a user. The tables `users`, `identities` and `invites` are not
+-- distributed, because they say which users exist.
 
 do $$
 begin
@@ -12,8 +12,8 @@ begin
 end
 $$;
 
--- The type of counters. It is a domain, because Postgres caches the check of a domain, but parses the check of a
--- table again in every statement that writes the table (docs/decisions/0092-cost-of-an-add.md).
+-- A counter is a number that is never negative. It is a domain, because Postgres caches the check of a domain. The
+-- check of a table is parsed again in every statement that writes the table (docs/decisions/0092-cost-of-an-add.md).
 create domain counter as bigint constraint counter_not_negative check (value >= 0);
 
 create sequence users_id_seq as bigint maxvalue 9007199254740991;
@@ -21,19 +21,20 @@ create sequence users_id_seq as bigint maxvalue 9007199254740991;
 create table users (
   id bigint default nextval('users_id_seq'),
   email text collate "C" not null,
-  -- the e-mail address, normalized by the service, so that it is unique ignoring case
+  -- the normalized address; addresses that differ only in case are the same address
   email_key text collate "C" not null,
   created_at timestamptz not null default date_trunc('milliseconds', now()),
   constraint users_pkey primary key (id),
   constraint users_email_unique unique (email_key)
 );
 
--- A user's account at an OpenID Connect provider. A login by the provider finds the user here.
+-- A user's account at an OpenID Connect provider. When a person signs in through the provider, this table says which
+-- user the person is.
 create table identities (
   issuer text collate "C",
   subject text collate "C",
   user_id bigint not null,
-  -- as the provider gave it when the identity was linked
+  -- the address that the provider gave when the identity was linked; null if it gave none
   email text collate "C",
   created_at timestamptz not null default date_trunc('milliseconds', now()),
   constraint identities_pkey primary key (issuer, subject),
@@ -53,21 +54,23 @@ create table invites (
 
 create index invites_expires_at on invites (expires_at);
 
--- Every writer of a user's bookmarks and tags locks this row before it draws an id. So the ids of one user become
--- visible in ascending order, and the counts in this row make caps exact. Every add updates this row. Half of each page
--- is left free for the new versions of its rows, so that these updates change no index (HOT).
+-- One row for each user. Every function that writes a user's bookmarks or tags locks the user's row here before it
+-- takes an id. So the ids of one user become visible in ascending order, and the counters in the row make caps exact.
+--
+-- Every add updates the row. The fill factor leaves half of each page free, so that Postgres can store the new version
+-- of a row on the same page. Such an update changes no index (a HOT update).
 create table accounts (
   user_id bigint,
   is_premium boolean not null default false,
   bookmark_count counter not null default 0,
   tag_count counter not null default 0,
-  -- how many bookmarks are in no search block yet, see `search_blocks`
+  -- the number of bookmarks that are in no block of `search_blocks` yet
   unpacked integer not null default 0,
-  -- the number of `replace` imports; an export is aborted when it changes
+  -- the number of `replace` imports so far; an export is aborted if this number changes meanwhile
   generation bigint not null default 0,
-  -- the bytes of all responses that are kept for the user's idempotency keys
+  -- the size in bytes of all responses that are kept for the user's idempotency keys
   kept_bytes counter not null default 0,
-  -- Unused since migration 5, which drops the next three columns.
+  -- Migration 5 drops the next three columns.
   stale_tags bigint[],
   tags_fresh_to bigint not null default 0,
   tags_refreshed_at timestamptz not null default '-infinity',
@@ -78,7 +81,8 @@ create index accounts_stale_tags on accounts (user_id) where stale_tags is not n
 
 create sequence tokens_id_seq as bigint maxvalue 9007199254740991;
 
--- Only the SHA-256 of a token's secret part is stored. Revoking a token deletes its row.
+-- The tokens of sessions, and API tokens. Only the SHA-256 of a token's secret part is stored. When a token is revoked,
+-- its row is deleted.
 create table tokens (
   user_id bigint,
   token_hash bytea,
@@ -86,15 +90,15 @@ create table tokens (
   kind text collate "C" not null,
   scope text collate "C" not null,
   name text collate "C" not null default '',
-  -- the name, normalized by the service
+  -- the normalized name
   name_key text collate "C" not null default '',
-  -- the last characters of the secret, so that people recognize the token
+  -- the last four characters of the secret, by which people recognize the token
   last_four text collate "C" not null default '',
-  -- the app that a session was made for; null for a browser and an invite exchange
+  -- the app that a session was opened for; null for all other tokens
   app_name text collate "C",
-  -- of a session: when the person authenticated
+  -- for a session: the time when the person authenticated; null if an invite opened the session
   authenticated_at timestamptz,
-  -- accurate to 15 minutes; null: not used yet
+  -- accurate to 15 minutes; null if the token was not used yet
   last_used_at timestamptz,
   created_at timestamptz not null default date_trunc('milliseconds', now()),
   expires_at timestamptz not null default 'infinity',
@@ -104,26 +108,27 @@ create table tokens (
   constraint tokens_hash_length check (octet_length(token_hash) = 32),
   constraint tokens_kind check (kind in ('session', 'api')),
   constraint tokens_scope check (scope in ('read', 'write'))
--- leaves room in each page, so that recording a use changes no index
+-- leaves a fifth of each page free, so that recording the use of a token changes no index
 ) with (fillfactor = 80);
 
--- Here and in every later table that is distributed by user, Postgres keeps no statistics of `user_id`. So it always
--- expects the same share of the rows for a user. With statistics, it would expect no rows of a user who is missing from
--- them. It might then choose a plan that reads all of the user's rows (docs/decisions/0093-plans-that-stay-good.md).
+-- Postgres keeps no statistics of `user_id`, in this table and in every later table that is distributed by user. So it
+-- expects the same share of the rows for every user. With statistics, it would expect almost no rows of a user whom the
+-- statistics do not contain. It might then choose a plan that reads all rows of that user
+-- (docs/decisions/0093-plans-that-stay-good.md).
 alter table tokens alter column user_id set statistics 0;
 
 create index tokens_expires_at on tokens (expires_at) where expires_at < 'infinity';
 
--- Responses to requests with an `Idempotency-Key`, kept for 24 hours. They are written in the transaction of the
--- request, so that a repeat finds both the response and the change, or neither.
+-- The responses to requests with an `Idempotency-Key`. They are kept for 24 hours. A response is written in the
+-- transaction of its request. So a repeat of the request finds both the response and the change, or neither.
 create table idempotency_keys (
   user_id bigint,
   key text collate "C",
   -- SHA-256 of the path and the body
   request_hash bytea not null,
-  -- JSON text; the errors of an import are stored separately
+  -- JSON text; the errors of an import are in `idempotency_errors`
   response text not null,
-  -- its share of `accounts.kept_bytes`
+  -- the number of bytes that this response adds to `accounts.kept_bytes`
   bytes bigint not null,
   created_at timestamptz not null default now(),
   constraint idempotency_keys_pkey primary key (user_id, key),
@@ -134,7 +139,8 @@ create index idempotency_keys_created_at on idempotency_keys (created_at);
 
 alter table idempotency_keys alter column user_id set statistics 0;
 
--- The errors of an import with an idempotency key: JSON text as in the response, several errors per row, in order.
+-- The errors of imports whose responses are kept under an idempotency key. A row holds several errors as JSON text, as
+-- they are in the response. `position` gives the order of the rows.
 create table idempotency_errors (
   user_id bigint,
   key text collate "C",

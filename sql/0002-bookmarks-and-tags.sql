@@ -1,10 +1,11 @@
 -- works-with: 2
--- Bookmarks and tags.
+-- Creates the tables of bookmarks and tags, and the tables that searches read.
 
--- A trusted extension since PostgreSQL 13: the owner of the database may create it.
+-- This extension is trusted since PostgreSQL 13, so the owner of the database may create it.
 create extension if not exists btree_gin;
 
--- One sequence for all users. It has no cache: with one, each session would reserve ids and use them out of order.
+-- All users share one sequence of bookmark ids. `cache 1` means that sessions do not reserve ids. With a larger cache,
+-- each session would reserve several ids, and ids would be used out of order.
 create sequence bookmarks_id_seq as bigint maxvalue 9007199254740991 cache 1;
 create sequence tags_id_seq as bigint maxvalue 9007199254740991;
 
@@ -12,7 +13,7 @@ create table tags (
   user_id bigint,
   id bigint default nextval('tags_id_seq'),
   name text collate "C" not null,
-  -- the name, normalized by the service: unique ignoring case; tags are listed in its order
+  -- the normalized name; it is unique, and tags are listed in its order
   name_key text collate "C" not null,
   bookmark_count counter not null default 0,
   created_at timestamptz not null default date_trunc('milliseconds', clock_timestamp()),
@@ -23,89 +24,93 @@ create table tags (
 
 alter table tags alter column user_id set statistics 0;
 
--- There is no foreign key to accounts. Every writer of bookmarks holds the lock on the account's row, and the key
--- would slow down adds and imports (docs/decisions/0096-smaller-choices.md).
+-- This table has no foreign key to `accounts`. Every function that writes bookmarks holds the lock on the user's row in
+-- `accounts` anyway, and a foreign key would slow down adds and imports (docs/decisions/0096-smaller-choices.md).
 --
--- A bookmark stores its tags twice: as an array of tag ids, and as rendered text. Each tag counts its bookmarks.
--- Reads outnumber renames by far, so a rename may rewrite the text of every bookmark with the tag. The GIN index
--- finds these bookmarks. See docs/decisions/0181-tags-as-an-array.md.
+-- A bookmark stores its tags twice: as an array of tag ids, and as JSON text for responses. Reads are much more
+-- frequent than renames of tags. So a rename may rewrite the text of every bookmark that has the tag. The GIN index
+-- finds these bookmarks (docs/decisions/0181-tags-as-an-array.md).
 --
--- Columns of fixed width come first, then those that searches scan, then those that only responses need.
+-- The order of the columns: first columns of fixed width, then columns that searches scan, then columns that only
+-- responses need.
 create table bookmarks (
   user_id bigint,
   id bigint default nextval('bookmarks_id_seq'),
-  -- Urls with the same key are equal. The key is the first 128 bits of the SHA-256 of the url's WHATWG serialization.
-  -- A url itself can be too long for an index entry.
+  -- Two urls are equal if they have the same key. The key is the first 128 bits of the SHA-256 of the url's WHATWG
+  -- serialization. The key is indexed in place of the url, which can be too long for an index entry.
   url_key uuid not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
-  -- the url's host as WHATWG writes it (lower case, IDNA), without a final dot
+  -- the host of the url as the WHATWG URL standard serializes it (lower case, IDNA), without a final dot
   host text collate "C" not null default '',
-  -- the text that searches scan: normalized url, title and comment, one line each, with blanks for all white space
+  -- the text that searches scan: the normalized url, title and comment, each on one line, with blanks for white space
   search_text text collate "C" not null,
   tag_ids bigint[] not null,
   url text collate "C" not null,
   title text collate "C" not null,
   comment text collate "C" not null,
-  -- its rendered tags: `[{"id":1,"name":"a"}]`, in the order of name_key
+  -- the tags as JSON text in the order of `name_key`, for example `[{"id":1,"name":"a"}]`
   tags text collate "C" not null,
   constraint bookmarks_pkey primary key (user_id, id)
 );
 
 alter table bookmarks alter column user_id set statistics 0;
 
--- Not compressed, because searches scan these texts until they are packed. Scanning compressed texts takes two to three
--- times as long.
+-- `external` storage is not compressed. Searches scan these texts until they are packed into `search_blocks`, and a
+-- scan of compressed texts takes two to three times as long.
 alter table bookmarks alter column search_text set storage external;
 
--- Includes the id, so that the newest bookmarks of one url come first.
+-- The index ends with the id, so that Postgres finds the newest bookmarks of a url without sorting all bookmarks of
+-- that url.
 create index bookmarks_url_key on bookmarks (user_id, url_key, id);
 
--- For `sort: "created"`, see docs/decisions/0050-order-by-creation.md.
+-- This index serves searches with `sort: "created"` (docs/decisions/0050-order-by-creation.md).
 create index bookmarks_created on bookmarks (user_id, created_at, id);
 
--- New entries wait in a pending list of at most 128 kB. Every search by a tag reads the whole list. The write that
--- fills the list also moves its entries into the index. A longer list would slow down both
+-- New index entries first go to a pending list of at most 128 kB. Every search by a tag reads the whole list. The write
+-- that fills the list moves all its entries into the index. With a longer list, both would take longer
 -- (docs/decisions/0091-pending-list-of-the-tag-index.md).
 create index bookmarks_tag_ids on bookmarks using gin (user_id, tag_ids) with (gin_pending_list_limit = 128);
 
--- Searches by words scan this table. A block holds the search texts of about 60 bookmarks of one user, in one page of
--- Postgres. So the texts of a user are stored together, although users add bookmarks at different times.
+-- Searches by words scan this table. A block is a row with the search texts of about 60 bookmarks of one user, and
+-- fills one page of Postgres. So a search reads few pages, even if the user's bookmarks were added at different times
+-- and are on many pages.
 --
--- Every writer of bookmarks keeps the blocks up to date in the same transaction. The blocks hold exactly the
--- bookmarks up to the last block's `last_id`. Later bookmarks are read from their own rows until they fill a block
--- (see `pack_texts`). Costs and alternatives: docs/decisions/0090-search-blocks-with-bloom-filters.md.
+-- Every function that writes bookmarks also updates the blocks, in the same transaction. The blocks of a user hold
+-- exactly the bookmarks with ids up to the user's highest `last_id`. Searches read newer bookmarks from `bookmarks`,
+-- until `pack_texts` puts them into a block. Record 0090 has the costs and the alternatives
+-- (docs/decisions/0090-search-blocks-with-bloom-filters.md).
 create table search_blocks (
   user_id bigint,
-  -- the highest id when the block was made; all ids in the block are above the previous block's `last_id`
+  -- the highest id when the block was made; all ids in the block are above the `last_id` of the previous block
   last_id bigint,
   -- in descending order
   ids bigint[] not null,
   -- the search text of each id, at the same position
   texts text[] collate "C" not null,
   constraint search_blocks_pkey primary key (user_id, last_id)
--- stores the texts inside the page if they fit
+-- keeps the texts of a row inside its page if they fit there
 ) with (toast_tuple_target = 8160);
 
 alter table search_blocks alter column user_id set statistics 0;
 alter table search_blocks alter column ids set storage external;
 alter table search_blocks alter column texts set storage external;
 
--- One row for each block, with its Bloom filter. A search reads a block only if its filter has all bits of the terms,
--- or if it has no filter yet. A sweep builds the filters later, outside of Postgres, because SQL takes a thousand
--- times as long (src/domain/bloom-filters.ts).
+-- One row for each row of `search_blocks`, with the Bloom filter of the block. A search reads a block if the filter has
+-- all bits of the search terms, or if the block has no filter yet. A sweep of the service builds the filters later,
+-- because SQL would take a thousand times as long (src/domain/bloom-filters.ts).
 create table search_signatures (
   user_id bigint,
   last_id bigint,
-  -- the number of changes of the block's texts; a filter that was built from earlier texts is discarded
+  -- counts the changes of the block's texts; if it rises while a filter is built, that filter is discarded
   edits integer not null default 0,
-  -- the filter: a bit for each sequence of up to five letters in the block's texts
+  -- the filter, in which each sequence of up to five letters in the texts sets a bit; null until it is built
   bits bytea,
   constraint search_signatures_pkey primary key (user_id, last_id)
 );
 
 alter table search_signatures alter column user_id set statistics 0;
--- stores filters inside the page; a page holds four
+-- `plain` storage keeps the filters inside the page, and a page holds four of them.
 alter table search_signatures alter column bits set storage plain;
 
 create index search_signatures_missing on search_signatures (user_id, last_id) where bits is null;

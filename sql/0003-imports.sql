@@ -1,5 +1,6 @@
 -- works-with: 3
--- A large import, from the first bytes of its body to its response. Its states:
+-- Creates the tables of large imports. A row of `imports` is one large import, from the first bytes of its body until
+-- its response is sent. Its states:
 -- - `receiving`: the body arrives.
 -- - `queued`: the body is complete, and a worker may run the import.
 -- - `done`: the import ran or was refused, and `result` is its response.
@@ -8,26 +9,27 @@ create table imports (
   user_id bigint,
   id uuid,
   state text collate "C" not null default 'receiving',
-  -- counts against the cap of staged bytes: the announced length while the body arrives, then the length of the body,
-  -- to which each batch in `import_batches` adds its length
+  -- the bytes that count against the cap of staged bytes: the announced length while the body arrives, then the length
+  -- of the body plus the length of each batch in `import_batches`
   bytes bigint not null,
   created_at timestamptz not null default now(),
-  -- updated while bytes arrive; if it is old, the replica that received the upload has died
+  -- set when bytes arrive and when the state changes; if it is old during `receiving`, the upload has stopped
   touched_at timestamptz not null default now(),
   -- the response as JSON text: `{"imported":…,"skipped":…}` without its errors, or `{"error":…,"code":…}`
   result text,
-  -- bytes of its errors in `import_errors`
+  -- the size in bytes of the errors in `import_errors`
   error_bytes bigint not null default 0,
-  -- the token of the request; once it is revoked, the import changes nothing (decision 34)
+  -- the hash of the request's token; if the token is revoked, the import changes nothing (docs/contract.md, decision
+  -- 34)
   token_hash bytea,
-  -- the key and the hash of the request, set when the import is queued
+  -- the idempotency key and the hash of the request, both set when the import is queued
   idempotency_key text collate "C",
   request_hash bytea,
-  -- how many workers have begun the import, and the lease of the worker that runs it now
+  -- the number of workers that have begun the import, and the lease of the worker that runs it now
   attempts smallint not null default 0,
   lease_id uuid,
   lease_until timestamptz,
-  -- the trace that the request belongs to
+  -- the trace that the request belongs to, as a W3C `traceparent`
   trace_parent text collate "C",
   constraint imports_pkey primary key (user_id, id),
   constraint imports_account foreign key (user_id) references accounts (user_id) on delete cascade,
@@ -36,15 +38,15 @@ create table imports (
   constraint imports_result check ((state = 'done') = (result is not null))
 );
 
--- One large import of a user at a time (decision 21).
+-- A user can have only one large import in progress (docs/contract.md, decision 21).
 create unique index imports_one_at_a_time on imports (user_id) where state in ('receiving', 'queued');
 
 create index imports_touched_at on imports (touched_at);
 
 alter table imports alter column user_id set statistics 0;
 
--- The body of a staged import, unchanged. It is stored as bytes, because text accepts neither U+0000 nor invalid
--- UTF-8.
+-- The unchanged body of a large import, in chunks. It is stored as bytes, because the type `text` accepts neither
+-- U+0000 nor invalid UTF-8.
 create table import_chunks (
   user_id bigint,
   import_id uuid,
@@ -54,8 +56,8 @@ create table import_chunks (
   constraint import_chunks_import foreign key (user_id, import_id) references imports (user_id, id) on delete cascade
 );
 
--- The errors of a staged import: JSON text as in the response, several errors per row, in order. They are deleted
--- once the response has been sent.
+-- The errors of a large import. A row holds several errors as JSON text, as they are in the response. `position` gives
+-- the order of the rows. The rows are deleted once the response has been sent.
 create table import_errors (
   user_id bigint,
   import_id uuid,
@@ -65,7 +67,7 @@ create table import_errors (
   constraint import_errors_import foreign key (user_id, import_id) references imports (user_id, id) on delete cascade
 );
 
--- Chunks are read once and deleted, so compressing them would cost more than it saves.
+-- Postgres does not compress the chunks. They are read once and deleted, so compression would cost more than it saves.
 alter table import_chunks alter column bytes set storage external;
 alter table import_chunks alter column user_id set statistics 0;
 alter table import_errors alter column user_id set statistics 0;

@@ -1,19 +1,19 @@
 -- works-with: 3
--- Tables and columns for `/bookmarks/changes`, and a floor that keeps ids rising when a user moves to another node.
+-- Adds tables and columns for `/bookmarks/changes`. Also adds `id_floor`, so that a user's ids keep ascending when the
+-- user's rows move to another node.
 
--- The revisions of a user ascend, because a writer assigns them while it holds the lock on the account's row. Like ids,
--- they are derived from time (see `min_id_now`). So a revision that is assigned after a restore is higher than all
--- revisions that were assigned before it.
+-- `last_change` is the last revision of the user's data. A function assigns revisions while it holds the lock on the
+-- user's row in `accounts`, so revisions ascend. Like ids, they are derived from the time (see `min_id_now`). So
+-- revisions that are assigned after a restore of the database are higher than all earlier ones.
 alter table accounts
   add column last_change bigint not null default 0,
-  -- the highest id of the user that was ahead of time (see `raise_high_water_mark`); all later ids are higher
+  -- the highest id that `raise_high_water_mark` has recorded; all later ids of the user are higher
   add column id_floor bigint not null default 0,
-  -- changes up to this revision are no longer kept: a reader at an earlier position starts over
+  -- The changes up to this revision are deleted. A reader that has not received them must start over.
   add column changes_floor bigint not null default 0;
 
--- One row for each bookmark or tag that was edited, renamed or deleted, with its last revision. If `bookmarks` or
--- `tags` lacks the object in the same snapshot, the object was deleted. Readers find new objects by their ids, so adds
--- write no rows here.
+-- One row for each bookmark or tag that was edited, renamed or deleted, with its last revision. If the object is no
+-- longer in `bookmarks` or `tags`, it was deleted. Readers find new objects by their ids, so an add writes no row here.
 create table changes (
   user_id bigint,
   kind text collate "C",
@@ -30,19 +30,20 @@ alter table changes alter column user_id set statistics 0;
 create unique index changes_number on changes (user_id, number);
 create index changes_changed_at on changes (changed_at);
 
--- Identifies the history of this database. A restored dump, a promoted standby and a point-in-time recovery are other
--- histories: they get another epoch, and cursors of earlier epochs start over. A sharded database has a history for
--- each node.
+-- Identifies the history of this database. After a restore of a dump, the promotion of a standby or a point-in-time
+-- recovery, another history begins and gets a new epoch. Readers with a cursor of an earlier epoch must start over. A
+-- sharded database has a history for each node.
 create table epoch (
-  -- the group of the node; 0 if the database is not sharded
+  -- the number of the node's Citus group; 0 if the database is not sharded
   node integer default 0,
-  -- derived from time: no epoch is ever used twice, on any node
+  -- the epoch; it is derived from the time and the node, so no two histories have the same one
   number bigint not null,
   system_identifier bigint not null,
   database_id bigint not null,
   timeline text collate "C" not null,
-  -- The server's start time and the path of this table's file when the identity was last compared. The path contains
-  -- the database's id. If both and the timeline are still the same, nothing else is compared.
+  -- The start time of the server and the path of this table's file, as they were when `current_epoch` last compared the
+  -- identity of the database. The path contains the id of the database. While both and the timeline stay the same, the
+  -- identity need not be compared again.
   server_started_at timestamptz not null,
   file_path text collate "C" not null,
   constraint epoch_pkey primary key (node)

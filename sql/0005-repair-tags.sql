@@ -1,11 +1,11 @@
 -- works-with: 5
--- From now on, a request that changes a tag rewrites all bookmarks with the tag, and nothing rewrites them later. So
--- this migration makes all bookmarks correct. It also repairs older damage: ids of deleted tags in bookmarks, tags
--- without a name, and wrong counts.
+-- Earlier versions rewrote some bookmarks only some time after a tag was changed. From this version on, the request
+-- that changes a tag rewrites all bookmarks with the tag. So this migration rewrites the bookmarks that are not up to
+-- date. It also repairs older damage: ids of deleted tags in bookmarks, tags without a name, and wrong counts.
 
 do $$
 begin
-  -- A new database has no functions yet, and nothing to repair.
+  -- A new database has nothing to repair, and does not have the functions that the repair calls.
   if not exists (select from accounts) then
     return;
   end if;

@@ -1,5 +1,5 @@
 -- works-with: 5
--- The program that a session was opened with, so that people recognize their sessions.
+-- Adds the program that opened a session, so that people recognize their sessions.
 
--- a short name, for example `Firefox on Linux`; null: the program did not name itself
+-- a short name, for example `Firefox on Linux`; null if the program sent no name
 alter table tokens add column client text collate "C";

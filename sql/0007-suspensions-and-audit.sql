@@ -1,11 +1,11 @@
 -- works-with: 5
--- Suspended accounts, and the commands of operators.
+-- Adds suspensions of accounts, and the audit of operators' commands.
 
--- null: not suspended
+-- null if the account is not suspended
 alter table accounts add column suspended_at timestamptz;
 
--- When the token of a suspended account expires. Meanwhile `expires_at` is `-infinity`, so every check refuses the
--- token without reading the account.
+-- The time when the token of a suspended account really expires; null if the account is not suspended. During the
+-- suspension, `expires_at` is `-infinity`. So every check refuses the token without reading `accounts`.
 alter table tokens add column suspended_expires_at timestamptz;
 
 create sequence audit_id_seq as bigint maxvalue 9007199254740991;
@@ -14,17 +14,18 @@ create sequence audit_id_seq as bigint maxvalue 9007199254740991;
 create table audit (
   id bigint default nextval('audit_id_seq'),
   at timestamptz not null default now(),
-  -- null: the operator gave no name
+  -- null if the operator gave no name
   operator text collate "C",
   -- for example `user suspend`
   action text collate "C" not null,
-  -- the given options, for example `--email ann@example.org`; never a secret
+  -- the options of the command, for example `--email ann@example.org`; never a secret
   object text collate "C" not null,
-  -- null: the command is running, or its process ended before it recorded the outcome
+  -- null while the command is running, and if its process ended before it recorded the outcome
   outcome text collate "C",
   constraint audit_pkey primary key (id),
   constraint audit_outcome check (outcome in ('done', 'failed'))
 );
 
--- `find_user` now returns `suspended_at` too.
+-- `find_user` has a new result column, `suspended_at`. Postgres cannot change the result of a function, so drop it
+-- first.
 drop function if exists find_user(bigint, text);

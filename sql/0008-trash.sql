@@ -1,10 +1,10 @@
 -- works-with: 5
--- The trash: deleted bookmarks, until they are restored, deleted for good, or swept.
+-- Adds the trash. It keeps deleted bookmarks until they are restored, deleted for good, or too old.
 
--- Like `bookmarks`, it has no foreign key to accounts: `delete_user` deletes the rows.
+-- Like `bookmarks`, this table has no foreign key to `accounts`. `delete_user` deletes its rows.
 create table trash (
   user_id bigint,
-  -- the bookmark's id before the deletion
+  -- the id that the bookmark had before it was deleted
   id bigint,
   deleted_at timestamptz not null,
   url_key uuid not null,
@@ -15,7 +15,7 @@ create table trash (
   url text collate "C" not null,
   title text collate "C" not null,
   comment text collate "C" not null,
-  -- the bookmark's rendered tags at the deletion
+  -- the tags of the bookmark as JSON text, as they were when it was deleted
   tags text collate "C" not null,
   constraint trash_pkey primary key (user_id, id)
 );

@@ -1,18 +1,18 @@
 -- works-with: 5
--- Passkeys: WebAuthn credentials that open a session.
+-- Adds passkeys: WebAuthn credentials with which a user signs in.
 
 create table passkeys (
   user_id bigint,
   -- base64url, as authenticators and browsers write it
   credential_id text collate "C",
-  -- COSE key
+  -- in COSE format
   public_key bytea not null,
-  -- the authenticator's count of signatures; always 0 if it does not count
+  -- the number of signatures that the authenticator has made; always 0 if it does not count them
   counter bigint not null,
-  -- the program that created it, for example `Firefox on Linux`; null: unknown
+  -- the program that created the passkey, for example `Firefox on Linux`; null if it is unknown
   name text collate "C",
   created_at timestamptz not null default date_trunc('milliseconds', now()),
-  -- null: not used yet
+  -- null if the passkey was not used yet
   last_used_at timestamptz,
   constraint passkeys_pkey primary key (user_id, credential_id),
   constraint passkeys_account foreign key (user_id) references accounts (user_id) on delete cascade
