@@ -1,12 +1,12 @@
--- Adds a bookmark. `p_bookmark` holds its fields and also `url_key`, `host` and `search_text`. `p_tag_keys` must be
--- distinct and sorted by their bytes, because tags are rendered in this order. If the bookmark would exceed a cap,
--- nothing changes.
+-- Adds a bookmark, and returns it as JSON text. `p_bookmark` holds the fields of the bookmark and also `url_key`,
+-- `host` and `search_text`. `p_tag_keys` holds the normalized names of its tags. They must be distinct and sorted by
+-- their bytes, because a bookmark shows its tags in this order. If the bookmark would exceed a cap, nothing changes.
 --
--- This is the most frequent write, so it has two fast paths:
--- - Almost every id comes straight from its sequence. It must be above `v_floor` (the account's high-water mark) and
---   not below `v_min_id` (`min_id_now`). If it is too low, or null because this node has no sequence yet, `next_id`
---   draws another one. See docs/decisions/0092-cost-of-an-add.md.
--- - Each insert uses `values`. On a sharded database, Citus needs two steps to insert the rows of a query. See
+-- Adds are the most frequent writes, so this function has two fast paths:
+-- - It takes most ids directly from their sequence, without a call of `next_id`. Such an id is used if it is above
+--   `v_floor` (`accounts.id_floor`) and at least `v_min_id` (`min_id_now()`). Otherwise, or if this node has no
+--   sequence yet, `next_id` returns another id. See docs/decisions/0092-cost-of-an-add.md.
+-- - Each insert has a `values` clause, because Citus needs two steps to insert the result of a query. See
 --   docs/decisions/0094-cost-of-citus.md.
 create or replace function add_bookmark(
   p_user_id bigint, p_token_hash bytea, p_bookmark jsonb, p_tag_names text[], p_tag_keys text[],
@@ -49,7 +49,7 @@ begin
     outcome := case when token_is_valid(p_user_id, p_token_hash) then 'bookmark_limit' else 'token' end;
     return;
   end if;
-  -- The token may have been revoked while the update waited for the lock.
+  -- The token is checked only now, because it may have been revoked while the update waited for the lock.
   perform from tokens where user_id = p_user_id and token_hash = p_token_hash and expires_at > now();
   if not found then
     update accounts set bookmark_count = bookmark_count - 1, unpacked = unpacked - 1 where user_id = p_user_id;
@@ -65,11 +65,11 @@ begin
       v_next_id := next_id('tags_id_seq', v_floor);
     end if;
     for v_place in 1 .. cardinality(p_tag_keys) loop
-      -- Variables, because an array element inside the insert would cost more, above all with Citus.
+      -- The insert uses variables, because array elements would make it slower, above all with Citus.
       v_tag_name := p_tag_names[v_place];
       v_tag_key := p_tag_keys[v_place];
-      -- An upsert, because Postgres keeps its plan. It would plan a separate update again at each call, which would
-      -- double the time of an add.
+      -- If the tag exists, this upsert counts the bookmark in it. Postgres keeps the plan of an upsert. It would plan a
+      -- separate update again at each call, and that would double the time of an add.
       insert into tags as t (user_id, id, name, name_key, bookmark_count, created_at)
       values (p_user_id, v_next_id, v_tag_name, v_tag_key, 1, v_moment)
       on conflict (user_id, name_key) do update set bookmark_count = t.bookmark_count + 1
@@ -97,7 +97,8 @@ begin
   end if;
 
   v_moment := coalesce((p_bookmark ->> 'created_at')::timestamptz, date_trunc('milliseconds', clock_timestamp()));
-  -- The fast path accepts no id that is ahead of time, because `raise_high_water_mark` must record such an id.
+  -- An id that is more than 200,000 above `v_min_id` must be recorded by `raise_high_water_mark`, so it does not take
+  -- the fast path.
   v_id := nextval(to_regclass('bookmarks_id_seq'));
   if (v_id > v_floor and v_id - v_min_id between 0 and 200000) is not true then
     v_id := next_id('bookmarks_id_seq', v_floor);

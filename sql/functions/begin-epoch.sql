@@ -1,5 +1,5 @@
 -- Begins a new epoch on every node, so that every reader of changes starts over. Returns the highest new epoch. An
--- operator calls it after restoring a copy that `current_epoch` cannot distinguish from the original, for example a
+-- operator runs it after restoring a copy that `current_epoch` cannot distinguish from the original, for example a
 -- snapshot of a volume.
 create or replace function begin_epoch() returns bigint
 language plpgsql as $$

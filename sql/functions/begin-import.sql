@@ -1,8 +1,11 @@
--- Begins to stage an import. Outcomes:
--- - `import_busy`: another staged import of the user is in progress.
+-- Begins a large import, whose body is then staged in Postgres. `p_bytes` is the announced length of the body.
+-- Outcomes:
+-- - `import_busy`: another large import of the user is in progress.
 -- - `import_unread`: too many errors of the user's earlier imports have not been sent yet.
 -- - `import_full`: the staged imports of all users on this node would exceed the cap.
--- The advisory lock makes the sum of staged bytes exact. Large imports are rare, so they can wait for it.
+--
+-- It takes an advisory lock, so that two imports cannot exceed the cap together. Large imports are rare, so they seldom
+-- wait for each other here.
 create or replace function begin_import(
   p_user_id bigint, p_token_hash bytea, p_import_id uuid, p_bytes bigint, p_staged_limit bigint,
   out outcome text

@@ -1,5 +1,5 @@
--- Begins a write: locks the account, checks the token, and looks for a response that is kept under the idempotency key.
--- If `outcome` or `response` is not null, the caller must return both and write nothing.
+-- Begins a write: locks the account's row, checks the token, and looks for a response that is kept under the
+-- idempotency key. If `outcome` or `response` is not null, the caller must return both and write nothing.
 create or replace function begin_write(
   p_user_id bigint, p_token_hash bytea, p_idempotency_key text, p_request_hash bytea,
   out outcome text, out response text

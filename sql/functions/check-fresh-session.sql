@@ -1,7 +1,9 @@
--- Checks a session for actions that need more than a valid token. Returns null, or the outcome of a refusal. The person
--- must have authenticated within the last 15 minutes, unless no provider is linked to the account. The lock on the
--- token's row makes a revocation wait until this transaction ends. So the session can create nothing after its
--- revocation has responded.
+-- Checks whether a session may do what needs more than a valid token, for example create tokens. Returns null if it
+-- may, and otherwise the outcome that says why not. If a provider is linked to the account, the person must have
+-- authenticated within the last 15 minutes.
+--
+-- The function locks the token's row, so that a revocation of the session waits until this transaction ends. So once
+-- the revocation has responded, the session can create nothing.
 create or replace function check_fresh_session(p_user_id bigint, p_token_hash bytea) returns text
 language plpgsql as $$
 declare

@@ -1,6 +1,7 @@
--- Chooses the requested bookmarks that may be changed: those that exist and, if `p_if_updated_at` is given, have the
--- `updated_at` that it holds at the same position. `report` is part of the response: the count of chosen ids, and the
--- other ids in the requested order. Requires the account's lock.
+-- Chooses which of the requested bookmarks may be changed. They must exist. If `p_if_updated_at` is given, the
+-- `updated_at` of each must equal the time at the same position in that array. `report` is a part of the JSON response.
+-- It holds the number of chosen ids, and the other ids in the requested order. The caller must hold the lock on the
+-- account's row.
 create or replace function choose_bookmarks(
   p_user_id bigint, p_ids bigint[], p_if_updated_at timestamptz[], out chosen bigint[], out report text
 )

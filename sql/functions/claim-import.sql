@@ -1,6 +1,8 @@
--- Claims a staged import for one attempt, or gives it up if it has had `p_max_attempts`. Both are possible only while
--- the import is queued and no other worker holds its lease or the lock on its row. Otherwise the outcome is the
--- import's state, or null if there is no such import. A claim deletes what an earlier worker had prepared.
+-- Claims a large import for a worker (outcome `claimed`), and deletes the batches that an earlier worker prepared. If
+-- workers have already begun the import `p_max_attempts` times, cancels it instead (outcome `given up`).
+--
+-- Does neither if the import is not queued, or if another worker holds its lease or the lock on its row. The outcome is
+-- then the state of the import, or null if there is no such import.
 create or replace function claim_import(
   p_user_id bigint, p_id uuid, p_lease_id uuid, p_max_attempts integer, p_lease_ms integer,
   out outcome text, out attempts smallint, out trace_parent text

@@ -1,4 +1,4 @@
--- Creates an API token for a user, when an operator requests it. Without `p_days` the token is valid until it is
+-- Creates an API token for a user at an operator's request. If `p_days` is null, the token is valid until it is
 -- revoked. If the account is suspended, the token becomes valid when the account is resumed.
 create or replace function create_api_token(
   p_user_id bigint, p_token_hash bytea, p_last_four text, p_scope text, p_name text, p_name_key text, p_days integer

@@ -1,4 +1,5 @@
--- Creates a tag. If a tag has the name already, the outcome is `tag_exists`.
+-- Creates a tag, and returns it as JSON text. The outcome is `tag_exists` if a tag of the user has the same normalized
+-- name.
 create or replace function create_tag(
   p_user_id bigint, p_token_hash bytea, p_name text, p_key text, p_tag_limit integer,
   p_idempotency_key text, p_request_hash bytea,

@@ -1,16 +1,18 @@
--- Returns the epoch of this node's history. If `known_epoch` does not know it, compares the database's identity with
--- the recorded one. If they are equal, the server only restarted or the table was rewritten, and the epoch stays.
--- Otherwise a new epoch begins. In both cases it records the present state, so that `known_epoch` knows it again.
+-- Returns the epoch of this node, which identifies the history of its database. If `known_epoch` returns null, compares
+-- the identity of the database with the recorded one. If they are equal, only the server was restarted or the table was
+-- rewritten, and the epoch stays. Otherwise a new epoch begins. In both cases it records the present state, so that
+-- `known_epoch` returns the epoch from then on.
 --
--- Two nodes never have the same epoch: it is `min_id_now`, a multiple of 200,000, plus the number of the node's
--- group.
+-- Two nodes never have the same epoch. An epoch is the sum of `min_id_now()`, which is a multiple of 200,000, and the
+-- number of the node's group.
 create or replace function current_epoch() returns bigint
 language plpgsql volatile as $$
 declare
   v_epoch bigint := known_epoch();
   v_system_identifier bigint;
   v_node integer;
-  -- Computed before the insert, because Citus accepts no subquery in its values, and each node has another path.
+  -- These two values are computed before the insert: Citus accepts no subquery in the values of an insert, and the path
+  -- of the table's file differs from node to node.
   v_database_id bigint := (select oid from pg_database where datname = current_database());
   v_file_path text := pg_relation_filepath('epoch');
 begin

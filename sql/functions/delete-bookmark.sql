@@ -1,13 +1,13 @@
--- Moves a bookmark to the trash. If `p_if_updated_at` is given, it must be the bookmark's `updated_at`. The tags stay,
--- even those that no other bookmark has.
+-- Moves a bookmark to the trash. If `p_if_updated_at` is given and is not the bookmark's `updated_at`, the outcome is
+-- `bookmark_changed`. No tag is deleted, even if no other bookmark has it.
 create or replace function delete_bookmark(
   p_user_id bigint, p_token_hash bytea, p_id bigint, p_if_updated_at timestamptz,
   p_free_limit bigint,
   p_idempotency_key text, p_request_hash bytea,
   out outcome text, out response text
 )
--- Each statement finds its rows by whole keys, so one plan fits all calls. Planning would take half the time of a
--- call.
+-- Each statement finds its rows by a complete key, so one plan fits all calls. Without a kept plan, half of the time of
+-- a call would go into planning.
 language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
   v_tag_ids bigint[];

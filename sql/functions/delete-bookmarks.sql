@@ -1,5 +1,5 @@
--- Moves the bookmarks that `choose_bookmarks` chooses to the trash. The tags stay, even those that no other bookmark
--- has.
+-- Moves the bookmarks that `choose_bookmarks` chooses to the trash. No tag is deleted, even if no other bookmark has
+-- it.
 create or replace function delete_bookmarks(
   p_user_id bigint, p_token_hash bytea, p_ids bigint[], p_if_updated_at timestamptz[],
   p_free_limit bigint,

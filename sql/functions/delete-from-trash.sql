@@ -1,4 +1,5 @@
--- Deletes bookmarks in the trash for good: those with these ids or, if `p_ids` is null, all of them.
+-- Deletes the bookmarks with these ids from the trash for good. If `p_ids` is null, deletes everything in the user's
+-- trash.
 create or replace function delete_from_trash(
   p_user_id bigint, p_token_hash bytea, p_ids bigint[],
   p_idempotency_key text, p_request_hash bytea,

@@ -1,8 +1,9 @@
--- Deletes a user with all their data. Returns false if there is no such user. It takes its locks in the order that all
--- writers keep: invites, the user, staged imports, the account. Invites that are created meanwhile are kept.
+-- Deletes a user with all their data. Returns false if there is no such user. It takes locks in the order that all
+-- functions keep, so that they cannot deadlock: invites, the user, large imports, the account. An invite that is
+-- created during the deletion is kept.
 --
--- The account is deleted before the bookmarks. So a writer that waits for the account's lock finds no account, and
--- writes nothing.
+-- The account is deleted before the bookmarks. So a writer that waits for the lock on the account's row finds no
+-- account afterwards, and writes nothing.
 create or replace function delete_user(p_email_key text) returns boolean
 language plpgsql as $$
 declare

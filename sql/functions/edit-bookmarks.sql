@@ -1,5 +1,6 @@
--- Adds tags to the bookmarks that `choose_bookmarks` chooses, and removes other tags from them. A bookmark that already
--- has the resulting tags is not changed. If one bookmark would get too many tags, no bookmark is changed.
+-- Adds tags to the bookmarks that `choose_bookmarks` chooses, and removes other tags from them. If this leaves the tags
+-- of a bookmark as they are, that bookmark is not changed. If one bookmark would get too many tags, no bookmark is
+-- changed.
 create or replace function edit_bookmarks(
   p_user_id bigint, p_token_hash bytea, p_ids bigint[], p_if_updated_at timestamptz[],
   p_added_names text[], p_added_keys text[], p_removed_keys text[],
@@ -25,12 +26,12 @@ begin
   select chosen, report into v_found, v_report from choose_bookmarks(p_user_id, p_ids, p_if_updated_at);
   v_removed := array(select id from tags where user_id = p_user_id and name_key = any (p_removed_keys));
   if cardinality(v_found) = 0 then
-    -- Without bookmarks, no tags are created.
+    -- No bookmark was chosen, so no tag is created.
     p_added_names := '{}';
     p_added_keys := '{}';
   end if;
 
-  -- Checked before any tag is created, so that a refusal leaves no tags.
+  -- This check is made before any tag is created, so that a refused request creates no tags.
   v_known := array(select id from tags where user_id = p_user_id and name_key = any (p_added_keys));
   if exists (
     select from bookmarks b

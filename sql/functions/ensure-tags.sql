@@ -1,5 +1,6 @@
--- Returns the ids of the named tags, and creates missing ones. Returns null if that would exceed the tag limit.
--- Requires the account's lock.
+-- Returns the ids of the tags with these names, and creates the missing ones. `p_keys` holds the normalized names.
+-- Returns null if the account would then have more than `p_tag_limit` tags. The caller must hold the lock on the
+-- account's row.
 create or replace function ensure_tags(p_user_id bigint, p_names text[], p_keys text[], p_tag_limit integer) returns bigint[]
 language plpgsql as $$
 declare

@@ -1,6 +1,6 @@
--- Uses up an invite and opens a session for its user. Creates the user if there is none. Only one caller can delete the
--- invite's row, so an invite works once. If `p_email_key` is given, it must be the invite's. If the account is
--- suspended, the invite is kept.
+-- Deletes an invite, and opens a session for the user with the invite's address. Creates the user if there is none.
+-- Only one transaction can delete the invite's row, so an invite works once. If `p_email_key` is given, the invite must
+-- be for that address. If the account is suspended, the invite is kept.
 create or replace function exchange_invite(
   p_code text, p_email_key text, p_token_hash bytea, p_last_four text, p_session_days integer,
   out outcome text, out id bigint, out email text
@@ -16,7 +16,7 @@ begin
     outcome := 'invite_missing';
     return;
   end if;
-  -- The update of an existing row locks it, so that the user cannot be deleted before this transaction ends.
+  -- If the user exists, the update locks their row, so that the user cannot be deleted before this transaction ends.
   insert into users as u (id, email, email_key)
   values (next_id('users_id_seq'), v_invite.email, v_invite.email_key)
   on conflict (email_key) do update set email_key = excluded.email_key

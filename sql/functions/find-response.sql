@@ -1,9 +1,13 @@
--- Finds the response that is kept under an idempotency key. For a new key both results are null. If the key was used
--- for another request, the outcome is `key_reused`. If there is no room for the response of a new key, the outcome is
--- `responses_full`, and the caller does nothing. The room is enough for an added bookmark, which takes at most about
--- 260 KiB. `import_bookmarks` checks separately that the errors of an import fit.
+-- Returns the response that is kept under an idempotency key. If none is kept, both results are null, and the caller
+-- goes on. Outcomes:
+-- - `key_reused`: the key was used for another request.
+-- - `responses_full`: less than 512 KiB are left for the response to a new key. The caller must write nothing.
 --
--- Requires the account's lock. So if a request is repeated while it runs, the repeat waits and then finds the response.
+-- 512 KiB are enough for the largest response, an added bookmark of about 260 KiB. Only the errors of an import may be
+-- larger, and `import_bookmarks` checks whether they fit.
+--
+-- The caller must hold the lock on the account's row. So if a request is repeated while it still runs, the repeat waits
+-- for the lock and then finds the response.
 create or replace function find_response(
   p_user_id bigint, p_key text, p_request_hash bytea, out outcome text, out response text
 )

@@ -1,25 +1,27 @@
 -- Returns the ids of the bookmarks whose search text contains all terms, newest first. It first scans the newest
--- bookmarks, which are in no block yet. Then it scans the blocks.
+-- bookmarks, which are not packed into a block yet. Then it scans the blocks of `search_blocks`.
 --
 -- `p_terms` holds one to three terms, the longest first. Further terms come as `like` patterns in `p_patterns`.
--- `p_bits` holds one to eight bits that every filter of a matching block has. If a block's filter lacks one of them,
--- the block is skipped. A block without a filter is always read.
+-- `p_bits` holds one to eight positions of bits in the Bloom filter of a block. All of these bits are set if a text of
+-- the block contains all terms. So a block whose filter lacks one of them is skipped. A block without a filter is
+-- always read.
 create or replace function find_texts(p_user_id bigint, p_terms text[], p_patterns text[], p_bits integer[])
   returns bigint[]
--- One plan serves all users. It reads the user's filters in descending order of their key, and each block by its key.
+-- One plan serves all users: it reads the user's filters in descending order of `last_id`, and finds each block by its
+-- key.
 language plpgsql stable set plan_cache_mode = force_generic_plan
   set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_first text := p_terms[1];
   v_second text := p_terms[2];
   v_third text := p_terms[3];
-  -- `like` finds terms of one or two letters faster than `strpos`.
+  -- For a term of one or two letters, `like` is faster than `strpos`.
   v_short text := case
     when length(v_first) <= 2 then '%' || regexp_replace(v_first, '([\\%_])', '\\\1', 'g') || '%'
   end;
-  -- Most searches have one word. They skip the other conditions.
+  -- Most searches have one word. Then the other conditions are skipped.
   v_is_one_word boolean := v_second is null and v_short is null;
-  -- Every block is tested for these bits, and a variable is read faster than an element of an array.
+  -- These are variables, because they are tested for every block, and an array element takes longer to read.
   v_bit_1 integer := p_bits[1];
   v_bit_2 integer := coalesce(p_bits[2], v_bit_1);
   v_bit_3 integer := coalesce(p_bits[3], v_bit_1);
@@ -33,7 +35,8 @@ declare
 begin
   select last_id into v_packed_to from search_blocks where user_id = p_user_id order by last_id desc limit 1;
   v_packed_to := coalesce(v_packed_to, 0);
-  -- An aggregate, because a Citus cluster keeps no plan of a statement with a subquery.
+  -- This is an aggregate, because a Citus cluster keeps no plan of a statement with a subquery such as `array(select
+  -- …)`.
   select array_agg(id order by id desc) into v_newest
   from bookmarks
   where user_id = p_user_id and id > v_packed_to
@@ -48,7 +51,7 @@ begin
       from (
         select block.ids, block.texts
         from search_signatures filter
-        -- `offset 0` makes the planner look each block up by its key.
+        -- Because of `offset 0`, the planner cannot rewrite the join, and finds each block by its key.
         cross join lateral (
           select ids, texts from search_blocks where user_id = p_user_id and last_id = filter.last_id offset 0
         ) block
@@ -66,7 +69,7 @@ begin
         order by filter.last_id desc
       ) blocks
     ) newest_first
-    -- The `case` fixes the order of the tests. The planner would sort separate conditions by their estimated cost.
+    -- The `case` fixes the order of the tests. The planner would order separate conditions by their estimated cost.
     where case
       when v_is_one_word then strpos(line, v_first) > 0
       else case when v_short is null then strpos(line, v_first) > 0 else line like v_short end

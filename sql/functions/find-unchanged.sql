@@ -1,10 +1,12 @@
--- Finds the callers whose token is valid and who have no changes after the position that they read up to. Returns their
--- indexes in the arrays, from 0. One statement serves users of all shards, because it joins the tables with the arrays.
+-- Finds readers of changes for whom there is nothing new. The arrays describe the readers: at each index a user, a
+-- token and the position that the reader has reached. Returns the indexes, from 0, of the readers whose token is valid
+-- and whose account has no changes after their position. One statement serves users of all shards, because it joins the
+-- tables with the arrays.
 create or replace function find_unchanged(
   p_user_ids bigint[], p_token_hashes text[], p_epochs bigint[], p_generations bigint[],
   p_changes bigint[], p_bookmark_ids bigint[], p_tag_ids bigint[]
 ) returns integer[]
--- Volatile, so that it sees an epoch that it began itself.
+-- Volatile, so that the second statement sees an epoch that `current_epoch` has just begun.
 language plpgsql volatile as $$
 declare
   v_epochs bigint[];

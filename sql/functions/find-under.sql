@@ -1,8 +1,7 @@
--- Returns the ids of a user's bookmarks that, for each of these normalized names, have that tag or a tag below it.
+-- Returns the ids of the user's bookmarks that match every given tag name. A bookmark matches a name if it has the tag
+-- with this normalized name, or a tag below it. For example, `a/b` is below `a`.
 create or replace function find_under(p_user_id bigint, p_keys text[]) returns bigint[]
--- Planned for the values of each call, so that Postgres puts a long list of tags into a hash table. A read of the index
--- of tags compares each found bookmark with every tag of the list. If that would cost more than a scan, the function
--- scans all bookmarks of the user.
+-- Postgres plans each statement for the values of the call, so that it puts a long list of tags into a hash table.
 language plpgsql stable set plan_cache_mode = force_custom_plan as $$
 declare
   v_key text;
@@ -16,6 +15,8 @@ begin
     if v_tag_ids = '{}' then
       return v_tag_ids;
     end if;
+    -- With the index of tags, Postgres compares each found bookmark with every tag of the list. If that would take
+    -- longer than a scan of all bookmarks of the user, scan them.
     select cardinality(v_tag_ids) * sum(bookmark_count) <= 30 * (select bookmark_count from accounts where user_id = p_user_id)
     into v_is_few
     from tags

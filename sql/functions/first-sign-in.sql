@@ -1,7 +1,9 @@
--- Links a person who signs in at a provider for the first time to an account. If an account with the same address
--- exists, it is linked only if `p_is_trusted`. If none exists, a new account is created, which needs an invite or
--- `p_is_open`. An account has at most one identity of an issuer. So if the provider later gives the address to another
--- person, that person cannot open the account.
+-- Links an identity to a user when a person first signs in with it at a provider. If a user has the same address, the
+-- identity is linked to this user if `p_is_trusted`, and refused otherwise. If no user has the address, a user is
+-- created, which needs an invite or `p_is_open`.
+--
+-- A user has at most one identity of an issuer. So if the provider later gives the address to another person, that
+-- person cannot open the account.
 create or replace function first_sign_in(
   p_issuer text, p_subject text, p_email text, p_email_key text, p_is_trusted boolean, p_is_open boolean,
   out outcome text, out id bigint
@@ -22,8 +24,8 @@ begin
   end if;
   select u.id into id from users u where u.email_key = p_email_key for update;
   if not found then
-    -- The lock reserves the invite until the end of this transaction. Only a sign-in that creates the account uses the
-    -- invite up.
+    -- The lock reserves the invite until the end of this transaction. The invite is deleted only if this transaction
+    -- creates the user.
     select * into v_invite
     from invites
     where email_key = p_email_key and expires_at > now()
@@ -43,7 +45,7 @@ begin
       insert into accounts (user_id) values (id);
       delete from invites where code = v_invite.code;
     else
-      -- Another request made the user meanwhile.
+      -- Another request has created the user meanwhile.
       select u.id into id from users u where u.email_key = p_email_key for update;
     end if;
   end if;

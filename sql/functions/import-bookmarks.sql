@@ -1,16 +1,17 @@
 -- Writes the entries of an import and its result in one transaction.
 --
--- Who imports: `p_token_hash` is the token of a small import. `p_lease_id` is the worker's lease of a staged import,
--- whose token and idempotency key are in its row. The outcome is `import_over` if the lease no longer holds the import,
--- or if a crash of the server has emptied the unlogged table `import_batches`.
+-- A small import gives `p_token_hash`, the token of the request. A large import gives `p_lease_id`, the lease of the
+-- worker; its token and its idempotency key are in its row of `imports`. The outcome is `import_over` if the worker no
+-- longer holds the lease, or if a crash of the server has emptied the unlogged table `import_batches`.
 --
--- What is imported: the table `import_batches` holds the first `p_batches` batches. One more batch comes with the call:
--- `p_url_keys`, `p_tag_sets`, `p_entries` and `p_errors` are like the columns of that table. `p_tag_names` and
--- `p_tag_keys` are the tags of all entries. A tag set lists positions in these two arrays. The caller has validated the
--- entries. For a merge it has also removed duplicates, and `p_skipped` is their number.
+-- The entries come in batches. The first `p_batches` batches are in `import_batches`. The last batch comes with the
+-- call: `p_url_keys`, `p_tag_sets`, `p_entries` and `p_errors` are like the columns of that table. `p_tag_names` and
+-- `p_tag_keys` are the names and normalized names of the tags of all entries. A tag set lists positions in these two
+-- arrays. The caller has validated the entries. For a merge it has also removed duplicates, and `p_skipped` is their
+-- number.
 --
--- Postgres plans each statement for its actual arrays. A kept plan would expect short arrays and choose nested loops.
--- No statement joins a table with an array, because the planner may also misjudge the number of a user's rows
+-- Postgres plans each statement for the arrays of the call. A kept plan would expect short arrays and choose nested
+-- loops. The planner may also misjudge how many rows a user has. So no statement joins a table with an array
 -- (docs/decisions/0093-plans-that-stay-good.md).
 create or replace function import_bookmarks(
   p_user_id bigint, p_token_hash bytea, p_import_id uuid, p_lease_id uuid, p_replace boolean,
@@ -26,14 +27,15 @@ declare
   v_batch record;
   v_from integer := 0;
   v_to integer;
-  -- one value for each entry, in order
+  -- these two have one value for each entry, in order
   v_url_keys uuid[];
   v_tag_sets text[];
   v_known uuid[] := '{}';
   v_is_new boolean[];
   v_is_new_here boolean[];
   v_new bigint;
-  -- one value for each tag of the new entries: its position in `p_tag_keys`, its new bookmarks, its id, name and key
+  -- these five have one value for each tag of the new entries: its position in `p_tag_keys`, the number of its new
+  -- bookmarks, its id, its name, and its normalized name
   v_places bigint[];
   v_counts bigint[];
   v_ids bigint[];
@@ -78,7 +80,7 @@ begin
     return;
   end if;
 
-  -- Find the new entries.
+  -- Find the new entries. In a merge, an entry is new if the user has no bookmark of its url.
   select
     coalesce(array_agg(entry.url_key order by batch.position, entry.n), '{}'),
     coalesce(array_agg(entry.tag_set order by batch.position, entry.n), '{}')
@@ -106,7 +108,7 @@ begin
     return;
   end if;
 
-  -- Count how many new entries have each tag. Only these tags are created.
+  -- Count how many new entries have each tag. A tag that no new entry has is not created.
   select coalesce(array_agg(place), '{}'), coalesce(array_agg(bookmarks), '{}') into v_places, v_counts
   from (
     select place::bigint, sum(bookmarks) as bookmarks
@@ -138,14 +140,14 @@ begin
   join unnest(p_tag_keys) with ordinality as wanted (key, place) using (place)
   join unnest(v_ids, v_names, v_keys) as stored (id, name, key) using (key);
 
-  -- Empty the account for a `replace`, and update its counters.
+  -- For a `replace`, empty the account. Then update its counters.
   if p_replace then
     perform move_to_trash(p_user_id, null, p_free_limit);
     delete from bookmarks where user_id = p_user_id;
     delete from search_blocks where user_id = p_user_id;
     delete from search_signatures where user_id = p_user_id;
     update tags set bookmark_count = 0 where user_id = p_user_id and bookmark_count > 0;
-    -- The new generation makes every reader of changes start over.
+    -- The new generation makes every reader of changes start over, so nobody reads the earlier changes.
     delete from changes where user_id = p_user_id;
   end if;
   if p_replace or v_new > 0 then
@@ -156,7 +158,8 @@ begin
     where user_id = p_user_id
     returning unpacked into v_account.unpacked;
   end if;
-  -- An upsert finds the rows by key, whatever the planner expects.
+  -- All of these tags exist, so this only raises their counts. It is an upsert, because an upsert finds rows by their
+  -- keys, whatever the planner expects.
   insert into tags as t (user_id, id, name, name_key, bookmark_count)
   select p_user_id, id, name, key, bookmarks
   from unnest(v_ids, v_names, v_keys, v_counts) as used (id, name, key, bookmarks)
@@ -164,6 +167,7 @@ begin
 
   -- Insert the new entries, one batch after the other.
   v_now := date_trunc('milliseconds', clock_timestamp());
+  -- This raises the sequence if it is too far behind. From then on, the ids come from the sequence itself.
   perform next_id('bookmarks_id_seq', v_account.id_floor);
   for v_batch in
     select position, url_keys, tag_sets, entries
@@ -181,7 +185,8 @@ begin
       select place, id, key, render_tag(id, name) as rendered
       from unnest(v_places, v_ids, v_names, v_keys) as tag (place, id, name, key)
     ), refs as materialized (
-      -- A separate step, so that the sets are split before the join with the tags.
+      -- `materialized` makes this a step of its own, so that Postgres splits the tag sets before it joins them with the
+      -- tags.
       select tag_set, place::bigint as place
       from (
         select distinct tag_set
@@ -216,7 +221,7 @@ begin
     )
     left join sets on sets.tag_set = entry.tag_set
     where entry.is_new
-    -- The ids are drawn in this order, so they ascend with the entries.
+    -- The rows take their ids in this order, so the ids ascend with the entries.
     order by entry.n;
   end loop;
   perform raise_high_water_mark(p_user_id, next_id('bookmarks_id_seq'));
@@ -225,6 +230,7 @@ begin
   end if;
   result := '{"imported":' || v_new || ',"skipped":' || p_skipped + cardinality(v_is_new) - v_new || '}';
   perform keep_import(p_user_id, p_import_id, result, p_errors, error_bytes, p_idempotency_key, p_request_hash);
+  -- The caller of a small import has the errors already, and reads none from `import_errors`.
   if p_lease_id is null then
     error_bytes := 0;
   end if;

@@ -1,5 +1,6 @@
--- Keeps the response to a request under its idempotency key. Does nothing without a key. The caller must have asked
--- `find_response` for room. The counted bytes include the key and the overhead of the row.
+-- Keeps the response to a request under its idempotency key. Does nothing if the key is null. The caller must have
+-- called `find_response`, which checks that there is room. The counted bytes include the key and the overhead of the
+-- row.
 create or replace function keep_response(p_user_id bigint, p_key text, p_request_hash bytea, p_response text) returns void
 language plpgsql as $$
 declare

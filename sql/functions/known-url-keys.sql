@@ -1,13 +1,14 @@
--- Returns which of these url keys the user's bookmarks have, without duplicates if the given keys are distinct. For
--- few keys and many bookmarks, each key is looked up separately, because reading all bookmarks would take longer.
+-- Returns those of the given url keys that bookmarks of the user have. If the given keys are distinct, the returned
+-- ones are too. If the user has many bookmarks and few keys are given, each key is looked up separately, because
+-- reading all bookmarks would take longer.
 create or replace function known_url_keys(p_user_id bigint, p_url_keys uuid[]) returns uuid[]
 language plpgsql stable
   set plan_cache_mode = force_custom_plan
   set enable_seqscan = off
   set enable_bitmapscan = off as $$
 begin
-  -- Looking up a key takes ten times as long as reading a bookmark. Postgres plans this statement for the given array.
-  -- It puts the array into a hash table, and looks up the key of every bookmark there.
+  -- Looking up one key takes ten times as long as reading one bookmark. So if many keys are given, all bookmarks are
+  -- read. Postgres plans this statement for the given array, and puts the array into a hash table.
   if (select bookmark_count from accounts where user_id = p_user_id) <= 10 * cardinality(p_url_keys) then
     return array(
       select distinct url_key
@@ -17,7 +18,7 @@ begin
   end if;
   return array(
     select known.url_key
-    -- Sorted, because keys that are close in the index are often on the same page.
+    -- The keys are looked up in their order, because keys that are close in the index are often on the same page.
     from (
       select url_key
       from unnest(p_url_keys) as wanted (url_key)

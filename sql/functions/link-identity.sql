@@ -1,6 +1,6 @@
--- Links an identity to the account of a session, and replaces that session by a new one. The outcome is `token` if the
--- session has ended. It is `linked` if the identity belongs to another account, or if the account has another identity
--- of this issuer.
+-- Links an account at a provider (an identity) to the user of a session, and replaces that session by a new one. The
+-- outcome is `token` if the session has ended. It is `linked` if the identity belongs to another user, or if the user
+-- has another identity of this issuer.
 create or replace function link_identity(
   p_user_id bigint, p_session_hash bytea, p_issuer text, p_subject text, p_email text,
   p_token_hash bytea, p_last_four text, p_authenticated_at timestamptz, p_session_days integer,
@@ -11,7 +11,7 @@ declare
   v_user_id bigint;
 begin
   perform lock_identity(p_issuer, p_subject);
-  -- Takes its locks in the order of `delete_user`.
+  -- These locks are taken in the same order as in `delete_user`, so that the two functions cannot deadlock.
   perform from users where id = p_user_id for update;
   perform from accounts where user_id = p_user_id for key share;
   if not token_is_valid(p_user_id, p_session_hash) then

@@ -1,4 +1,4 @@
--- Returns the group of the node that runs this function; 0 if the database is not sharded.
+-- Returns the number of the Citus group of the node that runs this function; 0 if the database is not sharded.
 create or replace function local_node() returns integer
 language plpgsql stable as $$
 declare

@@ -1,5 +1,5 @@
--- Locks an identity until the end of the transaction. Every writer that links an identity takes this lock first. So if
--- two writers link the same identity, the second one waits and finds the result of the first.
+-- Locks an identity until the end of the transaction. Every function that links an identity takes this lock first. So
+-- if two transactions link the same identity, the second one waits and then finds the link.
 create or replace function lock_identity(p_issuer text, p_subject text) returns void
 language sql as $$
   select pg_advisory_xact_lock(hashtextextended(p_issuer || ' ' || p_subject, 0))

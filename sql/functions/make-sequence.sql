@@ -1,8 +1,9 @@
--- Makes a sequence on this node of a sharded database. It counts in steps of 256, and all its ids have the remainder of
--- the node's group. No other node has or had this remainder (docs/scaling.md). So no two nodes give the same id. Ids
--- stay below 2^53 wherever a user's rows are moved.
+-- Creates a sequence on this node of a sharded database. The sequence counts in steps of 256 and starts at a number
+-- that depends on the node's group. So all its ids have the same remainder modulo 256. No other node has or had this
+-- remainder (docs/scaling.md), so no two nodes give the same id. Sequences of Citus itself are not used, because their
+-- ids would exceed 2^53.
 create or replace function make_sequence(p_sequence text) returns regclass
--- The service's role may draw from sequences, but not create them.
+-- `security definer` is needed, because the service's role may take ids from sequences, but not create them.
 language plpgsql volatile security definer set search_path from current as $$
 begin
   perform pg_advisory_xact_lock(hashtextextended(p_sequence, 0));

@@ -1,7 +1,7 @@
--- Copies bookmarks that are about to be deleted to the trash: those with these ids or, if `p_ids` is null, all of the
--- user's. The trash holds at most as many bookmarks as the account may hold, or 100,000 for a premium account. Beyond
--- that, the bookmarks that were deleted first leave the trash. One call removes at most 1,000 more than it copies, so
--- that it stays short. Requires the account's lock.
+-- Copies bookmarks to the trash, before the caller deletes them. Copies the bookmarks with these ids or, if `p_ids` is
+-- null, all bookmarks of the user. The trash holds at most `p_free_limit` bookmarks, or 100,000 for a premium account.
+-- If there are more, those that were deleted first are removed from the trash. One call removes at most 1,000 more than
+-- it copies, so that it stays short. The caller must hold the lock on the account's row.
 create or replace function move_to_trash(p_user_id bigint, p_ids bigint[], p_free_limit bigint) returns void
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
@@ -20,7 +20,7 @@ begin
   from accounts
   where user_id = p_user_id;
   if p_ids is null then
-    -- If the trash cannot hold all, only the newest are copied.
+    -- If the trash cannot hold all bookmarks, only those with the highest ids are copied.
     if v_bookmarks > v_limit then
       select id into v_after from bookmarks where user_id = p_user_id order by id desc offset v_limit limit 1;
     end if;

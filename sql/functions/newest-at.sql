@@ -1,7 +1,8 @@
--- Returns the id of the bookmark at this offset, newest first; null past the end. At a large offset it counts the
--- bookmarks of whole blocks, from the nearer end, so that it does not read the rows in between.
+-- Returns the id of the bookmark at this offset, newest first; null past the end. For a large offset, it counts
+-- bookmarks by the blocks of `search_blocks`, from the end that is nearer. So it does not read the bookmarks in
+-- between.
 create or replace function newest_at(p_user_id bigint, p_offset bigint) returns bigint
--- Sorting is off, for the reason in read-page.sql.
+-- These settings make Postgres read in the order of the key. read-page.sql says why.
 language plpgsql stable set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_total bigint := (select bookmark_count from accounts where user_id = p_user_id);
@@ -11,7 +12,7 @@ declare
 begin
   if p_offset >= 1000 and p_offset < v_total then
     select last_id into v_packed_to from search_blocks where user_id = p_user_id order by last_id desc limit 1;
-    -- Bookmarks that are in no block yet are the newest.
+    -- The newest bookmarks are in no block yet, so they are counted separately.
     v_in_blocks := p_offset - (
       select count(*) from bookmarks where user_id = p_user_id and id > v_packed_to
     );

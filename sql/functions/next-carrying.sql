@@ -1,15 +1,15 @@
--- Returns the next bookmarks after an id that carry any of these tags, by ascending id, and whether more follow.
--- `p_work` limits the batch. A bookmark counts as its number of tags plus four, because an update of a bookmark spends
--- most of its time on the entries of the tag index.
+-- Returns the ids of the next bookmarks after `p_after` that have any of these tags, in ascending order, and whether
+-- more follow. `p_work` limits the batch. A bookmark counts as four plus its number of tags, because an update of a
+-- bookmark spends most of its time on the entries of the index of tags.
 create or replace function next_carrying(
   p_user_id bigint, p_tag_ids bigint[], p_after bigint, p_work integer, out ids bigint[], out has_more boolean
 )
--- Because of these `set` clauses, Postgres restores the settings that the function changes when it ends.
+-- The function changes `enable_sort` and `enable_bitmapscan`. Because of the `set` clauses, Postgres restores both when
+-- the function ends.
 language plpgsql stable set plan_cache_mode = force_custom_plan set enable_sort = on set enable_bitmapscan = on as $$
 begin
-  -- If few bookmarks carry the tags, each batch finds all of them by the index of tags. If many do, it is cheaper to
-  -- read the bookmarks in the order of the key until the batch is full. This compares each bookmark with every tag, so
-  -- Postgres puts a long list of tags into a hash table.
+  -- If few bookmarks have the tags, find all of them by the index of tags at each call. Otherwise it is cheaper to read
+  -- the bookmarks in the order of their key until the batch is full.
   if cardinality(p_tag_ids) <= 100
     and (select sum(bookmark_count) from tags where user_id = p_user_id and id = any (p_tag_ids)) <= 10000 then
     select coalesce(array_agg(id order by id) filter (where work_before < p_work), '{}'), coalesce(bool_or(work_before >= p_work), false)
@@ -34,7 +34,7 @@ begin
       where user_id = p_user_id and id > p_after
         and exists (select from unnest(tag_ids) as carried (tag_id) where carried.tag_id = any (p_tag_ids))
       order by id
-      -- A bookmark with a tag counts as five or more.
+      -- Each bookmark counts as at least five, because it has a tag. So a batch never needs more bookmarks than this.
       limit p_work / 5 + 1
     ) walked
   ) carrying;

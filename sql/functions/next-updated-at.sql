@@ -1,9 +1,9 @@
--- Returns the `updated_at` of a bookmark after a change. It is the current time, but always later than before, because
--- clients compare it as a version. The one exception is the last millisecond of the year 9999. It has no valid
--- successor, so the current time replaces it.
+-- Returns the `updated_at` of a bookmark after a change. It is the current time, but always later than the time before,
+-- because clients compare it as a version. There is one exception: after the last millisecond of the year 9999 there is
+-- no later valid time, so the current time is used.
 --
--- An update of a distributed table may call only immutable functions. Postgres's `date_trunc` of a time is only
--- `stable`, but milliseconds do not depend on the time zone. So this function may be `immutable`.
+-- An update of a distributed table may call only immutable functions. `date_trunc` is only `stable`, because days
+-- depend on the time zone. Milliseconds do not, so this function may be `immutable`.
 create or replace function next_updated_at(p_updated_at timestamptz, p_now timestamptz) returns timestamptz
 language sql immutable as $$
   select case

@@ -1,5 +1,5 @@
--- Records that tokens of a user were used now. Sessions that end before `p_ends_soon` are prolonged to `p_until`, but
--- at most to `p_max_days` after their creation. Locked rows are skipped.
+-- Records that tokens of a user were used now. A session that would end before `p_ends_soon` then ends at `p_until`,
+-- but at most `p_max_days` after its creation. Locked rows are skipped.
 create or replace function note_user_uses(
   p_user_id bigint, p_token_hashes bytea[], p_ends_soon timestamptz, p_until timestamptz, p_max_days integer
 ) returns void
@@ -7,7 +7,7 @@ language plpgsql as $$
 declare
   v_hashes bytea[];
 begin
-  -- A separate statement, because one statement with a subquery may be planned so that the subquery runs for each row.
+  -- The tokens are locked by a statement of their own. As a subquery of the update, it might run once for each row.
   select coalesce(array_agg(token_hash), '{}') into v_hashes
   from (
     select token_hash

@@ -1,6 +1,6 @@
--- Records that tokens of any users, given by their hashes in hex, were used now. Sessions that end within `p_last_days`
--- are prolonged to `p_session_days` from now, but at most to `p_max_days` after their creation. Users whose node cannot
--- be reached are skipped.
+-- Records that tokens of any users were used now. `p_token_hashes` holds their hashes in hex. A session that would end
+-- within `p_last_days` then ends `p_session_days` from now, but at most `p_max_days` after its creation. Users whose
+-- node cannot be reached are skipped.
 create or replace function note_uses(
   p_user_ids bigint[], p_token_hashes text[], p_last_days integer, p_session_days integer, p_max_days integer
 ) returns void
@@ -20,8 +20,7 @@ begin
       perform note_user_uses(v_user.id, v_user.hashes, v_ends_soon, v_until, p_max_days);
       continue;
     end if;
-    -- A block with an exception handler starts a subtransaction, which costs time and serves no purpose without
-    -- sharding.
+    -- An exception handler starts a subtransaction, which costs time. It is needed only on a sharded database.
     begin
       perform note_user_uses(v_user.id, v_user.hashes, v_ends_soon, v_until, p_max_days);
     exception when connection_exception then

@@ -1,5 +1,6 @@
--- Opens a session for an app that a browser's session approved. The outcome is `token` if that session has ended. The
--- new session inherits the time when the person authenticated.
+-- Opens a session for an app, or for another device if `p_app_name` is null. The session `p_session_hash` of a browser
+-- has approved this. The outcome is `token` if the approving session has ended. The new session gets the time at which
+-- the person authenticated in the approving session.
 create or replace function open_app_session(
   p_user_id bigint, p_session_hash bytea, p_app_name text, p_token_hash bytea, p_last_four text,
   p_session_days integer,

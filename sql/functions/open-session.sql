@@ -1,6 +1,6 @@
 -- Opens a session of a user. The outcome is `token` if the user no longer exists, and `suspended` if the account is
--- suspended. Its lock on the account's row does not wait for writers, so a login never waits for an import. A user has
--- at most 100 sessions. Beyond that, the least recently used session ends.
+-- suspended. The lock `for key share` on the account's row does not wait for the locks of writers, so a login never
+-- waits for an import. A user has at most 100 sessions. If there would be more, the least recently used session ends.
 create or replace function open_session(
   p_user_id bigint, p_token_hash bytea, p_last_four text, p_app_name text, p_authenticated_at timestamptz,
   p_session_days integer,

@@ -1,7 +1,7 @@
--- Packs the newest search texts of a user into blocks (see the table `search_blocks`). The last texts stay unpacked if
--- they do not fill a block. Requires the account's lock.
+-- Packs the search texts of a user's newest bookmarks into blocks (see the table `search_blocks`). The last texts stay
+-- unpacked if they do not fill a block. The caller must hold the lock on the account's row.
 create or replace function pack_texts(p_user_id bigint) returns void
--- Sorting is off, so that the plan reads in the order of the key, whatever the statistics say. Any other plan reads all
+-- Sorting is off, so that Postgres reads in the order of the key, whatever the statistics say. Any other plan reads all
 -- bookmarks of the user.
 language plpgsql set enable_sort = off set enable_seqscan = off as $$
 declare
@@ -14,8 +14,9 @@ begin
   select last_id into v_from from search_blocks where user_id = p_user_id order by last_id desc limit 1;
   v_from := coalesce(v_from, 0);
   loop
-    -- About 7,600 bytes fill a page. Each text takes 15 more, for its id and its length. Longer texts are stored
-    -- outside of the page, each in a block of its own.
+    -- A block holds about 7,600 bytes, which fill a page. Each text counts 15 bytes more than its length, for its id
+    -- and its size. A text that is longer than a page gets a block of its own, and Postgres stores it outside of the
+    -- page.
     select count(*), count(*) filter (where fits),
       array_agg(id order by id desc) filter (where fits),
       array_agg(line order by id desc) filter (where fits)

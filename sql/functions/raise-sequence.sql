@@ -1,12 +1,12 @@
--- Raises a sequence to at least `min_id_now` and `p_above`. The passing of time makes this necessary at most ten times
--- a second, over all sessions. A sequence that counts in steps keeps its remainder, which no other node of a sharded
--- database uses.
+-- Raises a sequence above `min_id_now()` and `p_above`. `min_id_now()` rises ten times a second. So all sessions
+-- together need this at most ten times a second. If a sequence counts in steps, its values keep their remainder, which
+-- no other node of a sharded database uses.
 --
--- Only one session at a time may call `setval`. Otherwise a session could lower the value that another session has just
--- raised, and an id would be given twice. The lock belongs to the session and is held for microseconds. A lock of the
--- transaction would be held until the transaction ends, for example until the end of an import.
+-- Only one session at a time may call `setval`. Otherwise a session could set the sequence back after another session
+-- has raised it, and an id would be given twice. The lock belongs to the session and is held for microseconds. A lock
+-- of the transaction would be held until the transaction ends, for example until the end of an import.
 create or replace function raise_sequence(p_sequence regclass, p_above bigint default 0) returns void
--- The service's role may draw from sequences, but not set them.
+-- `security definer` is needed, because the service's role may take ids from sequences, but not set them.
 language plpgsql volatile security definer set search_path from current as $$
 declare
   v_floor bigint;

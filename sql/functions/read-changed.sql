@@ -1,6 +1,6 @@
--- Returns the objects that were changed or deleted after a revision, in the order of their revisions. It returns at
--- most `p_limit` objects and about 1 MiB of bookmarks, but at least one object. Bookmarks above `p_bookmark_id` are
--- counted but not returned.
+-- Returns the bookmarks and tags that were changed or deleted after a revision, in the order of their revisions. It
+-- returns at most `p_limit` of them and about 1 MiB of bookmarks, but at least one. Bookmarks with ids above
+-- `p_bookmark_id` count, but are not returned. `read_changes` says why.
 create or replace function read_changed(
   p_user_id bigint, p_change bigint, p_bookmark_id bigint, p_limit integer,
   out bookmarks text, out deleted text, out tags text, out deleted_tags text,
@@ -34,8 +34,8 @@ begin
           )
       end as object
     from stored
-    -- A rendered bookmark is larger than its stored size, so bookmarks beyond the limit by stored size are also beyond
-    -- it when rendered.
+    -- The JSON text of a bookmark is at least as long as `bookmark_bytes`. So bookmarks beyond the limit by
+    -- `bookmark_bytes` would also be beyond it when rendered, and are not rendered.
     where coalesce(bytes_before, 0) < 1048576
   ), sized as (
     select number, kind, object_id, object,
@@ -54,7 +54,7 @@ begin
   into bookmarks, deleted, tags, deleted_tags, count, last_number
   from sized
   where coalesce(bytes_before, 0) < 1048576;
-  -- Not `exists`, for the reason in read-page.sql.
+  -- This does not use `exists`. The end of read-page.sql says why.
   has_more := (
     select c.number from changes c where c.user_id = p_user_id and c.number > last_number order by c.number limit 1
   ) is not null;

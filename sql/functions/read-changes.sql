@@ -1,12 +1,14 @@
--- Returns a page of the changes of a user's collection since a position, in one snapshot. The page has at most
--- `p_limit` objects and about 1 MiB of bookmarks. First come changed objects by revision, then new bookmarks and new
--- tags by id.
+-- Returns a page of the changes to a user's bookmarks and tags after a position, in one snapshot. The page has at most
+-- `p_limit` objects and about 1 MiB of bookmarks. It holds first the changed objects by revision, then the new
+-- bookmarks by id, then the new tags by id.
 --
--- A position holds the epoch, the account's generation (count of `replace` imports), the last revision, and the last
--- ids of bookmarks and tags. A reader misses nothing. If an object changes after it was sent, its revision is above all
--- positions so far, so it is sent again before `has_more` is false. A changed bookmark with an id above the position is
--- not sent by revision, because the read by id sends its latest state later. Changed tags are always sent at once,
--- because a bookmark may carry a tag that the read by id has not reached.
+-- A position consists of the epoch, the account's generation (its number of `replace` imports), the last revision that
+-- the reader has received, and the highest ids of bookmarks and tags that it has received.
+--
+-- A reader that continues until `has_more` is false misses nothing. If an object changes after it was sent, its
+-- revision is above the reader's position, so it is sent again. A changed bookmark with an id above the position is not
+-- sent by revision, because it is sent later by id in its latest state. Changed tags are always sent by revision,
+-- because a bookmark on the page may have a tag with an id above the position.
 create or replace function read_changes(
   p_user_id bigint, p_epoch bigint, p_generation bigint,
   p_change bigint, p_bookmark_id bigint, p_tag_id bigint,
@@ -41,7 +43,7 @@ begin
   change := p_change;
   bookmark_id := p_bookmark_id;
   tag_id := p_tag_id;
-  -- Most pages belong to polls that find nothing. They end here.
+  -- Most calls come from polls, and find nothing new. They end here.
   if not reset and change = v_last_change then
     perform from bookmarks b where b.user_id = p_user_id and b.id > p_bookmark_id order by b.id limit 1;
     if not found then
@@ -72,7 +74,8 @@ begin
     deleted_tags := v_page.deleted_tags;
     v_left := v_left - v_page.count;
     v_bytes := octet_length(bookmarks);
-    -- No rows have these revisions if a `replace` import deleted them. The reader then goes on after the last revision.
+    -- `last_number` is null if a `replace` import has deleted the rows with these revisions. The reader then continues
+    -- after the last revision.
     change := coalesce(v_page.last_number, v_last_change);
     has_more := v_page.has_more;
   end if;
@@ -86,7 +89,7 @@ begin
     end if;
     has_more := v_page.has_more;
   else
-    -- Not `exists`, for the reason in read-page.sql.
+    -- This does not use `exists`. The end of read-page.sql says why.
     has_more := has_more or (
       select b.id
       from bookmarks b

@@ -1,7 +1,7 @@
--- Returns the bookmarks after one id and up to another, by ascending id, as JSON texts with commas between. They have
--- at most `p_bytes` bytes in total, but it returns at least one bookmark. `read_page` calls it, and the notes on plans
--- in read-page.sql apply here too. The stored sizes limit which bookmarks are rendered. Then the rendered sizes limit
--- the page.
+-- Returns the bookmarks with ids above `p_after` and up to `p_last`, in ascending order, as JSON texts separated by
+-- commas. They have at most `p_bytes` bytes in total, but there is at least one bookmark. Only `read_page` calls this
+-- function, and the notes on plans in read-page.sql apply here too. The function renders only as many bookmarks as may
+-- fit by `bookmark_bytes`. Then it returns as many as fit by their rendered sizes.
 create or replace function read_large_page(
   p_user_id bigint, p_after bigint, p_last bigint, p_bytes integer,
   out bookmarks text, out count integer, out last_id bigint

@@ -1,12 +1,15 @@
--- Returns a page of bookmarks from an offset, newest first, as JSON texts with commas between. The page has about
--- `p_bytes` bytes, but at least one bookmark. `total` counts all bookmarks of the user, and `valid` says whether the
--- token is valid. Skipped bookmarks are neither fetched nor rendered. read-page.sql says why it must not sort, why it
--- renders small bookmarks in one pass, and why it has no subqueries.
+-- Returns a page of a user's bookmarks from an offset, newest first, as JSON texts separated by commas. The page has at
+-- most `p_limit` bookmarks and about `p_bytes` bytes, but at least one bookmark. `total` is the number of all bookmarks
+-- of the user, and `valid` says whether the token is valid. Skipped bookmarks are neither fetched nor rendered.
+--
+-- read-page.sql says why this function must not sort, why it renders small bookmarks in one pass, and why it has no
+-- subqueries.
 create or replace function read_newest(
   p_user_id bigint, p_token_hash bytea, p_offset bigint, p_limit integer, p_bytes integer,
   out valid boolean, out total bigint, out bookmarks text, out has_more boolean, out last_id bigint
 )
--- Planned once: the rendering is a long expression, and its plan is the same for all values.
+-- These statements are planned only once. Planning takes long, because the rendering is a long expression, and the plan
+-- is the same for all values.
 language plpgsql stable set enable_sort = off set plan_cache_mode = force_generic_plan as $$
 declare
   v_first bigint := 9223372036854775807;

@@ -1,23 +1,25 @@
--- Returns the bookmarks after one id and up to another, by ascending id, as JSON texts with commas between. The page
--- has at most `p_limit` bookmarks and about `p_bytes` bytes, but at least one bookmark. `has_more` says whether others
--- follow. `valid` says whether the token is valid; null without a token.
+-- Returns the bookmarks with ids above `p_after` and up to `p_last`, in ascending order, as JSON texts separated by
+-- commas. The page has at most `p_limit` bookmarks and about `p_bytes` bytes, but at least one bookmark. `has_more`
+-- says whether more bookmarks follow. `valid` says whether the token is valid; it is null if no token is given.
 --
--- Each statement reads one table for one user and has no subquery. On a Citus cluster only such statements keep their
+-- Each statement reads one table for one user and has no subquery. On a Citus cluster, only such statements keep their
 -- plans (docs/decisions/0094-cost-of-citus.md).
 --
--- It must not sort, so that its plan can only read in the order of the key. The planner's statistics may be older than
+-- Sorting is off, so that Postgres can only read in the order of the key. The planner's statistics may be older than
 -- the last import. If the planner expected few bookmarks of a user, it would fetch and sort all of them for one page
 -- (docs/decisions/0093-plans-that-stay-good.md).
 --
--- Few pages come near the limit of bytes. If each bookmark takes no more than its share (`p_bytes / p_limit`), the page
--- is read and rendered in one pass. Summing the sizes before rendering would cost every page more.
+-- Few pages come near the limit of bytes. So the function first reads and renders the page in one pass, without
+-- bookmarks that take more than their share of the bytes (`p_bytes / p_limit`). If there is such a bookmark,
+-- `read_large_page` reads the page again. Summing the sizes before rendering would make every page slower.
 --
--- Most pages belong to polls that find nothing. They end after one probe of the key.
+-- Most calls come from polls, and find nothing. They end after one lookup by the key.
 create or replace function read_page(
   p_user_id bigint, p_after bigint, p_last bigint, p_limit integer, p_bytes integer, p_token_hash bytea default null,
   out valid boolean, out bookmarks text, out count integer, out last_id bigint, out has_more boolean
 )
--- Planned once: the rendering is a long expression, and its plan is the same for all values.
+-- These statements are planned only once. Planning takes long, because the rendering is a long expression, and the plan
+-- is the same for all values.
 language plpgsql stable set enable_sort = off set plan_cache_mode = force_generic_plan as $$
 declare
   v_texts text[] := '{}';
@@ -56,8 +58,8 @@ begin
     has_more := false;
     return;
   end if;
-  -- `exists` would drop the order, and the planner could then scan the table from its beginning, through the rows of
-  -- other users.
+  -- This does not use `exists`, which would drop the order. The planner could then scan the table from its beginning,
+  -- through the rows of other users.
   perform from bookmarks where user_id = p_user_id and id > last_id and id <= p_last order by id limit 1;
   has_more := found;
 end

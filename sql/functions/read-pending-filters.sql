@@ -1,5 +1,5 @@
--- Returns the newest blocks of a user that have no filter yet. `texts` holds the lines of all texts of a block; null if
--- they take more than `p_bytes`.
+-- Returns the newest blocks of a user that have no Bloom filter yet. `texts` holds all texts of a block, separated by
+-- line feeds. It is null if they take more than `p_bytes`.
 create or replace function read_pending_filters(
   p_user_id bigint, p_limit integer, p_bytes integer, out last_id bigint, out edits integer, out texts text
 ) returns setof record

@@ -1,5 +1,6 @@
--- Returns a page of the trash, newest first, as JSON texts with commas between. The page begins after the position
--- (`p_before`, `p_before_id`). It has at most `p_limit` bookmarks and about `p_bytes` bytes, but at least one bookmark.
+-- Returns a page of the trash, newest first, as JSON texts separated by commas. The page begins after the bookmark that
+-- was deleted at `p_before` and has the id `p_before_id`. It has at most `p_limit` bookmarks and about `p_bytes` bytes,
+-- but at least one bookmark.
 create or replace function read_trash(
   p_user_id bigint, p_before timestamptz, p_before_id bigint, p_limit integer, p_bytes integer,
   out bookmarks text, out last_deleted_at timestamptz, out last_id bigint, out has_more boolean

@@ -1,20 +1,22 @@
--- Renames a tag and, with `p_with_children`, all tags below it. Each call is a step. The first step renames all of
--- these tags, or none. Each step renders the tags of the next bookmarks after `p_after` that carry a renamed tag. Until
--- the last bookmark is written, `response` is null, and the caller calls again with `last_id` as `p_after`.
+-- Takes one step of a rename of a tag. With `p_with_children`, the tags below it are renamed too; for example, `a/b` is
+-- below `a`. The first step (`p_after` is 0) renames all of these tags, or none. Each step rewrites the tags of the
+-- next bookmarks with ids above `p_after` that have a renamed tag. Until the last of these bookmarks is written,
+-- `response` is null, and the caller must call again with `last_id` as `p_after`.
 --
--- After each step every bookmark shows either the old or the new names. If a rename was interrupted, the same request
--- finishes it. If a rename with children is refused, `detail` is the name of the tag that is the reason.
+-- After each step, every bookmark shows either the old or the new names. If a rename was interrupted, the client
+-- finishes it by the same request. If a rename with children is refused, `detail` is the name of the tag that is the
+-- reason.
 create or replace function rename_tag(
   p_user_id bigint, p_token_hash bytea, p_id bigint, p_name text, p_name_key text, p_after bigint, p_work integer,
   p_idempotency_key text, p_request_hash bytea, p_with_children boolean default false,
   out outcome text, out response text, out last_id bigint, out detail text
 )
--- Planned for the values of each call, so that Postgres hashes a long list of tags.
+-- Postgres plans each statement for the values of the call, so that it puts a long list of tags into a hash table.
 language plpgsql set plan_cache_mode = force_custom_plan as $$
 declare
   v_old_key text;
-  -- Matches the part of a child's name that changes, including its slash. It counts slashes, because a name and its key
-  -- may differ in length.
+  -- A regular expression for the part of a child's name that is replaced, including its last slash. It counts slashes
+  -- and not characters, because a name and its normalized name may differ in length.
   v_prefix text;
   v_ids bigint[] := array[p_id];
   v_keys text[] := array[p_name_key];
@@ -51,8 +53,8 @@ begin
       outcome := case when p_with_children then 'child_exists' else 'tag_exists' end;
       return;
     end if;
-    -- The new name of one tag may be the old name of another. So the tags with such old names first get temporary
-    -- names. They begin with a blank, as no other name does.
+    -- The new name of one tag may be the old name of another one. Tags with such old names first get temporary names,
+    -- which begin with a blank. No real name begins with a blank.
     if p_with_children and p_name_key <> v_old_key then
       update tags set name_key = ' ' || name_key
       where user_id = p_user_id and id = any (v_ids) and name_key = any (v_keys);
@@ -62,8 +64,8 @@ begin
       name_key = case when id = p_id then p_name_key else p_name_key || '/' || regexp_replace(name_key, v_prefix, '') end
     where user_id = p_user_id and id = any (v_ids);
   elsif p_with_children then
-    -- Since the first step, another request may have renamed some of the tags below. That request renders their
-    -- bookmarks.
+    -- A later step finds the tags below by their new names. If another request has renamed one of them meanwhile, that
+    -- request rewrites its bookmarks.
     v_ids := array_append(array_remove(tag_ids_under(p_user_id, p_name_key), p_id), p_id);
   end if;
   v_next := next_carrying(p_user_id, v_ids, p_after, p_work);
@@ -75,8 +77,8 @@ begin
   )
   where user_id = p_user_id and id = any (v_next.ids);
   last_id := case when v_next.has_more then v_next.ids[cardinality(v_next.ids)] end;
-  -- The last step records the change again, because between the steps a reader of changes may have received bookmarks
-  -- with the old names.
+  -- The last step records the changes of the tags again, because between the steps a reader of changes may have
+  -- received bookmarks with the old names.
   if p_after = 0 or last_id is null then
     perform note_changes(p_user_id, 'tag', v_ids);
   end if;

@@ -1,7 +1,10 @@
--- Renders a bookmark as JSON. Responses contain this text unchanged
--- (docs/decisions/0182-postgres-renders-bookmarks.md). Only `read_trash` renders bookmarks itself. A response to an
--- edit has no `created_at`. If the row comes from a table, the planner inlines this expression. Stored times are whole
--- milliseconds. The added microsecond keeps `to_json` from dropping trailing zeros of the fraction.
+-- Renders a bookmark as JSON text, which responses contain unchanged
+-- (docs/decisions/0182-postgres-renders-bookmarks.md). With `p_is_edit` it has no `created_at`, as in the response to
+-- an edit. `read_trash` renders deleted bookmarks itself. If the argument is a row of a table, the planner inlines this
+-- expression.
+--
+-- Times are stored in whole milliseconds, and `to_json` drops trailing zeros of a fraction. So a microsecond is added
+-- before, and its digits are cut off afterwards.
 create or replace function render_bookmark(p_bookmark bookmarks, p_is_edit boolean default false) returns text
 language sql stable as $$
   select '{"id":' || p_bookmark.id

@@ -1,10 +1,10 @@
--- Returns the bookmarks with these ids, in the order of the given array, as JSON texts with commas between. They have
--- about `p_bytes` bytes in total, but it returns at least one bookmark. `count` is their number. The caller must have
--- read the ids in the same snapshot.
+-- Returns the bookmarks with these ids, in the order of the given array, as JSON texts separated by commas. They have
+-- about `p_bytes` bytes in total, but there is at least one bookmark. `count` is their number. All of the ids must
+-- exist, so the caller must have read them in the same snapshot.
 --
--- If each bookmark takes no more than its share of the bytes, all are rendered in one pass. Otherwise the stored sizes
--- limit which bookmarks are rendered, and then the rendered sizes limit the result. It uses subqueries, because the
--- planner could turn a join into a scan of all bookmarks of the user.
+-- If no bookmark takes more than its share of the bytes, all are rendered in one pass. Otherwise the function renders
+-- only as many bookmarks as may fit by `bookmark_bytes`, and returns as many as fit by their rendered sizes. It uses
+-- subqueries, because the planner could turn a join into a scan of all bookmarks of the user.
 create or replace function render_bookmarks(
   p_user_id bigint, p_ids bigint[], p_bytes integer, out bookmarks text, out count integer
 )
@@ -28,7 +28,7 @@ begin
       where b.user_id = p_user_id and b.id = wanted.id
     ) as rendered
     from unnest(p_ids) with ordinality as wanted (id, place)
-    -- Without `offset 0` the planner would run the subquery twice, once for each aggregate.
+    -- Without `offset 0`, the planner would run the subquery twice for each row, once for each aggregate.
     offset 0
   ) page;
   if v_rendered = count and octet_length(bookmarks) <= p_bytes then

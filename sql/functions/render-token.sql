@@ -1,4 +1,4 @@
--- Renders a token as its owner sees it, without the fields that only sessions or only API tokens have.
+-- Renders the fields of a token that sessions and API tokens have in common, as its owner sees them.
 create or replace function render_token(p_token tokens) returns jsonb
 language sql stable as $$
   select jsonb_build_object(

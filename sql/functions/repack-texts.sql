@@ -1,14 +1,14 @@
--- Updates the blocks that hold the search texts of edited or deleted bookmarks. A block with an edited text loses its
--- filter. A block that only loses texts keeps its filter, because the filter still has all bits of the remaining texts.
--- Requires the account's lock.
+-- Updates the blocks that hold the search texts of edited or deleted bookmarks. If the text of a bookmark was edited,
+-- its block loses its Bloom filter. If texts were only deleted, the block keeps its filter, because the filter still
+-- has all bits of the remaining texts. The caller must hold the lock on the account's row.
 create or replace function repack_texts(p_user_id bigint, p_ids bigint[]) returns void
--- Each statement finds its rows by a whole key.
+-- Each statement finds its rows by a complete key, so one plan fits all calls.
 language plpgsql set plan_cache_mode = force_generic_plan set enable_sort = off set enable_seqscan = off as $$
 declare
   v_last bigint;
   v_ids bigint[];
   v_texts text[];
-  v_has_others boolean;
+  v_has_edited boolean;
 begin
   for v_last in
     select distinct (
@@ -18,7 +18,7 @@ begin
   loop
     continue when v_last is null;
     select array_agg(id order by n), array_agg(line order by n), bool_or(id = any (p_ids))
-    into v_ids, v_texts, v_has_others
+    into v_ids, v_texts, v_has_edited
     from (
       select packed.n, packed.id, case
         when packed.id = any (p_ids) then (
@@ -37,7 +37,7 @@ begin
       continue;
     end if;
     update search_blocks set ids = v_ids, texts = v_texts where user_id = p_user_id and last_id = v_last;
-    if v_has_others then
+    if v_has_edited then
       update search_signatures set bits = null, edits = edits + 1 where user_id = p_user_id and last_id = v_last;
     end if;
   end loop;

@@ -1,7 +1,8 @@
--- One step of a deletion or a merge: removes a tag from the next bookmarks after `p_after` that carry it, and adds
--- `p_into_id` in its place unless that is null. Deletes the tag once no bookmark carries it. Returns the id after which
--- the next step begins, or null at the end. `updated_at` does not change. After each step all bookmarks and counts are
--- correct, so a caller may stop after any step and continue later. Requires the account's lock.
+-- Takes one step of a deletion or a merge of a tag. Removes the tag from the next bookmarks with ids above `p_after`,
+-- and adds `p_into_id` in its place unless that is null. Deletes the tag once no bookmark has it. Returns the id after
+-- which the next step begins, or null after the last step. `updated_at` does not change. After each step all bookmarks
+-- and counts are correct, so a caller may stop after any step and continue later. The caller must hold the lock on the
+-- account's row.
 create or replace function replace_tag(p_user_id bigint, p_id bigint, p_into_id bigint, p_after bigint, p_work integer)
   returns bigint
 language plpgsql as $$
@@ -41,13 +42,14 @@ begin
     update accounts set tag_count = tag_count - 1 where user_id = p_user_id;
     perform note_changes(p_user_id, 'tag', array[p_id]);
   end if;
-  -- The last step records only the bookmarks that gain a tag. Readers of changes remove the deleted tag from the others
-  -- by themselves.
+  -- The last step records only the bookmarks that get `p_into_id`. Readers of changes remove a deleted tag from the
+  -- other bookmarks by themselves.
   perform note_changes(p_user_id, 'bookmark', case when v_is_last then v_gaining else v_next.ids end);
   return case
     when v_is_last then null
     when v_next.has_more then v_next.ids[cardinality(v_next.ids)]
-    -- Start over, because other writers have meanwhile put the tag on bookmarks with smaller ids.
+    -- Returns 0, so that the caller starts over: other writers have put the tag on bookmarks with smaller ids
+    -- meanwhile.
     else 0
   end;
 end

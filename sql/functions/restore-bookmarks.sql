@@ -1,7 +1,7 @@
--- Moves bookmarks from the trash back under new ids, in the order of the old ids. `p_tag_names` must hold the names of
--- all their tags, and `p_tag_keys` the normalized names. If a name is missing, the trash has changed since the caller
--- read the names, and the outcome is `trash_changed`. A bookmark gets its tags by name, and missing tags are created
--- again. If the restore would exceed a cap, nothing changes.
+-- Moves bookmarks out of the trash, and gives them new ids in the order of their old ids. `p_tag_names` must hold the
+-- names of all tags of these bookmarks, and `p_tag_keys` the normalized names. If a name is missing, the trash has
+-- changed since the caller read the names, and the outcome is `trash_changed`. A bookmark gets its tags by name, and
+-- tags that no longer exist are created again. If the restore would exceed a cap, nothing changes.
 create or replace function restore_bookmarks(
   p_user_id bigint, p_token_hash bytea, p_ids bigint[], p_tag_names text[], p_tag_keys text[],
   p_free_limit bigint, p_tag_limit integer,
@@ -16,7 +16,7 @@ declare
   v_used text[];
   v_names text[];
   v_keys text[];
-  -- the user's tag for each name: `id`, `key`, and its rendered `text`
+  -- a JSON object with the user's tag for each name: its `id`, its `key` and its JSON `text`
   v_tags jsonb;
   v_row record;
   v_tag_ids bigint[];
@@ -47,7 +47,7 @@ begin
     outcome := 'trash_changed';
     return;
   end if;
-  -- Names that differ only in case are one tag.
+  -- Names that differ only in case belong to one tag.
   select coalesce(array_agg(name), '{}'), coalesce(array_agg(key), '{}') into v_names, v_keys
   from (
     select distinct on (key) name, key

@@ -1,5 +1,6 @@
--- Revokes all sessions of a user except the one that requests it. If two sessions revoke each other at the same time,
--- both lock the rows in the same order. So the second one waits, and is then no longer valid.
+-- Revokes all sessions of a user except the session that requests it. It locks the sessions in the order of their
+-- hashes. So if two sessions revoke each other at the same time, one of them waits for the other. It then finds itself
+-- revoked, and revokes nothing.
 create or replace function revoke_other_sessions(
   p_user_id bigint, p_token_hash bytea, p_idempotency_key text, p_request_hash bytea,
   out outcome text, out response text
@@ -8,7 +9,7 @@ language plpgsql as $$
 declare
   v_revoked integer;
 begin
-  -- As in `revoke_own_token`, only a request with a key takes the account's lock.
+  -- Only a request with an idempotency key locks the account's row. It needs the lock to keep its response.
   if p_idempotency_key is not null then
     select begun.outcome, begun.response into outcome, response
     from begin_write(p_user_id, p_token_hash, p_idempotency_key, p_request_hash) begun;

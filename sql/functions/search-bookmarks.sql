@@ -1,25 +1,26 @@
--- Returns a page of the bookmarks that match a search, in the order `p_sort`, as JSON texts with commas between. The
+-- Returns a page of the bookmarks that match a search, in the order `p_sort`, as JSON texts separated by commas. The
 -- page has at most `p_limit` bookmarks and about `p_bytes` bytes, but at least one bookmark. `last_id` and `last_key`
--- are the position of its last bookmark in that order.
+-- are the position of its last bookmark in this order.
 --
--- `p_filter` holds the conditions on a bookmark, named as in `searchFilter` (src/domain/search.ts). An absent entry is
--- no condition. `p_terms` holds up to three terms, which `strpos` tests, because it is the fastest test. Further terms
--- come as `like` patterns in `p_patterns`.
+-- `p_filter` holds the conditions on a bookmark, with the names of `searchFilter` (src/domain/search.ts). A missing
+-- entry is no condition. `p_terms` holds up to three terms. They are tested by `strpos`, which is the fastest test.
+-- Further terms come as `like` patterns in `p_patterns`.
 --
--- Without a position (`p_last_id` is null) the page begins at `p_offset`, and `total` counts all matches. With a
--- position the page begins after it, and nothing is counted. For `newest`, `oldest` and `created`, an index finds the
--- position, so that earlier rows are not read again. `updated` and `title` have no index, because every add would have
--- to update it. So each of their pages reads all matches.
+-- If `p_last_id` is null, the page begins at `p_offset`, and `total` is the number of all matches. Otherwise the page
+-- begins after the position `p_last_id` and `p_last_key`, and matches are not counted. For `newest`, `oldest` and
+-- `created`, an index finds the position, so that earlier rows are not read again. `updated` and `title` have no index,
+-- because every add would have to write it. So each page in these orders reads all matches.
 --
 -- If everything matches, the total is the account's counter. If a search has terms but no tag, and needs all matches,
--- `find_texts` finds them in the blocks of texts.
+-- `find_texts` finds them in the blocks of `search_blocks`.
 create or replace function search_bookmarks(
   p_user_id bigint, p_terms text[], p_patterns text[], p_bits integer[], p_filter jsonb,
   p_sort text, p_offset bigint, p_last_id bigint, p_last_key text, p_limit integer, p_bytes integer,
   out bookmarks text, out count integer, out total bigint, out has_more boolean, out last_id bigint, out last_key text
 )
--- Planned for the values of each call: the planner then drops conditions on null, and all sort orders except the
--- requested one. Because of the `set` clauses, Postgres restores the settings that the function changes when it ends.
+-- Postgres plans each statement for the values of the call. It then drops conditions whose value is null, and all sort
+-- orders except the requested one. The function changes `enable_sort`. Because of the `set` clause, Postgres restores
+-- it when the function ends.
 language plpgsql stable set plan_cache_mode = force_custom_plan set enable_sort = on as $$
 declare
   v_filter record;
@@ -28,7 +29,7 @@ declare
   v_found bigint[];
   v_under bigint[];
   v_is_all boolean;
-  v_is_found boolean;
+  v_is_exact boolean;
   v_limit bigint := case when p_last_id is not null then p_limit + 1 end;
   v_ids bigint[];
 begin
@@ -70,19 +71,20 @@ begin
       else array(select unnest(v_found) intersect select unnest(v_under))
     end;
   end if;
-  -- With a tag, the index of tags finds the few bookmarks that carry it. Without one, read in the order of the key,
-  -- because a sort would read all bookmarks for each page.
   v_is_all := cardinality(p_terms) = 0 and v_found is null and p_filter = '{}';
   if p_last_id is null and v_is_all then
     v_limit := p_offset + p_limit;
   end if;
+  -- With a tag, the index of tags finds the few bookmarks that have it, and they are sorted. Otherwise they are read in
+  -- the order of an index, because a sort would read all bookmarks of the user for each page.
   if v_tag_ids is null and v_found is null and v_limit is not null and p_sort in ('newest', 'oldest', 'created') then
     perform set_config('enable_sort', 'off', true);
   end if;
 
-  v_is_found := v_found is not null and p_terms = '{}' and p_filter - 'tag_under' = '{}';
-  if v_is_found and p_sort in ('newest', 'oldest') then
-    -- The ids alone give the order, so the bookmarks are not read.
+  -- Whether `v_found` holds exactly the matches, so that no other condition must be tested.
+  v_is_exact := v_found is not null and p_terms = '{}' and p_filter - 'tag_under' = '{}';
+  if v_is_exact and p_sort in ('newest', 'oldest') then
+    -- In these orders the ids are enough, so the bookmarks are not read.
     v_ids := array(
       select id
       from unnest(v_found) id
@@ -130,7 +132,7 @@ begin
       else cardinality(v_ids)
     end;
     has_more := p_offset + p_limit < total;
-    -- No user has 2^31 bookmarks, so a page beyond that is empty.
+    -- An array has fewer than 2^31 entries. No user has so many bookmarks, so a page beyond that is empty.
     v_ids := v_ids[least(p_offset + 1, 2000000000)::integer:least(p_offset + p_limit, 2000000000)::integer];
   else
     has_more := cardinality(v_ids) > p_limit;

@@ -1,6 +1,7 @@
--- Returns a page of the bookmarks whose texts contain all terms, newest first, as JSON texts with commas between. The
--- page has about `p_bytes` bytes, but at least one bookmark. `total` counts all matches, and `valid` says whether the
--- token is valid. find-texts.sql describes `p_terms`, `p_patterns` and `p_bits`.
+-- Returns a page of the bookmarks whose search texts contain all terms, newest first, as JSON texts separated by
+-- commas. The page has at most `p_limit` bookmarks and about `p_bytes` bytes, but at least one bookmark. `total` is the
+-- number of all matches, and `valid` says whether the token is valid. find-texts.sql describes `p_terms`, `p_patterns`
+-- and `p_bits`.
 create or replace function search_words(
   p_user_id bigint, p_token_hash bytea, p_terms text[], p_patterns text[], p_bits integer[],
   p_offset integer, p_limit integer, p_bytes integer,
@@ -32,7 +33,8 @@ begin
       end
     from bookmarks b
     where b.user_id = p_user_id and b.id = any (v_ids)
-    -- The expression keeps the planner from reading all bookmarks of the user for their order.
+    -- No index has the order of `b.id + 0`. Ordered by `b.id`, Postgres might read all bookmarks of the user in the
+    -- order of the key.
     order by b.id + 0 desc
   loop
     v_texts := v_texts || v_text;

@@ -1,4 +1,4 @@
--- Sets the tier of a user. Returns no row if no user has this address.
+-- Sets whether a user is premium. Returns no row if there is no such user.
 create or replace function set_premium(p_email_key text, p_is_premium boolean)
 returns table (id bigint, email text, is_premium boolean, created_at text)
 language plpgsql as $$

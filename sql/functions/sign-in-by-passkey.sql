@@ -1,13 +1,13 @@
--- Opens a session by a passkey whose signature was verified. The outcome is `passkey_missing` if the passkey was
--- removed meanwhile. The outcome is the same if its counter did not rise, because a copy of the passkey may then exist.
--- Authenticators that do not count always send 0.
+-- Opens a session for the owner of a passkey, after the caller has verified the signature. The outcome is
+-- `passkey_missing` if the passkey was removed meanwhile. The outcome is the same if its counter did not rise, because
+-- a copy of the passkey may then exist. Authenticators that do not count always send 0.
 create or replace function sign_in_by_passkey(
   p_user_id bigint, p_credential_id text, p_counter bigint, p_token_hash bytea, p_last_four text, p_session_days integer,
   out outcome text, out email text
 )
 language plpgsql as $$
 declare
-  -- On a cluster an update of a distributed table calls only immutable functions.
+  -- An update of a distributed table may call only immutable functions, so the time is computed before.
   v_now timestamptz := date_trunc('milliseconds', now());
 begin
   perform from accounts where user_id = p_user_id for key share;

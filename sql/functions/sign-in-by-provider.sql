@@ -1,6 +1,7 @@
--- Opens a session for a person who signed in at a provider. It finds the user by issuer and subject, and calls
--- `first_sign_in` if there is none. `p_email_key` is null if the address must not be used, for example because it is
--- not verified. With `p_expected_user_id` only that user is signed in, and nothing is created or linked.
+-- Opens a session for a person who signed in at a provider. The issuer and the subject determine the user. If they
+-- belong to no user yet, calls `first_sign_in`. `p_email_key` is null if the address must not be used, for example
+-- because it is not verified. If `p_expected_user_id` is given, only this user can sign in, and nothing is created or
+-- linked.
 create or replace function sign_in_by_provider(
   p_issuer text, p_subject text, p_email text, p_email_key text, p_is_trusted boolean, p_is_open boolean,
   p_expected_user_id bigint,

@@ -1,18 +1,19 @@
--- Suspends a user: cancels the user's large import, and makes all tokens invalid until `resume_user`. It deletes
--- nothing except the data of that import. Returns no row if there is no such user. It takes its locks in the order of
--- `delete_user`. Requests that open a session or create a token wait for the account's lock.
+-- Suspends a user: cancels the user's large import, and makes all tokens invalid until `resume_user`. Only the staged
+-- data of that import is deleted. Returns no row if there is no such user. The function takes locks in the same order
+-- as `delete_user`, so that the two cannot deadlock. Requests that open a session or create a token wait for the lock
+-- on the account's row, and then find the suspension.
 create or replace function suspend_user(p_email_key text)
 returns table (id bigint, email text, suspended_at text, import_ids uuid[])
 language plpgsql as $$
 declare
-  -- On a cluster an update of a distributed table calls only immutable functions.
+  -- An update of a distributed table may call only immutable functions, so the time is computed before.
   v_at timestamptz := date_trunc('milliseconds', now());
 begin
   select u.id, u.email into id, email from users u where u.email_key = p_email_key for no key update;
   if not found then
     return;
   end if;
-  -- A user has at most one large import.
+  -- A user has at most one large import in progress.
   import_ids := array(
     select i.id from imports i where i.user_id = suspend_user.id and i.state in ('receiving', 'queued') for update
   );

@@ -1,5 +1,6 @@
--- Deletes one user's changes that are older than `p_days`. Returns their number. Readers at an earlier position start
--- over. It handles one user at a time, under the lock that every writer of changes takes first.
+-- Deletes one user's changes that are older than `p_days` days, and returns their number. Readers that have not
+-- received them must start over. It handles one user at a time, because it needs the lock on that user's row in
+-- `accounts`, as every writer does.
 create or replace function sweep_changes(p_days integer) returns bigint
 language plpgsql as $$
 declare

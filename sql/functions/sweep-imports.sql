@@ -1,5 +1,5 @@
--- Deletes imports that ended an hour ago, uploads that received nothing for a minute, and imports that were queued
--- for a day without running: at most `p_limit` of each shard. Returns their number.
+-- Deletes imports that ended an hour ago, uploads that received nothing for a minute, and imports that waited in the
+-- queue for a day. Deletes at most `p_limit` of them in each shard, and returns their number.
 create or replace function sweep_imports(p_limit integer) returns bigint
 language plpgsql as $$
 declare
@@ -24,7 +24,7 @@ begin
     ) old
     group by 1
   loop
-    -- An import that was touched meanwhile is kept.
+    -- An import is kept if `touched_at` was set after it was found above.
     delete from imports
     where user_id = v_user.id and id = any (v_user.imports) and touched_at < now() - interval '1 minute';
     get diagnostics v_count = row_count;

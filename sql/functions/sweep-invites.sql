@@ -1,4 +1,4 @@
--- Deletes at most `p_limit` expired invites. Returns their number. It skips locked rows, as `sweep_tokens` does.
+-- Deletes at most `p_limit` expired invites, and returns their number. Skips locked rows, which the next sweep deletes.
 create or replace function sweep_invites(p_limit integer) returns bigint
 language plpgsql as $$
 declare

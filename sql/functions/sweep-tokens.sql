@@ -1,5 +1,5 @@
--- Deletes expired tokens, at most `p_limit` of each shard, except those of suspended accounts. Returns their number. It
--- skips locked rows, which stay for the next sweep.
+-- Deletes expired tokens, at most `p_limit` of each shard, and returns their number. Keeps the tokens of suspended
+-- accounts. Skips locked rows, which the next sweep deletes.
 create or replace function sweep_tokens(p_limit integer) returns bigint
 language plpgsql as $$
 declare

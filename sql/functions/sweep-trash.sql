@@ -1,5 +1,6 @@
--- Deletes old bookmarks from the trash: at most 1,000 of one user, which were moved there more than `p_days` days ago.
--- Returns their number. It handles one user at a time, under the lock that every writer takes first.
+-- Deletes at most 1,000 of one user's bookmarks that were moved to the trash more than `p_days` days ago, and returns
+-- their number. It handles one user at a time, because it needs the lock on that user's row in `accounts`, as every
+-- writer does.
 create or replace function sweep_trash(p_days integer) returns bigint
 language plpgsql as $$
 declare

@@ -5,7 +5,7 @@ begin
   return array(
     select id from tags where user_id = p_user_id and name_key = p_key
     union all
-    -- `0` follows `/` in the column's order, so this is every name that starts with the key and a slash.
+    -- `0` is the character after `/`, so this selects every name that begins with the key and a slash.
     select id from tags where user_id = p_user_id and name_key >= p_key || '/' and name_key < p_key || '0'
   );
 end

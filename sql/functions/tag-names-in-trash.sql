@@ -1,4 +1,4 @@
--- Returns the distinct names of the tags of these bookmarks in the trash.
+-- Returns the names of all tags that these bookmarks in the trash have, without duplicates.
 create or replace function tag_names_in_trash(p_user_id bigint, p_ids bigint[]) returns text[]
 language plpgsql stable as $$
 declare

@@ -1,9 +1,9 @@
--- Writes the Bloom filters of blocks of search texts. Skips a block whose texts changed since the caller read them.
--- Also skips locked blocks, which get their filters later. Returns how many filters it wrote.
+-- Writes the Bloom filters of blocks of search texts, and returns how many it wrote. Skips a block whose texts have
+-- changed since the caller read them. Also skips locked blocks, which get their filters later.
 create or replace function write_filters(
   p_user_id bigint, p_last_ids bigint[], p_edits integer[], p_filters text[]
 ) returns bigint
--- Each statement finds its rows by a whole key.
+-- Each statement finds its rows by a complete key, so one plan fits all calls.
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_count bigint := 0;
