@@ -1,7 +1,7 @@
--- Chooses which of the requested bookmarks may be changed. They must exist. If `p_if_updated_at` is given, the
--- `updated_at` of each must equal the time at the same position in that array. `report` is a part of the JSON response.
--- It holds the number of chosen ids, and the other ids in the requested order. The caller must hold the lock on the
--- account's row.
+-- Chooses those of the requested bookmarks that exist and may be changed. If `p_if_updated_at` is given, a bookmark may
+-- be changed only if its `updated_at` equals the time at the same position in that array. `report` is a part of the
+-- JSON response, with the number of chosen ids, and the other ids in the requested order. The caller must hold the lock
+-- on the account's row.
 create or replace function choose_bookmarks(
   p_user_id bigint, p_ids bigint[], p_if_updated_at timestamptz[], out chosen bigint[], out report text
 )

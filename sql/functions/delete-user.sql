@@ -1,6 +1,6 @@
--- Deletes a user with all their data. Returns false if there is no such user. It takes locks in the order that all
--- functions keep, so that they cannot deadlock: invites, the user, large imports, the account. An invite that is
--- created during the deletion is kept.
+-- Deletes a user with all their data. Returns false if there is no such user. The function takes locks in the order
+-- that all functions keep, so that they cannot deadlock: invites, the user, large imports, the account. An invite that
+-- is created during the deletion is kept.
 --
 -- The account is deleted before the bookmarks. So a writer that waits for the lock on the account's row finds no
 -- account afterwards, and writes nothing.

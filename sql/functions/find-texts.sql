@@ -1,5 +1,5 @@
--- Returns the ids of the bookmarks whose search text contains all terms, newest first. It first scans the newest
--- bookmarks, which are not packed into a block yet. Then it scans the blocks of `search_blocks`.
+-- Returns the ids of the bookmarks whose search text contains all terms, newest first. The function first scans the
+-- newest bookmarks, which are not packed into a block yet. Then it scans the blocks of `search_blocks`.
 --
 -- `p_terms` holds one to three terms, the longest first. Further terms come as `like` patterns in `p_patterns`.
 -- `p_bits` holds one to eight positions of bits in the Bloom filter of a block. All of these bits are set if a text of
@@ -35,8 +35,7 @@ declare
 begin
   select last_id into v_packed_to from search_blocks where user_id = p_user_id order by last_id desc limit 1;
   v_packed_to := coalesce(v_packed_to, 0);
-  -- This is an aggregate, because a Citus cluster keeps no plan of a statement with a subquery such as `array(select
-  -- …)`.
+  -- This uses an aggregate and no subquery, because a Citus cluster keeps no plan of a statement with a subquery.
   select array_agg(id order by id desc) into v_newest
   from bookmarks
   where user_id = p_user_id and id > v_packed_to

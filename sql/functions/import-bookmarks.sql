@@ -7,8 +7,8 @@
 -- The entries come in batches. The first `p_batches` batches are in `import_batches`. The last batch comes with the
 -- call: `p_url_keys`, `p_tag_sets`, `p_entries` and `p_errors` are like the columns of that table. `p_tag_names` and
 -- `p_tag_keys` are the names and normalized names of the tags of all entries. A tag set lists positions in these two
--- arrays. The caller has validated the entries. For a merge it has also removed duplicates, and `p_skipped` is their
--- number.
+-- arrays. The caller has validated the entries. For a merge, the caller has also removed duplicates, and `p_skipped` is
+-- their number.
 --
 -- Postgres plans each statement for the arrays of the call. A kept plan would expect short arrays and choose nested
 -- loops. The planner may also misjudge how many rows a user has. So no statement joins a table with an array
@@ -27,15 +27,15 @@ declare
   v_batch record;
   v_from integer := 0;
   v_to integer;
-  -- these two have one value for each entry, in order
+  -- `v_url_keys` and `v_tag_sets` have one value for each entry, in order
   v_url_keys uuid[];
   v_tag_sets text[];
   v_known uuid[] := '{}';
   v_is_new boolean[];
   v_is_new_here boolean[];
   v_new bigint;
-  -- these five have one value for each tag of the new entries: its position in `p_tag_keys`, the number of its new
-  -- bookmarks, its id, its name, and its normalized name
+  -- `v_places`, `v_counts`, `v_ids`, `v_names` and `v_keys` have one value for each tag of the new entries: its
+  -- position in `p_tag_keys`, the number of its new bookmarks, its id, its name, and its normalized name
   v_places bigint[];
   v_counts bigint[];
   v_ids bigint[];
@@ -158,8 +158,8 @@ begin
     where user_id = p_user_id
     returning unpacked into v_account.unpacked;
   end if;
-  -- All of these tags exist, so this only raises their counts. It is an upsert, because an upsert finds rows by their
-  -- keys, whatever the planner expects.
+  -- All of these tags exist, so this statement only raises their counts. An upsert finds rows by their keys, whatever
+  -- the planner expects.
   insert into tags as t (user_id, id, name, name_key, bookmark_count)
   select p_user_id, id, name, key, bookmarks
   from unnest(v_ids, v_names, v_keys, v_counts) as used (id, name, key, bookmarks)

@@ -1,7 +1,7 @@
 -- Stores the result of an import. Also stores its errors, if it is a large import. If the import has an idempotency
 -- key, stores the result and the errors under the key too. `p_errors` are the errors of the last batch, and
--- `import_batches` has those of the others. If the import was cancelled meanwhile, raises an error, which undoes the
--- whole import.
+-- `import_batches` has the errors of the other batches. If the import was cancelled meanwhile, raises an error, which
+-- undoes the whole import.
 create or replace function keep_import(
   p_user_id bigint, p_import_id uuid, p_result text, p_errors text, p_error_bytes bigint, p_key text, p_request_hash bytea
 ) returns void

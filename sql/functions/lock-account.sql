@@ -1,5 +1,5 @@
--- Locks the user's row in `accounts`, so that no other function writes the user's data. Then returns whether the token
--- is valid. It is checked after the lock is taken, because it may be revoked during the wait.
+-- Locks the user's row in `accounts`, so that other functions that write the user's data wait. Then returns whether the
+-- token is valid. The token is checked after the lock is taken, because it may be revoked during the wait.
 create or replace function lock_account(p_user_id bigint, p_token_hash bytea) returns boolean
 language plpgsql as $$
 begin

@@ -1,5 +1,5 @@
--- Returns the least value that a new id or revision may have now. It rises by 200,000 every tenth of a second, counted
--- from the beginning of 2026. So ids stay below 2^53 for 142 years.
+-- Returns the least value that a new id or revision may have now. It has risen by 200,000 every tenth of a second since
+-- the beginning of 2026. So ids stay below 2^53 for 142 years.
 --
 -- A database that was restored or promoted may not know the last ids that were given before. Those ids are below the
 -- present value of this function, so new ids are higher.

@@ -1,4 +1,4 @@
--- Records the program that opened a session. It is called in the statement that opens the session.
+-- Records the program that opened a session. The statement that opens the session calls this function.
 create or replace function name_session(p_user_id bigint, p_token_hash bytea, p_client text) returns void
 language plpgsql as $$
 begin

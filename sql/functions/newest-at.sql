@@ -1,6 +1,6 @@
--- Returns the id of the bookmark at this offset, newest first; null past the end. For a large offset, it counts
--- bookmarks by the blocks of `search_blocks`, from the end that is nearer. So it does not read the bookmarks in
--- between.
+-- Returns the id of the bookmark at this offset, newest first; null past the end. For a large offset, the function
+-- counts bookmarks by the blocks of `search_blocks`, from the end that is nearer. So the function does not read the
+-- bookmarks in between.
 create or replace function newest_at(p_user_id bigint, p_offset bigint) returns bigint
 -- These settings make Postgres read in the order of the key. read-page.sql says why.
 language plpgsql stable set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off as $$

@@ -20,7 +20,7 @@ begin
       perform note_user_uses(v_user.id, v_user.hashes, v_ends_soon, v_until, p_max_days);
       continue;
     end if;
-    -- An exception handler starts a subtransaction, which costs time. It is needed only on a sharded database.
+    -- An exception handler starts a subtransaction, which costs time. The handler is needed only on a sharded database.
     begin
       perform note_user_uses(v_user.id, v_user.hashes, v_ends_soon, v_until, p_max_days);
     exception when connection_exception then

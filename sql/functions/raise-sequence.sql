@@ -3,8 +3,9 @@
 -- no other node of a sharded database uses.
 --
 -- Only one session at a time may call `setval`. Otherwise a session could set the sequence back after another session
--- has raised it, and an id would be given twice. The lock belongs to the session and is held for microseconds. A lock
--- of the transaction would be held until the transaction ends, for example until the end of an import.
+-- has raised it, and an id would be given twice. The advisory lock belongs to the session and is held for microseconds.
+-- A lock that belongs to the transaction would be held until the transaction ends, for example until the end of an
+-- import.
 create or replace function raise_sequence(p_sequence regclass, p_above bigint default 0) returns void
 -- `security definer` is needed, because the service's role may take ids from sequences, but not set them.
 language plpgsql volatile security definer set search_path from current as $$

@@ -89,7 +89,7 @@ begin
     end if;
     has_more := v_page.has_more;
   else
-    -- This does not use `exists`. The end of read-page.sql says why.
+    -- This subquery replaces `exists`, which would drop the order (see the end of read-page.sql).
     has_more := has_more or (
       select b.id
       from bookmarks b

@@ -15,8 +15,8 @@ create or replace function rename_tag(
 language plpgsql set plan_cache_mode = force_custom_plan as $$
 declare
   v_old_key text;
-  -- A regular expression for the part of a child's name that is replaced, including its last slash. It counts slashes
-  -- and not characters, because a name and its normalized name may differ in length.
+  -- A regular expression for the part of a child's name that is replaced, including its last slash. The expression
+  -- counts slashes and not characters, because a name and its normalized name may differ in length.
   v_prefix text;
   v_ids bigint[] := array[p_id];
   v_keys text[] := array[p_name_key];
@@ -65,7 +65,7 @@ begin
     where user_id = p_user_id and id = any (v_ids);
   elsif p_with_children then
     -- A later step finds the tags below by their new names. If another request has renamed one of them meanwhile, that
-    -- request rewrites its bookmarks.
+    -- request rewrites the bookmarks with that tag.
     v_ids := array_append(array_remove(tag_ids_under(p_user_id, p_name_key), p_id), p_id);
   end if;
   v_next := next_carrying(p_user_id, v_ids, p_after, p_work);

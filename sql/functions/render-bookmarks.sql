@@ -3,8 +3,8 @@
 -- exist, so the caller must have read them in the same snapshot.
 --
 -- If no bookmark takes more than its share of the bytes, all are rendered in one pass. Otherwise the function renders
--- only as many bookmarks as may fit by `bookmark_bytes`, and returns as many as fit by their rendered sizes. It uses
--- subqueries, because the planner could turn a join into a scan of all bookmarks of the user.
+-- only as many bookmarks as may fit by `bookmark_bytes`, and returns as many as fit by their rendered sizes. The
+-- function uses subqueries, because the planner could turn a join into a scan of all bookmarks of the user.
 create or replace function render_bookmarks(
   p_user_id bigint, p_ids bigint[], p_bytes integer, out bookmarks text, out count integer
 )

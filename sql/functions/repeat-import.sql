@@ -1,5 +1,5 @@
--- Ends an import that repeats an earlier import under the same idempotency key. It gets the result and the errors of
--- the earlier import, and writes no bookmarks. Returns the size of these errors in bytes.
+-- Ends an import that repeats an earlier import under the same idempotency key. The new import gets the result and the
+-- errors of the earlier import, and writes no bookmarks. Returns the size of these errors in bytes.
 create or replace function repeat_import(p_user_id bigint, p_import_id uuid, p_result text, p_key text) returns bigint
 language plpgsql as $$
 declare

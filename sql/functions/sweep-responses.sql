@@ -1,6 +1,6 @@
--- Deletes at most `p_limit` of one user's responses that were kept for 24 hours, and returns their number. It handles
--- one user at a time, because it needs the lock on that user's row in `accounts`, as every writer does. It does not
--- wait for locks. Locked rows stay for the next sweep.
+-- Deletes at most `p_limit` of one user's responses that were kept for 24 hours, and returns their number. Each call
+-- handles one user, because every function that writes this table must hold the lock on the user's row in `accounts`. A
+-- call does not wait for locks: locked rows stay for the next sweep.
 create or replace function sweep_responses(p_limit integer) returns bigint
 language plpgsql as $$
 declare
