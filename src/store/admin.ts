@@ -2,15 +2,15 @@ import type { Scope, StoredSecret, TokenKind } from '../domain/tokens.ts';
 import type { Database, Sql } from './database.ts';
 import { onlyRow } from './outcomes.ts';
 
-/** The statements of the operator's commands. Most find the user by e-mail address. */
+/** Statements for the operator's commands. Most of them find the user by e-mail address. */
 
 interface UserRecord {
   id: number;
   email: string;
-  /** Null in a list if the user's node cannot be reached. */
+  /** Null in a list of users if the node with the user's rows cannot be reached. */
   is_premium: boolean | null;
   created_at: string;
-  /** Null: not suspended. Present only where users are listed or shown. */
+  /** Null if the account is not suspended. Absent in the results of `createUser` and `setPremium`. */
   suspended_at?: string | null;
 }
 
@@ -20,17 +20,17 @@ interface TokenRecord {
   kind: TokenKind;
   scope: Scope;
   name: string;
-  /** The app that the session was opened for; null for a browser, an invite exchange or an API token. */
+  /** The app that a session was opened for; null for all other tokens. */
   app_name: string | null;
   created_at: string;
-  /** Null: valid until it is revoked. */
+  /** Null if the token is valid until it is revoked. */
   expires_at: string | null;
-  /** Accurate to 15 minutes; null: not used yet. */
+  /** Accurate to 15 minutes. Null if the token was not used yet. */
   last_used_at: string | null;
   last_four: string;
 }
 
-/** Creates a user; undefined if the address is taken. */
+/** Creates a user. Returns undefined if the address is taken. */
 export async function createUser(
   db: Database,
   email: string,
@@ -44,7 +44,7 @@ export async function createUser(
   return row;
 }
 
-/** Sets the tier of a user; undefined if no user has this address. */
+/** Sets whether a user is premium. Returns undefined if no user has this address. */
 export async function setPremium(
   db: Database,
   emailKey: string,
@@ -61,11 +61,11 @@ export async function setPremium(
 interface UserDetails extends UserRecord {
   bookmark_count: number;
   tag_count: number;
-  /** Valid tokens. */
+  /** The number of valid tokens. */
   token_count: number;
 }
 
-/** The user with an id or an address; undefined if there is none. */
+/** Returns the user with an id or an address; undefined if there is none. */
 export async function findUser(
   db: Database,
   { id, emailKey }: { id?: number | undefined; emailKey?: string | undefined },
@@ -78,10 +78,11 @@ export async function findUser(
   return row;
 }
 
+/** Builds a query for `rows_of_shards`, which puts the name of the table in place of `%s`. */
 const accountsAfter = (after: number, limit: number): string =>
   `select user_id, is_premium, render_time(suspended_at) as suspended_at from %s where user_id > ${after} order by user_id limit ${limit}`;
 
-/** At most `limit` users with ids above `after`, in the order of ids. */
+/** Returns at most `limit` users with ids above `after`, by ascending id. */
 export async function listUsers(db: Database, after: number, limit: number): Promise<UserRecord[]> {
   const rows = await db.read(
     (sql) => sql<UserRecord[]>`
@@ -104,7 +105,7 @@ export async function findUserId(db: Database, emailKey: string): Promise<number
   return row?.id;
 }
 
-/** Deletes a user with all data; false if there is none. */
+/** Deletes a user with all their data. Returns false if no user has this address. */
 export async function deleteUser(db: Database, emailKey: string): Promise<boolean> {
   const [row] = await db.write(
     (sql) => sql<{ deleted: boolean }[]>`select delete_user(${emailKey}) as deleted`,
@@ -112,7 +113,7 @@ export async function deleteUser(db: Database, emailKey: string): Promise<boolea
   return row?.deleted === true;
 }
 
-/** Stores an invite; undefined if the code is taken. */
+/** Stores an invite. Returns undefined if the code is taken. */
 export async function createInvite(
   db: Database,
   code: string,
@@ -133,13 +134,13 @@ export async function createInvite(
   return row;
 }
 
-/** The columns of a `TokenRecord`. */
+/** Selects the columns of a `TokenRecord`. */
 const tokenRecord = (sql: Sql) => sql`
   user_id || '-' || id as id, kind, scope, name, app_name, render_time(created_at) as created_at,
   case when isfinite(expires_at) then render_time(expires_at) end as expires_at,
   render_time(last_used_at) as last_used_at, last_four`;
 
-/** Stores an API token of a user. Without `days` it is valid until it is revoked. */
+/** Stores an API token of a user. If `days` is null, the token is valid until it is revoked. */
 export async function createApiToken(
   db: Database,
   userId: number,
@@ -158,7 +159,7 @@ export async function createApiToken(
   return onlyRow(rows);
 }
 
-/** A user's valid tokens, oldest first. */
+/** Returns all valid tokens of a user, oldest first. */
 export async function listTokens(db: Database, userId: number): Promise<TokenRecord[]> {
   const rows = await db.read(
     (sql) => sql<TokenRecord[]>`
@@ -170,7 +171,10 @@ export async function listTokens(db: Database, userId: number): Promise<TokenRec
   return [...rows];
 }
 
-/** Revokes a token by its own id; false if the user has no such token. */
+/**
+ * Revokes a token by its number, which comes after the hyphen in `TokenRecord.id`. Returns false if the user has no
+ * such token.
+ */
 export async function revokeTokenById(db: Database, userId: number, tokenId: number): Promise<boolean> {
   const rows = await db.write(
     (sql) => sql`delete from tokens where user_id = ${userId} and id = ${tokenId} returning id`,
@@ -192,7 +196,10 @@ interface SuspendedUser {
   import_ids: string[];
 }
 
-/** Suspends a user; undefined if no user has this address. A user who is suspended already keeps the first time. */
+/**
+ * Suspends a user. Returns undefined if no user has this address. If the user is suspended already, `suspended_at` does
+ * not change.
+ */
 export async function suspendUser(db: Database, emailKey: string): Promise<SuspendedUser | undefined> {
   const [row] = await db.write(
     (sql) => sql<SuspendedUser[]>`select id, email, suspended_at, import_ids from suspend_user(${emailKey})`,
@@ -200,7 +207,7 @@ export async function suspendUser(db: Database, emailKey: string): Promise<Suspe
   return row;
 }
 
-/** Ends the suspension of a user; undefined if no user has this address. */
+/** Ends the suspension of a user. Returns undefined if no user has this address. */
 export async function resumeUser(
   db: Database,
   emailKey: string,
@@ -212,7 +219,7 @@ export async function resumeUser(
   return row;
 }
 
-/** Begins a new epoch, which makes all clients of `/bookmarks/changes` start over. Returns its number. */
+/** Begins a new epoch, so that all clients of `/bookmarks/changes` start over. Returns the number of the epoch. */
 export async function beginEpoch(db: Database): Promise<number> {
   const rows = await db.write((sql) => sql<{ epoch: number }[]>`select begin_epoch() as epoch`);
   return onlyRow(rows).epoch;

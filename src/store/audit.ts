@@ -2,28 +2,28 @@ import type { Database } from './database.ts';
 import { sqlStateOf } from './errors.ts';
 import { onlyRow } from './outcomes.ts';
 
-/** What operators did: one row for each of their commands. */
+/** Reads and writes the audit, which has one row for each command of an operator. */
 
-/** A command as it is recorded. It holds no secrets. */
+/** A command as the audit records it. It holds no secrets. */
 export interface AuditedCommand {
-  /** Null: the operator gave no name. */
+  /** Null if the operator gave no name. */
   operator: string | null;
   /** For example `user suspend`. */
   action: string;
-  /** The given options, for example `--email ann@example.org`. */
+  /** The options of the command, for example `--email ann@example.org`. */
   object: string;
 }
 
 interface AuditRecord extends AuditedCommand {
   id: number;
   at: string;
-  /** Null: the command is running, or its process ended before it recorded the outcome. */
+  /** Null while the command is running, and if its process ended before it recorded the outcome. */
   outcome: 'done' | 'failed' | null;
 }
 
 const UNDEFINED_FUNCTION = '42883';
 
-/** Records that a command begins. Returns the id of its row, or undefined if the schema is older than the audit. */
+/** Records that a command begins. Returns the id of the row. Returns undefined if the schema has no audit yet. */
 export async function beginAudit(
   db: Database,
   { operator, action, object }: AuditedCommand,
@@ -44,7 +44,7 @@ export async function endAudit(db: Database, id: number, outcome: 'done' | 'fail
   await db.write((sql) => sql`update audit set outcome = ${outcome} where id = ${id}`);
 }
 
-/** At most `limit` records with ids below `before`, newest first. */
+/** Returns at most `limit` records with ids below `before`, newest first. */
 export async function listAudit(db: Database, before: number, limit: number): Promise<AuditRecord[]> {
   const rows = await db.read(
     (sql) => sql<AuditRecord[]>`

@@ -25,7 +25,7 @@ import {
   validHashes,
 } from './tokens.ts';
 
-/** A bookmark to add. Its fields go to SQL unchanged, except the tags. */
+/** A bookmark to add. Its fields are passed to SQL unchanged, except the tags. */
 type AddedBookmark = z.output<typeof addedBookmark>;
 
 /** The fields to change. Absent fields keep their values. */
@@ -33,7 +33,7 @@ type BookmarkChange = z.output<typeof bookmarkChange>;
 
 /** Consecutive bookmarks of a user. */
 export interface Page {
-  /** An array of bookmarks as in spec 2.2: JSON text that Postgres rendered. */
+  /** JSON text of an array of bookmarks (spec 2.2), rendered by Postgres. */
   bookmarks: string;
   count: number;
   /** The highest id in the page; null in an empty page. */
@@ -43,37 +43,37 @@ export interface Page {
 }
 
 /**
- * Urls with the same key are equal (decision 10). The key is 128 bits of the SHA-256 of the WHATWG serialisation, as a
- * uuid.
+ * Returns the key of a url. Two urls are the same if they have the same key (docs/contract.md, decision 10). The key is
+ * 128 bits of the SHA-256 of the WHATWG serialization, written as a uuid.
  */
 export const urlKey = (url: string): string => hrefKey(new URL(url).href);
 
-/** `urlKey` of a url that is serialised already. */
+/** Returns the key of a url that is serialized already. */
 export function hrefKey(href: string): string {
   const hex = hash('sha256', href, 'hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;
 }
 
-/** What an add does if the user already has a bookmark of the same url. `addBookmark` describes the values. */
+/** What an add does if the user already has a bookmark of the same url. `addBookmark` explains the values. */
 type OnDuplicate = 'add' | 'return' | 'error';
 
 const HREF_HOST = /^https?:\/\/(?:[^/?#]*@)?(\[[^\]]*\]|[^/?#:]*)/;
 
-/** The host of a serialised url: lower case, IDNA, without a final dot. */
+/** Returns the host of a serialized url: lower case, IDNA, without a final dot. */
 export function hrefHost(href: string): string {
   const [, host = ''] = HREF_HOST.exec(href) ?? [];
   return host.replace(/\.$/, '');
 }
 
-/** The columns that are computed from a url. */
+/** Returns the columns that are computed from a url. */
 function urlColumns(url: string): { url_key: string; host: string } {
   const { href } = new URL(url);
   return { url_key: hrefKey(href), host: hrefHost(href) };
 }
 
 /**
- * Adds a bookmark and returns it as JSON text. Throws `LIMIT_EXCEEDED` at a cap. If a bookmark of the same url exists,
- * `return` adds nothing and returns the newest of them, and `error` throws `VALIDATION_ERROR`.
+ * Adds a bookmark and returns it as JSON text. Throws `LIMIT_EXCEEDED` at a cap. If the user already has bookmarks of
+ * the same url, `return` adds nothing and returns the newest of them. In that case `error` throws `VALIDATION_ERROR`.
  */
 export async function addBookmark(
   db: Database,
@@ -84,7 +84,7 @@ export async function addBookmark(
   onDuplicate: OnDuplicate = 'add',
 ): Promise<string> {
   const { tags: given, ...fields } = bookmark;
-  const tags = inOrder(given);
+  const tags = sortTags(given);
   const stored = { ...fields, ...urlColumns(fields.url), search_text: searchText(fields) };
   const json = JSON.stringify(stored);
   type Added = { outcome: Outcome | null; bookmark: string };
@@ -102,26 +102,23 @@ export async function addBookmark(
   return requireSuccess(rows).bookmark;
 }
 
-/** Sorts tags by their keys, the order in which a bookmark shows them. */
-function inOrder(tags: TagNames): TagNames {
+/** Sorts tags by their keys, because a bookmark shows its tags in this order. */
+function sortTags(tags: TagNames): TagNames {
   const { names, keys } = tags;
   if (keys.length < 2) return tags;
   const order = keys.map((key, n) => ({ key, n })).sort((a, b) => compareByCodePoints(a.key, b.key));
   return { names: order.map(({ n }) => names[n]!), keys: order.map(({ key }) => key) };
 }
 
-/** Options of a write of one bookmark or of several. */
+/** Options of a write that changes or deletes one bookmark. */
 interface WriteOptions {
-  /**
-   * If present, the bookmark is changed only if its `updated_at` is this time. Otherwise the write fails with
-   * `CONFLICT`.
-   */
+  /** If it is given and is not the `updated_at` of the bookmark, the write fails with `CONFLICT`. */
   ifUpdatedAt?: string | undefined;
   idempotency?: Idempotency | undefined;
 }
 
 /**
- * Changes the given fields and returns the six fields of spec 4.2 as JSON text. Throws `NOT_FOUND`, `CONFLICT`,
+ * Changes the given fields, and returns the six fields of spec 4.2 as JSON text. Throws `NOT_FOUND`, `CONFLICT` or
  * `LIMIT_EXCEEDED`.
  */
 export async function editBookmark(
@@ -151,7 +148,7 @@ export async function editBookmark(
   return requireSuccess(rows).response;
 }
 
-/** The lines of the search text that change with the fields, for example `title_line` with `title`. */
+/** Returns the lines of the search text that belong to the changed fields, for example `title_line` for `title`. */
 function searchLines(change: Readonly<Record<string, unknown>>): Record<string, string> {
   const changed = SEARCHED_NAMES.filter((name) => change[name] !== undefined);
   return Object.fromEntries(changed.map((name) => [`${name}_line`, searchTextLine(change[name] as string)]));
@@ -187,7 +184,7 @@ export async function findBookmarks(
   return requireValidToken(rows).bookmarks;
 }
 
-/** Moves a bookmark to the trash. Returns the response as JSON text. Throws `NOT_FOUND`, `CONFLICT`. */
+/** Moves a bookmark to the trash. Returns the response as JSON text. Throws `NOT_FOUND` or `CONFLICT`. */
 export async function deleteBookmark(
   db: Database,
   principal: PrincipalKey,
@@ -208,8 +205,8 @@ export async function deleteBookmark(
 }
 
 /**
- * Adds tags to bookmarks and removes others, in one transaction. Returns the response as JSON text. Throws
- * `LIMIT_EXCEEDED`, or `VALIDATION_ERROR` if a bookmark would have too many tags.
+ * Adds tags to bookmarks and removes other tags, in one transaction. Returns the response as JSON text. Throws
+ * `LIMIT_EXCEEDED` at the limit of tags, and `VALIDATION_ERROR` if a bookmark would have too many tags.
  */
 export async function editBookmarks(
   db: Database,
@@ -253,13 +250,16 @@ export async function deleteBookmarks(
   return requireSuccess(rows).response;
 }
 
-/** The approximate limit of a page's bookmarks in bytes. A page holds at least one bookmark. */
+/** The approximate limit in bytes of the bookmarks of a page. A page holds at least one bookmark. */
 export const PAGE_BYTES = 1_048_576;
 
-/** Pages up to this size are short reads, unless their bookmarks are long. */
+/** Pages of at most this many bookmarks are read by `readShort`. */
 export const SHORT_PAGE = 100;
 
-/** Returns the bookmarks after an id, by ascending id. A reader that continues after the last id misses none. */
+/**
+ * Returns the bookmarks with ids above `afterId`, by ascending id. A reader that continues after the last id misses no
+ * bookmark. Throws `INVALID_TOKEN`.
+ */
 export async function readPage(
   db: Database,
   principal: PrincipalKey,
@@ -276,7 +276,10 @@ export async function readPage(
   return requireValidToken(rows);
 }
 
-/** `readPage` for several tokens of one user. `valid` holds the hashes of the valid tokens in hex. */
+/**
+ * Reads a page like `readPage`, but for several tokens of one user. `valid` holds the hashes of the valid tokens in
+ * hex.
+ */
 export async function readPageForAll(
   db: Database,
   principals: readonly PrincipalKey[],
@@ -297,8 +300,8 @@ export async function readPageForAll(
 }
 
 /**
- * Finds the principals who have a bookmark after their `start`, or whose token is no longer valid. Returns their
- * positions in the list.
+ * Finds the principals whose user has a bookmark with an id above `start`, or whose token is no longer valid. Returns
+ * their positions in the list.
  */
 export async function findNewBookmarks(
   db: Database,
@@ -322,7 +325,7 @@ export async function findNewBookmarks(
   return positionsExcept(checks, onlyRow(rows).unchanged);
 }
 
-/** A call of `read_page`. If `hash` is null, it checks no token. */
+/** Builds a call of `read_page`. If `hash` is null, the call checks no token. */
 const pageAfter = (
   sql: Sql,
   { userId, hash }: { userId: number; hash: Buffer | null },

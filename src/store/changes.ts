@@ -11,32 +11,33 @@ import {
   validHashes,
 } from './tokens.ts';
 
-/** The position of a reader of changes. A cursor holds it. */
+/** The position of a reader of changes, as a cursor holds it. */
 export interface ChangesPosition {
-  /** The history that the position belongs to. A restore begins another one. */
+  /** The history of the database that the position belongs to. After a restore another history begins. */
   epoch: number;
-  /** The account's count of `replace` imports. */
+  /** The number of `replace` imports of the account. */
   generation: number;
-  /** The last revision. */
+  /** The last revision that the reader has received. */
   change: number;
-  /** The last ids of new bookmarks and new tags that the reader received. */
+  /** The highest id of the bookmarks that the reader has received. */
   bookmarkId: number;
+  /** The highest id of the tags that the reader has received. */
   tagId: number;
 }
 
-/** Where a read begins: at a position, at the beginning, or now. */
+/** Where a read begins: at a position, at the beginning of the collection, or at its present end. */
 export type ChangesStart = ChangesPosition | 'beginning' | 'now';
 
-/** A page of changes. The lists are JSON texts of their entries, separated by commas. */
+/** A page of changes, with the position after it. Each list is the JSON text of its entries, separated by commas. */
 export interface ChangesPage extends ChangesPosition {
-  /** Whether the page starts from the beginning: the start is `beginning` or is no longer valid. */
+  /** Whether the page starts from the beginning, because the start is `beginning` or is no longer valid. */
   reset: boolean;
   bookmarks: string;
   deleted: string;
   tags: string;
   deletedTags: string;
   hasMore: boolean;
-  /** Whether the page holds nothing, so that a reader may wait. */
+  /** Whether the page holds nothing, so that a poll may wait. */
   isEmpty: boolean;
 }
 
@@ -59,7 +60,10 @@ export async function readChanges(
   return requireValidToken(rows);
 }
 
-/** `readChanges` for several tokens of one user. `valid` holds the hashes of the valid tokens in hex. */
+/**
+ * Reads a page like `readChanges`, but for several tokens of one user. `valid` holds the hashes of the valid tokens in
+ * hex.
+ */
 export async function readChangesForAll(
   db: Database,
   principals: readonly PrincipalKey[],
@@ -78,8 +82,8 @@ export async function readChangesForAll(
 }
 
 /**
- * Finds the principals who have changes after their `start`, or whose token is no longer valid. Returns their positions
- * in the list.
+ * Finds the principals whose account has changes after `start`, or whose token is no longer valid. Returns their
+ * positions in the list.
  */
 export async function findChanges(
   db: Database,

@@ -2,8 +2,8 @@ import type { DatabaseUnavailable, UnavailableReason } from './errors.ts';
 import type { DatabaseLog } from './open-database.ts';
 
 /**
- * Faults of Postgres itself that an operator must fix, for example a full disk. The probe may not notice them, because
- * its read may still succeed.
+ * Faults of Postgres itself that an operator must fix, for example a full disk. The probe may not notice such a fault,
+ * because the probe only reads, and the read may still succeed.
  */
 const NAMED_FAULTS = ['resources', 'disk-full', 'missing-code', 'failed'] as const;
 type NamedFault = (typeof NAMED_FAULTS)[number];
@@ -11,13 +11,16 @@ type NamedFault = (typeof NAMED_FAULTS)[number];
 export const isNamedFault = (state: string): state is NamedFault =>
   NAMED_FAULTS.some((fault) => fault === state);
 
-/** A fault is current until this long after the last statement that met it. */
+/** A fault is current for this long after it last made a statement fail. */
 const CURRENT_MS = 15_000;
 
-/** A fault that lasts is logged again after this time. */
+/** A fault that continues is logged again after this time. */
 const REPEAT_MS = 60_000;
 
-/** Remembers the last named fault that a statement met, for `/readyz`. Logs each kind at most once a minute. */
+/**
+ * Remembers the last fault of `NAMED_FAULTS` that made a statement fail, so that `/readyz` can name it. Logs each fault
+ * at most once a minute.
+ */
 export class DatabaseFaults {
   readonly #log: DatabaseLog;
   readonly #logged = new Map<UnavailableReason, number>();
@@ -39,7 +42,7 @@ export class DatabaseFaults {
     this.#last = { reason, at };
     if (at - (this.#logged.get(reason) ?? -REPEAT_MS) < REPEAT_MS) return;
     this.#logged.set(reason, at);
-    // Errors of these classes name files and limits, never values of rows.
+    // The messages of these errors name files and limits, never values of rows.
     const says = cause instanceof Error ? cause.message : undefined;
     this.#log.warn({ reason, sqlState: code, says }, 'the database cannot serve requests');
   }

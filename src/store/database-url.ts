@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { type ConnectionOptions, checkServerIdentity } from 'node:tls';
 import { systemCodeOf } from '../domain/thrown.ts';
 
-/** Where and how to connect, in the driver's terms. */
+/** The address and options of a connection, in the form that the driver accepts. */
 export interface Target {
   url: string;
   ssl?: ConnectionOptions;
@@ -11,9 +11,9 @@ export interface Target {
 }
 
 /**
- * Parameters of a url that libpq and other clients read but Postgres does not know. The driver would send them as
- * settings of the session, and Postgres would refuse the connection. For example, the urls that hosting providers give
- * contain `channel_binding`.
+ * Parameters that libpq and other clients read from a url, but Postgres does not know. For example, urls from hosting
+ * providers contain `channel_binding`. The driver would send such a parameter as a setting of the session, and Postgres
+ * would refuse the connection. So these parameters are removed.
  */
 const CLIENT_PARAMETERS = [
   'channel_binding',
@@ -38,8 +38,8 @@ const CLIENT_PARAMETERS = [
 
 /**
  * Reads a url as libpq does: `sslmode` with the files of `sslrootcert`, `sslcert` and `sslkey`, `host=/folder` for a
- * Unix socket, and several hosts. Throws if a file cannot be read. `load_balance_hosts=random` shuffles the hosts,
- * unless `inOrder`.
+ * Unix socket, and several hosts. With `load_balance_hosts=random` it shuffles the hosts, unless `inOrder` is true.
+ * Throws if a file cannot be read.
  */
 export function parseDatabaseUrl(text: string, { inOrder = false } = {}): Target {
   const [address = '', query = ''] = text.split(/\?(.*)/s);
@@ -49,7 +49,7 @@ export function parseDatabaseUrl(text: string, { inOrder = false } = {}): Target
   const isSpread = readIsSpread(parameters) && !inOrder;
   for (const name of CLIENT_PARAMETERS) parameters.delete(name);
   if (ssl) parameters.delete('sslmode');
-  // With a Unix socket the url's host is empty, which the driver does not accept.
+  // If a Unix socket is used, the host of the url is empty. The driver does not accept that, so it gets `localhost`.
   const named = path ? address.replace(/^(\w+:\/\/(?:[^/]*@)?)(?=\/|$)/, '$1localhost') : address;
   const ordered = isSpread ? shuffleHosts(named) : named;
   const url = parameters.size > 0 ? `${ordered}?${parameters}` : ordered;
@@ -57,8 +57,8 @@ export function parseDatabaseUrl(text: string, { inOrder = false } = {}): Target
 }
 
 /**
- * The url of a node: the url of any node with another address and database. The template is `address:port/database`,
- * with `{host}` and `{port}` for the host and port of the node.
+ * Returns the url of a node. It is `url` with another address and database, which the template gives as
+ * `address:port/database`. In the template, `{host}` and `{port}` stand for the host and port of the node.
  */
 export function urlOfNode(
   url: string,
@@ -71,11 +71,11 @@ export function urlOfNode(
   return url.replace(/^(\w+:\/\/(?:[^/?]*@)?)[^/?]*(?:\/[^?]*)?/, (_, credentials) => credentials + place);
 }
 
-/** Says why a url cannot be used, without its secrets; undefined if the driver accepts it. */
+/** Returns why a url cannot be used, without its secrets; undefined if the driver accepts the url. */
 export function findUrlFault(text: string): string | undefined {
   try {
     const address = decodeURIComponent(parseDatabaseUrl(text).url);
-    // The driver parses only the first of several hosts.
+    // The driver parses only the first of several hosts, so the others are left out here.
     new URL(address.replace(/(^\w+:\/\/(?:[^/]*@)?[^/,@]*)(,[^/?@]*)(?=[/?]|$)/, '$1'));
     return undefined;
   } catch (error) {
@@ -93,7 +93,7 @@ function readIsSpread(parameters: URLSearchParams): boolean {
   return value === 'random';
 }
 
-/** The driver begins with the first host, and each further attempt uses the next one. */
+/** Shuffles the hosts of a url. The driver begins with the first host, and each further attempt uses the next one. */
 function shuffleHosts(address: string): string {
   const [, before, hosts, after] = /^(\w+:\/\/(?:[^/]*@)?)([^/]*)(.*)$/s.exec(address) ?? [];
   if (hosts === undefined) return address;
@@ -102,7 +102,7 @@ function shuffleHosts(address: string): string {
   return `${before}${order.map(({ host }) => host).join(',')}${after}`;
 }
 
-/** The hosts that a url names, without their ports. */
+/** Returns the hosts that a url names, without their ports. */
 export function hostsOf(address: string): string[] {
   const authority = address.replace(/^\w+:\/\//, '').replace(/\/.*/s, '');
   return authority
@@ -120,7 +120,7 @@ function readSocketPath(parameters: URLSearchParams): string | undefined {
   return `${host}/.s.PGSQL.${port}`;
 }
 
-/** TLS settings that the driver does not derive from `sslmode` itself; undefined if it does. */
+/** Returns the TLS settings that the driver does not derive from `sslmode` itself; undefined if there are none. */
 function readTls(parameters: URLSearchParams, hosts: string[]): ConnectionOptions | undefined {
   const file = (name: string) => {
     const path = parameters.get(name);
@@ -134,9 +134,10 @@ function readTls(parameters: URLSearchParams, hosts: string[]): ConnectionOption
     ...(ca && { ca }),
     ...(cert && { cert }),
     ...(key && { key }),
-    // As in libpq, `require` with a root certificate verifies the certificate's chain.
+    // As in libpq, `require` together with a root certificate verifies the chain of the server's certificate.
     rejectUnauthorized: isFull || mode === 'verify-ca' || ca !== undefined,
-    // For an IP address the driver sends no server name, and Node would then check the certificate for "localhost".
+    // If the host is an IP address, the driver sends no server name. Node would then check the certificate for
+    // "localhost", so this checks it for the hosts of the url.
     checkServerIdentity: (name, certificate) => {
       if (!isFull) return undefined;
       const errors = (hosts.includes(name) ? [name] : hosts).map((host) =>

@@ -2,15 +2,16 @@ import { invalidToken } from '../domain/errors.ts';
 import { systemCodeOf } from '../domain/thrown.ts';
 
 /**
- * Why the database did not respond. This file translates the codes of the driver, of the system and of Postgres
- * (SQLSTATE) into one small error.
+ * Translates the error codes of the driver, of the system and of Postgres (SQLSTATE) into one small error, which says
+ * why the database did not respond.
  */
 
 /**
+ * Why the database did not respond:
  * - `connect`: no connection could be made.
  * - `lost`: the connection ended before the response.
- * - `deadline`: no response in time.
- * - `cancelled`: Postgres ended the statement (statement_timeout, lock_timeout, an operator).
+ * - `deadline`: no response arrived in time.
+ * - `cancelled`: Postgres ended the statement, because of `statement_timeout`, `lock_timeout` or an operator.
  * - `conflict`: a deadlock or a serialization failure.
  * - `resources`: Postgres has too many connections or too little memory, is read-only, or cannot read or write a file.
  * - `disk-full`: the disk of Postgres is full.
@@ -32,13 +33,16 @@ export const UNAVAILABLE_REASONS = [
 ] as const;
 export type UnavailableReason = (typeof UNAVAILABLE_REASONS)[number];
 
-/** The database did not respond; a later try may succeed. The message holds only codes, never values. */
+/**
+ * The database did not respond. If the statement is sent again later, it may succeed. The message holds only codes,
+ * never values.
+ */
 export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable';
   readonly reason: UnavailableReason;
   /** The code of the driver, the system or Postgres, if there is one. */
   readonly code: string | undefined;
-  /** Whether the statement may have taken effect. True only if its response did not arrive. */
+  /** Whether the statement may have taken effect. This is true only if the response did not arrive. */
   readonly mayHaveRun: boolean;
 
   constructor(reason: UnavailableReason, mayHaveRun: boolean, code?: string, cause?: unknown) {
@@ -59,7 +63,7 @@ const REASON_BY_CODE: Readonly<Record<string, UnavailableReason>> = {
   ENOENT: 'connect',
   EACCES: 'connect',
   SASL_SIGNATURE_MISMATCH: 'connect',
-  TARGET_SESSION_ATTRS: 'connect', // a standby where a primary is wanted, or the reverse
+  TARGET_SESSION_ATTRS: 'connect', // the server is a standby but a primary is wanted, or the reverse
   CONNECTION_CLOSED: 'lost',
   ECONNRESET: 'lost',
   ECONNABORTED: 'lost',
@@ -70,18 +74,21 @@ const REASON_BY_CODE: Readonly<Record<string, UnavailableReason>> = {
   CONNECTION_DESTROYED: 'closed',
 };
 
-/** Reasons by SQLSTATE or by its class. Any other SQLSTATE is unexpected and counts as a defect of the service. */
+/**
+ * Reasons by SQLSTATE, or by the class of SQLSTATEs. Any other SQLSTATE is unexpected and counts as a defect of the
+ * service.
+ */
 const REASON_BY_STATE: Readonly<Record<string, UnavailableReason>> = {
   '08': 'lost', // connection exception, including PgBouncer's own errors
   '25006': 'resources', // read_only_sql_transaction: this server is no longer the primary
   '25P03': 'lost', // idle_in_transaction_session_timeout
   '25P04': 'lost', // transaction_timeout
-  '26000': 'conflict', // the prepared statement does not exist: a pooler has changed the server's connection
+  '26000': 'conflict', // the prepared statement does not exist: a pooler now uses another connection to the server
   '28': 'connect', // wrong user or password
   '3D000': 'connect', // the database does not exist
   '40': 'conflict', // deadlock, serialization failure
   '40003': 'lost', // statement_completion_unknown
-  '42P05': 'conflict', // the prepared statement exists already, because of the same pooler
+  '42P05': 'conflict', // the prepared statement exists already: a pooler now uses another connection
   '53': 'resources', // too many connections, out of memory
   '53100': 'disk-full',
   '55000': 'resources', // object_not_in_prerequisite_state: this server is a standby and cannot write
@@ -100,10 +107,12 @@ const REASON_BY_STATE: Readonly<Record<string, UnavailableReason>> = {
   F0: 'connect', // configuration file error
 };
 
-/** Errors that Citus reports as internal, though a later try may succeed. */
+/**
+ * Errors that Citus reports with the code of internal errors, although the statement may succeed if it is sent again.
+ */
 const CITUS_REASONS: readonly [begins: RegExp, reason: UnavailableReason][] = [
-  // A node is being upgraded: its library and its extension have different versions, or had them when the statement
-  // began. Nothing was done.
+  // A node is being upgraded: its library and its extension have different versions, or had different versions when the
+  // statement began. The statement had no effect.
   [/^loaded Citus library version differs from/, 'resources'],
   [/^cannot execute a distributed query from a query on a shard/, 'resources'],
   // The connection between the coordinating node and the node with the rows ended.
@@ -120,8 +129,8 @@ const CITUS_REASONS: readonly [begins: RegExp, reason: UnavailableReason][] = [
 ];
 
 /**
- * Foreign keys that fail if the user was deleted after the token was checked. Writers that hold the account's lock
- * never meet them.
+ * Foreign keys that fail if the user was deleted after the token was checked. This cannot happen to a function that
+ * holds the lock on the account's row.
  */
 const USER_CONSTRAINTS: ReadonlySet<string> = new Set([
   'idempotency_keys_account',
@@ -130,13 +139,13 @@ const USER_CONSTRAINTS: ReadonlySet<string> = new Set([
   'tokens_account',
 ]);
 
-/** The SQLSTATE of an error that Postgres sent; undefined for any other error. */
+/** Returns the SQLSTATE of an error that Postgres sent; undefined for any other error. */
 export function sqlStateOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || error.name !== 'PostgresError') return undefined;
   return systemCodeOf(error);
 }
 
-/** Whether Postgres refused a row because its user does not exist. */
+/** Returns whether Postgres refused a row because its user does not exist. */
 function isUserMissing(error: Error): boolean {
   if (sqlStateOf(error) !== '23503' || !('constraint_name' in error)) return false;
   return typeof error.constraint_name === 'string' && USER_CONSTRAINTS.has(error.constraint_name);
@@ -144,8 +153,8 @@ function isUserMissing(error: Error): boolean {
 
 /**
  * Translates an error of the driver. If the database cannot serve now, returns `DatabaseUnavailable`. If the user was
- * deleted, returns `INVALID_TOKEN`. Returns other errors unchanged. `sent` says whether the statement was written to a
- * connection.
+ * deleted, returns `INVALID_TOKEN`. Returns all other errors unchanged. `sent` says whether the statement was written
+ * to a connection.
  */
 export function translateError(error: unknown, sent: boolean): unknown {
   if (!(error instanceof Error) || error instanceof DatabaseUnavailable) return error;
@@ -154,7 +163,7 @@ export function translateError(error: unknown, sent: boolean): unknown {
   if (isUserMissing(error)) return invalidToken();
   const reason = state === undefined ? reasonOfSystemError(error) : reasonOfSqlState(state, error.message);
   if (reason === undefined) return error;
-  // A statement that Postgres refused had no effect. If the connection was lost, nobody knows whether it had one.
+  // A statement that Postgres refused had no effect. If the connection was lost, the statement may have had one.
   if (sent) return new DatabaseUnavailable(reason, MAY_HAVE_RUN.has(reason), code, error);
   return new DatabaseUnavailable(reason === 'lost' ? 'connect' : reason, false, code, error);
 }

@@ -3,7 +3,10 @@ import type { Database } from './database.ts';
 import { onlyRow, requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
-/** What an export covers: all bookmarks of one generation up to an id. A `replace` begins another generation. */
+/**
+ * What an export covers: all bookmarks up to an id, in one generation of the account. A `replace` import begins another
+ * generation.
+ */
 export interface ExportBounds {
   lastId: number;
   generation: number;
@@ -11,14 +14,14 @@ export interface ExportBounds {
 }
 
 /**
- * Some bookmarks of an export, by ascending id: JSON text without brackets. The bytes from Postgres go to the client
+ * Some bookmarks of an export, by ascending id, as JSON text without brackets. The bytes from Postgres go to the client
  * without being decoded.
  */
 export interface ExportPage {
   bookmarks: Buffer;
   count: number;
   lastId: number | null;
-  /** The generation in the same snapshot. */
+  /** The account's generation when this page was read. */
   generation: number;
 }
 

@@ -3,40 +3,43 @@ import type { Database } from './database.ts';
 import { onlyRow, requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
-/** Maps users' accounts at OpenID Connect providers to users, by issuer and subject. */
+/** Finds and links the accounts that users have at OpenID Connect providers. */
 
-/** An account at a provider. */
+/** An account at a provider. The issuer and the subject identify it. */
 interface Identity {
   issuer: string;
   subject: string;
-  /** The address as the provider writes it; null if the provider gives none. */
+  /** The e-mail address as the provider writes it; null if the provider gives none. */
   email: string | null;
 }
 
-/** What the provider's e-mail address may do at the first login of an identity. */
+/** What the e-mail address from the provider permits when an identity signs in for the first time. */
 export interface Claim {
-  /** The normalized address. Null if it is not verified, or if it may belong to somebody else in another spelling. */
+  /**
+   * The normalized address. Null if the address is not verified, or if it is spelled so that it may belong to somebody
+   * else.
+   */
   emailKey: string | null;
-  /** Whether the address gives access to an existing account with the same address. */
+  /** Whether the identity may be linked to an existing account that has the same address. */
   isTrusted: boolean;
-  /** Whether the address gets a new account without an invite. */
+  /** Whether a new account is created without an invite. */
   isOpen: boolean;
 }
 
-/** The session that a login opens. */
+/** The session that a sign-in opens. */
 export interface LoginSession {
-  /** When the person authenticated; null if unknown, which counts as long ago. */
+  /** When the person authenticated. Null if this is unknown; it then counts as long ago. */
   authenticatedAt: Date | null;
-  /** Its lifetime in days, `SESSION_DAYS`. */
+  /** The lifetime of the session in days (`SESSION_DAYS`). */
   days: number;
-  /** The program that signs in, as `nameClient` names it. */
+  /** The program that signs in, as `nameClient` returns it. */
   client?: string | null;
 }
 
-/** Why the login was refused. */
+/** Why the sign-in was refused. */
 type SignInRefusal = 'unverified' | 'uninvited' | 'taken' | 'other-person' | 'suspended' | 'token';
 
-/** A session's token, or the reason why there is none. */
+/** The token of the new session, or the reason why there is none. */
 type SignInResult<Refusal> =
   | { refusal: Refusal; token?: never; userId?: never }
   | { refusal?: never; token: string; userId: number };
@@ -44,8 +47,8 @@ type SignInResult<Refusal> =
 const LONG_AGO = new Date(0);
 
 /**
- * Signs in a person who authenticated at a provider, found by issuer and subject. At a first login, the claim decides.
- * With `expectedUserId`, only this user can sign in.
+ * Signs in a person who authenticated at a provider. The issuer and the subject determine the user. If no user has them
+ * yet, the claim decides what happens. If `expectedUserId` is given, only this user can sign in.
  */
 export async function signInByProvider(
   db: Database,
@@ -69,7 +72,7 @@ export async function signInByProvider(
   return outcome === null ? { token: formatToken('session', id, secret), userId: id } : { refusal: outcome };
 }
 
-/** Links a person's account at a provider to the user of a session. A new session replaces that session. */
+/** Links an account at a provider to the user of a session. A new session replaces that session. */
 export async function linkIdentity(
   db: Database,
   { userId, hash: sessionHash }: PrincipalKey,
@@ -91,8 +94,8 @@ export async function linkIdentity(
 }
 
 /**
- * Returns the user's other ways in: whether an identity of the issuer is linked, and the numbers of passkeys and of
- * other sessions. Sessions of apps do not count, because they cannot open the page.
+ * Returns how the user could sign in without this session: whether an identity of the issuer is linked, and the numbers
+ * of passkeys and of other sessions. Sessions of apps do not count, because they cannot open the page.
  */
 export async function readWaysIn(
   db: Database,
@@ -116,8 +119,9 @@ export async function readWaysIn(
 }
 
 /**
- * Opens a session that a browser's session approved, for an app or, without a name, for another device. Returns
- * `undefined` if the approving session has ended. The new session inherits the time when the person authenticated.
+ * Opens a session for an app, or for another device if `appName` is null. The session of a browser has approved this.
+ * Returns undefined if the approving session has ended. The new session gets the time at which the person authenticated
+ * in the approving session.
  */
 export async function openAppSession(
   db: Database,

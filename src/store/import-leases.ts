@@ -3,11 +3,11 @@ import type { ImportBatch } from './imports.ts';
 import type { ImportState, StagedImport } from './staged-imports.ts';
 
 /**
- * The leases of staged imports: which worker runs an import, and until when. This file also has the other statements of
- * that worker, except the one that writes the bookmarks (decision 34).
+ * The leases of staged imports, which say what worker runs an import, and until when. This file also has the other
+ * statements of such a worker, except the one that writes the bookmarks (docs/contract.md, decision 34).
  */
 
-/** A worker's claim of an import. Only its holder may write for this import. */
+/** A worker's claim of an import. Only the worker that holds the lease may write for this import. */
 export interface Lease extends StagedImport {
   /** A new id for each claim. */
   leaseId: string;
@@ -16,24 +16,27 @@ export interface Lease extends StagedImport {
 /** The duration of a lease. If a worker dies, another one can claim its import after this time at the latest. */
 export const LEASE_MS = 9_000;
 
+/** A worker renews its lease after this time. */
 export const LEASE_RENEWAL_MS = 3_000;
 
-/** An import at which three workers failed would probably make the next one fail too. */
+/**
+ * How many workers may begin an import. If this many have failed, the import would probably make the next one fail too.
+ */
 const MAX_ATTEMPTS = 3;
 
-/** The outcome of a claim: the import was claimed, it was given up, or its state did not allow a claim. */
+/** The outcome of a claim: `claimed`, `given up`, or the state of an import that could not be claimed. */
 export interface Claim {
   outcome: 'claimed' | 'given up' | ImportState['state'];
   /** How many workers have begun the import. */
   attempts: number;
-  /** The trace that its request belongs to, as a W3C `traceparent`. */
+  /** The trace that the request of the import belongs to, as a W3C `traceparent`. */
   traceParent: string | null;
 }
 
 /**
- * Claims a staged import for one attempt, or gives it up if it has had three. Does neither while another worker holds
- * the lease, or while the transaction that writes the import holds the lock on its row. A claim deletes the batches of
- * an earlier worker. Returns undefined if there is no such import.
+ * Claims a staged import for one attempt. If three workers have begun it already, gives it up instead. Does neither if
+ * another worker holds the lease, or if the transaction that writes the import holds the lock on its row. A claim
+ * deletes the batches that an earlier worker prepared. Returns undefined if there is no such import.
  */
 export async function claimImport(db: Database, { userId, id, leaseId }: Lease): Promise<Claim | undefined> {
   const [row] = await db.write(
@@ -49,8 +52,8 @@ export async function claimImport(db: Database, { userId, id, leaseId }: Lease):
 }
 
 /**
- * Renews a lease. Returns false if the lease is lost. If the transaction that writes the import has locked the row, the
- * statement does not wait and renews nothing, because nobody can claim the import then.
+ * Renews a lease. Returns false if the lease is lost. If the transaction that writes the import has locked the row,
+ * this does not wait and renews nothing, because nobody can claim the import then.
  */
 export async function renewLease(db: Database, { userId, id, leaseId }: Lease): Promise<boolean> {
   const rows = await db.write(
@@ -73,8 +76,8 @@ export async function renewLease(db: Database, { userId, id, leaseId }: Lease): 
 }
 
 /**
- * Ends a lease if it is still held. With `returnsAttempt` the attempt does not count. Use it if the attempt failed for
- * a reason other than the import itself.
+ * Ends a lease if it is still held. If `returnsAttempt` is true, the attempt does not count. Use this if the import
+ * itself did not cause the failure.
  */
 export async function releaseLease(
   db: Database,
@@ -89,7 +92,7 @@ export async function releaseLease(
   );
 }
 
-/** Stages a batch and counts its bytes. Returns false if the lease is lost. */
+/** Stages a batch, and adds its length to the staged bytes of the import. Returns false if the lease is lost. */
 export async function stageBatch(
   db: Database,
   { userId, id, leaseId }: Lease,
@@ -112,7 +115,7 @@ export async function stageBatch(
   return rows.length > 0;
 }
 
-/** Ends a staged import with an error as JSON text. Does nothing if the lease is lost. */
+/** Ends a staged import with an error. `result` is the error as JSON text. Does nothing if the lease is lost. */
 export async function refuseImport(
   db: Database,
   { userId, id, leaseId }: Lease,

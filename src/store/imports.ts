@@ -8,51 +8,50 @@ import type { PrincipalKey } from './tokens.ts';
 /** Writes the bookmarks and the result of an import in one transaction, by the function `import_bookmarks`. */
 
 /**
- * Valid entries of an import in the form that SQL receives, and errors of invalid ones. The first three fields have one
- * value for each valid entry, in the same order.
+ * Valid entries of an import in the form that SQL receives, and the errors of invalid entries. The first three fields
+ * hold one value for each valid entry, in the same order.
  */
 export interface ImportBatch {
-  /** An array literal of the keys of the entries' urls. */
+  /** The keys of the urls of the entries, as an array literal of Postgres. */
   urlKeys: string;
   /**
-   * An array literal. For each entry: the positions of its tags in the import's list of tags, from 1, separated by
-   * blanks.
+   * The tags of the entries, as an array literal of Postgres. The value of an entry holds the positions of its tags in
+   * the import's list of tags, counted from 1 and separated by blanks.
    */
   tagSets: string;
-  /** A JSON array with the other columns of each entry. An absent column gets the field's default. */
+  /** A JSON array with the other columns of each entry. If a column is absent, it gets the default of its field. */
   entries: Uint8Array;
-  /** Errors of invalid entries: JSON objects, separated by commas. */
+  /** The errors of invalid entries: JSON objects, separated by commas. */
   errors: string;
 }
 
 /** An import whose entries have been checked and can be written. */
 export interface PreparedImport {
   replace: boolean;
-  /** The number of entries that were sent. */
+  /** The number of entries in the request. */
   entries: number;
-  /** The number of staged batches. The last batch is not staged but is in `batch`. */
+  /** The number of staged batches. The last batch is not staged: it is in `batch`. */
   batches: number;
   batch: ImportBatch;
   tags: { names: string[]; keys: string[] };
-  /** The number of entries of a merge whose url occurs earlier in the same array. */
+  /** The number of entries whose url occurs earlier in the request. A `replace` skips none. */
   skipped: number;
 }
 
 /**
- * The result of an import, as JSON text without its errors. `errorBytes` is the length of its errors in the database.
+ * The result of an import as JSON text without its errors. `errorBytes` is the length of its errors in `import_errors`.
  */
 export interface ImportResult {
   result: string;
   errorBytes: number;
 }
 
-/** What allows the import: the principal's token, or a worker's lease. */
+/** What permits the import: the token of the principal, or the lease of a worker. */
 type Authority = StagedImport & { hash: Buffer | null; leaseId: string | null };
 
 /**
- * Writes a small import for the principal under a new id. Throws `LIMIT_EXCEEDED` at a cap. If the response is lost,
- * call `cancelImport` with the same id. It returns the result if the import happened, and otherwise prevents the
- * import.
+ * Writes a small import of the principal under a new id. Throws `LIMIT_EXCEEDED` at a cap. If the response is lost,
+ * call `cancelImport` with the same id. It returns the result if the import happened. Otherwise it prevents the import.
  */
 export async function importBookmarks(
   db: Database,
@@ -67,9 +66,9 @@ export async function importBookmarks(
 }
 
 /**
- * Writes a staged import and its result. Throws `LIMIT_EXCEEDED` at a cap, and `INVALID_TOKEN` if its token was
- * revoked. Returns false if the import was done, was cancelled or belongs to another worker. Also returns false if a
- * crash of the database has deleted the staged batches.
+ * Writes a staged import and its result. Throws `LIMIT_EXCEEDED` at a cap, and `INVALID_TOKEN` if the token of the
+ * import was revoked. Returns false if the import was done, was cancelled or belongs to another worker. Also returns
+ * false if a crash of the database has deleted the staged batches.
  */
 export async function finishImport(
   db: Database,

@@ -17,13 +17,16 @@ import {
   refuseUnfinishedNodes,
 } from './sharding.ts';
 
-/** The key of the advisory lock of all migrations. It is arbitrary, so that no other program uses the same key. */
+/**
+ * The key of the advisory lock that every migration takes. It is a random number, so that no other program uses the
+ * same key.
+ */
 const LOCK_KEY = '7093575361963549555';
 
-/** The SQLSTATE that the transaction raises if another process migrated while it waited for the lock. */
+/** The SQLSTATE that the transaction raises if another process has migrated while this one waited for the lock. */
 const STATE_CHANGED = 'BK001';
 
-/** This code does not work with the database's schema. The message says what to run. */
+/** This code does not work with the schema of the database. The message says what to run. */
 export class SchemaMismatch extends Error {
   override readonly name = 'SchemaMismatch';
 }
@@ -33,11 +36,14 @@ interface MigrateOptions {
   url: string;
   /** Default: `sql/` of this project. */
   folder?: string;
-  /** Distributes the tables over the nodes of a Citus cluster. Tables that are distributed stay so without it. */
+  /**
+   * Distributes the tables over the nodes of a Citus cluster. Without this option, tables that are distributed already
+   * stay so.
+   */
   sharding?: 'citus' | undefined;
-  /** How long it waits for a table in use: 1 to 30 s. Default: 30 s. */
+  /** How long the migration waits for a table in use, from 1 to 30 s. Default: 30 s. */
   lockWaitMs?: number;
-  /** Leaves the functions as they are if the schema has this code's version. That needs only the right to read. */
+  /** Does not replace the functions if the schema has the version of this code. Then the right to read is enough. */
   onlyIfBehind?: boolean;
   log?: DatabaseLog & { info(facts: object, message: string): void };
 }
@@ -46,22 +52,23 @@ interface MigrateOptions {
 interface SchemaState {
   /** 0 if no migration was ever applied. */
   version: number;
-  /** The oldest schema version whose code works with it. */
+  /** The oldest schema version whose code works with this schema. */
   worksWith: number;
 }
 
 /**
  * Brings the database to the newest schema: applies the missing migrations and replaces every function, in one
- * transaction under one lock. Any number of processes may call it at once. Returns the versions that it applied.
+ * transaction under one lock. Any number of processes may call it at the same time. Returns the versions that it
+ * applied.
  *
- * If the schema is newer and works with this code, it changes nothing: an older release must not replace newer
+ * If the schema is newer and works with this code, it changes nothing, because an older release must not replace newer
  * functions. If the schema does not work with this code, it rejects with `SchemaMismatch`.
  */
 export async function migrate(options: MigrateOptions): Promise<number[]> {
   const { url, folder } = options;
   const files = readSchemaFiles(folder);
   let step = 'nothing';
-  // A migration of a large table may take long, so there is no time limit.
+  // A migration of a large table may take long, so the statements have no time limit.
   const limits = { deadlineMs: 0, statementTimeoutMs: 0, lockTimeoutMs: 0, idleInTransactionTimeoutMs: 0 };
   const onNotice = (message: string) => {
     if (message.startsWith(STEP)) step = message.slice(STEP.length);
@@ -69,7 +76,7 @@ export async function migrate(options: MigrateOptions): Promise<number[]> {
   const database = await openDatabase({
     url,
     application: 'migrate',
-    // The coordinator is the first host of the url.
+    // On a Citus cluster, the first host of the url is the coordinator, which must run the migration.
     inOrder: true,
     max: 1,
     prepare: false,
@@ -119,8 +126,8 @@ async function applyAll(
 }
 
 /**
- * Runs the transaction. Returns false if another process has migrated since the schema's version was read. The text is
- * one simple query, which Postgres runs as one transaction, so neither a lost connection nor a pooler can split it.
+ * Runs the transaction. Returns false if another process has migrated since the version of the schema was read. `text`
+ * is one simple query, which Postgres runs as one transaction. So neither a lost connection nor a pooler can split it.
  */
 async function apply(sql: Sql, text: string): Promise<boolean> {
   try {
@@ -135,26 +142,26 @@ async function apply(sql: Sql, text: string): Promise<boolean> {
 const STEP = 'step: ';
 
 /**
- * Sends the name of the next step as a notice, for error messages. Postgres sends `info` notices at every message
- * level.
+ * Returns a statement that sends the name of the next step as a notice, so that an error message can name the step.
+ * Postgres sends notices of the level `info` whatever `client_min_messages` says.
  */
 const announce = (step: string) => `do $step$ begin raise info '${STEP}${step}'; end $step$;`;
 
 /** Wait at least one second, so that a brief lock does not fail the migration. */
 const SHORTEST_LOCK_WAIT_MS = 1_000;
 
-/** Do not wait longer for a table in use, because other statements queue up behind the migration. */
+/** Wait at most this long for a table in use, because other statements queue up behind the migration. */
 const LONGEST_LOCK_WAIT_MS = 30_000;
 
 /**
- * The whole migration as one transaction:
+ * Returns the SQL of the whole migration, which is one transaction:
  *
- * 1. Wait without limit for other migrations. Stop if the schema's version has changed since it was read.
+ * 1. Wait without limit for other migrations. Stop if the version of the schema has changed since it was read.
  * 2. Apply the missing migrations. From here on, wait up to `lockWaitMs` for a table in use.
  * 3. Distribute the tables that are not distributed yet.
  * 4. Replace all functions, and distribute them.
  *
- * Without `planCacheMode`, it distributes neither tables nor functions.
+ * If `planCacheMode` is undefined, neither tables nor functions are distributed.
  */
 const transactionOf = (
   { migrations, functions }: SchemaFiles,
@@ -176,7 +183,10 @@ const transactionOf = (
     .join('\n');
 };
 
-/** Takes the lock of all migrations. Raises `STATE_CHANGED` if the schema no longer has this version. */
+/**
+ * Returns SQL that takes the lock of all migrations. It raises `STATE_CHANGED` if the schema no longer has this
+ * version.
+ */
 const lockSchema = (version: number): string => `
 set local statement_timeout = 0;
 set local lock_timeout = 0;
@@ -202,7 +212,10 @@ ${text}
 ;
 insert into schema_migrations (version, name, works_with) values (${version}, '${name}', ${worksWith});`;
 
-/** Creates all functions first and checks their bodies afterwards, so that their order does not matter. */
+/**
+ * Returns SQL that first creates all functions and then checks their bodies. So the order of the functions does not
+ * matter.
+ */
 const applyFunctions = (functions: SchemaFiles['functions']): string => `
 set local check_function_bodies = off;
 ${functions.map(({ name, text }) => `${announce(`function ${name}`)}\n${text}\n;`).join('\n')}
@@ -227,7 +240,7 @@ const EMPTY: SchemaState = { version: 0, worksWith: 0 };
 
 /**
  * Reads the state of the schema. Rejects with `DatabaseUnavailable` if the database does not respond. Rejects with
- * `ShardingRefused` if the tables only look empty because an upgrade by pg_upgrade is not finished.
+ * `ShardingRefused` if an upgrade by pg_upgrade is not finished, because distributed tables then look empty.
  */
 async function readState(sql: Sql): Promise<SchemaState> {
   try {
@@ -246,8 +259,8 @@ async function readState(sql: Sql): Promise<SchemaState> {
 }
 
 /**
- * Rejects with `SchemaMismatch` unless this code works with the database's schema. It works with its own schema
- * version, and with newer versions whose migrations say so (`works-with`).
+ * Rejects with `SchemaMismatch` unless this code works with the schema of the database. The code works with its own
+ * schema version. It also works with newer versions whose migrations say so (`works-with`).
  */
 export async function checkSchema(sql: Sql, folder?: string): Promise<void> {
   const needed = readSchemaFiles(folder).migrations.length;
@@ -260,7 +273,10 @@ export async function checkSchema(sql: Sql, folder?: string): Promise<void> {
   );
 }
 
-/** Rejects a schema that is too new. `worksWith` never decreases, so the newest migration decides. */
+/**
+ * Throws `SchemaMismatch` if the schema is too new for this code. `worksWith` never decreases, so the newest migration
+ * decides.
+ */
 function refuseNewer({ version, worksWith }: SchemaState, known: number): void {
   if (version <= known || worksWith <= known) return;
   throw new SchemaMismatch(

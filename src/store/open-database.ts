@@ -6,7 +6,7 @@ import { type DatabaseUnavailable, sqlStateOf, translateError } from './errors.t
 import { Pool } from './pool.ts';
 import { SharedConnection } from './shared-connection.ts';
 
-/** A log, in pino's shape. */
+/** A log with the interface of pino. */
 export interface DatabaseLog {
   warn(facts: object, message: string): void;
 }
@@ -14,41 +14,45 @@ export interface DatabaseLog {
 /** The options of a pool. A time of 0 means no limit. */
 export interface DatabaseOptions {
   url: string;
-  /** The name in pg_stat_activity; default `bookmark-service`. */
+  /** The name of the connections in `pg_stat_activity`. Default: `bookmark-service`. */
   application?: string;
-  /** Tries several hosts in the order of the url, even if the url asks for a random order. Default false. */
+  /** Tries the hosts in the order of the url, even if the url asks for a random order. Default: false. */
   inOrder?: boolean;
-  /** The number of connections; default 8. */
+  /** The number of connections. Default: 8. */
   max?: number;
   /**
-   * How many of the connections short reads share; default 0. It counts as 0 if statements are not prepared, because
-   * such statements take two round trips. It also counts as 0 behind an old pooler that refuses timeouts.
+   * How many of the connections are shared by short reads. Default: 0. The number counts as 0 if statements are not
+   * prepared, because such statements take two round trips. It also counts as 0 behind an old pooler that refuses
+   * timeouts.
    */
   shared?: number;
-  /** Whether statements are prepared; default true. Use false for PgBouncer before 1.21. */
+  /** Whether statements are prepared. Default: true. Use false for PgBouncer before 1.21. */
   prepare?: boolean;
-  /** The time from the call to the response, including the wait for a connection. Default 10 s. */
+  /** The time from the call to the response, including the wait for a connection. Default: 10 s. */
   deadlineMs?: number;
-  /** The longest wait for a connection; default 4 s. With `statement_timeout` (6 s) this is within the deadline. */
+  /**
+   * The longest wait for a connection. Default: 4 s. Together with `statement_timeout` (6 s) it does not exceed the
+   * deadline.
+   */
   waitMs?: number;
   /**
-   * How many statements may wait for a connection; default 20,000, because all polls of a replica may read at the same
+   * How many statements may wait for a connection. Default: 20,000, because all polls of a replica may read at the same
    * time.
    */
   maxWaiting?: number;
-  /** Default 6 s. */
+  /** Default: 6 s. */
   statementTimeoutMs?: number;
   /**
-   * Default 3 s. It is less than `waitMs`: statements that wait for one user's lock end before other users' statements
-   * have waited too long for a connection.
+   * Default: 3 s. The value is less than `waitMs`. So statements that wait for the lock of one user end before
+   * statements of other users have waited too long for a connection.
    */
   lockTimeoutMs?: number;
-  /** Default 10 s. */
+  /** Default: 10 s. */
   idleInTransactionTimeoutMs?: number;
   log?: DatabaseLog;
   /** Called with the seconds of each wait that ended with a connection. */
   onWaited?: (seconds: number) => void;
-  /** Called with the SQLSTATE of each unforeseen error. */
+  /** Called with the SQLSTATE of each unexpected error. */
   onDefect?: (sqlState: string) => void;
   /** Called with each error that means that the database cannot serve now. */
   onUnavailable?: (failure: DatabaseUnavailable) => void;
@@ -76,8 +80,8 @@ const DEFAULTS: Omit<Settings, 'url'> = {
 
 /**
  * Opens a pool and makes its first connection. Rejects with `DatabaseUnavailable` if it cannot connect. Some poolers
- * refuse timeouts as startup parameters. The pool then works without them, and warns unless the role has a timeout of
- * its own.
+ * refuse timeouts as startup parameters. The pool then works without them. It warns about this unless the role has a
+ * timeout of its own.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const { log, ...given } = options;
@@ -93,7 +97,10 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   return openWithoutTimeouts(settings, log);
 }
 
-/** PgBouncer before 1.20 and others respond "unsupported startup parameter: statement_timeout". */
+/**
+ * Returns whether a pooler refused the timeouts. PgBouncer before 1.20 and others respond "unsupported startup
+ * parameter: statement_timeout".
+ */
 function isParameterRefused(error: unknown): boolean {
   return sqlStateOf(error) === '08P01' && /startup parameter/.test(messageOf(error));
 }
@@ -114,9 +121,9 @@ async function openWithoutTimeouts(settings: Settings, log: DatabaseLog | undefi
 }
 
 /**
- * Options of a connection with several statements in flight. `max_pipeline` is above `DEPTH` of the shared connection,
- * so the driver never delays a statement. `replan` is off: if the plan of a statement has changed, the driver must not
- * send the statement again, because responses arrive in the order of the statements.
+ * Options of a connection with several statements in flight. `max_pipeline` is above `DEPTH` in shared-connection.ts,
+ * so the driver never delays a statement. `replan` is off: even if the plan of a statement has changed, the driver must
+ * not send the statement again, because responses arrive in the order of the statements.
  */
 const PIPELINED = { max_pipeline: 100, replan: false };
 
@@ -127,7 +134,7 @@ function openShared(settings: Settings, log?: DatabaseLog): SharedConnection[] {
   return Array.from({ length: prepare ? shared : 0 }, () => new SharedConnection(open, warn));
 }
 
-/** Options of connections with one statement in flight. */
+/** Returns the settings of the connections that short reads do not share. Each of them has one statement in flight. */
 const withoutShared = (settings: Settings): Settings => ({
   ...settings,
   max: settings.max - (settings.prepare ? settings.shared : 0),
@@ -149,10 +156,10 @@ function timeouts(settings: Settings): Record<string, number> {
 }
 
 /**
- * Settings that the service's statements need, whatever the settings of the role or the database. Exact caps need
- * statements that see everything committed before them. The driver expects bytes as hex, and writes null into arrays.
- * `jit` is off: in a large table Postgres overestimates a user's rows, and would compile statements, which takes longer
- * than running them.
+ * Settings that the statements of the service need, whatever the settings of the role or the database are. Caps are
+ * exact only if a statement sees everything that was committed before it. The driver expects bytes as hex, and writes
+ * null into arrays. `jit` is off, because in a large table Postgres overestimates the rows of a user. It would then
+ * compile statements, which takes longer than running them.
  */
 export const NEEDED_SETTINGS = {
   default_transaction_isolation: 'read committed',
@@ -161,10 +168,10 @@ export const NEEDED_SETTINGS = {
   jit: 'off',
 } as const;
 
-/** The number of the patch in `patches/`. Raise it with each change of the patch. */
+/** The number of the patch in `patches/`. Raise it whenever the patch changes. */
 const PATCH_VERSION = 5;
 
-/** Makes a driver whose connections have one statement in flight each, unless `pipelined` allows more. */
+/** Creates a driver. Each of its connections has one statement in flight, unless `pipelined` permits more. */
 function connect(settings: Settings, withTimeouts: boolean, pipelined = { max_pipeline: 0 }): Sql {
   if (!('patched' in postgres && postgres.patched === PATCH_VERSION)) {
     throw new Error(
@@ -194,7 +201,10 @@ function connect(settings: Settings, withTimeouts: boolean, pipelined = { max_pi
   return postgres(url, options);
 }
 
-/** Ids stay below 2^53 (decision 6). A larger value would silently change. */
+/**
+ * Parses an `int8`. Throws if it is not below 2^53, because a JavaScript number would silently change it. Ids stay
+ * below 2^53 (docs/contract.md, decision 6).
+ */
 function parseInt8(text: string): number {
   const value = Number(text);
   if (!Number.isSafeInteger(value)) throw new RangeError('an int8 of the database is no safe integer');

@@ -14,7 +14,7 @@ import { BOUNDS } from '../domain/fields.ts';
 import type { Idempotency } from '../domain/idempotency.ts';
 import type { Sql } from './database.ts';
 
-/** The error for each outcome that a function in `sql/` may return instead of a success. */
+/** The error for each outcome that a function in `sql/` may return in place of a success. */
 const ERROR_BY_OUTCOME = {
   token: invalidToken,
   suspended: accountSuspended,
@@ -59,17 +59,19 @@ export type Outcome = keyof typeof ERROR_BY_OUTCOME;
 
 export const OUTCOMES: readonly string[] = Object.keys(ERROR_BY_OUTCOME);
 
-/** The arguments of a function for the request's idempotency key. Without a key no response is kept. */
+/**
+ * Builds the arguments that pass the idempotency key of a request to a function. Without a key, no response is kept.
+ */
 export const keyArguments = (sql: Sql, idempotency: Idempotency | undefined) => sql`
   p_idempotency_key => ${idempotency?.key ?? null}, p_request_hash => ${idempotency?.requestHash ?? null}`;
 
-/** The result of a function that writes: the response as JSON text, or an outcome. */
+/** The result of a function that writes: an outcome, or the response as JSON text. */
 export interface Written {
   outcome: Outcome | null;
   response: string;
 }
 
-/** Returns the only row of an operation, or throws the error for its outcome. */
+/** Returns the only row of an operation. Throws the error of its outcome, if it has one. */
 export function requireSuccess<Row extends { outcome: Outcome | null; detail?: string | null }>(
   rows: readonly Row[],
 ): Row {
@@ -80,7 +82,7 @@ export function requireSuccess<Row extends { outcome: Outcome | null; detail?: s
   throw ERROR_BY_OUTCOME[row.outcome](row.detail ?? '');
 }
 
-/** Returns the row of a statement that always has one. */
+/** Returns the row of a statement that always has exactly one. */
 export function onlyRow<Row>(rows: readonly Row[]): Row {
   const [row] = rows;
   if (row === undefined) throw new Error('a statement returned no row');

@@ -6,9 +6,9 @@ import type { Database } from './database.ts';
 import { keyArguments, type Outcome, requireSuccess, requireValidToken, type Written } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
-/** A user's own tokens: the user creates, lists and revokes them. */
+/** Statements by which users create, list and revoke their own tokens. */
 
-/** All valid API tokens of a user, oldest first, as JSON text. */
+/** Returns all valid API tokens of a user, oldest first, as JSON text. */
 export async function listOwnTokens(db: Database, principal: PrincipalKey): Promise<string> {
   const rows = await db.read(
     (sql) => sql<{ valid: boolean; tokens: string }[]>`
@@ -22,7 +22,7 @@ export async function listOwnTokens(db: Database, principal: PrincipalKey): Prom
   return requireValidToken(rows).tokens;
 }
 
-/** All valid sessions of a user, oldest first, as JSON text. */
+/** Returns all valid sessions of a user, oldest first, as JSON text. */
 export async function listSessions(db: Database, principal: PrincipalKey): Promise<string> {
   const rows = await db.read(
     (sql) => sql<{ valid: boolean; sessions: string }[]>`
@@ -46,13 +46,13 @@ interface NewApiToken {
   /** The normalized name. */
   nameKey: string;
   scope: Scope;
-  /** Null: valid until it is revoked. */
+  /** Null if the token is valid until it is revoked. */
   days: number | null;
 }
 
 /**
- * Stores an API token that a user requests with a session. Throws `PERMISSION_DENIED` if the session is too old,
- * `VALIDATION_ERROR` if the name is taken, and `LIMIT_EXCEEDED` at the limit.
+ * Stores an API token that a user requests with a session. Throws `PERMISSION_DENIED` if the person authenticated too
+ * long ago, `VALIDATION_ERROR` if the name is taken, and `LIMIT_EXCEEDED` at the limit.
  */
 export async function createOwnToken(
   db: Database,
@@ -76,8 +76,8 @@ export async function createOwnToken(
 }
 
 /**
- * Revokes one of the user's tokens. `isCurrent` says whether it was the token of this request. Throws `INVALID_TOKEN`,
- * `NOT_FOUND`.
+ * Revokes one of the user's tokens. `isCurrent` says whether it was the token of this request. Throws `INVALID_TOKEN`
+ * or `NOT_FOUND`.
  */
 export async function revokeOwnToken(
   db: Database,
@@ -97,7 +97,8 @@ export async function revokeOwnToken(
 }
 
 /**
- * Revokes all sessions of the user except the principal's. Returns the response as JSON text. Throws `INVALID_TOKEN`.
+ * Revokes all sessions of the user except the one of this request. Returns the response as JSON text. Throws
+ * `INVALID_TOKEN`.
  */
 export async function revokeOtherSessions(
   db: Database,

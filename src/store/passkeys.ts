@@ -4,9 +4,12 @@ import type { Database } from './database.ts';
 import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
-/** The passkeys of users. A browser's answer contains the user's id, so every statement reads the rows of one user. */
+/**
+ * Reads and writes passkeys. What a browser sends to sign in contains the user's id. So every statement reads the rows
+ * of one user only.
+ */
 
-/** What is needed to verify a signature. */
+/** The part of a passkey that verifies a signature. */
 interface PasskeyKey {
   publicKey: Uint8Array<ArrayBuffer>;
   counter: number;
@@ -25,7 +28,7 @@ interface ListedPasskey {
   last_used_at: string | null;
 }
 
-/** All passkeys of a user, oldest first, and the user's address. Throws `INVALID_TOKEN`. */
+/** Returns all passkeys of a user, oldest first, and the user's address. Throws `INVALID_TOKEN`. */
 export async function listPasskeys(
   db: Database,
   principal: PrincipalKey,
@@ -48,7 +51,10 @@ export async function listPasskeys(
   return requireValidToken(rows);
 }
 
-/** Throws `INVALID_TOKEN` if the session is not valid, and `PERMISSION_DENIED` if it is too old to change passkeys. */
+/**
+ * Throws `INVALID_TOKEN` if the session is not valid. Throws `PERMISSION_DENIED` if the person authenticated too long
+ * ago to change passkeys.
+ */
 export async function requireFreshSession(db: Database, { userId, hash }: PrincipalKey): Promise<void> {
   const rows = await db.write(
     (sql) => sql<{ outcome: Outcome | null }[]>`select check_fresh_session(${userId}, ${hash}) as outcome`,
@@ -57,8 +63,8 @@ export async function requireFreshSession(db: Database, { userId, hash }: Princi
 }
 
 /**
- * Stores a passkey. Throws like `requireFreshSession`, and also `CONFLICT` if the user has it already, or
- * `LIMIT_EXCEEDED`.
+ * Stores a passkey. Throws the errors of `requireFreshSession`. Also throws `CONFLICT` if the user has the passkey
+ * already, and `LIMIT_EXCEEDED` at the limit.
  */
 export async function addPasskey(
   db: Database,
@@ -77,7 +83,10 @@ export async function addPasskey(
   requireSuccess(rows);
 }
 
-/** Removes a passkey. Throws like `requireFreshSession`, and also `NOT_FOUND`, or `CONFLICT` for the last way in. */
+/**
+ * Removes a passkey. Throws the errors of `requireFreshSession`. Also throws `NOT_FOUND`, and `CONFLICT` if the user
+ * could not sign in without this passkey.
+ */
 export async function removePasskey(
   db: Database,
   { userId, hash }: PrincipalKey,
@@ -95,7 +104,7 @@ export async function removePasskey(
   requireSuccess(rows);
 }
 
-/** The key of a user's passkey; undefined if there is none. */
+/** Returns the key of a user's passkey; undefined if the user has no such passkey. */
 export async function findPasskey(
   db: Database,
   userId: number,
@@ -109,7 +118,10 @@ export async function findPasskey(
   return row && { publicKey: Uint8Array.from(Buffer.from(row.key, 'hex')), counter: Number(row.counter) };
 }
 
-/** Opens a session by a passkey whose signature was verified. Throws `NOT_FOUND`, `ACCOUNT_SUSPENDED`. */
+/**
+ * Opens a session for the owner of a passkey, after the caller has verified the signature. Throws `NOT_FOUND` or
+ * `ACCOUNT_SUSPENDED`.
+ */
 export async function signInByPasskey(
   db: Database,
   { userId, credentialId, counter }: { userId: number; credentialId: string; counter: number },
