@@ -7,12 +7,12 @@ import { type DatabaseLog, type DatabaseOptions, openDatabase } from './open-dat
 import { findShard, type NodeAddress, type Shard } from './placement.ts';
 
 /**
- * How often the placement is read again. Until then, a moved user's statements still go to the old node, which forwards
- * them.
+ * How often the service reads which node has which users. If a user's rows have moved since then, their statements
+ * still go to the old node, which forwards them.
  */
 const REFRESH_MS = 10_000;
 
-/** The pool to one node. If the node refuses a statement, the statement runs on any node instead. */
+/** The pool to one node. If the node refuses a statement, `#any` runs the statement on any node. */
 class NodeDatabase implements Database {
   readonly #pool: Database;
   readonly #any: Database;
@@ -60,7 +60,7 @@ class NodeDatabase implements Database {
     }
   }
 
-  /** Rejects if the node still refuses statements. */
+  /** Checks the node. Rejects if it still refuses statements. */
   async check(): Promise<void> {
     await this.#pool.read((sql) => sql`select 1`);
     this.isUp = true;
@@ -71,19 +71,21 @@ class NodeDatabase implements Database {
   }
 }
 
-/** The reasons for which a node refuses a statement because the node cannot serve. Such a statement had no effect. */
+/**
+ * The reasons of errors which mean that a node cannot serve. A statement that failed for such a reason had no effect.
+ */
 const REFUSALS: ReadonlySet<UnavailableReason> = new Set(['connect', 'resources']);
 
-/** A shard with the key of its node (`keyOf`). */
+/** A shard, with the key of its node as `keyOf` returns it. */
 interface PlacedShard {
   min: number;
   node: string;
 }
 
 /**
- * The nodes of a Citus cluster: one pool whose connections go to any node, and one pool to each node. `at` returns the
- * pool to the node with a user's rows, which saves a hop between nodes. Every node serves every user, so responses are
- * correct even if the placement is out of date or a node has no pool.
+ * The nodes of a Citus cluster: one pool whose connections go to any node, and one pool for each node. `at` returns the
+ * pool to the node with a user's rows, so that no other node must forward the statement. Every node serves every user.
+ * So responses are correct even if the known placement is out of date, or if a node has no pool.
  */
 class PlacedDatabase implements Database {
   readonly #any: Database;
@@ -94,10 +96,10 @@ class PlacedDatabase implements Database {
   #shards: PlacedShard[] = [];
   #refreshing: Promise<void> | undefined;
   readonly #timer: NodeJS.Timeout;
-  /** The last warning about each node, so that a lasting fault is logged once. */
+  /** The last warning about each node. A fault that continues is logged only once. */
   readonly #warned = new Map<string, string>();
 
-  /** `any` is the pool to any node. `options` are those of the pools to the nodes, except the url. */
+  /** `any` is the pool to any node. `options` are the options of the pools to single nodes, except their url. */
   constructor(any: Database, template: string, options: DatabaseOptions) {
     this.#any = any;
     this.#template = template;
@@ -112,7 +114,10 @@ class PlacedDatabase implements Database {
     return node?.isUp ? node : this.#any;
   }
 
-  /** Reads the placement, opens pools to new nodes, closes pools to nodes that left, and checks nodes that failed. */
+  /**
+   * Reads the placement of users. Opens pools to new nodes, closes pools to nodes that have left, and checks nodes that
+   * failed.
+   */
   refresh(): Promise<void> {
     this.#refreshing ??= this.#read().finally(() => {
       this.#refreshing = undefined;
@@ -136,7 +141,9 @@ class PlacedDatabase implements Database {
     }
   }
 
-  /** Opens the pool to a node, or checks whether a node that refused a statement serves again. */
+  /**
+   * Opens the pool to a node. If there is one and its node refused a statement, checks whether the node serves again.
+   */
   async #connect(key: string, node: NodeAddress): Promise<void> {
     const known = this.#nodes.get(key);
     if (known?.isUp) return;
@@ -211,8 +218,8 @@ const readShards = (sql: Sql) => sql<Shard[]>`
   order by min`;
 
 /**
- * Opens a pool. With `nodes`, the address and database of each node of a cluster, it also opens a pool to each node
- * (docs/citus.md, "Ask the user's node"). Rejects as `openDatabase` does if no node can be reached.
+ * Opens a pool. If `nodes` is given, it is the template of `urlOfNode`, and this also opens a pool to each node of the
+ * cluster (docs/citus.md, "Ask the user's node"). Rejects like `openDatabase` if no node can be reached.
  */
 export async function openPlaced(options: DatabaseOptions, nodes: string | undefined): Promise<Database> {
   const any = await openDatabase(options);

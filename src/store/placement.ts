@@ -1,21 +1,29 @@
-/** The address that the nodes of a Citus cluster use to connect to this node. */
+/** The address at which the other nodes of a Citus cluster reach this node. */
 export interface NodeAddress {
   host: string;
   port: number;
 }
 
-/** A shard. The hashes of its users' ids begin at `min` and are below the `min` of the next shard. */
+/**
+ * A part of a distributed table. The hashes of the ids of its users begin at `min` and are below the `min` of the next
+ * shard.
+ */
 export interface Shard extends NodeAddress {
   min: number;
 }
 
-/** Finds the shard of a user. The list is in ascending order of `min` and begins with the lowest hash. */
+/**
+ * Finds the shard of a user. `shards` must be in ascending order of `min`, and must begin with the least possible hash.
+ */
 export function findShard<T extends { min: number }>(shards: readonly T[], userId: number): T | undefined {
   const hash = hashId(userId);
   return shards.findLast(({ min }) => min <= hash);
 }
 
-/** The hash of an id as in Postgres' `hashint8`, which Citus uses to distribute rows. The id must not be negative. */
+/**
+ * Returns the hash of an id, as `hashint8` in Postgres computes it. Citus distributes rows by this hash. The id must
+ * not be negative.
+ */
 export function hashId(id: number): number {
   const low = id | 0;
   const high = Math.floor(id / 2 ** 32) | 0;

@@ -3,28 +3,28 @@ import type { Database, Sql, Statement } from './database.ts';
 import { DatabaseUnavailable, sqlStateOf, translateError } from './errors.ts';
 import type { SharedConnection } from './shared-connection.ts';
 
-/** The pool's limits. A time of 0 means no limit. */
+/** The limits of a pool. A time of 0 means no limit. */
 interface PoolLimits {
-  /** All connections, including the shared ones. */
+  /** The number of all connections, including the shared ones. */
   max: number;
   maxWaiting: number;
   waitMs: number;
   deadlineMs: number;
   /** Called with the seconds of each wait that ended with a connection. */
   onWaited?: ((seconds: number) => void) | undefined;
-  /** Called with the SQLSTATE of each unforeseen error. */
+  /** Called with the SQLSTATE of each unexpected error. */
   onDefect?: ((sqlState: string) => void) | undefined;
   /** Called with each error that means that the database cannot serve now. */
   onUnavailable?: ((failure: DatabaseUnavailable) => void) | undefined;
 }
 
 /**
- * One `read` or `write`, from its call to its response. It is in one of these states:
+ * One call of `read` or `write`, until its response. It is in one of these states:
  *
- * - **waiting**: for a permit. It has no `statement` yet.
- * - **running**: the driver has its `statement`, and the call holds a permit until the driver is done.
+ * - **waiting**: the call waits for a permit, and has no `statement` yet.
+ * - **running**: the driver has the `statement`, and the call holds a permit until the driver is done.
  * - **settled**: the caller has the rows or an error. If the deadline passed first (`expired`), the statement may still
- *   run and hold the permit.
+ *   run, and then the call still holds its permit.
  */
 interface Call<T extends readonly unknown[]> {
   run: (sql: Sql) => Statement<T>;
@@ -37,14 +37,16 @@ interface Call<T extends readonly unknown[]> {
   expired: boolean;
 }
 
-/** The only key of a pool's semaphore. */
+/** The only key of the semaphore of a pool. */
 const POOL = 'pool';
 
 /**
- * Puts the driver behind a semaphore with a permit for each connection, and adds the connections that short reads
- * share. It adds deadlines, one error for all reasons why the database is unavailable, and a check that a response is
- * complete. The driver's own queue stays empty: a statement that is refused while it waits for a permit never reaches
- * the driver, so it cannot run later.
+ * Puts a semaphore in front of the driver, with one permit for each connection. Adds the connections that short reads
+ * share. Adds deadlines, one error for all reasons why the database is unavailable, and a check that a response is
+ * complete.
+ *
+ * The queue of the driver stays empty. So a statement that is refused while it waits for a permit never reaches the
+ * driver, and cannot run later.
  */
 export class Pool implements Database {
   readonly sql: Sql;
@@ -53,7 +55,7 @@ export class Pool implements Database {
   readonly #deadlineMs: number;
   readonly #onDefect: PoolLimits['onDefect'];
   readonly #onUnavailable: PoolLimits['onUnavailable'];
-  /** Counts responses of Postgres, errors included. A response shows that Postgres can be reached. */
+  /** The number of responses from Postgres, errors included. Each response shows that Postgres can be reached. */
   #responses = 0;
 
   constructor(
@@ -105,11 +107,11 @@ export class Pool implements Database {
       this.#responses++;
       return rows;
     }
-    // Send it again as a normal read, which may wait for a permit and reports errors.
+    // The shared connection returned no complete result. The normal read may wait for a permit, and reports errors.
     return this.read(run, deadlineMs && Math.max(1, deadlineMs - (performance.now() - sentAt)));
   }
 
-  /** The shared connection with the fewest reads in flight; undefined if none has room. */
+  /** Returns the shared connection with the fewest reads in flight; undefined if none has room. */
   #findShared(): SharedConnection | undefined {
     let found: SharedConnection | undefined;
     for (const each of this.#shared)
@@ -159,11 +161,11 @@ export class Pool implements Database {
   }
 
   /**
-   * Passes a statement to the driver, which keeps the permit until it is done. Returns false if the call has expired or
-   * its statement is invalid. The caller must then give the permit back.
+   * Passes the statement of a call to the driver. The call keeps its permit until the driver is done. Returns false if
+   * the call has expired or if its statement is invalid. The caller must then give the permit back.
    */
   #send<T extends readonly unknown[]>(call: Call<T>): boolean {
-    // The caller has already received an error, so a write must not run now.
+    // The caller of an expired call has already received an error, so a write must not run now.
     if (call.expired) return false;
     const responsesBefore = this.#responses;
     try {
@@ -201,8 +203,8 @@ export class Pool implements Database {
       call.mayRepeat = false;
       if (this.#send(call)) return;
     } else if (failure.reason === 'connect' && responsesBefore === this.#responses) {
-      // No connection can be made, and no open connection has responded since this statement was sent. The waiting
-      // statements would only fail later.
+      // No connection can be made, and no open connection has responded since this statement was sent. The statements
+      // that wait would only fail later.
       this.#permits.refuseWaiters(POOL, failure);
     }
     this.#leave(call, () => call.reject(failure));
@@ -222,8 +224,8 @@ function finish({ timer }: Timed, settle: () => void): void {
 }
 
 /**
- * Rejects a call whose deadline has passed. If its statement was not sent, cancels it, so that it never runs. If the
- * statement was sent, the call keeps its permit until Postgres or the driver ends the statement.
+ * Rejects a call whose deadline has passed. If its statement was not sent yet, cancels the statement, so that it never
+ * runs. If the statement was sent, the call keeps its permit until Postgres or the driver ends the statement.
  */
 function expire<T extends readonly unknown[]>(call: Call<T>): void {
   call.expired = true;
@@ -232,14 +234,17 @@ function expire<T extends readonly unknown[]>(call: Call<T>): void {
   if (!sent) call.statement?.cancel();
 }
 
-/** Whether the statement was written to a connection: postgres.js 3.4.9 then sets `state` to that connection. */
+/**
+ * Returns whether the statement was written to a connection. If it was, postgres.js 3.4.9 has set `state` to that
+ * connection.
+ */
 function wasSent({ statement }: { statement: object | undefined }): boolean {
   return statement !== undefined && !('state' in statement && statement.state === null);
 }
 
 /**
- * Whether the response has as many rows as Postgres counted. The response to a statement without columns has a count
- * but no rows, so it always passes.
+ * Returns whether the response has as many rows as Postgres counted. The response to a statement without columns has a
+ * count but no rows, so it always passes.
  */
 function hasAllRows(rows: readonly unknown[]): boolean {
   if (!('columns' in rows && Array.isArray(rows.columns) && rows.columns.length > 0)) return true;

@@ -3,21 +3,21 @@ import { PAGE_BYTES } from './bookmarks.ts';
 import { DatabaseUnavailable, type UnavailableReason } from './errors.ts';
 import { type DatabaseOptions, openDatabase } from './open-database.ts';
 
-/** A slower check would exceed the time limit of a scrape or a Kubernetes probe. */
+/** The time limit of a check. A longer one would exceed the limits of metrics scrapes and Kubernetes probes. */
 const DEADLINE_MS = 1_000;
 
-/** Within this time, further calls return the result of the last check. */
+/** For this long after a check, further calls return its result. */
 const FRESH_MS = 1_000;
 
-/** `reachable`; the reason why the database cannot serve; or `failed` after an unforeseen error. */
+/** `reachable`, the reason why the database cannot serve, or `failed` after an unexpected error. */
 export type DatabaseState = 'reachable' | UnavailableReason | 'failed';
 
-/** The check runs the same reads as a request, but for a user who does not exist. */
+/** The check makes the same reads as a request, but for a user who does not exist. */
 const NOBODY = { userId: 0, hash: Buffer.alloc(32) };
 
-/** Checks whether the database serves reads. It has its own connection, so that no check waits behind requests. */
+/** Checks whether the database serves reads. It has its own connection, so that a check never waits behind requests. */
 export interface DatabaseProbe {
-  /** The state of the database, at most a second old. Takes 1 s at most. */
+  /** Returns the state of the database, at most a second old. Takes at most 1 s. */
   check(): Promise<DatabaseState>;
   close(): Promise<void>;
 }

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 
 const SQL_FOLDER = fileURLToPath(new URL('../../sql/', import.meta.url));
 
-/** A numbered file of `sql/`. It changes tables once, and is never edited after its release. */
+/** A numbered file of `sql/`. It changes tables once, and its statements never change after its release. */
 export interface Migration {
   version: number;
   name: string;

@@ -6,41 +6,44 @@ import type { Database, Sql } from './database.ts';
 import { requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
-/** A search: every term must be a substring of the normalized text, and every filter must match. */
+/** A search. A bookmark matches if its normalized text contains every term and if it passes the filter. */
 export interface SearchOptions {
   terms: readonly string[];
   filter: SearchFilter;
   sort: Sort;
   perPage: number;
-  /** From 1; ignored if `after` is given. */
+  /** The number of the page, from 1. Ignored if `after` is given. */
   page: number;
-  /** The last bookmark of the page before, and its sort key. */
+  /** The last bookmark of the previous page, and its sort key. */
   after?: { lastId: number; lastKey: string | null } | undefined;
 }
 
-/** A page of matches. With `after` it has about 1 MiB at most. */
+/** A page of matches. If the search has `after`, the page has at most about 1 MiB. */
 export interface SearchPage {
-  /** JSON text of an array. */
+  /** JSON text of an array of bookmarks. */
   bookmarks: string;
-  /** The number of all matches; 0 if `after` was given. */
+  /** The number of all matches; 0 if the search has `after`. */
   total: number;
   hasMore: boolean;
-  /** The last bookmark of the page, and its sort key. The next page begins there. */
+  /** The last bookmark of the page, and its sort key. The next page begins after it. */
   lastId: number | null;
   lastKey: string | null;
 }
 
-/** More bytes than the 100 bookmarks of a page can have, so it never limits a page. */
+/** More bytes than the 100 bookmarks of a page can have, so this never limits a page. */
 const WHOLE_PAGE = 67_108_864;
 
 const likePattern = (term: string): string => `%${term.replace(/[\\%_]/g, '\\$&')}%`;
 
-/** How many terms get a condition of their own. The limit keeps the number of statements to prepare small. */
+/**
+ * How many terms get a condition of their own. The limit keeps the number of different statements small, because each
+ * connection prepares each of them.
+ */
 const SINGLE_TERMS = 3;
 
 /**
- * Splits the terms of a search. `single` has the longest terms, because they exclude the most rows. `patterns` has
- * `like` patterns of the other terms; null if there are none.
+ * Splits the terms of a search. `single` has the longest terms, because they exclude the most rows. `patterns` has the
+ * other terms as `like` patterns; it is null if there are none.
  */
 function splitTerms(terms: readonly string[]): { single: string[]; patterns: string[] | null } {
   const sorted = terms.toSorted((a, b) => b.length - a.length);
@@ -48,8 +51,8 @@ function splitTerms(terms: readonly string[]): { single: string[]; patterns: str
   return { single: sorted.slice(0, SINGLE_TERMS), patterns: patterns.length === 0 ? null : patterns };
 }
 
-/** Conditions on the terms. `strpos` tests the single terms, because it is the fastest test. */
-function hasTerms(sql: Sql, terms: readonly string[]) {
+/** Builds the conditions on the search text. `strpos` tests the single terms, because it is the fastest test. */
+function conditionsOnTerms(sql: Sql, terms: readonly string[]) {
   const { single, patterns } = splitTerms(terms);
   return [
     ...single.map((term) => sql`and strpos(search_text, ${term}) > 0`),
@@ -58,21 +61,21 @@ function hasTerms(sql: Sql, terms: readonly string[]) {
 }
 
 /**
- * Selects the ids of bookmarks that carry a tag and contain all terms. The index of tags finds the bookmarks, and each
- * bookmark is tested for the terms.
+ * Selects the ids of the bookmarks that have a tag and contain all terms. Postgres finds the bookmarks by the index of
+ * tags, and tests each of them for the terms.
  */
-const withTag = (sql: Sql, { userId }: PrincipalKey, terms: readonly string[], tagKey: string) => sql`(
+const selectIdsWithTag = (sql: Sql, { userId }: PrincipalKey, terms: readonly string[], tagKey: string) => sql`(
   select coalesce(array_agg(id), '{}')
   from (
     select id
     from bookmarks
-    where user_id = ${userId} ${hasTerms(sql, terms)}
+    where user_id = ${userId} ${conditionsOnTerms(sql, terms)}
       and tag_ids @> array[(select id from tags where user_id = ${userId} and name_key = ${tagKey})]
     order by id desc
   ) newest_first
 )`;
 
-/** The entries of a filter that exclude bookmarks. An empty list and `untagged: false` exclude none. */
+/** Returns the entries of a filter that can exclude bookmarks. An empty list and `untagged: false` exclude none. */
 function conditionsOf({ untagged, ...others }: SearchFilter): SearchFilter {
   const given = Object.entries({ ...others, untagged: untagged || undefined }).filter(
     ([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0),
@@ -81,9 +84,9 @@ function conditionsOf({ untagged, ...others }: SearchFilter): SearchFilter {
 }
 
 /**
- * Searches a user's bookmarks (decision 13). The total is exact, and comes from the same snapshot as the page. The
- * statements have few forms, so that each stays prepared. A search by words alone scans blocks of texts
- * (`search_blocks`).
+ * Searches a user's bookmarks (docs/contract.md, decision 13). The total is exact, and comes from the same snapshot as
+ * the page. There are few different statements, so that each stays prepared. A search by words alone scans blocks of
+ * texts (`search_blocks`).
  */
 export async function searchBookmarks(
   db: Database,
@@ -105,7 +108,7 @@ export async function searchBookmarks(
 
 type FoundRow = { valid: boolean } & SearchPage;
 
-/** Without terms everything matches, so the total is the account's counter, and the primary key finds the page. */
+/** Reads a page of all bookmarks. The total is the counter in the account, and the primary key finds the page. */
 const readNewest = (sql: Sql, { userId, hash }: PrincipalKey, page: number, perPage: number) => sql<
   FoundRow[]
 >`
@@ -135,7 +138,7 @@ const findTagged = (
   tagKey: string,
 ) => sql<FoundRow[]>`
   with matching as materialized (
-    select ${withTag(sql, principal, terms, tagKey)} as ids
+    select ${selectIdsWithTag(sql, principal, terms, tagKey)} as ids
   ), wanted as materialized (
     select cardinality(ids) as total, ids[${slice(page, perPage).from}:${slice(page, perPage).to}] as ids
     from matching
@@ -147,8 +150,9 @@ const findTagged = (
   cross join lateral render_bookmarks(${principal.userId}, wanted.ids, ${WHOLE_PAGE}) page`;
 
 /**
- * Searches with any other filter, order or position. A page by number must be complete: the next page begins `perPage`
- * further on, and would skip bookmarks that were cut off. A cursor continues after the last bookmark that was sent.
+ * Searches with any filter, order or position. A page that was requested by number must be complete: the next page
+ * begins `perPage` further on, and would skip bookmarks that were cut off. A page after a position may be cut off,
+ * because the next one continues after the last bookmark that was sent.
  */
 function findFiltered(
   sql: Sql,
@@ -174,7 +178,10 @@ function findFiltered(
     ) page`;
 }
 
-/** A page as positions in the array of matches. No user has 2^31 bookmarks, so a page beyond that is empty. */
+/**
+ * Returns the first and the last position of a page in the array of matches. No user has 2^31 bookmarks, so a page
+ * beyond that is empty.
+ */
 function slice(page: number, perPage: number): { from: number; to: number } {
   const from = Math.min((page - 1) * perPage + 1, 2_000_000_000);
   return { from, to: from + perPage - 1 };

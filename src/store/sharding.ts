@@ -3,16 +3,16 @@ import { type DatabaseLog, NEEDED_SETTINGS } from './open-database.ts';
 import { onlyRow } from './outcomes.ts';
 
 /**
- * Distributes the tables over the nodes of a Citus cluster. A user's rows are all on one node: tables whose primary key
- * begins with `user_id` are distributed by it. All other tables are reference tables, which every node holds
- * completely. "Worker node" means a node of Citus; "worker" alone means a process of this service.
+ * Distributes the tables over the nodes of a Citus cluster. A user's rows are all on one node, because tables whose
+ * primary key begins with `user_id` are distributed by that column. All other tables are reference tables, which every
+ * node holds completely. "Worker node" means a node of Citus. "Worker" alone means a process of this service.
  */
 
-/** How the tables of a database are stored. */
+/** How the tables of a database are stored: on one server, or distributed by Citus. */
 type Sharding = 'none' | 'citus';
 
 /**
- * Reads how the tables are stored. Throws if sharding is wanted and the extension is missing, or if the tables are
+ * Reads how the tables are stored. Throws if sharding is wanted but the extension is missing. Throws if the tables are
  * distributed by another column than `user_id`.
  */
 export async function readSharding(sql: Sql, wanted: 'citus' | undefined): Promise<Sharding> {
@@ -35,7 +35,10 @@ export async function readSharding(sql: Sql, wanted: 'citus' | undefined): Promi
   );
 }
 
-/** Throws if this node cannot change the cluster's tables, or if two nodes would give the same ids. */
+/**
+ * Throws if this node is not the coordinator, which alone can change the tables of the cluster. Also throws if two
+ * nodes would give the same ids.
+ */
 export async function checkCluster(sql: Sql): Promise<void> {
   const rows = await sql<{ isWorkerNode: boolean; twins: string | null }[]>`
     select
@@ -60,9 +63,9 @@ export async function checkCluster(sql: Sql): Promise<void> {
 }
 
 /**
- * Whether pg_upgrade has run and Citus does not know yet which tables are distributed. Until it knows, these tables
- * look empty on this node, and new rows would be stored only here. `citus_prepare_pg_upgrade` creates the table in
- * `public`.
+ * A query that says whether this node was upgraded by pg_upgrade, and Citus does not know its tables yet. Until then,
+ * distributed tables look empty on this node, and new rows would be stored only here. `citus_prepare_pg_upgrade`
+ * creates the table `public.pg_dist_partition`.
  */
 const IS_UNFINISHED = `
 select to_regclass('public.pg_dist_partition') is not null and not exists (select from pg_catalog.pg_dist_partition)`;
@@ -94,17 +97,19 @@ export async function refuseUnfinishedNodes(sql: Sql): Promise<void> {
 }
 
 /**
- * Releases of Citus that never find the cached plan of a shard. Each call of a kept statement plans again and leaks
+ * Releases of Citus that never find the cached plan of a shard. They plan a kept statement again at each call, and leak
  * memory (citusdata/citus#8371; #8824 fixes it).
  */
 const RELEASES_THAT_LEAK: ReadonlySet<string> = new Set(['13.2.1', '13.2.2', '14.0.0', '14.0.1', '14.1.0']);
 
-/** How the nodes plan prepared statements: `auto`, or `force_custom_plan` if a node runs a release that leaks. */
+/**
+ * How the nodes plan prepared statements: `auto`, or `force_custom_plan` if a node runs a release that leaks memory.
+ */
 export type PlanCacheMode = 'auto' | 'force_custom_plan';
 
 /**
  * Chooses the mode for this cluster. Warns if a node runs a release that `docs/citus.md` says to avoid. On such a
- * release, `force_custom_plan` is as fast as a kept plan would be, and does not leak memory.
+ * release, `force_custom_plan` is as fast as `auto`, and does not leak memory.
  */
 export async function readPlanCacheMode(sql: Sql, log: DatabaseLog | undefined): Promise<PlanCacheMode> {
   const nodes = await sql<{ release: string; node: number }[]>`
@@ -117,7 +122,7 @@ export async function readPlanCacheMode(sql: Sql, log: DatabaseLog | undefined):
   return leaking.length > 0 ? 'force_custom_plan' : 'auto';
 }
 
-/** A database cannot be distributed in its present state. The message says what to do. */
+/** The database cannot be distributed in its present state. The message says what to do. */
 export class ShardingRefused extends Error {
   override readonly name = 'ShardingRefused';
 
@@ -126,10 +131,10 @@ export class ShardingRefused extends Error {
   }
 }
 
-/** The settings that `prepareNodes` gives the database on each node. */
+/** Returns the settings that `prepareNodes` gives to the database on each node. */
 const nodeSettings = (mode: PlanCacheMode) => ({ ...NEEDED_SETTINGS, plan_cache_mode: mode });
 
-/** A query that says whether a node is prepared. It runs on each node. */
+/** Returns a query that says whether a node is prepared. Each node runs it. */
 const nodeIsReady = (mode: PlanCacheMode) => `
 select bool_and(current_setting(name) = needed) and to_regclass('users_id_seq') is not null and known_epoch() is not null
 from json_each_text('${JSON.stringify(nodeSettings(mode))}') needed (name, needed)`;
@@ -137,12 +142,12 @@ from json_each_text('${JSON.stringify(nodeSettings(mode))}') needed (name, neede
 /**
  * Prepares every node from the coordinator, including nodes that were added since the last call:
  *
- * - Settings: connections between nodes do not have the settings of a replica's connections. So the database itself
- *   gets them. For example, with `jit` a page of changes takes seconds.
- * - Sequences: the first transaction that draws from a sequence creates it on a node, and all others wait until it has
- *   committed on all nodes.
- * - The epoch: a write of it goes to all nodes. Without this step, the first read of changes on a node would fail while
- *   another node is down.
+ * - Settings: a connection between nodes does not have the settings of a replica's connections. So the database on each
+ *   node gets these settings. For example, with `jit` a page of changes would take seconds.
+ * - Sequences: otherwise, the first transaction that takes an id from a sequence would create the sequence on its node.
+ *   All other transactions would wait until that one has committed on all nodes.
+ * - The epoch: a new epoch is written to all nodes. Without this step, the first read of changes on a node would fail
+ *   while another node is down.
  */
 export async function prepareNodes(
   sql: Sql,
@@ -165,8 +170,8 @@ export async function prepareNodes(
 }
 
 /**
- * Each node changes its own database. Citus would propagate the settings only for a database whose object id it knows,
- * and a copy of the database has another id.
+ * Returns a statement with which each node changes its own database. Citus would propagate the settings only to
+ * databases whose object id it knows, and a copy of a database has another id.
  */
 const setOnNode = (mode: PlanCacheMode) => `
 do $settings$
@@ -187,7 +192,10 @@ $settings$`;
  */
 export const CHANGE_IN_ORDER = `set local citus.multi_shard_modify_mode = 'sequential';`;
 
-/** Distributes each table that is not distributed yet, referenced tables first. Existing rows move with their table. */
+/**
+ * Distributes each table that is not distributed yet. A table comes after the tables that its foreign keys refer to.
+ * Existing rows move with their table.
+ */
 export const DISTRIBUTE_TABLES = `
 do $distribute$
 declare
@@ -195,7 +203,7 @@ declare
   v_is_user boolean;
   v_column record;
 begin
-  -- Each node draws ids from its own sequences (next_id), because ids from sequences of Citus would exceed 2^53.
+  -- Each node takes ids from its own sequences (`next_id`), because ids from the sequences of Citus would exceed 2^53.
   for v_column in
     select d.adrelid::regclass as relation, a.attname as name, s.oid::regclass as sequence
     from pg_attrdef d
@@ -238,7 +246,7 @@ begin
       perform create_reference_table(v_table);
       continue;
     end if;
-    -- Citus cannot move an unlogged table to another node while it is written.
+    -- Citus cannot move an unlogged table to another node while rows are written to it.
     if (select relpersistence = 'u' from pg_class where oid = v_table) then
       execute format('alter table %s set logged', v_table);
     end if;
@@ -249,7 +257,10 @@ begin
 end
 $distribute$;`;
 
-/** Makes each function whose first argument is a user's id run on the node with the user's rows. */
+/**
+ * Returns SQL that distributes each function whose first argument is a user's id. Such a function runs on the node with
+ * the user's rows.
+ */
 export const distributeFunctions = (names: readonly string[], mode: PlanCacheMode): string => `
 do $distribute$
 declare
@@ -262,15 +273,16 @@ begin
       and p.proargnames[1] = 'p_user_id'
   loop
     perform create_distributed_function(v_function, 'p_user_id', colocate_with := 'accounts');
-    -- Replaces 'force_generic_plan', because Citus plans most statements only for the values of a call. It is also set
-    -- here because the owner of the tables may not be allowed to change the database's setting.
+    -- This replaces 'force_generic_plan', because Citus plans most statements only for the values of a call.
+    -- `prepareNodes` sets the mode for the database too. But the owner of the tables may not be allowed to do that, so
+    -- each function also has it.
     if not exists (
       select from pg_proc where oid = v_function and 'plan_cache_mode=force_custom_plan' = any (proconfig)
     ) then
       execute format('alter function %s set plan_cache_mode = ${mode}', v_function);
     end if;
-    -- A stable function inside a statement runs on the node with the user's rows. Everything that it reads is on that
-    -- node, so it may run distributed statements there.
+    -- A stable function inside a statement runs on the node with the user's rows. Everything that the function reads is
+    -- on that node, so it may run distributed statements there.
     if exists (select from pg_proc where oid = v_function and provolatile = 's') then
       execute format('alter function %s set citus.allow_nested_distributed_execution = on', v_function);
     end if;

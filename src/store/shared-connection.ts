@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sql, Statement } from './database.ts';
 
-/** The most short reads in flight on one connection. */
+/** The greatest number of short reads in flight on one connection. */
 const DEPTH = 16;
 
 /**
- * After this long without a response, the reads in flight are sent elsewhere. A read normally takes a tenth of a
- * millisecond.
+ * After this long without a response, the reads in flight are sent on another connection. A read normally takes a tenth
+ * of a millisecond.
  */
 const STALL_MS = 100;
 
@@ -14,17 +14,18 @@ const STALL_MS = 100;
 const END_SECONDS = 5;
 
 /**
- * How long a connection stays unused after a stall or a loss, so that few reads are sent twice to a server in trouble.
+ * How long a connection stays unused after a stall or a loss. So only few reads are sent twice while the server has
+ * trouble.
  */
 const REST_MS = 1_000;
 
 /**
  * One connection with several short reads in flight. The driver writes them together, and Postgres runs them one after
- * the other. This costs both sides less than a connection for each read.
+ * the other. This costs the service and Postgres less than a connection for each read.
  *
- * It is in one of these states:
+ * A shared connection is in one of these states:
  *
- * - **connecting**: it accepts no reads. Once the server responds it is serving. If the connection fails, it is
+ * - **connecting**: it accepts no reads. When the server responds, it is serving. If the connection fails, it is
  *   abandoned.
  * - **serving**: it accepts up to `DEPTH` reads at a time. It is abandoned if the connection is lost, or if Postgres
  *   reports an error. It is also abandoned if nothing arrives for `STALL_MS`, because a slow read must not delay the
@@ -44,8 +45,8 @@ export class SharedConnection {
   #timer: NodeJS.Timeout | undefined;
 
   /**
-   * `open` makes a driver with one connection that accepts `DEPTH` statements at once. It serves once it is connected.
-   * `onAbandoned` is called when a serving connection is abandoned.
+   * `open` creates a driver with one connection that accepts `DEPTH` statements at once. The shared connection serves
+   * when that one is connected. `onAbandoned` is called when a serving connection is abandoned.
    */
   constructor(open: () => Sql, onAbandoned: (reason: 'stalled' | 'failed') => void) {
     this.#open = open;
@@ -54,7 +55,7 @@ export class SharedConnection {
     void this.#connect();
   }
 
-  /** Whether it can accept another read. */
+  /** Whether this connection can accept another read. */
   get hasRoom(): boolean {
     return this.#state === 'serving' && this.#inFlight.size < DEPTH;
   }
@@ -83,7 +84,7 @@ export class SharedConnection {
     });
   }
 
-  /** Accepts no more reads, lets those in flight finish for up to `graceMs`, and closes the connection. */
+  /** Accepts no more reads, lets the reads in flight finish for up to `graceMs`, and closes the connection. */
   async close(graceMs: number): Promise<void> {
     this.#state = 'closed';
     await this.#current.end({ timeout: graceMs / 1_000 });
@@ -98,7 +99,7 @@ export class SharedConnection {
   }
 
   #check(): void {
-    // Read what has already arrived first: a busy event loop does not mean a slow server.
+    // First read what has already arrived. If the event loop was busy, the server may have responded in time.
     setImmediate(() => {
       this.#timer = undefined;
       if (this.#inFlight.size === 0) return;
@@ -122,7 +123,7 @@ export class SharedConnection {
     for (const sendElsewhere of reads) sendElsewhere();
   }
 
-  /** Opens the next connection only after the last one has closed, so that there is never more than one. */
+  /** Opens a new connection after the old one has closed, so that there is never more than one. */
   async #replace(): Promise<void> {
     await this.#current.end({ timeout: END_SECONDS });
     await sleep(REST_MS, undefined, { ref: false });

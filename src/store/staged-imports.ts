@@ -4,21 +4,27 @@ import type { Database } from './database.ts';
 import { type Outcome, onlyRow, requireSuccess, requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
-/** Statements about large imports, from the first bytes of a body to the end of the response. */
+/**
+ * Statements about large imports, from the first bytes of a body to the end of the response. The body of a large import
+ * is staged in Postgres.
+ */
 
-/** The key of a staged import. */
+/** The key of a staged import in the table `imports`. */
 export interface StagedImport {
   userId: number;
   id: string;
 }
 
-/** The key of a new import. Nothing is stored yet. */
+/** Returns the key of a new import. Nothing is stored yet. */
 export const newImport = (userId: number): StagedImport => ({ userId, id: randomUUID() });
 
-/** The name of a staged import in the queue. It contains the user's id, because every statement needs the user's id. */
+/**
+ * Returns the name of a staged import in the queue. The name contains the user's id, because every statement needs this
+ * id.
+ */
 export const jobIdOf = ({ userId, id }: StagedImport): string => `${userId}-${id}`;
 
-/** Returns the staged import of a job. Undefined for any other name. */
+/** Returns the staged import that a job in the queue names; undefined for any other name. */
 export function parseJobId(jobId: string): StagedImport | undefined {
   const match = /^(\d{1,16})-([0-9a-f-]{36})$/.exec(jobId);
   return match === null ? undefined : { userId: Number(match[1]), id: match[2]! };
@@ -27,9 +33,9 @@ export function parseJobId(jobId: string): StagedImport | undefined {
 /** The state of a staged import. */
 export interface ImportState {
   state: 'receiving' | 'queued' | 'done' | 'cancelled';
-  /** Null until it is done. Then the result as JSON text without errors, or the error that it ended with. */
+  /** Null until the import is done. Then the result as JSON text without errors, or the error with which it ended. */
   result: string | null;
-  /** The length of its errors in the database. */
+  /** The length of its errors in `import_errors`. */
   errorBytes: number;
 }
 
@@ -83,7 +89,7 @@ interface ReceivedWhole {
 }
 
 /**
- * Queues an import whose body is complete. From now on a worker may run it. Does nothing if it is no longer
+ * Queues an import whose body is complete. From now on, a worker may run it. Does nothing if the state is no longer
  * `receiving`. Throws `INVALID_TOKEN` if the token was revoked meanwhile.
  */
 export async function queueImport(
@@ -116,7 +122,7 @@ export async function queueImport(
   requireValidToken(rows);
 }
 
-/** Reads the state of a staged import. Undefined if there is none. */
+/** Reads the state of a staged import; undefined if there is none. */
 export async function readImport(
   db: Database,
   { userId, id }: StagedImport,
@@ -130,10 +136,10 @@ export async function readImport(
   return row;
 }
 
-/** How many chunks one statement reads. Reading them one by one takes twice as long. */
+/** How many chunks one statement reads. Reading the chunks one by one takes twice as long. */
 const CHUNKS_TOGETHER = 16;
 
-/** Reads some of the staged chunks after a position. Returns none after the last chunk. */
+/** Reads some of the staged chunks after a position. The result is empty after the last chunk. */
 export async function readChunks(
   db: Database,
   { userId, id }: StagedImport,
@@ -150,7 +156,7 @@ export async function readChunks(
   return [...rows];
 }
 
-/** Reads the next batch of errors after a position, for an import that is done. Undefined after the last batch. */
+/** Reads the next errors of an import that is done, after a position. Returns undefined after the last errors. */
 export async function readErrors(
   db: Database,
   { userId, id }: StagedImport,
@@ -167,7 +173,7 @@ export async function readErrors(
   return row;
 }
 
-/** Deletes the errors of an import, because they were sent or nobody will read them. */
+/** Deletes the errors of an import, because they have been sent or nobody will read them. */
 export async function deleteErrors(db: Database, { userId, id }: StagedImport): Promise<void> {
   await db.write(
     (sql) => sql`
@@ -182,9 +188,9 @@ export async function deleteErrors(db: Database, { userId, id }: StagedImport): 
 }
 
 /**
- * Cancels an import unless it is done, so that it never happens. If a transaction is writing the import, waits for its
- * end. A later transaction finds the import cancelled. Returns the state, with the result if the import was done.
- * Returns undefined if the account was deleted.
+ * Cancels an import unless it is done, so that it never happens. If a transaction is writing the import, waits until
+ * that transaction ends. A transaction that begins later finds the import cancelled. Returns the state, with the result
+ * if the import was done. Returns undefined if the account was deleted.
  */
 export async function cancelImport(db: Database, staged: StagedImport): Promise<ImportState | undefined> {
   const rows = await db.write(

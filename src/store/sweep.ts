@@ -4,18 +4,19 @@ import { onlyRow } from './outcomes.ts';
 
 /**
  * Deletes expired rows of all users, and finds unfinished work. Each statement handles a limited number of rows. Rows
- * on a node that cannot be reached are handled once it is back.
+ * on a node that cannot be reached are handled when the node is back.
  */
 
+/** The most rows that one statement handles in each shard. */
 const BATCH = 1_000;
 
-/** Runs a sweep, which returns how many rows it deleted. */
+/** Runs a function that deletes rows. Returns how many rows it deleted. */
 async function sweep(db: Database, call: (sql: Sql) => ReturnType<Sql>): Promise<number> {
   const rows = await db.write((sql) => sql<{ deleted: number }[]>`select ${call(sql)} as deleted`);
   return onlyRow(rows).deleted;
 }
 
-/** Deletes expired tokens. Returns their number. It does not wait for locks: a locked row stays for the next sweep. */
+/** Deletes expired tokens. Returns their number. Does not wait for locks: a locked row stays for the next sweep. */
 export const deleteExpiredTokens = (db: Database): Promise<number> =>
   sweep(db, (sql) => sql`sweep_tokens(${BATCH})`);
 
@@ -23,7 +24,7 @@ export const deleteExpiredTokens = (db: Database): Promise<number> =>
 export const deleteExpiredInvites = (db: Database): Promise<number> =>
   sweep(db, (sql) => sql`sweep_invites(${BATCH})`);
 
-/** Deletes one user's responses that were kept for their idempotency keys for 24 hours. Returns their number. */
+/** Deletes responses of one user that were kept for idempotency keys for 24 hours. Returns their number. */
 export const deleteOldResponses = (db: Database): Promise<number> =>
   sweep(db, (sql) => sql`sweep_responses(${BATCH})`);
 
@@ -42,7 +43,7 @@ export const deleteOldTrash = (db: Database, days: number): Promise<number> =>
 export const deleteOldImports = (db: Database): Promise<number> =>
   sweep(db, (sql) => sql`sweep_imports(${BATCH})`);
 
-/** A query of each shard: the queued imports that no worker runs. */
+/** A query for each shard. It selects the queued imports that no worker runs. */
 const QUEUED_IMPORTS = `
   select user_id, id, extract(epoch from now() - touched_at) * 1000 as waits_ms
   from %s
@@ -51,8 +52,8 @@ const QUEUED_IMPORTS = `
   limit ${BATCH}`;
 
 /**
- * Imports that no worker runs and that have been queued for longer than `olderThanMs`, oldest first. Either their job
- * was lost, or the worker that ran them died.
+ * Returns the imports that no worker runs and that have been queued for longer than `olderThanMs`, oldest first. Either
+ * their job was lost, or the worker that ran them died.
  */
 export async function findQueuedImports(
   db: Database,
@@ -73,7 +74,7 @@ const STAGED_IMPORTS = `
   from %s
   where state in ('receiving', 'queued')`;
 
-/** How many staged imports of all users are being received, and how many are queued. */
+/** Returns how many staged imports of all users are being received, and how many are queued. */
 export async function countStagedImports(db: Database): Promise<Map<'receiving' | 'queued', number>> {
   const rows = await db.read(
     (sql) => sql<{ receiving: number; queued: number }[]>`
@@ -89,7 +90,10 @@ export async function countStagedImports(db: Database): Promise<Map<'receiving' 
   ]);
 }
 
-/** The index finds the next user directly, so a user with many pending blocks does not hide the others. */
+/**
+ * Builds a query for the users with pending filters. The query looks up one user after the other in the index, so a
+ * user with many pending blocks does not delay the query.
+ */
 const pendingAfter = (after: number, limit: number): string => `
   with recursive pending as (
     (select user_id from %1$s where bits is null and user_id > ${after} order by user_id limit 1)
@@ -103,7 +107,8 @@ const pendingAfter = (after: number, limit: number): string => `
   select user_id from pending where user_id is not null limit ${limit}`;
 
 /**
- * At most `limit` users with ids above `after`, in ascending order, who have blocks of search texts without a filter.
+ * Returns at most `limit` users with ids above `after`, in ascending order, who have blocks of search texts without a
+ * filter.
  */
 export async function findPendingFilters(db: Database, after: number, limit: number): Promise<number[]> {
   const rows = await db.read(
@@ -116,12 +121,13 @@ export async function findPendingFilters(db: Database, after: number, limit: num
   return rows.map(({ userId }) => userId);
 }
 
-/** How many filters one call builds. Building them blocks the event loop for about 2 ms. */
+/** How many filters one call builds. Building so many blocks the event loop for about 2 ms. */
 const FILTERS_AT_ONCE = 8;
 
 /**
- * Builds the filters of a user's next blocks of search texts, newest first. Returns whether the caller should call
- * again. It is false when no block is left, or when it could write no filter because others lock the blocks.
+ * Builds the Bloom filters of a user's next blocks of search texts, newest first. Returns whether the caller should
+ * call again. It is false if no such block is left, or if the call could write no filter because others lock the
+ * blocks.
  */
 export async function buildNextFilters(db: Database, userId: number): Promise<boolean> {
   const blocks = await db.read(

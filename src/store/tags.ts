@@ -23,8 +23,8 @@ export async function listTags(db: Database, principal: PrincipalKey): Promise<s
 }
 
 /**
- * Creates a tag. Returns the fields of spec 4.3 as JSON text. Throws `VALIDATION_ERROR` if the name is taken,
- * `LIMIT_EXCEEDED` at the tag limit.
+ * Creates a tag. Returns the fields of spec 4.3 as JSON text. Throws `VALIDATION_ERROR` if the name is taken, and
+ * `LIMIT_EXCEEDED` at the limit of tags.
  */
 export async function createTag(
   db: Database,
@@ -44,15 +44,15 @@ export async function createTag(
 }
 
 /**
- * How much one step of a rename, deletion or merge writes (`p_work` of `next_carrying`). It is enough for about 1,400
- * bookmarks with three tags each. A step holds the account's lock for about 0.2 s. Other writers of the user run
- * between the steps.
+ * How much one step of a rename, deletion or merge writes (`p_work` of `next_carrying`). This is enough for about 1,400
+ * bookmarks with three tags each. A step holds the lock on the account's row for about 0.2 s. Between the steps, other
+ * writers of the user can run.
  */
 const STEP_WORK = 10_000;
 
 /**
- * How often the steps may go through the bookmarks from the beginning. They start over if other writers put the tag on
- * bookmarks that earlier steps have passed.
+ * How often the steps may go through the bookmarks from the beginning. They start over if other writers have put the
+ * tag on bookmarks that earlier steps have passed.
  */
 const MOST_WALKS = 10;
 
@@ -62,13 +62,14 @@ interface Step {
   detail?: string | null;
   /** Null until the last step. */
   response: string | null;
-  /** The next step begins after this bookmark; 0 to start over. */
+  /** The id of the bookmark after which the next step begins; 0 to start over. */
   lastId: number | null;
 }
 
 /**
- * Takes steps until the last one, and returns the response of the last step. Each step is one statement that leaves the
- * account consistent. So if a request is interrupted, the client can send it again, and the new request continues.
+ * Takes steps until the last one, and returns the response of the last step. Each step is one statement, after which
+ * the account is consistent. So if a request is interrupted, the client can send it again, and the new request
+ * continues.
  */
 async function takeSteps(step: (after: number) => Promise<readonly Step[]>): Promise<string> {
   let after = 0;
@@ -82,7 +83,7 @@ async function takeSteps(step: (after: number) => Promise<readonly Step[]>): Pro
 }
 
 /**
- * Renames a tag on all its bookmarks. With `withChildren` it renames all tags below it too, or none. Returns the
+ * Renames a tag on all its bookmarks. If `withChildren` is true, renames all tags below it too, or none. Returns the
  * response as JSON text. Throws `NOT_FOUND`, or `VALIDATION_ERROR` if a name is taken or too long.
  */
 export const renameTag = (
@@ -124,8 +125,8 @@ export const deleteTag = (
   );
 
 /**
- * Replaces a tag by another one on all bookmarks and deletes it. Returns the remaining tag as JSON text, with its
- * number of bookmarks. Throws `NOT_FOUND` if either does not exist.
+ * Replaces a tag by another one on all bookmarks, and deletes the first tag. Returns the remaining tag with its number
+ * of bookmarks as JSON text. Throws `NOT_FOUND` if one of the tags does not exist.
  */
 export const mergeTags = (
   db: Database,

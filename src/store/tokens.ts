@@ -13,8 +13,8 @@ import { requireValidToken } from './outcomes.ts';
 export type PrincipalKey = Pick<Principal, 'userId' | 'hash'>;
 
 /**
- * True while the principal's token is neither revoked nor expired. Every statement that reads or changes a user's data
- * checks it, so that a revocation takes effect at once.
+ * Selects whether the principal's token is neither revoked nor expired. Every statement that reads or changes a user's
+ * data checks this, so that a revocation takes effect at once.
  */
 export const tokenIsValid = (sql: Sql, { userId, hash }: PrincipalKey) => sql`exists (
   select from tokens where user_id = ${userId} and token_hash = ${hash} and expires_at > now()
@@ -26,7 +26,7 @@ export function userOf([principal]: readonly PrincipalKey[]): number {
   return principal.userId;
 }
 
-/** Selects which of these tokens of one user are valid. Returns their hashes in hex. */
+/** Selects which of these tokens of one user are valid, as an array of their hashes in hex. */
 export const validHashes = (sql: Sql, principals: readonly PrincipalKey[]) => sql`array(
   select encode(token_hash, 'hex')
   from tokens
@@ -36,35 +36,42 @@ export const validHashes = (sql: Sql, principals: readonly PrincipalKey[]) => sq
     )
 )`;
 
-/** Arguments of a statement that checks the tokens of many principals. */
+/** Returns the users of the checks, as an argument of a statement that checks many tokens. */
 export const usersOf = (checks: readonly { principal: PrincipalKey }[]): number[] =>
   checks.map(({ principal }) => principal.userId);
+/** Returns the hashes of the tokens in hex, as an argument of the same statement. */
 export const hashesOf = (checks: readonly { principal: PrincipalKey }[]): string[] =>
   checks.map(({ principal }) => principal.hash.toString('hex'));
 
 /**
- * The condition of a join of `tokens` with rows `checked (user_id, token_hash in hex, …)`. A row with an invalid token
- * has no match.
+ * Builds the condition by which a statement joins `tokens` with rows `checked (user_id, token_hash, …)`, where
+ * `token_hash` is in hex. A row with an invalid token has no match.
  */
 export const checkedTokenIsValid = (sql: Sql) => sql`
   tokens.user_id = checked.user_id and tokens.token_hash = decode(checked.token_hash, 'hex') and tokens.expires_at > now()`;
 
-/** The positions of a list, without the excluded ones. */
+/** Returns the positions in a list, without the excluded positions. */
 export function positionsExcept(list: readonly unknown[], excluded: readonly number[]): number[] {
   const isExcluded = new Set(excluded);
   return [...list.keys()].filter((position) => !isExcluded.has(position));
 }
 
-/** The operation itself may take 7 s more, so a request waits at most 10 s for the database in total. */
+/**
+ * The time limit for looking up a token. The operation itself may take 7 s more, so a request waits for the database
+ * for at most 10 s in total.
+ */
 const LOOK_UP_DEADLINE_MS = 3_000;
 
 /**
- * Last uses must be accurate to 15 minutes. This value leaves time for two delays: a replica looks up a token only once
- * a minute, and it writes the uses within 13 s.
+ * A use is recorded if the last recorded one is older than this. Last uses must be accurate to 15 minutes. The 2
+ * minutes between leave time for two delays: a replica looks up a token only once a minute, and writes the uses within
+ * 13 s.
  */
 const USE_IS_DUE_AFTER = '13 minutes';
 
-/** The principal of a token; `undefined` if the token is unknown, revoked or expired. Throws `ACCOUNT_SUSPENDED`. */
+/**
+ * Returns the principal of a token; undefined if the token is unknown, revoked or expired. Throws `ACCOUNT_SUSPENDED`.
+ */
 export async function findPrincipal(
   db: Database,
   token: PresentedToken,
@@ -106,7 +113,8 @@ export async function findPrincipal(
 }
 
 /**
- * Copies bytes into memory of their own. The slice of a remembered principal would keep its whole 8 KiB buffer alive.
+ * Copies bytes into memory of their own. Otherwise a remembered principal would hold a slice of a buffer of 8 KiB, and
+ * so keep the whole buffer in memory.
  */
 function copyBytes(bytes: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length);
@@ -114,7 +122,7 @@ function copyBytes(bytes: Buffer): Buffer {
   return copy;
 }
 
-/** Revokes the principal's token. Throws `INVALID_TOKEN` if it was no longer valid. */
+/** Revokes the principal's token. Throws `INVALID_TOKEN` if the token was no longer valid. */
 export async function revokeToken(db: Database, principal: PrincipalKey): Promise<void> {
   const rows = await db.write(
     (sql) => sql<{ valid: boolean }[]>`
@@ -128,13 +136,13 @@ export async function revokeToken(db: Database, principal: PrincipalKey): Promis
   requireValidToken(rows);
 }
 
-/** A use extends a session only in its last 30 days. */
+/** The use of a session extends the session only in its last 30 days. */
 const PROLONGED_IN_LAST_DAYS = 30;
 
 /**
- * Records that tokens of any users were used now. Sessions in their last 30 days then end `sessionDays` from now, but
- * at most a year after their creation. Skips locked rows, because somebody is revoking these tokens or another replica
- * is recording their use.
+ * Records that tokens of any users were used now. A session in its last 30 days then ends `sessionDays` from now, but
+ * at most a year after its creation. Skips locked rows: somebody is revoking these tokens, or another replica is
+ * recording their use.
  */
 export async function noteUses(
   db: Database,

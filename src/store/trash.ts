@@ -8,15 +8,15 @@ import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
 /** A position in the trash, which is read newest first. */
 export interface TrashPosition {
-  /** In milliseconds since 1970. */
+  /** The time of the deletion in milliseconds since 1970. */
   deletedAtMs: number;
   id: number;
 }
 
-/** A page of the trash: JSON text of an array of bookmarks, each with `deleted_at`. */
+/** A page of the trash. `bookmarks` is the JSON text of an array of bookmarks, each with `deleted_at`. */
 interface TrashPage {
   bookmarks: string;
-  /** The last bookmark of the page; undefined if no more follow. */
+  /** The position of the last bookmark of the page; undefined if no more follow. */
   next: TrashPosition | undefined;
 }
 
@@ -57,8 +57,8 @@ export async function readTrash(
 const ATTEMPTS = 5;
 
 /**
- * Restores bookmarks under new ids. Returns the response as JSON text. Throws `LIMIT_EXCEEDED` if a cap would be
- * exceeded, and then restores nothing.
+ * Restores bookmarks under new ids. Returns the response as JSON text. If a cap would be exceeded, restores nothing and
+ * throws `LIMIT_EXCEEDED`.
  */
 export async function restoreBookmarks(
   db: Database,
@@ -97,7 +97,10 @@ async function readTagNames(
   return onlyRow(rows).names;
 }
 
-/** Deletes bookmarks in the trash for good: those with these ids, or all. Returns the response as JSON text. */
+/**
+ * Deletes the bookmarks with these ids from the trash for good, or all bookmarks in the trash if `ids` is undefined.
+ * Returns the response as JSON text.
+ */
 export async function deleteFromTrash(
   db: Database,
   principal: PrincipalKey,

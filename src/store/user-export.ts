@@ -2,11 +2,13 @@ import { PAGE_BYTES } from './bookmarks.ts';
 import type { Database } from './database.ts';
 import { onlyRow } from './outcomes.ts';
 
-/** All stored data of a user, for a data-protection request. It includes no secrets and no hashes. */
+/** Exports all stored data of a user, for a data-protection request. The export has no secrets and no hashes. */
 
 const PAGE_SIZE = 500;
 
-/** Returns the export of a user: the text of one JSON object, in chunks. Undefined if no user has this address. */
+/**
+ * Returns the export of a user as chunks of the text of one JSON object. Returns undefined if no user has this address.
+ */
 export async function openUserExport(
   db: Database,
   emailKey: string,
@@ -18,7 +20,7 @@ export async function openUserExport(
 interface Facts {
   userId: number;
   lastId: number;
-  /** JSON text of an object. */
+  /** JSON text of an object, without the bookmarks. */
   facts: string;
 }
 

@@ -30,8 +30,8 @@ export async function readProfile(
 
 /**
  * Uses up an invite, creates its user if there is none, and opens a session. Throws `NOT_FOUND` if the code is wrong or
- * expired (decision 22), or if `emailKey` is given and the invite is for another address. Throws `ACCOUNT_SUSPENDED`.
- * `client` names the program that signs in.
+ * expired (docs/contract.md, decision 22), or if `emailKey` is given and the invite is for another address. Throws
+ * `ACCOUNT_SUSPENDED`. `client` names the program that signs in.
  */
 export async function exchangeInvite(
   db: Database,
@@ -53,8 +53,8 @@ export async function exchangeInvite(
 }
 
 /**
- * Deletes the principal's account with all its data. Throws `PERMISSION_DENIED` if the session is too old,
- * `VALIDATION_ERROR` if the address is not the account's.
+ * Deletes the principal's account with all its data. Throws `PERMISSION_DENIED` if the person authenticated too long
+ * ago, and `VALIDATION_ERROR` if the address is not the address of the account.
  */
 export async function deleteAccount(db: Database, principal: PrincipalKey, emailKey: string): Promise<void> {
   const rows = await db.write(
