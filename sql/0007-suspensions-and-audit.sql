@@ -20,7 +20,7 @@ create table audit (
   action text collate "C" not null,
   -- the options of the command, for example `--email ann@example.org`; never a secret
   object text collate "C" not null,
-  -- null while the command is running, and if its process ended before it recorded the outcome
+  -- null while the command is running, and if the process of the command ended before the outcome was recorded
   outcome text collate "C",
   constraint audit_pkey primary key (id),
   constraint audit_outcome check (outcome in ('done', 'failed'))

@@ -140,7 +140,7 @@ const tokenRecord = (sql: Sql) => sql`
   case when isfinite(expires_at) then render_time(expires_at) end as expires_at,
   render_time(last_used_at) as last_used_at, last_four`;
 
-/** Stores an API token of a user. If `days` is null, the token is valid until it is revoked. */
+/** Stores an API token of a user. If `token.days` is null, the token is valid until it is revoked. */
 export async function createApiToken(
   db: Database,
   userId: number,

@@ -73,7 +73,8 @@ function urlColumns(url: string): { url_key: string; host: string } {
 
 /**
  * Adds a bookmark and returns it as JSON text. Throws `LIMIT_EXCEEDED` at a cap. If the user already has bookmarks of
- * the same url, `return` adds nothing and returns the newest of them. In that case `error` throws `VALIDATION_ERROR`.
+ * the same url, `onDuplicate` decides what happens: `add` adds another one, `return` returns the newest of them, and
+ * `error` throws `VALIDATION_ERROR`.
  */
 export async function addBookmark(
   db: Database,
@@ -112,7 +113,7 @@ function sortTags(tags: TagNames): TagNames {
 
 /** Options of a write that changes or deletes one bookmark. */
 interface WriteOptions {
-  /** If it is given and is not the `updated_at` of the bookmark, the write fails with `CONFLICT`. */
+  /** The write fails with `CONFLICT` if this is given and differs from the bookmark's `updated_at`. */
   ifUpdatedAt?: string | undefined;
   idempotency?: Idempotency | undefined;
 }
@@ -159,7 +160,7 @@ const SAME_URL_LIMIT = 100;
 
 /**
  * Returns the bookmark with an id, or the bookmarks of a url, newest first, as JSON text of an array. The array may be
- * empty. It has at most `SAME_URL_LIMIT` bookmarks and about `PAGE_BYTES`.
+ * empty, and has at most `SAME_URL_LIMIT` bookmarks and about `PAGE_BYTES` bytes.
  */
 export async function findBookmarks(
   db: Database,
@@ -301,7 +302,7 @@ export async function readPageForAll(
 
 /**
  * Finds the principals whose user has a bookmark with an id above `start`, or whose token is no longer valid. Returns
- * their positions in the list.
+ * their positions in `checks`.
  */
 export async function findNewBookmarks(
   db: Database,

@@ -13,7 +13,9 @@ import {
 
 /** The position of a reader of changes, as a cursor holds it. */
 export interface ChangesPosition {
-  /** The history of the database that the position belongs to. After a restore another history begins. */
+  /**
+   * The history of the database that the position belongs to. After a restore of the database, another history begins.
+   */
   epoch: number;
   /** The number of `replace` imports of the account. */
   generation: number;
@@ -25,7 +27,7 @@ export interface ChangesPosition {
   tagId: number;
 }
 
-/** Where a read begins: at a position, at the beginning of the collection, or at its present end. */
+/** Where a read begins: a position; `beginning`, to read everything; or `now`, to read only later changes. */
 export type ChangesStart = ChangesPosition | 'beginning' | 'now';
 
 /** A page of changes, with the position after it. Each list is the JSON text of its entries, separated by commas. */
@@ -83,7 +85,7 @@ export async function readChangesForAll(
 
 /**
  * Finds the principals whose account has changes after `start`, or whose token is no longer valid. Returns their
- * positions in the list.
+ * positions in `checks`.
  */
 export async function findChanges(
   db: Database,

@@ -49,7 +49,8 @@ export function parseDatabaseUrl(text: string, { inOrder = false } = {}): Target
   const isSpread = readIsSpread(parameters) && !inOrder;
   for (const name of CLIENT_PARAMETERS) parameters.delete(name);
   if (ssl) parameters.delete('sslmode');
-  // If a Unix socket is used, the host of the url is empty. The driver does not accept that, so it gets `localhost`.
+  // If a Unix socket is used, the host of the url is empty. The driver does not accept that, so `localhost` is
+  // inserted.
   const named = path ? address.replace(/^(\w+:\/\/(?:[^/]*@)?)(?=\/|$)/, '$1localhost') : address;
   const ordered = isSpread ? shuffleHosts(named) : named;
   const url = parameters.size > 0 ? `${ordered}?${parameters}` : ordered;
@@ -57,7 +58,7 @@ export function parseDatabaseUrl(text: string, { inOrder = false } = {}): Target
 }
 
 /**
- * Returns the url of a node. It is `url` with another address and database, which the template gives as
+ * Returns the url of a node. The result is `url` with another address and database, which the template gives as
  * `address:port/database`. In the template, `{host}` and `{port}` stand for the host and port of the node.
  */
 export function urlOfNode(
@@ -137,7 +138,7 @@ function readTls(parameters: URLSearchParams, hosts: string[]): ConnectionOption
     // As in libpq, `require` together with a root certificate verifies the chain of the server's certificate.
     rejectUnauthorized: isFull || mode === 'verify-ca' || ca !== undefined,
     // If the host is an IP address, the driver sends no server name. Node would then check the certificate for
-    // "localhost", so this checks it for the hosts of the url.
+    // "localhost", so this function checks the certificate for the hosts of the url.
     checkServerIdentity: (name, certificate) => {
       if (!isFull) return undefined;
       const errors = (hosts.includes(name) ? [name] : hosts).map((host) =>

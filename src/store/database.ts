@@ -5,8 +5,8 @@ import type { SemaphoreGauges } from '../concurrency/semaphore.ts';
 export type Sql = postgres.Sql<{ int8: number }>;
 
 /**
- * A statement that starts when it is awaited. A function that returns a statement must not be `async`, because its
- * result would be awaited.
+ * A statement that starts when it is awaited. A function that returns a statement must not be `async`, because `async`
+ * would await the statement and so start it.
  */
 export interface Statement<T> extends PromiseLike<T> {
   cancel(): void;

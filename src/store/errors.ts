@@ -163,7 +163,7 @@ export function translateError(error: unknown, sent: boolean): unknown {
   if (isUserMissing(error)) return invalidToken();
   const reason = state === undefined ? reasonOfSystemError(error) : reasonOfSqlState(state, error.message);
   if (reason === undefined) return error;
-  // A statement that Postgres refused had no effect. If the connection was lost, the statement may have had one.
+  // A statement that Postgres refused had no effect. If the connection was lost, the statement may have had an effect.
   if (sent) return new DatabaseUnavailable(reason, MAY_HAVE_RUN.has(reason), code, error);
   return new DatabaseUnavailable(reason === 'lost' ? 'connect' : reason, false, code, error);
 }

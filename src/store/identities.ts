@@ -22,7 +22,7 @@ export interface Claim {
   emailKey: string | null;
   /** Whether the identity may be linked to an existing account that has the same address. */
   isTrusted: boolean;
-  /** Whether a new account is created without an invite. */
+  /** Whether a new account may be created without an invite. */
   isOpen: boolean;
 }
 
@@ -119,9 +119,9 @@ export async function readWaysIn(
 }
 
 /**
- * Opens a session for an app, or for another device if `appName` is null. The session of a browser has approved this.
- * Returns undefined if the approving session has ended. The new session gets the time at which the person authenticated
- * in the approving session.
+ * Opens a session for an app, or for another device if `appName` is null. A browser's session has approved the new
+ * session. Returns undefined if the approving session has ended. The new session gets the time at which the person
+ * authenticated in the approving session.
  */
 export async function openAppSession(
   db: Database,

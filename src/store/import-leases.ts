@@ -3,7 +3,7 @@ import type { ImportBatch } from './imports.ts';
 import type { ImportState, StagedImport } from './staged-imports.ts';
 
 /**
- * The leases of staged imports, which say what worker runs an import, and until when. This file also has the other
+ * The leases of staged imports, which say which worker runs an import, and until when. This file also has the other
  * statements of such a worker, except the one that writes the bookmarks (docs/contract.md, decision 34).
  */
 
@@ -16,7 +16,7 @@ export interface Lease extends StagedImport {
 /** The duration of a lease. If a worker dies, another one can claim its import after this time at the latest. */
 export const LEASE_MS = 9_000;
 
-/** A worker renews its lease after this time. */
+/** How often a worker renews its lease. */
 export const LEASE_RENEWAL_MS = 3_000;
 
 /**
@@ -52,8 +52,8 @@ export async function claimImport(db: Database, { userId, id, leaseId }: Lease):
 }
 
 /**
- * Renews a lease. Returns false if the lease is lost. If the transaction that writes the import has locked the row,
- * this does not wait and renews nothing, because nobody can claim the import then.
+ * Renews a lease. Returns false if the lease is lost. If the transaction that writes the import has locked the row, the
+ * statement does not wait and renews nothing, because nobody can claim the import then.
  */
 export async function renewLease(db: Database, { userId, id, leaseId }: Lease): Promise<boolean> {
   const rows = await db.write(

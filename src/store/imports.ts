@@ -51,7 +51,8 @@ type Authority = StagedImport & { hash: Buffer | null; leaseId: string | null };
 
 /**
  * Writes a small import of the principal under a new id. Throws `LIMIT_EXCEEDED` at a cap. If the response is lost,
- * call `cancelImport` with the same id. It returns the result if the import happened. Otherwise it prevents the import.
+ * call `cancelImport` with the same id. That call returns the result if the import happened, and otherwise prevents the
+ * import.
  */
 export async function importBookmarks(
   db: Database,

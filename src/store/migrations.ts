@@ -37,13 +37,16 @@ interface MigrateOptions {
   /** Default: `sql/` of this project. */
   folder?: string;
   /**
-   * Distributes the tables over the nodes of a Citus cluster. Without this option, tables that are distributed already
-   * stay so.
+   * Distributes the tables over the nodes of a Citus cluster. Without this option, tables that are already distributed
+   * stay distributed.
    */
   sharding?: 'citus' | undefined;
   /** How long the migration waits for a table in use, from 1 to 30 s. Default: 30 s. */
   lockWaitMs?: number;
-  /** Does not replace the functions if the schema has the version of this code. Then the right to read is enough. */
+  /**
+   * Does not replace the functions if the schema has the version of this code. Then `migrate` needs only the right to
+   * read.
+   */
   onlyIfBehind?: boolean;
   log?: DatabaseLog & { info(facts: object, message: string): void };
 }
@@ -61,8 +64,8 @@ interface SchemaState {
  * transaction under one lock. Any number of processes may call it at the same time. Returns the versions that it
  * applied.
  *
- * If the schema is newer and works with this code, it changes nothing, because an older release must not replace newer
- * functions. If the schema does not work with this code, it rejects with `SchemaMismatch`.
+ * If the schema is newer and works with this code, this function changes nothing, because an older release must not
+ * replace newer functions. If the schema does not work with this code, this function rejects with `SchemaMismatch`.
  */
 export async function migrate(options: MigrateOptions): Promise<number[]> {
   const { url, folder } = options;
@@ -184,7 +187,7 @@ const transactionOf = (
 };
 
 /**
- * Returns SQL that takes the lock of all migrations. It raises `STATE_CHANGED` if the schema no longer has this
+ * Returns SQL that takes the lock of all migrations. The SQL raises `STATE_CHANGED` if the schema no longer has this
  * version.
  */
 const lockSchema = (version: number): string => `
@@ -194,7 +197,7 @@ select pg_advisory_xact_lock(${LOCK_KEY});
 create table if not exists schema_migrations (
   version integer constraint schema_migrations_pkey primary key,
   name text not null,
-  -- the oldest schema version whose code works with this one
+  -- the oldest schema version whose code works with this version
   works_with integer not null,
   applied_at timestamptz not null default now()
 );

@@ -80,7 +80,7 @@ const DEFAULTS: Omit<Settings, 'url'> = {
 
 /**
  * Opens a pool and makes its first connection. Rejects with `DatabaseUnavailable` if it cannot connect. Some poolers
- * refuse timeouts as startup parameters. The pool then works without them. It warns about this unless the role has a
+ * refuse timeouts as startup parameters. The pool then works without timeouts, and logs a warning unless the role has a
  * timeout of its own.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {

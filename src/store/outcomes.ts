@@ -71,7 +71,7 @@ export interface Written {
   response: string;
 }
 
-/** Returns the only row of an operation. Throws the error of its outcome, if it has one. */
+/** Returns the only row of an operation. If the row has an outcome, throws the error for that outcome. */
 export function requireSuccess<Row extends { outcome: Outcome | null; detail?: string | null }>(
   rows: readonly Row[],
 ): Row {

@@ -97,7 +97,7 @@ export async function revokeOwnToken(
 }
 
 /**
- * Revokes all sessions of the user except the one of this request. Returns the response as JSON text. Throws
+ * Revokes all sessions of the user except the session of this request. Returns the response as JSON text. Throws
  * `INVALID_TOKEN`.
  */
 export async function revokeOtherSessions(

@@ -71,9 +71,7 @@ class NodeDatabase implements Database {
   }
 }
 
-/**
- * The reasons of errors which mean that a node cannot serve. A statement that failed for such a reason had no effect.
- */
+/** An error with one of these reasons means that the node cannot serve, and that the statement had no effect. */
 const REFUSALS: ReadonlySet<UnavailableReason> = new Set(['connect', 'resources']);
 
 /** A shard, with the key of its node as `keyOf` returns it. */

@@ -15,7 +15,10 @@ export type DatabaseState = 'reachable' | UnavailableReason | 'failed';
 /** The check makes the same reads as a request, but for a user who does not exist. */
 const NOBODY = { userId: 0, hash: Buffer.alloc(32) };
 
-/** Checks whether the database serves reads. It has its own connection, so that a check never waits behind requests. */
+/**
+ * Checks whether the database serves reads. The probe has its own connection, so that a check never waits behind
+ * requests.
+ */
 export interface DatabaseProbe {
   /** Returns the state of the database, at most a second old. Takes at most 1 s. */
   check(): Promise<DatabaseState>;

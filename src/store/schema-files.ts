@@ -24,7 +24,7 @@ export interface SchemaFiles {
   functions: SqlFunction[];
 }
 
-/** Reads `sql/`. Throws if a file has a wrong name or number, or lacks a required line. */
+/** Reads `sql/`. Throws if a file has a wrong name or number, or if a migration lacks the line `-- works-with: N`. */
 export function readSchemaFiles(folder: string = SQL_FOLDER): SchemaFiles {
   return { migrations: readMigrations(folder), functions: readFunctions(`${folder}/functions`) };
 }

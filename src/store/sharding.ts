@@ -63,9 +63,9 @@ export async function checkCluster(sql: Sql): Promise<void> {
 }
 
 /**
- * A query that says whether this node was upgraded by pg_upgrade, and Citus does not know its tables yet. Until then,
- * distributed tables look empty on this node, and new rows would be stored only here. `citus_prepare_pg_upgrade`
- * creates the table `public.pg_dist_partition`.
+ * A query that returns true if this node was upgraded by pg_upgrade and Citus does not know its tables yet. Until Citus
+ * knows them, distributed tables look empty on this node, and new rows would be stored only here.
+ * `citus_prepare_pg_upgrade` creates the table `public.pg_dist_partition`.
  */
 const IS_UNFINISHED = `
 select to_regclass('public.pg_dist_partition') is not null and not exists (select from pg_catalog.pg_dist_partition)`;
@@ -273,9 +273,9 @@ begin
       and p.proargnames[1] = 'p_user_id'
   loop
     perform create_distributed_function(v_function, 'p_user_id', colocate_with := 'accounts');
-    -- This replaces 'force_generic_plan', because Citus plans most statements only for the values of a call.
+    -- This setting replaces 'force_generic_plan', because Citus plans most statements only for the values of a call.
     -- `prepareNodes` sets the mode for the database too. But the owner of the tables may not be allowed to do that, so
-    -- each function also has it.
+    -- each function also gets the mode.
     if not exists (
       select from pg_proc where oid = v_function and 'plan_cache_mode=force_custom_plan' = any (proconfig)
     ) then

@@ -45,8 +45,8 @@ export class SharedConnection {
   #timer: NodeJS.Timeout | undefined;
 
   /**
-   * `open` creates a driver with one connection that accepts `DEPTH` statements at once. The shared connection serves
-   * when that one is connected. `onAbandoned` is called when a serving connection is abandoned.
+   * `open` creates a driver with one connection that accepts `DEPTH` statements at once. The shared connection is
+   * serving once the driver is connected. `onAbandoned` is called when a serving connection is abandoned.
    */
   constructor(open: () => Sql, onAbandoned: (reason: 'stalled' | 'failed') => void) {
     this.#open = open;

@@ -121,7 +121,7 @@ export async function findPendingFilters(db: Database, after: number, limit: num
   return rows.map(({ userId }) => userId);
 }
 
-/** How many filters one call builds. Building so many blocks the event loop for about 2 ms. */
+/** How many filters one call builds. Building this many filters keeps the event loop busy for about 2 ms. */
 const FILTERS_AT_ONCE = 8;
 
 /**

@@ -39,7 +39,7 @@ export const validHashes = (sql: Sql, principals: readonly PrincipalKey[]) => sq
 /** Returns the users of the checks, as an argument of a statement that checks many tokens. */
 export const usersOf = (checks: readonly { principal: PrincipalKey }[]): number[] =>
   checks.map(({ principal }) => principal.userId);
-/** Returns the hashes of the tokens in hex, as an argument of the same statement. */
+/** Returns the hashes of the checked tokens in hex, as an argument of a statement that checks many tokens. */
 export const hashesOf = (checks: readonly { principal: PrincipalKey }[]): string[] =>
   checks.map(({ principal }) => principal.hash.toString('hex'));
 
@@ -136,7 +136,7 @@ export async function revokeToken(db: Database, principal: PrincipalKey): Promis
   requireValidToken(rows);
 }
 
-/** The use of a session extends the session only in its last 30 days. */
+/** A session is extended only if it is used in its last 30 days. */
 const PROLONGED_IN_LAST_DAYS = 30;
 
 /**
