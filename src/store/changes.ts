@@ -93,14 +93,14 @@ export async function findChanges(
   deadlineMs?: number,
 ): Promise<number[]> {
   const starts = checks.map(({ start }) => positionOf(start));
-  const of = (field: keyof ChangesPosition) => starts.map((start) => start[field]);
+  const valuesOf = (field: keyof ChangesPosition) => starts.map((start) => start[field]);
   const rows = await db.read(
     (sql) => sql<{ unchanged: number[] }[]>`
       select find_unchanged(
         p_user_ids => ${usersOf(checks)}::bigint[], p_token_hashes => ${hashesOf(checks)}::text[],
-        p_epochs => ${of('epoch')}::bigint[], p_generations => ${of('generation')}::bigint[],
-        p_changes => ${of('change')}::bigint[], p_bookmark_ids => ${of('bookmarkId')}::bigint[],
-        p_tag_ids => ${of('tagId')}::bigint[]
+        p_epochs => ${valuesOf('epoch')}::bigint[], p_generations => ${valuesOf('generation')}::bigint[],
+        p_changes => ${valuesOf('change')}::bigint[], p_bookmark_ids => ${valuesOf('bookmarkId')}::bigint[],
+        p_tag_ids => ${valuesOf('tagId')}::bigint[]
       ) as unchanged`,
     deadlineMs,
   );

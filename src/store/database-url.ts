@@ -46,13 +46,13 @@ export function parseDatabaseUrl(text: string, { inOrder = false } = {}): Target
   const parameters = new URLSearchParams(query);
   const ssl = readTls(parameters, hostsOf(address));
   const path = readSocketPath(parameters);
-  const isSpread = readIsSpread(parameters) && !inOrder;
+  const isShuffled = readIsShuffled(parameters) && !inOrder;
   for (const name of CLIENT_PARAMETERS) parameters.delete(name);
   if (ssl) parameters.delete('sslmode');
   // If a Unix socket is used, the host of the url is empty. The driver does not accept that, so `localhost` is
   // inserted.
   const named = path ? address.replace(/^(\w+:\/\/(?:[^/]*@)?)(?=\/|$)/, '$1localhost') : address;
-  const ordered = isSpread ? shuffleHosts(named) : named;
+  const ordered = isShuffled ? shuffleHosts(named) : named;
   const url = parameters.size > 0 ? `${ordered}?${parameters}` : ordered;
   return { url, ...(ssl && { ssl }), ...(path && { path }) };
 }
@@ -87,7 +87,7 @@ export function findUrlFault(text: string): string | undefined {
   }
 }
 
-function readIsSpread(parameters: URLSearchParams): boolean {
+function readIsShuffled(parameters: URLSearchParams): boolean {
   const value = parameters.get('load_balance_hosts') ?? 'disable';
   if (!['disable', 'random'].includes(value))
     throw new RangeError('expected load_balance_hosts to be disable or random');

@@ -37,18 +37,18 @@ class NodeDatabase implements Database {
   }
 
   read<T extends readonly unknown[]>(run: (sql: Sql) => Statement<T>, deadlineMs?: number): Promise<T> {
-    return this.#orAny(this.#pool.read(run, deadlineMs), () => this.#any.read(run, deadlineMs));
+    return this.#fallBackToAny(this.#pool.read(run, deadlineMs), () => this.#any.read(run, deadlineMs));
   }
 
   readShort<T extends readonly unknown[]>(run: (sql: Sql) => Statement<T>, deadlineMs?: number): Promise<T> {
-    return this.#orAny(this.#pool.readShort(run, deadlineMs), () => this.#any.readShort(run, deadlineMs));
+    return this.#fallBackToAny(this.#pool.readShort(run, deadlineMs), () => this.#any.readShort(run, deadlineMs));
   }
 
   write<T extends readonly unknown[]>(run: (sql: Sql) => Statement<T>): Promise<T> {
-    return this.#orAny(this.#pool.write(run), () => this.#any.write(run));
+    return this.#fallBackToAny(this.#pool.write(run), () => this.#any.write(run));
   }
 
-  async #orAny<T>(statement: Promise<T>, runAtAny: () => Promise<T>): Promise<T> {
+  async #fallBackToAny<T>(statement: Promise<T>, runAtAny: () => Promise<T>): Promise<T> {
     try {
       return await statement;
     } catch (error) {

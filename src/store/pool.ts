@@ -185,7 +185,7 @@ export class Pool implements Database {
   #succeed<T extends readonly unknown[]>(call: Call<T>, rows: T): void {
     this.#responses++;
     const isComplete = hasAllRows(rows);
-    this.#leave(call, () =>
+    this.#finishAndRelease(call, () =>
       isComplete ? call.resolve(rows) : call.reject(new Error('a response lacks rows')),
     );
   }
@@ -196,7 +196,7 @@ export class Pool implements Database {
       this.#responses++;
       const defect = sqlStateOf(failure);
       if (defect !== undefined) this.#onDefect?.(defect);
-      this.#leave(call, () => call.reject(failure));
+      this.#finishAndRelease(call, () => call.reject(failure));
       return;
     }
     this.#onUnavailable?.(failure);
@@ -208,10 +208,10 @@ export class Pool implements Database {
       // that wait would only fail later.
       this.#permits.refuseWaiters(POOL, failure);
     }
-    this.#leave(call, () => call.reject(failure));
+    this.#finishAndRelease(call, () => call.reject(failure));
   }
 
-  #leave(call: Timed, settle: () => void): void {
+  #finishAndRelease(call: Timed, settle: () => void): void {
     finish(call, settle);
     this.#permits.release(POOL);
   }
