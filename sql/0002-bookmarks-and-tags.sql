@@ -68,8 +68,8 @@ create index bookmarks_url_key on bookmarks (user_id, url_key, id);
 create index bookmarks_created on bookmarks (user_id, created_at, id);
 
 -- New index entries first go to a pending list of at most 128 kB. Every search by a tag reads the whole list. The write
--- that fills the list moves all its entries into the index. With a longer list, both would take longer
--- (docs/decisions/0091-pending-list-of-the-tag-index.md).
+-- that fills the list moves all its entries into the index. With a longer list, such searches and writes would take
+-- longer (docs/decisions/0091-pending-list-of-the-tag-index.md).
 create index bookmarks_tag_ids on bookmarks using gin (user_id, tag_ids) with (gin_pending_list_limit = 128);
 
 -- Searches by words scan this table. A block is a row with the search texts of about 60 bookmarks of one user, and
@@ -84,7 +84,7 @@ create table search_blocks (
   user_id bigint,
   -- the highest id when the block was made; all ids in the block are above the `last_id` of the previous block
   last_id bigint,
-  -- in descending order
+  -- the ids of the bookmarks, in descending order
   ids bigint[] not null,
   -- the search text of each id, at the same position
   texts text[] collate "C" not null,

@@ -42,8 +42,8 @@ create table epoch (
   database_id bigint not null,
   timeline text collate "C" not null,
   -- The start time of the server and the path of this table's file, as they were when `current_epoch` last compared the
-  -- identity of the database. The path contains the id of the database. While both and the timeline stay the same, the
-  -- identity need not be compared again.
+  -- identity of the database. The path contains the id of the database. While the start time, the path and the timeline
+  -- stay the same, the identity need not be compared again.
   server_started_at timestamptz not null,
   file_path text collate "C" not null,
   constraint epoch_pkey primary key (node)

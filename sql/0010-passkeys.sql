@@ -5,7 +5,7 @@ create table passkeys (
   user_id bigint,
   -- base64url, as authenticators and browsers write it
   credential_id text collate "C",
-  -- in COSE format
+  -- the key in COSE format
   public_key bytea not null,
   -- the number of signatures that the authenticator has made; always 0 if it does not count them
   counter bigint not null,

@@ -1,6 +1,6 @@
 -- Changes the fields of a bookmark that are in `p_change`, and replaces its tags if `p_tag_keys` is not null. If
--- neither is given, nothing changes, not even `updated_at`. If `p_if_updated_at` is given and is not the bookmark's
--- `updated_at`, the outcome is `bookmark_changed`.
+-- `p_change` is empty and `p_tag_keys` is null, nothing changes, not even `updated_at`. If `p_if_updated_at` is given
+-- and is not the bookmark's `updated_at`, the outcome is `bookmark_changed`.
 --
 -- `p_change` also holds what the service computes from the changed fields: `url_key` and `host` from the url, and the
 -- lines of the search text (`url_line`, `title_line`, `comment_line`).

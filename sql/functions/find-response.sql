@@ -30,6 +30,7 @@ begin
     end if;
     return;
   end if;
+  -- The kept response is too old, so delete it before the new one is kept under the same key.
   if v_kept.is_valid is not null then
     perform forget_responses(p_user_id, array[p_key]);
   end if;

@@ -158,7 +158,7 @@ begin
     where user_id = p_user_id
     returning unpacked into v_account.unpacked;
   end if;
-  -- All of these tags exist, so this statement only raises their counts. An upsert finds rows by their keys, whatever
+  -- All tags in `v_ids` exist, so this statement only raises their counts. An upsert finds rows by their keys, whatever
   -- the planner expects.
   insert into tags as t (user_id, id, name, name_key, bookmark_count)
   select p_user_id, id, name, key, bookmarks

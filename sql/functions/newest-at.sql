@@ -18,6 +18,7 @@ begin
     );
   end if;
   if v_in_blocks >= 0 and p_offset > v_total / 2 then
+    -- The offset is nearer to the oldest bookmark. `counted` is the number of bookmarks in a block and all older ones.
     select ids[counted - (v_total - p_offset) + 1] into v_id
     from (
       select ids, sum(cardinality(ids)) over (order by last_id rows unbounded preceding) as counted
@@ -27,6 +28,7 @@ begin
     where counted >= v_total - p_offset
     limit 1;
   elsif v_in_blocks >= 0 then
+    -- The offset is nearer to the newest bookmark. `counted` is the number of bookmarks in a block and all newer ones.
     select ids[v_in_blocks + 1 - (counted - cardinality(ids))] into v_id
     from (
       select ids, sum(cardinality(ids)) over (order by last_id desc rows unbounded preceding) as counted

@@ -32,6 +32,7 @@ begin
       ) next
       window in_order as (order by id rows unbounded preceding)
     ) counted;
+    -- The remaining texts do not fill a block.
     exit when v_read < 64 and v_packed = v_read;
     insert into search_blocks (user_id, last_id, ids, texts) values (p_user_id, v_ids[1], v_ids, v_texts);
     insert into search_signatures (user_id, last_id) values (p_user_id, v_ids[1]);

@@ -14,6 +14,7 @@ declare
 begin
   perform pg_advisory_lock('pg_class'::regclass::integer, p_sequence::oid::integer);
   begin
+    -- The least value above the two numbers that has the remainder of the sequence.
     select (greatest(min_id_now(), p_above) / seqincrement + 1) * seqincrement + seqstart % seqincrement into v_floor
     from pg_sequence
     where seqrelid = p_sequence;

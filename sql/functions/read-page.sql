@@ -58,8 +58,8 @@ begin
     has_more := false;
     return;
   end if;
-  -- This does not use `exists`, which would drop the order. The planner could then scan the table from its beginning,
-  -- through the rows of other users.
+  -- This statement does not use `exists`, because `exists` would drop the order. The planner could then scan the table
+  -- from its beginning, through the rows of other users.
   perform from bookmarks where user_id = p_user_id and id > last_id and id <= p_last order by id limit 1;
   has_more := found;
 end

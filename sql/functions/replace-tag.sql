@@ -16,6 +16,8 @@ begin
   update tags set bookmark_count = bookmark_count - cardinality(v_next.ids)
   where user_id = p_user_id and id = p_id
   returning bookmark_count into v_left;
+  -- The step is the last one if no bookmark with the tag is left. A step from the beginning (`p_after` is 0) has found
+  -- all of them. A later step may have missed some, so the count must also be 0.
   v_is_last := not v_next.has_more and (v_left = 0 or p_after = 0);
   if p_into_id is not null then
     v_gaining := array(

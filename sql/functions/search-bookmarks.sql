@@ -30,6 +30,7 @@ declare
   v_under bigint[];
   v_is_all boolean;
   v_is_exact boolean;
+  -- How many matches are needed. Null means all of them, because they are counted.
   v_limit bigint := case when p_last_id is not null then p_limit + 1 end;
   v_ids bigint[];
 begin

@@ -1,5 +1,6 @@
--- Deletes imports that ended an hour ago, uploads that received nothing for a minute, and imports that waited in the
--- queue for a day. Deletes at most `p_limit` of them in each shard, and returns their number.
+-- Deletes imports that ended more than an hour ago, uploads that received nothing for more than a minute, and imports
+-- that waited in the queue for more than a day. Deletes at most `p_limit` of them in each shard, and returns their
+-- number.
 create or replace function sweep_imports(p_limit integer) returns bigint
 language plpgsql as $$
 declare

@@ -34,9 +34,9 @@ export interface Claim {
 }
 
 /**
- * Claims a staged import for one attempt. If three workers have begun it already, gives it up instead. Does neither if
- * another worker holds the lease, or if the transaction that writes the import holds the lock on its row. A claim
- * deletes the batches that an earlier worker prepared. Returns undefined if there is no such import.
+ * Claims a staged import for one attempt. If three workers have begun it already, gives it up instead. The import stays
+ * as it is if another worker holds its lease, or if the transaction that writes the import holds the lock on its row. A
+ * claim deletes the batches that an earlier worker prepared. Returns undefined if there is no such import.
  */
 export async function claimImport(db: Database, { userId, id, leaseId }: Lease): Promise<Claim | undefined> {
   const [row] = await db.write(

@@ -82,7 +82,7 @@ export function requireSuccess<Row extends { outcome: Outcome | null; detail?: s
   throw ERROR_BY_OUTCOME[row.outcome](row.detail ?? '');
 }
 
-/** Returns the row of a statement that always has exactly one. */
+/** Returns the only row of a statement that always returns one row. */
 export function onlyRow<Row>(rows: readonly Row[]): Row {
   const [row] = rows;
   if (row === undefined) throw new Error('a statement returned no row');

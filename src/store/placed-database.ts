@@ -140,7 +140,8 @@ class PlacedDatabase implements Database {
   }
 
   /**
-   * Opens the pool to a node. If there is one and its node refused a statement, checks whether the node serves again.
+   * Opens the pool to a node. If the pool exists and the node refused a statement, checks whether the node serves
+   * again.
    */
   async #connect(key: string, node: NodeAddress): Promise<void> {
     const known = this.#nodes.get(key);

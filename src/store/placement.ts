@@ -1,4 +1,4 @@
-/** The address at which the other nodes of a Citus cluster reach this node. */
+/** The address of a node, at which the other nodes of the Citus cluster reach it. */
 export interface NodeAddress {
   host: string;
   port: number;

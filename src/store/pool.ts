@@ -107,8 +107,8 @@ export class Pool implements Database {
       this.#responses++;
       return rows;
     }
-    // The shared connection returned no complete result. So a normal read sends the statement again. It may wait for a
-    // permit, and reports errors.
+    // The shared connection returned no complete result. So a normal read sends the statement again. That read may wait
+    // for a permit, and reports errors.
     return this.read(run, deadlineMs && Math.max(1, deadlineMs - (performance.now() - sentAt)));
   }
 

@@ -37,8 +37,8 @@ export const deleteOldTrash = (db: Database, days: number): Promise<number> =>
   sweep(db, (sql) => sql`sweep_trash(${days})`);
 
 /**
- * Deletes imports that ended an hour ago, uploads that received nothing for a minute, and imports that were queued for
- * a day without running. Returns their number.
+ * Deletes imports that ended more than an hour ago, uploads that received nothing for more than a minute, and imports
+ * that were queued for more than a day without running. Returns their number.
  */
 export const deleteOldImports = (db: Database): Promise<number> =>
   sweep(db, (sql) => sql`sweep_imports(${BATCH})`);
@@ -126,8 +126,7 @@ const FILTERS_AT_ONCE = 8;
 
 /**
  * Builds the Bloom filters of a user's next blocks of search texts, newest first. Returns whether the caller should
- * call again. It is false if no such block is left, or if the call could write no filter because others lock the
- * blocks.
+ * call again. Returns false if no such block is left, or if other transactions lock all of the blocks.
  */
 export async function buildNextFilters(db: Database, userId: number): Promise<boolean> {
   const blocks = await db.read(

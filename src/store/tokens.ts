@@ -63,9 +63,9 @@ export function positionsExcept(list: readonly unknown[], excluded: readonly num
 const LOOK_UP_DEADLINE_MS = 3_000;
 
 /**
- * A use is recorded if the last recorded one is older than this. Last uses must be accurate to 15 minutes. The 2
- * minutes between leave time for two delays: a replica looks up a token only once a minute, and writes the uses within
- * 13 s.
+ * A use is recorded if the last recorded one is older than this. Last uses must be accurate to 15 minutes. The
+ * difference of 2 minutes leaves time for two delays: a replica looks up a token only once a minute, and writes the
+ * uses within 13 s.
  */
 const USE_IS_DUE_AFTER = '13 minutes';
 
