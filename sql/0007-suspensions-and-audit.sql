@@ -4,7 +4,7 @@
 -- null if the account is not suspended
 alter table accounts add column suspended_at timestamptz;
 
--- The time when the token of a suspended account really expires; null if the account is not suspended. During the
+-- The original expiration of the token of a suspended account; null if the account is not suspended. During the
 -- suspension, `expires_at` is `-infinity`. So every check refuses the token without reading `accounts`.
 alter table tokens add column suspended_expires_at timestamptz;
 

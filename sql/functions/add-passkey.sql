@@ -1,5 +1,5 @@
--- Stores a passkey for the user of a session. The function locks the account's row, so that two requests cannot exceed
--- the limit together.
+-- Stores a passkey for the user of a session. The function locks the account's row, so that two requests at the same
+-- time cannot exceed the limit.
 create or replace function add_passkey(
   p_user_id bigint, p_token_hash bytea, p_credential_id text, p_public_key bytea, p_counter bigint, p_name text,
   p_limit integer,

@@ -4,8 +4,8 @@
 -- - `import_unread`: too many errors of the user's earlier imports have not been sent yet.
 -- - `import_full`: the staged imports of all users on this node would exceed the cap.
 --
--- The function takes an advisory lock, so that two imports cannot exceed the cap together. Large imports are rare, so
--- they seldom wait for each other here.
+-- The function takes an advisory lock, so that imports that begin at the same time cannot exceed the cap. Large imports
+-- are rare, so they seldom wait for each other here.
 create or replace function begin_import(
   p_user_id bigint, p_token_hash bytea, p_import_id uuid, p_bytes bigint, p_staged_limit bigint,
   out outcome text

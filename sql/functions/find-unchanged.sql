@@ -6,7 +6,7 @@ create or replace function find_unchanged(
   p_user_ids bigint[], p_token_hashes text[], p_epochs bigint[], p_generations bigint[],
   p_changes bigint[], p_bookmark_ids bigint[], p_tag_ids bigint[]
 ) returns integer[]
--- Volatile, so that the second statement sees an epoch that `current_epoch` has just begun.
+-- The function is volatile, so that the second statement sees an epoch that `current_epoch` has just begun.
 language plpgsql volatile as $$
 declare
   v_epochs bigint[];

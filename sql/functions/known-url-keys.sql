@@ -18,7 +18,7 @@ begin
   end if;
   return array(
     select known.url_key
-    -- The keys are looked up in their order, because keys that are close in the index are often on the same page.
+    -- The keys are looked up in ascending order, because keys that are close in the index are often on the same page.
     from (
       select url_key
       from unnest(p_url_keys) as wanted (url_key)

@@ -17,7 +17,7 @@ create or replace function read_changes(
   out epoch bigint, out generation bigint, out change bigint, out bookmark_id bigint, out tag_id bigint,
   out has_more boolean, out is_empty boolean
 )
--- Stable, so that all its statements see the snapshot of the calling statement.
+-- The function is stable, so that all its statements see the snapshot of the calling statement.
 language plpgsql stable set enable_sort = off as $$
 declare
   v_last_change bigint;

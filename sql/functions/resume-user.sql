@@ -1,5 +1,5 @@
--- Ends the suspension of a user. The user's tokens are valid again, until the time at which they really expire. Returns
--- no row if there is no such user.
+-- Ends the suspension of a user. The user's tokens become valid again, and expire when they would have expired without
+-- the suspension. Returns no row if there is no such user.
 create or replace function resume_user(p_email_key text)
 returns table (id bigint, email text, suspended_at text)
 language plpgsql as $$

@@ -32,7 +32,7 @@ export type ChangesStart = ChangesPosition | 'beginning' | 'now';
 
 /** A page of changes, with the position after it. Each list is the JSON text of its entries, separated by commas. */
 export interface ChangesPage extends ChangesPosition {
-  /** Whether the page starts from the beginning, because the start is `beginning` or is no longer valid. */
+  /** True if the page starts from the beginning, because the start is `beginning` or is no longer valid. */
   reset: boolean;
   bookmarks: string;
   deleted: string;
