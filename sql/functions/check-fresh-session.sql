@@ -1,6 +1,6 @@
--- Checks whether a session may do what needs more than a valid token, for example create tokens. Returns null if it
--- may, and otherwise the outcome that says why not. If a provider is linked to the account, the person must have
--- authenticated within the last 15 minutes.
+-- Checks whether a session may do something that needs more than a valid token, for example create a token. Returns
+-- null if it may, and otherwise the outcome that says why not. If a provider is linked to the account, the person must
+-- have authenticated within the last 15 minutes.
 --
 -- The function locks the token's row, so that a revocation of the session waits until this transaction ends. So once
 -- the revocation has responded, the session can create nothing.

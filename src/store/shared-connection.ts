@@ -37,7 +37,7 @@ const REST_MS = 1_000;
 export class SharedConnection {
   readonly #open: () => Sql;
   readonly #onAbandoned: (reason: 'stalled' | 'failed') => void;
-  /** For each read in flight, a function that makes its caller send it elsewhere. */
+  /** One function for each read in flight. It makes the caller of the read send it on another connection. */
   readonly #inFlight = new Set<() => void>();
   #current: Sql;
   #state: 'connecting' | 'serving' | 'abandoned' | 'closed' = 'connecting';
@@ -123,7 +123,7 @@ export class SharedConnection {
     for (const sendElsewhere of reads) sendElsewhere();
   }
 
-  /** Opens a new connection after the old one has closed, so that there is never more than one. */
+  /** Opens a new connection after the old one has closed, so that there is never more than one connection. */
   async #replace(): Promise<void> {
     await this.#current.end({ timeout: END_SECONDS });
     await sleep(REST_MS, undefined, { ref: false });
