@@ -41,7 +41,9 @@ class NodeDatabase implements Database {
   }
 
   readShort<T extends readonly unknown[]>(run: (sql: Sql) => Statement<T>, deadlineMs?: number): Promise<T> {
-    return this.#fallBackToAny(this.#pool.readShort(run, deadlineMs), () => this.#any.readShort(run, deadlineMs));
+    return this.#fallBackToAny(this.#pool.readShort(run, deadlineMs), () =>
+      this.#any.readShort(run, deadlineMs),
+    );
   }
 
   write<T extends readonly unknown[]>(run: (sql: Sql) => Statement<T>): Promise<T> {

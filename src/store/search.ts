@@ -64,7 +64,12 @@ function conditionsOnTerms(sql: Sql, terms: readonly string[]) {
  * Selects the ids of the bookmarks that have a tag and contain all terms. Postgres finds the bookmarks by the index of
  * tags, and tests each of them for the terms.
  */
-const selectIdsWithTag = (sql: Sql, { userId }: PrincipalKey, terms: readonly string[], tagKey: string) => sql`(
+const selectIdsWithTag = (
+  sql: Sql,
+  { userId }: PrincipalKey,
+  terms: readonly string[],
+  tagKey: string,
+) => sql`(
   select coalesce(array_agg(id), '{}')
   from (
     select id

@@ -203,7 +203,7 @@ declare
   v_is_user boolean;
   v_column record;
 begin
-  -- Each node takes ids from its own sequences (`next_id`), because ids from the sequences of Citus would exceed 2^53.
+  -- Each node takes ids from its own sequences (next_id), because ids from the sequences of Citus would exceed 2^53.
   for v_column in
     select d.adrelid::regclass as relation, a.attname as name, s.oid::regclass as sequence
     from pg_attrdef d
@@ -274,7 +274,7 @@ begin
   loop
     perform create_distributed_function(v_function, 'p_user_id', colocate_with := 'accounts');
     -- This setting replaces 'force_generic_plan', because Citus plans most statements only for the values of a call.
-    -- `prepareNodes` sets the mode for the database too. But the owner of the tables may not be allowed to do that, so
+    -- prepareNodes sets the mode for the database too. But the owner of the tables may not be allowed to do that, so
     -- each function also gets the mode.
     if not exists (
       select from pg_proc where oid = v_function and 'plan_cache_mode=force_custom_plan' = any (proconfig)
