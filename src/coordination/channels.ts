@@ -1,6 +1,6 @@
 import type { Notifier } from './port.ts';
 
-/** The names of the channels that waiters register on. A notification of a channel wakes its waiters. */
+/** The names of the channels on which waiting requests register. A notification of a channel wakes these requests. */
 
 /** The channel for new bookmarks of a user, and for the revocation of one of their tokens. */
 export const additionsChannel = (userId: number): string => `user:${userId}`;
@@ -12,13 +12,13 @@ export const importChannel = (importId: string): string => `import:${importId}`;
 
 type Sender = Pick<Notifier, 'notify'>;
 
-/** Wakes all polls of a user. Called after bookmarks were added or a token was revoked. */
+/** Wakes all long polls of a user. Called after bookmarks were added or a token was revoked. */
 export function notifyPolls(notifier: Sender, userId: number): void {
   notifier.notify(additionsChannel(userId));
   notifier.notify(changesChannel(userId));
 }
 
-/** Wakes only the polls of `changes`. Called after an edit, a deletion or a change of a tag. */
+/** Wakes only the user's long polls of `/bookmarks/changes`. Called after an edit, a deletion or a change of a tag. */
 export function notifyChangesPolls(notifier: Sender, userId: number): void {
   notifier.notify(changesChannel(userId));
 }

@@ -2,23 +2,23 @@
 export interface RedisKeys {
   /** The prefix of a limiter's Redis keys. It contains the limiter's `keyPart`. */
   limit(keyPart: string): string;
-  /** The channel of all notifications. */
+  /** The channel on which replicas publish notifications. */
   wakes: string;
   /** The channel of one replica's heartbeats. */
   beats(instanceId: string): string;
-  /** BullMQ's prefix. The braces keep all keys of a queue on one node of a cluster. */
+  /** The prefix of BullMQ's keys. Its braces keep all keys of a queue on one node of a cluster. */
   importsPrefix: string;
   importsQueue: string;
   /**
-   * The key of the index of a kind's pending values, which is also the prefix of the values' keys. The braces keep all
-   * of them on one node of a cluster.
+   * The key of the index of a kind's pending values. The keys of the values begin with it. Its braces keep all these
+   * keys on one node of a cluster.
    */
   pending(kind: string): string;
   /** The prefix of keys that are written only to test whether Redis accepts writes. */
   probe: string;
 }
 
-/** Names for one deployment. `prefix` separates deployments that share a Redis. */
+/** Returns the names for one deployment. `prefix` separates deployments that share a Redis. */
 export function nameKeys(prefix: string): RedisKeys {
   return {
     limit: (keyPart) => `${prefix}:limit:${keyPart}`,
@@ -31,13 +31,13 @@ export function nameKeys(prefix: string): RedisKeys {
   };
 }
 
-/** The Redis key of a pending value. `index` is the key of its kind's index. */
+/** Returns the Redis key of a pending value. `index` is the key of the index of the value's kind. */
 export const namePending = (index: string, key: string): string => `${index}:${key}`;
 
-/** The Redis key of the log of a limited key. `prefix` is the prefix of its limiter. */
+/** Returns the Redis key under which a limiter counts the requests of `key`. `prefix` is `limit(…)` of the limiter. */
 export const nameLimited = (prefix: string, key: string): string => `${prefix}:${key}`;
 
-/** A Redis key for a probe, on the same node of a cluster as `failedKey`. `prefix` is the prefix of probes. */
+/** Returns a key for a test write, on the same node of a cluster as `failedKey`. `prefix` is `probe` of `RedisKeys`. */
 export function nameProbe(prefix: string, failedKey: string): string {
   const hashTag = /\{[^}]+\}/.exec(failedKey)?.[0] ?? `{${failedKey}}`;
   return `${prefix}:${hashTag}`;

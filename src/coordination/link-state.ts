@@ -2,13 +2,16 @@ import type { Logger } from 'pino';
 import { type Counters, SHARED_PARTS, type SharedPart } from './port.ts';
 import { NOT_CONNECTED } from './redis-calls.ts';
 
-/** What this replica does while Redis does not serve a part. */
+/** What the log says this replica does while Redis cannot serve limits or notifications. */
 const WITHOUT: Record<SharedPart, string> = {
   limits: 'this replica limits by itself',
   wakes: 'waits query the database',
 };
 
-/** Decides which parts Redis serves, and logs each change once. At the start it serves none. */
+/**
+ * Knows which of `SHARED_PARTS` (`limits` and `wakes`) Redis serves now, and logs each change once. Until the first
+ * check, Redis serves none of them.
+ */
 export class LinkState {
   readonly #log: Logger;
   readonly #counters: Counters;
@@ -19,9 +22,7 @@ export class LinkState {
   #reason = 'not reached at the start';
   #ended = false;
 
-  /**
-   * `onNotifications` is called with each change: true when notifications arrive again, false when they may get lost.
-   */
+  /** `onNotifications` is called with true when notifications arrive again, and with false when they may be lost. */
   constructor(log: Logger, counters: Counters, onNotifications: (connected: boolean) => void) {
     this.#log = log;
     this.#counters = counters;
@@ -46,7 +47,7 @@ export class LinkState {
     return !this.#away.has(part);
   }
 
-  /** Sets whether Redis serves these parts. Logs parts that are lost together in one line. */
+  /** Sets whether Redis serves these parts. Writes one log line for all parts that are lost together. */
   set(parts: Iterable<SharedPart>, isServed: boolean, reason: string): void {
     if (this.#ended) return;
     if (!isServed && reason !== NOT_CONNECTED) this.#reason = reason;
@@ -62,7 +63,9 @@ export class LinkState {
     else if (this.isShared) this.#logShared();
   }
 
-  /** Ends the wait of the start. If Redis has not responded yet, logs this and counts it as a loss of Redis. */
+  /**
+   * Called when the process starts without Redis. Logs that and counts it as a loss, unless a loss was logged before.
+   */
   noteStartWithoutRedis(): void {
     if (this.#isKnown) return;
     this.#counters.degradations += 1;

@@ -14,7 +14,7 @@ import type { WaiterRegistry } from './waiters.ts';
 /** How long the start waits for Redis before it continues without Redis. */
 const START_WAIT_MS = 2_000;
 
-/** Options of the Redis side, with the in-process parts that serve while Redis is away. */
+/** Options of `openShared`. `waiters` and `imports` serve alone while Redis is unavailable. */
 interface SharedOptions {
   redis: RedisAccess;
   windowMs: number;
@@ -25,7 +25,7 @@ interface SharedOptions {
   imports: ProcessImportQueue;
 }
 
-/** Opens the Redis side. Resolves when Redis serves, or after two seconds without it. */
+/** Opens the coordination that uses Redis. Resolves when Redis serves, or after two seconds without it. */
 export async function openShared(shared: SharedOptions): Promise<Coordination> {
   const { redis, log, clock, counters, waiters } = shared;
   waiters.setConnected(false);
@@ -36,7 +36,7 @@ export async function openShared(shared: SharedOptions): Promise<Coordination> {
   const notifier = new RedisNotifier(side, waiters);
   const imports = new RedisImportQueue(side, shared.imports, throttleWarnings(log));
   void link.connect();
-  // This timer keeps the process running if its connections to Postgres are lost during the wait.
+  // The timers of this wait do not keep the process alive. This one does, in case the connections to Postgres are lost.
   const keptRunning = setInterval(() => {}, START_WAIT_MS);
   await withDeadline(state.firstShared, START_WAIT_MS).catch(() => state.noteStartWithoutRedis());
   clearInterval(keptRunning);

@@ -6,7 +6,7 @@ import { ProcessPendingValues } from './process-pending.ts';
 import { WaiterRegistry } from './waiters.ts';
 import { openLimiters } from './windows.ts';
 
-/** What coordination needs from the service: a log, and a function that runs an import. */
+/** What the coordination needs from the service: a log, and a function that runs an import. */
 interface CoordinationContext {
   log: Logger;
   runImport: RunImport;
@@ -37,8 +37,8 @@ export const startCounters = (): Counters => ({
 });
 
 /**
- * Opens what replicas share. It waits for Redis for up to two seconds and then starts degraded. It never fails because
- * Redis is away.
+ * Opens the coordination of this replica. If Redis is configured, waits up to two seconds for it, and then continues
+ * without it. Never rejects because Redis is unavailable.
  */
 export async function openCoordination(
   options: CoordinationOptions,

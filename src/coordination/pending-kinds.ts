@@ -5,31 +5,31 @@ interface PendingLimits {
 }
 
 /**
- * Values that are kept for a short time and taken once. A value has at most about 2 KiB, so a kind takes at most 50 MiB
- * of Redis.
+ * The kinds of values that are kept for a short time and can be taken once. A value has at most about 2 KiB, so a kind
+ * takes at most 50 MiB of Redis's memory.
  */
 export const PENDING_KINDS = {
-  /** Logins in progress at the provider. They last long enough to find a second factor. */
+  /** Logins in progress at the OpenID provider. People have time to find their second factor. */
   logins: { lifeMs: 600_000, capacity: 20_000 },
   /** Codes for apps. RFC 6749 (4.1.2) allows ten minutes, but an app needs only seconds to exchange its code. */
   codes: { lifeMs: 60_000, capacity: 20_000 },
   /**
-   * The session that each code was exchanged for. If somebody sends the code a second time, that session ends. Values
-   * last as long as the RFC allows a code to last.
+   * The session that each code for apps was exchanged for. If somebody sends the code a second time, that session ends.
+   * Values are kept for the ten minutes that the RFC allows a code to last.
    */
   exchanges: { lifeMs: 600_000, capacity: 20_000 },
   /** Codes that were sent but not found. They are kept longer than another exchange of the same code can take. */
   repeats: { lifeMs: 60_000, capacity: 20_000 },
-  /** Codes that sign in another device. They last long enough to find the device and to type the code. */
+  /** Codes that sign in another device. People have time to find the device and to type the code. */
   deviceCodes: { lifeMs: 300_000, capacity: 20_000 },
-  /** The device code that each session has created. The key is the session. */
+  /** The device code that each session has created. The key is a hash of the session. */
   deviceSessions: { lifeMs: 300_000, capacity: 20_000 },
   /**
-   * Challenges for signing in by a passkey. Anybody can request one, so they are a kind of their own: they must not
-   * displace challenges for additions.
+   * Challenges for signing in by a passkey. They are separate from `passkeyAdditions`, because anybody can request
+   * them, and a flood of them must not displace the challenges of signed-in people.
    */
   passkeySignIns: { lifeMs: 300_000, capacity: 20_000 },
-  /** Challenges for adding a passkey. */
+  /** Challenges for adding a passkey to an account. Only signed-in people can request them. */
   passkeyAdditions: { lifeMs: 300_000, capacity: 20_000 },
 } satisfies Record<string, PendingLimits>;
 

@@ -1,32 +1,36 @@
 /**
- * What replicas share: the rate limit, the notifications of long polls, the import queue and logins in progress. The
- * Redis side and the in-process side keep the same promises, so the rest of the service does not know which one serves.
- * "Replica" means a process of this service; a replica of a Redis server is always called a Redis replica.
+ * The interface to what replicas share: the rate limits, the notifications that wake long polls, the import queue, and
+ * logins in progress. It has two implementations: one uses Redis, the other uses only the memory of this process. Both
+ * keep the same promises, so the callers do not know which one they use.
+ *
+ * A "replica" is a process of this service. A replica of a Redis server is always called a Redis replica.
  */
 
 import type { PendingKind } from './pending-kinds.ts';
 import type { RedisAddress } from './redis-address.ts';
 import type { LimiterName } from './windows.ts';
 
-/** Monotonic milliseconds and timers. Tests pass their own; the default is `systemClock`. */
+/** A monotonic clock in milliseconds, with timers. Tests pass a clock of their own. The default is `systemClock`. */
 export interface Clock {
   now(): number;
   /**
-   * Calls `run` once after `delayMs`, unless the returned function is called first. Does not keep the process alive.
+   * Calls `run` once after `delayMs`. To cancel the call, call the returned function. The timer does not keep the
+   * process alive.
    */
   after(delayMs: number, run: () => void): () => void;
 }
 
-/** A key's quota after one call (spec 8). Refused calls are not counted. */
+/** How many requests of a key are left in its window (docs/contract.md, section 8). Refused requests do not count. */
 export interface Quota {
+  /** Whether the request that asked is admitted. */
   admitted: boolean;
-  /** The most requests in any window. */
+  /** The maximum number of requests in any window. */
   limit: number;
-  /** Requests that would be admitted now. */
+  /** How many further requests would be admitted now. */
   remaining: number;
   /** Milliseconds until the oldest counted request leaves the window, which frees a slot. */
   resetMs: number;
-  /** Present if these numbers describe the group and not the key. */
+  /** Present if the numbers describe the key's group instead of the key itself. */
   ofGroup?: true;
 }
 
@@ -42,172 +46,188 @@ export interface Group {
  * exact over all replicas. Each call brings its own limit, which may be higher or lower than the last one for the same
  * key.
  *
- * A request with a group counts for the key and for the group. If either limit refuses it, it counts for neither. The
- * returned quota is that of the limit which refuses. If both refuse, it is the quota whose refusal ends later. If both
- * admit, it is the quota with fewer requests left.
+ * A request with a group counts for the key and for the group. A request that one of the two refuses counts for
+ * neither. If one of them refuses, its quota is returned. If both refuse, the returned quota is the one whose refusal
+ * ends later. If both admit, it is the quota with fewer requests left.
  *
- * To limit only failures, call `refusal` before the attempt and `consume` after a failure. Then each replica may admit
- * more failures than the limit: those of the attempts in flight, and one more.
+ * To limit only failures, call `refusal` before the attempt and `consume` after a failure. Each replica may then admit
+ * a few failures more than the limit: one, and those of the attempts that are in progress when the limit is reached.
  */
 export interface RateLimiter {
-  /** The current refusal of a key, read from memory without a call to Redis; `undefined` if a slot may be free. */
+  /** Returns the refusal of a key, or `undefined` if the key may have a free slot. Does not ask Redis. */
   refusal(key: string, limit: number, group?: Group): Quota | undefined;
-  /** Counts one request of a key and says whether it is admitted. Never rejects; never takes longer than 300 ms. */
+  /** Counts one request of a key and says whether it is admitted. Never rejects, and takes at most 300 ms. */
   consume(key: string, limit: number, group?: Group): Promise<Quota>;
 }
 
-/** The limiters, one for each line of `windows.ts`. */
+/** The limiters, one for each entry of `WINDOWS` in `windows.ts`. */
 export type Limiters = Readonly<Record<LimiterName, RateLimiter>>;
 
 /**
- * Why a wait ended: a notification came, a notification may have been lost, the time is up, the replica drains, or the
- * client has gone. `timeout` also means that no notification was lost since the last `woken` or `check`.
+ * Why the wait of a long poll ended.
+ *
+ * - `woken`: a notification came.
+ * - `check`: a notification may have been lost, so the poll must ask the database.
+ * - `timeout`: the deadline has passed, and no notification was lost since the last `woken` or `check`.
+ * - `drain`: this replica is shutting down.
+ * - `gone`: the client has disconnected.
  */
 export type WaitEnd = 'woken' | 'check' | 'timeout' | 'drain' | 'gone';
 
-/** Why a wait is not held: its holder has too many held waits (decision 16), or the replica has no free place. */
+/**
+ * Why a long poll may not wait: its holder (a token) or this replica has the maximum number of waiting polls already
+ * (docs/contract.md, decision 16).
+ */
 export type HoldRefusal = 'holder-full' | 'replica-full';
 
 /**
- * One client's interest in a channel, from registration to `release`. A notification between two waits is remembered.
+ * The registration of one long poll on a channel, from `register` to `release`. A notification that arrives between two
+ * waits ends the next wait at once.
  */
 export interface Waiter {
-  /** Takes one place for held waits of the holder and of the replica. A waiter takes at most one. */
+  /**
+   * Counts this waiter towards the maximum of its holder and of this replica, until `release`. Returns the reason if
+   * one of the two is reached. Further calls count nothing.
+   */
   hold(): HoldRefusal | undefined;
-  /** Waits until something may have changed, at most until `deadline` (milliseconds of the injected clock). */
+  /** Waits until something may have changed, but no longer than until `deadline`, in milliseconds of `clock`. */
   next(deadline: number): Promise<WaitEnd>;
-  /** The client has gone: a pending `next` ends with `gone`. */
+  /** Ends the current wait and all later waits with `gone`, because the client has disconnected. */
   cancel(): void;
-  /** Frees everything the waiter holds. A second call does nothing. */
+  /** Cancels the waiter, removes it from its channel, and no longer counts it. A second call does nothing. */
   release(): void;
 }
 
 /**
- * Wakes waiters on every replica. A notification is delivered at most once and carries no content: a woken waiter
- * queries.
+ * Wakes waiters on every replica. A notification is delivered at most once. It carries no content, so a woken poll
+ * queries the database.
  */
 export interface Notifier {
-  /** False while notifications of other replicas may get lost. Waits then end with `check` after one to two seconds. */
+  /** False while notifications of other replicas may be lost. Waits then end with `check` after one to two seconds. */
   readonly connected: boolean;
-  /** Held waits on this replica. */
+  /** The number of waiters on this replica that called `hold` and are not released. */
   readonly held: number;
-  /** Clients whose waits ended with `drain` should spread their next requests over this time. 0 before a drain. */
+  /** Over how many milliseconds the clients of drained waits should spread their next requests. 0 before a drain. */
   readonly returnSpreadMs: number;
   /**
-   * Registers interest in a channel before the first query. A channel is a short string without line breaks, like
-   * `user:42`. Places are counted for each `holder`.
+   * Registers a waiter on a channel. Call it before the first query, so that no change between the query and the wait
+   * is missed. A channel is a short string without line breaks, such as `user:42`. `holder` is the token whose waiting
+   * polls are counted.
    */
   register(channel: string, holder: string): Waiter;
-  /** Wakes the channel's waiters, here at once and on other replicas soon. Never rejects, never waits. */
+  /** Wakes the channel's waiters, on this replica at once and on other replicas soon. Never throws. */
   notify(channel: string): void;
-  /** Ends all waits of this replica with `drain`, spread over `spreadMs`. Later waits end at once. */
+  /** Ends all waits of this replica with `drain`, at random times within `spreadMs`. Later waits end at once. */
   drain(spreadMs: number): void;
 }
 
 /**
- * Passes the ids of staged imports to workers, each id normally to one worker. It may pass an id to two workers, and it
- * may lose an id. The sweep of staged imports adds an import again if it was lost, failed, or its worker died.
+ * Passes the ids of staged imports to workers. A staged import is one that is stored in Postgres until a worker runs
+ * it. The queue may pass an id to two workers, and it may lose an id. A sweep adds an import again if its id was lost,
+ * if it failed, or if its worker died.
  */
 export interface ImportQueue {
   /**
-   * Queues an id. Adding it again while it is queued does nothing. If no queue can be reached, the import runs in this
-   * process.
+   * Queues the id of an import. Does nothing if the id is queued already. If the queue cannot be reached, the import
+   * runs in this process.
    */
   add(id: string): Promise<void>;
-  /** Starts taking jobs in this process, `concurrency` at a time. */
+  /** Starts to run queued imports in this process, at most `concurrency` at a time. */
   startWorker(concurrency: number): Promise<void>;
   /**
-   * Stops taking imports, waits up to `graceMs` for running ones, then stops them. Resolves with the ids of imports
-   * that other workers must run.
+   * Stops taking imports, and waits up to `graceMs` for the running imports. Then stops those that still run. Resolves
+   * with the ids of the imports that other workers must run.
    */
   stopWorker(graceMs: number): Promise<readonly string[]>;
 }
 
-/** A value cannot be kept or taken, because Redis does not serve. Only Redis can keep values for all replicas. */
+/** Thrown when a value cannot be kept or taken because Redis is unavailable. */
 export class PendingUnavailable extends Error {
   override readonly name = 'PendingUnavailable';
 }
 
 /**
- * Values that are kept for minutes and can be taken once, by any replica: logins in progress and codes of apps. Keys
- * are hashes, so somebody who reads Redis' memory cannot use them.
+ * Values that are kept for some minutes and that any replica can take once, such as logins in progress and the codes
+ * that apps exchange for a session. Callers pass hashes of the secrets as keys, so somebody who reads the memory of
+ * Redis cannot use them.
  *
- * The number of values of a kind is limited, and new values displace the oldest. So a flood of logins can end slow
- * logins, but cannot fill the memory. While a configured Redis is away, both functions reject with
- * `PendingUnavailable`, because other replicas could not take a value from this replica's memory.
+ * The number of values of each kind is limited, and new values displace the oldest ones. So a flood of logins cannot
+ * fill the memory, but it can displace the logins of people who take long. While a configured Redis is unavailable,
+ * both functions reject with `PendingUnavailable`, because other replicas cannot read this replica's memory.
  */
 export interface PendingValues {
   /** Keeps a value for the lifetime of its kind. The key must be unique. */
   keep(kind: PendingKind, key: string, value: string): Promise<void>;
-  /** Returns the value to the first caller in time, and `undefined` to all others. */
+  /** Returns and deletes the value. Returns `undefined` if it has expired, was taken before, or never existed. */
   take(kind: PendingKind, key: string): Promise<string | undefined>;
 }
 
-/** What this replica has done since it started. The numbers only rise. */
+/** What this replica has done since it started. The numbers never decrease. */
 export interface Counters {
+  /** Decisions of the rate limiters, except those that count failures. */
   admitted: number;
   refused: number;
-  /** Decisions of the in-process limiter while Redis was away. They also count as admitted or refused. */
+  /** Decisions that were made without Redis because it was unavailable. Each also counts as admitted or refused. */
   fallback: number;
-  /** Channels sent to other replicas, and channels received from them. */
+  /** Notifications that were sent to other replicas, and those that were received from them. */
   wakesPublished: number;
   wakesReceived: number;
-  /** Imports added to the queue, and imports started in this process because no queue could be reached. */
+  /** Imports that were added to the queue, and imports that run in this process because Redis has no queue for them. */
   importsQueued: number;
   importsInProcess: number;
   /** Imports that this process finished, and imports that threw. */
   importsDone: number;
   importsFailed: number;
-  /** How often Redis was lost. */
+  /** How often Redis became unavailable, including a start without Redis. */
   degradations: number;
 }
 
 /** Everything that replicas share. */
 export interface Coordination {
-  /** `limiters.tokens.consume(key, limit)`. To add a limiter, add a line to `windows.ts`. */
   readonly limiters: Limiters;
   readonly notifier: Notifier;
   readonly imports: ImportQueue;
   readonly pending: PendingValues;
-  /** Whether Redis serves now (decision 27). */
+  /** Whether Redis is available now (docs/contract.md, decision 27). */
   readonly state: CoordinationState;
-  /** The parts that Redis does not serve now. Empty if no Redis is configured. */
+  /** What Redis should do for all replicas but cannot do now. Empty if no Redis is configured. */
   readonly away: readonly SharedPart[];
   readonly counters: Readonly<Counters>;
-  /** The clock of waits: a deadline is `clock.now()` plus a time. */
+  /** The clock that deadlines of waits refer to: a deadline is `clock.now()` plus a number of milliseconds. */
   readonly clock: Clock;
-  /** Ends the remaining connections, timers and waits. Call `stopWorker` of the import queue first. */
+  /** Ends all connections, timers and waits. Before it, call `imports.stopWorker`, so that running imports can end. */
   close(): Promise<void>;
 }
 
 /**
- * `none`: no Redis is configured. `shared`: Redis serves all parts. `degraded`: Redis does not serve all parts, and
- * this replica does the missing ones alone.
+ * - `none`: no Redis is configured.
+ * - `shared`: Redis does all of `SHARED_PARTS`.
+ * - `degraded`: Redis cannot do at least one of `SHARED_PARTS`. This replica works without it.
  */
 type CoordinationState = 'none' | 'shared' | 'degraded';
 
-/** What Redis does for all replicas. One part can fail while the other still works. */
+/** What Redis does for all replicas: it limits requests, and it passes notifications on. Either can fail alone. */
 export const SHARED_PARTS = ['limits', 'wakes'] as const;
 export type SharedPart = (typeof SHARED_PARTS)[number];
 
-/** Where Redis is, and the credentials for it. */
+/** The address of Redis, and how to connect to it. */
 export interface RedisAccess {
   address: RedisAddress;
-  /** PEM text of the authority that signed Redis' certificates. Needed if Node does not know the authority. */
+  /** PEM text of the certificate authority of Redis. Needed if Node does not know this authority. */
   ca?: string | undefined;
-  /** The password of the Sentinels themselves. The data nodes' password is in the address. */
+  /** The password for the Sentinels. The password for the data nodes is in the address. */
   sentinelPassword?: string | undefined;
-  /** Separates deployments that share a Redis. */
+  /** The beginning of every key and channel name. It separates deployments that share a Redis. */
   prefix: string;
 }
 
 /** Options of `openCoordination`. Times are in milliseconds. */
 export interface CoordinationOptions {
-  /** If absent, there is one replica, and the process coordinates itself. */
+  /** If absent, this process is the only replica and uses its own memory. */
   redis?: RedisAccess | undefined;
-  /** Length of the windows that requests are counted in: at least 1,000 ms. */
+  /** The window of the rate limiters that have no window of their own. At least 1,000 ms. */
   windowMs: number;
-  /** How many held waits this replica accepts in total, and from one holder. */
+  /** How many long polls may wait on this replica in total, and how many of one token. */
   maxHeld: number;
   maxHeldPerHolder: number;
   clock?: Clock;

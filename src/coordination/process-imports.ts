@@ -2,18 +2,18 @@ import type { Logger } from 'pino';
 import type { Clock, Counters, ImportQueue } from './port.ts';
 
 /**
- * Runs one staged import, or does nothing if another process is running it. It may be called twice for the same import,
- * even at the same time. When `stop` aborts, it returns the import to the queue as soon as it can.
+ * Runs one staged import. Does nothing if another process is running it, so calling it twice for an import does no
+ * harm. When `stop` aborts, it stops as soon as it can, so that another process can run the import.
  */
 export type RunImport = (id: string, stop: AbortSignal) => Promise<void>;
 
-/** How many imports run at a time if this process has no worker. They share the process with requests. */
+/** How many imports run at a time if `startWorker` was not called. Such a process mainly serves requests. */
 const DEFAULT_CONCURRENCY = 2;
 
-/** How long imports that were told to stop may take to return to the queue. */
+/** How long `stopWorker` waits for the imports that it has told to stop. */
 const GIVE_BACK_WAIT_MS = 1_000;
 
-/** Runs imports with `runImport`, counts them, and logs failures. */
+/** Returns a function that calls `runImport`, counts the finished and failed imports, and logs failures. */
 export function watchRuns(runImport: RunImport, log: Logger, counters: Counters): RunImport {
   return async (id, stop) => {
     try {
@@ -28,8 +28,8 @@ export function watchRuns(runImport: RunImport, log: Logger, counters: Counters)
 }
 
 /**
- * Runs imports in this process in the order of their arrival, and never the same import twice at a time. When the
- * process ends, unfinished imports stay staged for other processes.
+ * Runs imports in this process, in the order of their arrival. It never runs the same import twice at a time. When the
+ * process ends, unfinished imports remain in Postgres, and other processes run them.
  */
 export class ProcessImportQueue implements ImportQueue {
   readonly #runImport: RunImport;
@@ -85,7 +85,7 @@ export class ProcessImportQueue implements ImportQueue {
     return left;
   }
 
-  /** Whether all running imports end in time. */
+  /** Waits up to `waitMs` for the running imports. Returns whether all have ended. */
   async #haveEnded(waitMs: number): Promise<boolean> {
     const late = Promise.withResolvers<boolean>();
     const cancel = this.#clock.after(waitMs, () => late.resolve(false));

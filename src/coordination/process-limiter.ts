@@ -1,18 +1,18 @@
 import type { Clock, Counters, Group, Quota, RateLimiter } from './port.ts';
 
-/** Limits of one limiter's memory. Beyond them it forgets the keys whose last admission is longest ago. */
+/** How many keys and times one limiter keeps in memory. Beyond that, it forgets the keys that were used longest ago. */
 const MAX_KEYS = 250_000;
 const MAX_TIMES = 4_000_000;
 
 /**
- * An exact sliding window over the requests that this process admitted. Without Redis it is the only limiter. With
- * Redis it is the memory of the shared limiter: if this process alone has filled a key, the key is full for all.
+ * A rate limiter that counts only the requests that this process admitted. Without Redis, it is the only limiter. With
+ * Redis, it is the memory of `RedisRateLimiter`: a key that this process alone has filled is full for all replicas.
  */
 export class ProcessRateLimiter implements RateLimiter {
   readonly #windowMs: number;
   readonly #clock: Clock;
   readonly #counters: Counters;
-  /** Sorted by last admission, so expired logs are at the front. */
+  /** The key that was used last comes last, so expired logs are at the front. */
   readonly #logs = new Map<string, AdmissionLog>();
   #times = 0;
 
@@ -28,20 +28,20 @@ export class ProcessRateLimiter implements RateLimiter {
   }
 
   /**
-   * Returns a refusal only if the key was last counted against this same limit. If the limit has changed, this memory
-   * cannot say when a slot is free, because that depends on the requests that other replicas admitted.
+   * Returns a refusal only if the last request of the key was counted with the same limit. After a change of the limit,
+   * this memory cannot say when a slot is free, because it does not know the requests that other replicas admitted.
    */
   refusal(key: string, limit: number, group?: Group): Quota | undefined {
-    const own = this.#findStanding(key, limit);
-    const groups = group && this.#findStanding(group.key, group.limit);
-    return this.#countRefusal(own, groups);
+    const ofKey = this.#findSameLimitRefusal(key, limit);
+    const ofGroup = group && this.#findSameLimitRefusal(group.key, group.limit);
+    return this.#countRefusal(ofKey, ofGroup);
   }
 
   async consume(key: string, limit: number, group?: Group): Promise<Quota> {
     return this.admit(key, limit, group);
   }
 
-  /** `consume` without a promise. */
+  /** Does the same as `consume`, without a promise. */
   admit(key: string, limit: number, group?: Group): Quota {
     const now = this.now();
     const refused = this.#countRefusal(
@@ -55,26 +55,26 @@ export class ProcessRateLimiter implements RateLimiter {
     return decide(this.peek(key, limit, now), group && this.peek(group.key, group.limit, now));
   }
 
-  /** The key's quota as this process knows it, without counting a request. */
+  /** Returns the key's quota, by the requests that this process admitted. Counts no request. */
   peek(key: string, limit: number, now: number): Quota {
     const log = this.#logs.get(key);
     if (log === undefined) return quotaOf(limit, 0, 0);
     this.#times -= log.dropUntil(now - this.#windowMs);
     // A key that is full under a higher limit is also full under this one.
     if (log.limit >= limit && log.fullUntil > now) return quotaOf(limit, limit, log.fullUntil - now);
-    // The limit may have been lowered. Then a slot is free only once fewer than `limit` requests are left in the
-    // window.
-    const leaver = log.fromNewest(limit) ?? log.oldest;
-    return quotaOf(limit, log.size, leaver === undefined ? 0 : leaver + this.#windowMs - now);
+    // After the limit was lowered, the window may hold more than `limit` requests. Then a slot becomes free when the
+    // `limit`-th newest request leaves the window, and not when the oldest one does.
+    const nextToLeave = log.fromNewest(limit) ?? log.oldest;
+    return quotaOf(limit, log.size, nextToLeave === undefined ? 0 : nextToLeave + this.#windowMs - now);
   }
 
-  /** Whether this process alone admitted `limit` requests in the window that ends at `now`. */
+  /** Whether this process has admitted `limit` requests in the window that ends at `now`. */
   isFull(key: string, limit: number, now: number): boolean {
     const time = this.#logs.get(key)?.fromNewest(limit);
     return time !== undefined && time > now - this.#windowMs;
   }
 
-  /** Counts a request that was admitted at `time`, against `limit`. */
+  /** Counts a request that was admitted at `time` under `limit`. */
   record(key: string, limit: number, time: number): void {
     const log = this.#touch(key, limit);
     log.add(time);
@@ -82,17 +82,17 @@ export class ProcessRateLimiter implements RateLimiter {
     this.#forget(time);
   }
 
-  /** Remembers that the key has no free slot under `limit` before `time`. */
+  /** Remembers that the key has no free slot under `limit` until `time`. */
   refuseUntil(key: string, limit: number, time: number): void {
     this.#touch(key, limit).fullUntil = time;
   }
 
-  /** The clock in whole milliseconds, the unit of the logs. */
+  /** Returns the time in whole milliseconds, like the times in the logs. */
   now(): number {
     return Math.floor(this.#clock.now());
   }
 
-  #findStanding(key: string, limit: number): Quota | undefined {
+  #findSameLimitRefusal(key: string, limit: number): Quota | undefined {
     return this.#logs.get(key)?.limit === limit ? this.#findRefusal(key, limit, this.now()) : undefined;
   }
 
@@ -131,9 +131,9 @@ function quotaOf(limit: number, used: number, resetMs: number): Quota {
 }
 
 /**
- * Combines the quotas of a key and its group. The request is admitted if neither refuses it. If one refuses, returns
- * its quota. If both refuse, returns the quota whose refusal ends later, so that a client that waits for its end is
- * admitted. If both admit, returns the quota with fewer requests left.
+ * Chooses between the quotas of a key and of its group. If one of them refuses the request, returns that quota. If both
+ * refuse, returns the one whose refusal ends later, because a client that waits until then is admitted. If both admit,
+ * returns the one with fewer requests left.
  */
 export function decide(own: Quota, group: Quota | undefined): Quota {
   if (group === undefined) return own;
@@ -146,15 +146,15 @@ function isTighter(group: Quota, own: Quota): boolean {
 }
 
 /**
- * The times of one key's admitted requests, oldest first, in whole milliseconds. To remove a time, it only moves a head
- * index. Once half of the array is removed, it copies the rest.
+ * The times of one key's admitted requests, oldest first, in whole milliseconds. `#head` is the index of the oldest
+ * time. Removing times only raises `#head`. Once half of the array is unused, the rest is copied to a new array.
  */
 class AdmissionLog {
   #times: number[] = [];
   #head = 0;
-  /** The limit that the newest request was counted against; 0 before the first request. */
+  /** The limit of the request that was counted last. 0 before the first request. */
   limit = 0;
-  /** Until this time the key is known to have no free slot under that limit; 0 if that is unknown. */
+  /** The key has no free slot under `limit` before this time. 0 if no such time is known. */
   fullUntil = 0;
 
   get size(): number {
@@ -169,7 +169,7 @@ class AdmissionLog {
     return this.size === 0 ? undefined : this.#times[this.#times.length - 1];
   }
 
-  /** The nth newest time, from 1; undefined if there are fewer. */
+  /** Returns the nth newest time, where 1 is the newest. `undefined` if there are fewer times. */
   fromNewest(n: number): number | undefined {
     return n > this.size ? undefined : this.#times[this.#times.length - n];
   }
@@ -183,7 +183,7 @@ class AdmissionLog {
     return dropped;
   }
 
-  /** Adds a time at its sorted position, because replies to concurrent calls arrive out of order. */
+  /** Inserts a time at its sorted position, because the replies to concurrent calls may arrive out of order. */
   add(time: number): void {
     const before = this.#times.findLastIndex((other) => other <= time);
     this.#times.splice(Math.max(before + 1, this.#head), 0, time);

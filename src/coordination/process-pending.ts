@@ -11,7 +11,7 @@ interface Kept {
  */
 export class ProcessPendingValues implements PendingValues {
   readonly #clock: Clock;
-  /** By kind. Oldest first within each kind, because all values of a kind have the same lifetime. */
+  /** The values by kind and key. In each kind, the value that expires first comes first. */
   readonly #kept = new Map<PendingKind, Map<string, Kept>>();
 
   constructor(clock: Clock) {

@@ -1,4 +1,4 @@
-/** Where Redis is and how it is used, as read from `REDIS_URL`. Nothing here connects. */
+/** The address of Redis, as parsed from `REDIS_URL`. */
 
 interface Access {
   username?: string;
@@ -19,7 +19,7 @@ interface RedisServers {
   urls: readonly string[];
 }
 
-/** A master whose address Sentinels know. The credentials are for the data nodes. */
+/** Sentinels, and the name of the master whose address they know. The credentials are for the master. */
 export interface RedisSentinels extends Access {
   kind: 'sentinels';
   sentinels: readonly Endpoint[];
@@ -39,9 +39,8 @@ const SENTINEL_URL = /^redis(s?)\+sentinel:\/\/(?:([^@/]*)@)?([^@/]+)\/([^/?#]+)
 const HOST = /^([\w.-]+|\[[\da-f:.]+\])(?::(\d{1,5}))?$/i;
 
 /**
- * Reads `REDIS_URL`: urls separated by commas, or one `redis+sentinel://` url. Returns `undefined` for a value that
- * cannot be used. If a password contains an unescaped `/`, `@` or `%`, part of it could be read as the host, so such a
- * value cannot be used either.
+ * Parses `REDIS_URL`: urls separated by commas, or one `redis+sentinel://` url. Returns `undefined` for an invalid
+ * value. A password with an unescaped `/` or `%` makes the value invalid, because it could be misread.
  */
 export function parseRedisAddress(text: string): RedisAddress | undefined {
   if (/^rediss?\+sentinel:/.test(text)) return parseSentinelUrl(text);
@@ -91,7 +90,7 @@ const decodeCredentials = (username: string, password: string): Omit<Access, 'tl
   ...(password && { password: decodeURIComponent(password) }),
 });
 
-/** Reads the credentials in a server's url. */
+/** Returns the credentials in a server's url, and whether the url asks for TLS. */
 export function readAccess(url: string): Access {
   const { username, password, protocol } = new URL(url);
   return { tls: protocol === 'rediss:', ...decodeCredentials(username, password) };

@@ -7,16 +7,16 @@ import type { Logger } from 'pino';
  */
 export const REPLY_WAIT_MS = 200;
 
-/** The reason of failures that follow from an earlier fault, which was logged with its cause. */
+/** The error message of calls without a connection. The log names the fault that ended the connection instead. */
 export const NOT_CONNECTED = 'not connected';
 
 /** A repeated warning is logged again after this time. */
 const REPEAT_MS = 60_000;
 
 /**
- * Returns the promise's outcome, or rejects after `waitMs`. A busy event loop must not look like a slow server. So the
- * time starts at the end of this turn of the loop, when the command is written. Before it rejects, it lets the loop
- * read replies that have already reached the socket.
+ * Returns the outcome of `work`, or rejects after `waitMs`. A busy event loop must not look like a slow server. So the
+ * time starts at the end of this turn of the event loop, when the command has been written to the socket. And when the
+ * time is over, the event loop first reads the replies that have already arrived.
  */
 export function withDeadline<T>(work: Promise<T>, waitMs: number): Promise<T> {
   return new Promise<T>((resolve, reject) => {
@@ -35,8 +35,8 @@ export function withDeadline<T>(work: Promise<T>, waitMs: number): Promise<T> {
 }
 
 /**
- * The pause before the next attempt, in milliseconds. It doubles after each failure in a row. It varies randomly by a
- * quarter, so that replicas that lost Redis together do not reconnect at the same moment.
+ * Returns the pause before the next attempt, in milliseconds. It doubles with each failure, up to `maxMs`. Then up to a
+ * quarter is added or removed at random, so that replicas which lost Redis together do not reconnect together.
  */
 export const backOff = (failures: number, firstMs: number, maxMs: number): number =>
   Math.min(firstMs * 2 ** failures, maxMs) * (0.75 + Math.random() / 2);
@@ -54,14 +54,14 @@ export async function untilReady<Client extends Redis | Cluster>(client: Client)
   return client;
 }
 
-/** Returns the server for this attempt. Throws if no server is known, for example while a cluster has no node. */
+/** Returns the server for this attempt, in turn. Throws if the list is empty, for example if a cluster has no node. */
 export function chooseServer<T>(servers: readonly T[], attempt: number): T {
   const server = servers[attempt % servers.length];
   if (server === undefined) throw new Error('no server is known');
   return server;
 }
 
-/** Describes an error in a few words. Of an error reply it keeps only the code, because the text may name keys. */
+/** Describes an error for the log. Of an error reply, it returns only the code, because the rest may contain keys. */
 export function describeRedisError(error: unknown): string {
   const text = error instanceof Error ? error.message || error.name : 'unknown';
   return error instanceof ReplyError ? text.replace(/ .*/s, '') : text;

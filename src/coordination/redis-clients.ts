@@ -7,7 +7,7 @@ import { SentinelWatch } from './redis-sentinels.ts';
 /** One connection to one server, or the client of a cluster. */
 export type RedisClient = Redis | Cluster;
 
-/** The client's types accept a url only with options that leave out `replyMapping`. */
+/** In the types of ioredis, a client that is created from a url takes no option `replyMapping`. */
 type ConnectionOptions = Omit<RedisOptions, 'replyMapping'>;
 
 /**
@@ -27,7 +27,10 @@ const FAIL_FAST: ConnectionOptions = {
   autoResubscribe: false,
 };
 
-/** For the queue's blocking call: Redis may be silent for a long time, and the connection reconnects by itself. */
+/**
+ * Options of the connection on which BullMQ waits for jobs. Redis may send nothing on it for a long time, so there is
+ * no socket timeout. It reconnects by itself.
+ */
 const BLOCKING: ConnectionOptions = {
   ...FAIL_FAST,
   enableOfflineQueue: true,
@@ -54,8 +57,9 @@ export class RedisOpener {
   }
 
   /**
-   * Connects for commands, to a master or to a cluster. It asks the server which of the two it is. Rejects if the
-   * connection fails or leads to a Redis replica. The next attempt then uses the next url.
+   * Opens a client for commands. Asks the server whether it is a single master or a node of a cluster. Rejects if the
+   * connection fails, or if the server is a Redis replica. The caller then tries again with `attempt` raised by one,
+   * which selects the next url.
    */
   async openClient(attempt: number): Promise<RedisClient> {
     const redis = await untilReady(await this.#openServer(attempt));
@@ -67,8 +71,8 @@ export class RedisOpener {
   }
 
   /**
-   * Opens a connection for a subscription, to the client's server. In a cluster it connects to only one node, because
-   * every node receives every message. The connection does not reconnect by itself.
+   * Opens a connection for a subscription, to the same server as `client`. In a cluster it connects to only one node,
+   * because every node receives every message. The connection does not reconnect by itself.
    */
   openSubscriber(client: RedisClient, attempt: number): Redis {
     if (client instanceof Redis) return client.duplicate();
@@ -101,8 +105,8 @@ export class RedisOpener {
   }
 
   /**
-   * A client that knows all nodes of the cluster. It starts with the nodes in the urls and uses their credentials for
-   * all nodes.
+   * Opens a client for a cluster. It finds all nodes through the nodes in the urls. It uses the credentials of the
+   * first url for all of them.
    */
   #openCluster(): Cluster {
     const { tls, ...credentials } = readAccess(chooseServer(this.#urls, 0));
@@ -120,7 +124,7 @@ export class RedisOpener {
     return guardAsking(cluster);
   }
 
-  /** The urls of servers; empty if Sentinels know the server. */
+  /** The urls of the servers. Empty if Sentinels are configured, because they know the server's address. */
   get #urls(): readonly string[] {
     const { address } = this.#access;
     return address.kind === 'servers' ? address.urls : [];
@@ -131,7 +135,9 @@ export class RedisOpener {
     return { tls: ca === undefined ? {} : { ca } };
   }
 
-  /** ioredis calls `reconnectOnError` for every error reply, whichever library sent the command. */
+  /**
+   * Uses `reconnectOnError`, because ioredis calls it for every error reply, including replies to BullMQ's commands.
+   */
   get #reportReplyErrors(): ConnectionOptions {
     return {
       reconnectOnError: (error) => {
@@ -142,7 +148,7 @@ export class RedisOpener {
   }
 }
 
-/** A connection like the client's, for blocking calls. It reconnects by itself while the client's server is known. */
+/** Opens a second connection like that of `client`, on which BullMQ waits for jobs. It reconnects by itself. */
 export function duplicateForBlocking(client: RedisClient): RedisClient {
   const duplicate =
     client instanceof Redis
@@ -153,8 +159,8 @@ export function duplicateForBlocking(client: RedisClient): RedisClient {
 }
 
 /**
- * The cluster client does not handle the promise of ASKING. If the connection is lost, its rejection would end the
- * process.
+ * Handles the rejections of ASKING, a command that the cluster client sends by itself. ioredis ignores the promise of
+ * this command. If the connection is lost meanwhile, the unhandled rejection would end the process.
  */
 function guardAsking(cluster: Cluster): Cluster {
   return cluster.on('+node', (node: Redis) => {
@@ -168,8 +174,8 @@ function guardAsking(cluster: Cluster): Cluster {
 }
 
 /**
- * Asks the server for its mode and role. A server that refuses the question counts as a single master. Rejects if the
- * connection ends first.
+ * Asks the server for its mode and role. A server that does not accept HELLO counts as a single master. Rejects if the
+ * connection is lost.
  */
 async function askServer(redis: Redis): Promise<{ mode: string; role: string }> {
   const reply = await redis.call('HELLO').catch((error: unknown) => {
@@ -182,8 +188,8 @@ async function askServer(redis: Redis): Promise<{ mode: string; role: string }> 
 }
 
 /**
- * Makes the client write all commands of this turn of the event loop together, because a write is the largest cost of a
- * command, here and in Redis. Does nothing for a cluster, whose client writes each command separately.
+ * Makes the client send all commands of this turn of the event loop with one write to its socket. The write is the most
+ * expensive step of a command, both here and in Redis. Does nothing for a cluster, because its client has many sockets.
  */
 export function writeTogether(client: RedisClient): void {
   if (!(client instanceof Redis)) return;

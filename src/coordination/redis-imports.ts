@@ -23,23 +23,23 @@ interface ImportJob {
   id: string;
 }
 
-/** BullMQ's token for the owner of a job, from taking the job to removing it. */
+/** The token that BullMQ requires to take a job and to remove it. */
 const TAKER = 'worker';
 
 /**
- * Passes each import to one of the workers through BullMQ. While Redis is away, imports run in this process. These are
- * the steps of an import:
+ * Passes each import to one of the workers through BullMQ. While Redis is unavailable, imports run in this process.
+ * These are the steps of an import:
  *
  * 1. `add` puts a job with its id into the queue.
  * 2. One worker takes the job, passes the id to `local`, and removes the job at once.
- * 3. `local` runs the import. From now on the import's lease in Postgres names its worker. If that worker dies, the sweep
- *    of staged imports adds the import again.
+ * 3. `local` runs the import. From now on the import's lease in Postgres names its worker. If that worker dies, the
+ *    sweep of staged imports adds the import again.
  */
 export class RedisImportQueue implements ImportQueue {
   readonly #side: RedisSide;
   readonly #local: ProcessImportQueue;
   readonly #warn: Warn;
-  /** Both use the link's client: they are opened for each new client, and closed when the client is lost. */
+  /** `#queue` and `#worker` use the link's client. They are opened for each client, and closed when it is lost. */
   #queue: Queue<ImportJob> | undefined;
   #worker: ImportWorker | undefined;
   #takes = false;
@@ -73,12 +73,12 @@ export class RedisImportQueue implements ImportQueue {
     this.#worker = undefined;
     await worker?.close();
     const left = await this.#local.stopWorker(graceMs);
-    // Best effort: if this fails, a sweep queues these imports later.
+    // If this fails, the sweep of staged imports queues them later.
     await Promise.allSettled([...left, ...(worker?.leftOver ?? [])].map((id) => this.#queueJob(id)));
     return left;
   }
 
-  /** Stops using the client. The link closes it. */
+  /** Stops using the link's client. Does not close the client. */
   async close(): Promise<void> {
     await this.stopWorker(0);
     if (this.#queue) await withDeadline(this.#queue.close(), CLOSE_WAIT_MS).catch(() => {});
@@ -123,7 +123,7 @@ export class RedisImportQueue implements ImportQueue {
   }
 }
 
-/** Takes jobs while there is room for their imports. Uses its own connection for the blocking call. */
+/** Takes jobs from the queue while `local` has a free place for their imports. Waits for jobs on its own connection. */
 class ImportWorker {
   readonly #local: ProcessImportQueue;
   readonly #onError: (error: unknown) => void;
@@ -157,7 +157,7 @@ class ImportWorker {
     this.#end = this.#takeJobs();
   }
 
-  /** Takes no more jobs, and disconnects the blocking connection. Waits for the end at most `CLOSE_WAIT_MS`. */
+  /** Stops taking jobs, and disconnects the blocking connection. Waits at most `CLOSE_WAIT_MS` until that is done. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#blocking.disconnect();
@@ -185,9 +185,9 @@ class ImportWorker {
 }
 
 /**
- * Opens a worker that waits for jobs on our own connection, `blocking`. BullMQ 6.7 has no option for this. The worker's
- * constructor calls `client.duplicate()` once to make that connection. So during the constructor, `duplicate` returns
- * `blocking`.
+ * Opens a BullMQ worker that waits for jobs on the connection `blocking`. BullMQ 6.7 has no option for this. Its
+ * constructor gets that connection by one call of `client.duplicate()`. So while the constructor runs,
+ * `client.duplicate` is replaced by a function that returns `blocking`.
  */
 function openWorker(
   client: RedisClient,

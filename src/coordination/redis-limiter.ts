@@ -10,8 +10,8 @@ import { openLimiters } from './windows.ts';
 const SLIDING_WINDOW = readFileSync(new URL('./sliding-window.lua', import.meta.url), 'utf8');
 
 /**
- * Opens the limiters that all replicas share. `windowMs` applies to limiters without a window of their own. Also adds a
- * check to the link. The check runs the limiters' script, so it shows whether Redis accepts writes.
+ * Opens the limiters that all replicas share. `windowMs` applies to limiters without a window of their own. Also makes
+ * the link run the limiters' script regularly, to find out whether Redis accepts writes.
  */
 export function openRedisLimiters({ link, keys, clock, counters }: RedisSide, windowMs: number): Limiters {
   // A cluster may serve one key and not another, so the check uses the node of the key that failed last.
@@ -37,7 +37,7 @@ interface RedisLimiterOptions {
   windowMs: number;
   memory: ProcessRateLimiter;
   counters: Counters;
-  /** Called when Redis did not count a request. `key` is the name in Redis, with the prefix. */
+  /** Called when Redis failed to count a request. `key` is the Redis key, with the prefix. */
   fail: (error: unknown, key: string) => void;
 }
 
@@ -58,8 +58,9 @@ interface Reply extends KeyLimit {
 }
 
 /**
- * A window that all replicas share. Each request is one call to Redis. This replica also remembers what it admitted: it
- * refuses from memory without a call, and goes on limiting when Redis is lost or returns without its data.
+ * A sliding window that all replicas share. Each request takes one call to Redis. This replica also remembers the
+ * requests that it admitted. So it can refuse requests of a full key without a call, and it still limits requests when
+ * Redis is unavailable or has lost its data.
  */
 class RedisRateLimiter implements RateLimiter {
   readonly #options: RedisLimiterOptions;
@@ -93,12 +94,12 @@ class RedisRateLimiter implements RateLimiter {
   /**
    * Decides by Redis' reply, and records the decision in this replica's memory.
    *
-   * The request is admitted if both Redis and this memory have a free slot for each key. Redis alone is not enough,
-   * because it would admit too many if it lost its data while requests were in flight. The memory is asked for a time
-   * one millisecond ahead, because the clocks of Redis and of this process round differently.
+   * The request is admitted if both Redis and this memory have a free slot for each key. The reply of Redis alone is
+   * not enough: if Redis has just lost its data, it would admit too many requests. The memory decides for a time that
+   * is one millisecond ahead, because the clocks of Redis and of this process round differently.
    *
-   * The memory records the request with the time of the call. Redis counted it a little later, so the memory never
-   * refuses longer than Redis would.
+   * The memory records the request with the time of the call. Redis counted it a little later. So the memory never
+   * refuses a request that Redis would admit.
    */
   #remember(askedAt: number, replies: readonly Reply[]): Quota {
     const { memory, counters } = this.#options;
@@ -127,12 +128,12 @@ class RedisRateLimiter implements RateLimiter {
 }
 
 /**
- * The script as a command of the client. Its arguments are the number of keys, the keys, the window in milliseconds,
- * and a limit for each key. Its reply has two numbers for each key (sliding-window.lua).
+ * Runs `sliding-window.lua` as a command of the client. Its arguments are the number of keys, the keys, the window in
+ * milliseconds, and a limit for each key. Its reply has two numbers for each key.
  */
 type Admit = (keyCount: number, ...rest: (string | number)[]) => Promise<number[]>;
 
-/** Runs the script for one request. Rejects at once without a connection. */
+/** Runs the limiters' script for one request. Rejects at once if there is no connection. */
 async function admit(
   client: RedisClient & { admit?: Admit },
   windowMs: number,

@@ -4,20 +4,20 @@ import type { Clock, Counters, RedisAccess, SharedPart } from './port.ts';
 import { backOff, describeRedisError, NOT_CONNECTED, withDeadline } from './redis-calls.ts';
 import { type RedisClient, RedisOpener } from './redis-clients.ts';
 
-/** The time between checks while all parts work. A fault that no request meets is found within two seconds. */
+/** The time between checks while Redis serves everything. So even without requests, a fault is found in two seconds. */
 const CHECK_MS = 1_000;
 
-/** Time between checks while a part is away. */
+/** The time between checks while Redis fails to serve limits or notifications. */
 const RECHECK_MS = 200;
 
-/** How long a check may take. Requests wait for a shorter time, and a request that fails starts a check soon. */
+/** A check that takes longer than this counts as failed. */
 const CHECK_WAIT_MS = 500;
 
 /** Pauses between attempts to connect. The first is short, because Redis may only have closed a connection. */
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 400;
 
-/** What each part of the Redis side works with. */
+/** What the classes that use Redis have in common. */
 export interface RedisSide {
   link: RedisLink;
   keys: RedisKeys;
@@ -25,16 +25,18 @@ export interface RedisSide {
   counters: Counters;
 }
 
-/** A check of a part. Resolves if Redis serves the part, and rejects otherwise. */
+/** Tests one of `SHARED_PARTS`: limits or notifications. Resolves if Redis serves it, and rejects if Redis does not. */
 export type Check = (client: RedisClient) => Promise<unknown>;
 
 /** Called with each client once it is connected, and with `undefined` as soon as it is lost. */
 type ClientListener = (client: RedisClient | undefined) => void;
 
 /**
- * The process's client for commands. When its connection is lost, the link calls its listeners at once and opens a new
- * client at the current address. It checks every part regularly. A part that fails, in a check or by a call of `fail`,
- * is away until one of its checks succeeds.
+ * Keeps the process connected to Redis. When the connection is lost, the link calls its listeners at once and opens a
+ * new client, perhaps at another address.
+ *
+ * The link regularly tests each of `SHARED_PARTS` (limits and notifications). A part counts as unavailable after a
+ * check or a call of `fail`, until one of the part's checks succeeds.
  */
 export class RedisLink {
   readonly #opener: RedisOpener;
@@ -69,7 +71,7 @@ export class RedisLink {
     return this.#state.serves(part);
   }
 
-  /** Adds a check of a part. It runs from the next connection on. */
+  /** Sets how to test whether Redis serves a part. */
   addCheck(part: SharedPart, check: Check): void {
     this.#checks.set(part, check);
   }
@@ -78,13 +80,13 @@ export class RedisLink {
     this.#listeners.push(listener);
   }
 
-  /** Marks a part as away. The caller goes on without it until its check succeeds again. */
+  /** Marks a part as unavailable until its next check succeeds. */
   fail(part: SharedPart, error: unknown): void {
     this.#state.set([part], false, describeRedisError(error));
     this.#schedule(RECHECK_MS);
   }
 
-  /** Runs the checks at once, because a part may work again. */
+  /** Runs the checks at once, because Redis may serve again. */
   checkNow(): void {
     this.#schedule(0);
   }
@@ -93,7 +95,7 @@ export class RedisLink {
   async connect(): Promise<void> {
     try {
       const client = await this.#opener.openClient(this.#attempt++);
-      // The client may have ended since it was ready. Then no further event reports it.
+      // The client may have disconnected while it was opened. No later event would report that.
       if (client.status !== 'ready') throw new Error('connection lost');
       if (this.#ended) client.disconnect();
       else this.#adopt(client);

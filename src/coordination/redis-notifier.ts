@@ -7,10 +7,10 @@ import type { RedisLink, RedisSide } from './redis-link.ts';
 import { RedisSubscription } from './redis-subscription.ts';
 import type { WaiterRegistry } from './waiters.ts';
 
-/** How many channels are kept to be published again. Beyond this number, one message makes all waiters check. */
+/** How many unconfirmed channels are kept. If there are more, one message makes all waiters check instead. */
 const MAX_KEPT = 10_000;
 
-/** Stands for every channel in a message. */
+/** In a message, this name stands for all channels. */
 const EVERYBODY = '*';
 
 /** After this many lost heartbeats in a row, this replica closes its connections to Redis and opens new ones. */
@@ -21,22 +21,22 @@ const MAX_MISSED = 2;
  * notified in the same tick.
  *
  * Redis does not say whether a message was delivered. So each check also publishes a heartbeat, which this replica
- * receives through its own subscription. A heartbeat that returns proves that all earlier messages were delivered. Until
- * then a channel to notify is in one of these sets:
+ * receives through its own subscription. A heartbeat that arrives shows that all earlier messages were delivered. Until
+ * then, a channel whose waiters must be woken is in one of these sets:
  *
  * - `#pending`: it is not published yet.
  * - `#publishedAfter`: it was published after the last heartbeat was sent.
- * - `#publishedBefore`: it was published before that heartbeat. The set is emptied when the heartbeat returns.
+ * - `#publishedBefore`: it was published before that heartbeat. The set is emptied when the heartbeat arrives.
  *
- * While Redis does not serve notifications, every check moves both published sets to `#pending`. So these channels are
- * published again before the next heartbeat.
+ * While Redis does not deliver notifications, every check moves the channels of the last two sets to `#pending`. So
+ * they are published again before the next heartbeat.
  */
 export class RedisNotifier implements Notifier {
   readonly #link: RedisLink;
   readonly #redisChannel: string;
   readonly #counters: Counters;
   readonly #waiters: WaiterRegistry;
-  /** Marks this replica's messages, because it also receives them itself. */
+  /** The first line of each message. It tells this replica which messages it has sent itself. */
   readonly #instanceId = randomBytes(6).toString('base64url');
   readonly #beatChannel: string;
   readonly #subscription: RedisSubscription;
@@ -96,7 +96,7 @@ export class RedisNotifier implements Notifier {
     this.#waiters.drain(spreadMs);
   }
 
-  /** Publishes what is pending, if possible, and ends the subscription. Never rejects. */
+  /** Publishes the pending channels if it can, and ends the subscription. Never rejects. */
   async close(): Promise<void> {
     const { client } = this.#link;
     if (client) await withDeadline(this.#publish(client), REPLY_WAIT_MS).catch(() => {});
@@ -106,13 +106,13 @@ export class RedisNotifier implements Notifier {
   async #publishSoon(): Promise<void> {
     this.#isScheduled = false;
     const link = this.#link;
-    // While Redis does not serve notifications, only the check publishes. So only one attempt runs at a time, even if
-    // there are many notifications.
+    // While Redis does not deliver notifications, only `#check` publishes. Otherwise, each of many notifications would
+    // start an attempt of its own.
     if (link.client === undefined || !link.serves('wakes')) return;
     await this.#publish(link.client).catch((error: unknown) => link.fail('wakes', error));
   }
 
-  /** Publishes what is pending. If that fails, keeps it for the next attempt and rejects. */
+  /** Publishes the pending channels. If that fails, rejects and keeps them for the next attempt. */
   async #publish(client: RedisClient): Promise<void> {
     const channels = this.#pending;
     if (channels.size === 0) return;
@@ -127,7 +127,7 @@ export class RedisNotifier implements Notifier {
     }
   }
 
-  /** Publishes what is pending and what may be lost, then a heartbeat. Resolves once the heartbeat is heard. */
+  /** Publishes the pending channels, then a heartbeat. Resolves when this replica has received the heartbeat. */
   async #check(client: RedisClient): Promise<void> {
     const link = this.#link;
     if (this.#subscription.connection === undefined) throw new Error(NOT_CONNECTED);
@@ -175,8 +175,8 @@ export class RedisNotifier implements Notifier {
   }
 
   /**
-   * In a cluster, chooses another node than the subscription's, so that heartbeats pass between nodes as notifications
-   * do.
+   * Returns the connection to publish with. In a cluster, this is a node other than the one that the subscription uses.
+   * So a heartbeat must pass from one node to another, as notifications must.
    */
   #publisherOf(client: RedisClient): RedisClient {
     if (client instanceof Redis) return client;
@@ -188,7 +188,7 @@ export class RedisNotifier implements Notifier {
   }
 }
 
-/** Adds channels to a set of limited size. If there are too many, replaces all of them by `EVERYBODY`. */
+/** Adds channels to a set. If the set would exceed `MAX_KEPT`, it then contains only `EVERYBODY`. */
 function keep(channels: Set<string>, more: Iterable<string>): void {
   for (const channel of more) {
     if (channels.has(EVERYBODY)) return;

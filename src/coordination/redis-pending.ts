@@ -8,7 +8,7 @@ import type { RedisLink, RedisSide } from './redis-link.ts';
 
 const KEEP = readFileSync(new URL('./keep-pending.lua', import.meta.url), 'utf8');
 
-/** Longer than for the rate limit, because a login waits for people and for the provider anyway. */
+/** Longer than the rate limiters wait for Redis, because a login waits for people and for the provider anyway. */
 const WAIT_MS = 5 * REPLY_WAIT_MS;
 
 /** Pending values that all replicas share. Redis expires them, and gives each one to a single caller (`GETDEL`). */
@@ -34,15 +34,15 @@ export class RedisPendingValues implements PendingValues {
     const name = namePending(index, key);
     return this.#ask(async (client) => {
       const value = await client.getdel(name);
-      // Not awaited: an entry that remains only counts against the capacity until it expires.
+      // Not awaited. If it fails, the index keeps an entry that counts against the capacity until it expires.
       if (value !== null) void client.zrem(index, name).catch(() => {});
       return value ?? undefined;
     });
   }
 
   /**
-   * Makes one call and waits at most `WAIT_MS`. If the reply to `take` arrives later, the value is lost. It is never
-   * returned twice.
+   * Makes one call and waits at most `WAIT_MS` for its reply. If a value arrives later than that, it is lost, because
+   * Redis has deleted it already.
    */
   async #ask<T>(call: (client: RedisClient) => Promise<T>): Promise<T> {
     const { client } = this.#link;

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Endpoint, RedisSentinels } from './redis-address.ts';
 import { chooseServer, untilReady, withDeadline } from './redis-calls.ts';
 
-/** How long one Sentinel may take to respond. After that, the next one is asked. */
+/** How long a Sentinel may take to respond. After this time, the next Sentinel is asked. */
 const SENTINEL_WAIT_MS = 500;
 
 /** Asks Sentinels where the master is, over one connection to the Sentinel that responded last. */
@@ -18,7 +18,7 @@ export class SentinelWatch {
     this.#open = open;
   }
 
-  /** The master's address, from the first Sentinel that knows it. Rejects if no Sentinel responds with it. */
+  /** Returns the master's address, from the first Sentinel that knows it. Rejects if none knows it. */
   async findMaster(): Promise<Endpoint> {
     const { sentinels, name } = this.address;
     let lastError: unknown;

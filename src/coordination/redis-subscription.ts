@@ -16,14 +16,14 @@ interface SubscriptionOptions {
 }
 
 /**
- * A subscription that knows when it is active: from Redis' acknowledgement until its connection ends. It connects to
- * the server of the link's client, and reconnects while the link has a client. It does not use the resubscribing of
- * ioredis, which does not report when it is active.
+ * A subscription that knows when it is active: from the acknowledgement of Redis until the connection ends. It connects
+ * to the same server as the link's client, and reconnects while the link has a client. ioredis could also resubscribe
+ * by itself, but it does not report when the subscription is active again.
  */
 export class RedisSubscription {
   readonly #options: SubscriptionOptions;
   #redis: Redis | undefined;
-  #isHeld = false;
+  #isActive = false;
   #attempt = 0;
   #failures = 0;
   #pause: NodeJS.Timeout | undefined;
@@ -35,18 +35,18 @@ export class RedisSubscription {
 
   /** The connection, while Redis sends messages through it. */
   get connection(): Redis | undefined {
-    return this.#isHeld ? this.#redis : undefined;
+    return this.#isActive ? this.#redis : undefined;
   }
 
   end(): void {
     clearTimeout(this.#pause);
     const redis = this.#redis;
     this.#redis = undefined;
-    this.#isHeld = false;
+    this.#isActive = false;
     redis?.disconnect();
   }
 
-  /** Replaces the connection by a new one to the server of the current client, if there is a client. */
+  /** Closes the connection. If the link has a client, opens a new connection to the same server. */
   #open(): void {
     this.end();
     const { client, opener } = this.#options.link;
@@ -72,7 +72,7 @@ export class RedisSubscription {
       return;
     }
     if (redis !== this.#redis) return;
-    this.#isHeld = true;
+    this.#isActive = true;
     this.#failures = 0;
     this.#options.link.checkNow();
   }

@@ -5,7 +5,7 @@
 --   ARGV     [1] window in milliseconds; [1 + i] limit of KEYS[i]
 --   returns  two numbers for each key:
 --            - admitted requests in the window with this one, or limit + 1 if this key refuses it
---            - milliseconds until the oldest of them leaves, or until a slot is free if this key refuses it
+--            - milliseconds until the oldest of them leaves the window, or until a slot is free if this key refuses it
 --
 -- The limit may change with every call. After it was lowered, the window may hold more requests than the limit.
 --
@@ -49,8 +49,8 @@ local function readLog(key)
   local ahead = timeAt(log, log.count - 1) - now
   if ahead > 0 then log.base, log.changed = log.base - ahead, true end
 
-  -- Finds the first entry inside the window. Usually few entries have left it, so the search doubles its steps before
-  -- it bisects.
+  -- Finds the first entry inside the window. Usually few entries have left the window since the last call. So the
+  -- search starts at the oldest entry with steps that double, and bisects the last step.
   local edge = now - window
   if timeAt(log, log.dead) <= edge then
     local low, high, step = log.dead + 1, log.dead + 1, 1

@@ -9,40 +9,40 @@ import type { Clock, HoldRefusal, Notifier, WaitEnd, Waiter } from './port.ts';
  *   a notification may have been lost, or `drain` when the process drains. Then the waiter is registered again.
  * - **gone**: `cancel` or `release` was called. Every further wait ends with `gone`.
  *
- * A waiter can hold a place in any state, from `hold` to `release`.
+ * In any state, `hold` counts the waiter towards the limits of its holder and its replica, until `release`.
  *
- * `mayHaveMissed` says that a notification may have been lost since the poll last queried. It becomes true for waits
- * while notifications of other replicas do not arrive, and for all waiters when they arrive again. It becomes false
- * when a wait ends with `woken` or `check`, because the poll then queries.
+ * `mayHaveMissed` says that a notification may have been lost since the poll last queried. While notifications of other
+ * replicas do not arrive, it becomes true when a wait begins. When they arrive again, it becomes true for all waiters.
+ * It becomes false when a wait ends with `woken` or `check`, because the poll then queries.
  */
 
-/** While notifications may get lost, a wait ends with `check` after one to two seconds. */
+/** While notifications may be lost, a wait ends with `check` after one to two seconds. */
 const CHECK_MIN_MS = 1_000;
 const CHECK_SPREAD_MS = 1_000;
 
-/** When notifications arrive again, all waits end with `check`, at most this many per millisecond. */
+/** When notifications arrive again after a loss, all waits end with `check`, but at most this many per millisecond. */
 const CHECKS_PER_MS = 10;
 
 /** Wake waiters in batches of this size, so that other requests are served in between. */
 const WAKE_BATCH = 250;
 
 /**
- * When a replica drains, it asks its clients to spread their next requests over a time. The time is chosen so that
- * clients return at this rate in total, but stays within these limits.
+ * When a replica drains, it asks the clients of its long polls to spread their next requests over some time. The time
+ * is chosen so that they return at this rate, but it is at least one second and at most ten.
  */
 const RETURNS_PER_MS = 1;
 const SHORTEST_RETURN_MS = 1_000;
 const LONGEST_RETURN_MS = 10_000;
 
-/** How many waits may be held, in total and by one holder. */
+/** How many long polls may wait on this replica in total, and how many of one holder. */
 export interface Places {
   maxHeld: number;
   maxHeldPerHolder: number;
 }
 
 /**
- * The waiters of this replica by channel. Without Redis it is the only notifier. With Redis, `RedisNotifier` passes the
- * notifications of other replicas to it.
+ * The waiters of this replica, by channel. Without Redis, this class is the only notifier. With Redis, `RedisNotifier`
+ * passes the notifications of other replicas to it.
  */
 export class WaiterRegistry implements Notifier {
   readonly #clock: Clock;
@@ -56,8 +56,8 @@ export class WaiterRegistry implements Notifier {
   #returnSpreadMs = 0;
 
   /**
-   * `hearsOthers`: whether notifications of other processes arrive while it is connected. If false, each wait ends with
-   * a check.
+   * `hearsOthers`: whether notifications of other processes can arrive at all. If not, a wait that reaches its deadline
+   * ends with `check` instead of `timeout`.
    */
   constructor(clock: Clock, places: Places, { hearsOthers = true } = {}) {
     this.#clock = clock;
@@ -95,7 +95,7 @@ export class WaiterRegistry implements Notifier {
     if (waiters !== undefined) wakeInBatches([...waiters]);
   }
 
-  /** Makes every waiter check, because a notification may have been lost. Many checks are spread over time. */
+  /** Ends every wait with `check`, because a notification may have been lost. Spreads many such ends over time. */
   checkAll(): void {
     const now = this.#clock.now();
     let count = 0;
@@ -108,7 +108,7 @@ export class WaiterRegistry implements Notifier {
     }
   }
 
-  /** Sets whether notifications of other replicas arrive. When they arrive again, all waiters check once. */
+  /** Sets whether notifications of other replicas arrive. When they arrive again, every wait ends with `check` once. */
   setConnected(connected: boolean): void {
     if (this.#connected === connected) return;
     this.#connected = connected;
@@ -146,7 +146,7 @@ export class WaiterRegistry implements Notifier {
     this.#held -= 1;
   }
 
-  /** Sets when a pending wait ends: at its deadline or, while notifications may get lost, earlier with a check. */
+  /** Sets when a pending wait ends: at its deadline, or earlier with `check` while notifications may be lost. */
   schedule(waiter: LocalWaiter): void {
     waiter.mayHaveMissed ||= !(this.#connected && this.#hearsOthers);
     const checkAt = this.#clock.now() + CHECK_MIN_MS + Math.random() * CHECK_SPREAD_MS;
@@ -159,7 +159,7 @@ export class WaiterRegistry implements Notifier {
     if (waiters?.size === 0) this.#channels.delete(waiter.channel);
   }
 
-  /** The sizes of the maps of waiters. All are zero when nobody waits. */
+  /** How many channels and holders are in memory. Both are zero when nobody waits. */
   get leftovers(): { channels: number; holders: number } {
     return { channels: this.#channels.size, holders: this.#heldByHolder.size };
   }
@@ -220,7 +220,7 @@ class LocalWaiter implements Waiter {
       return 'woken';
     }
     const isOver = deadline <= this.#registry.clock.now();
-    // While notifications do not arrive, the poll must check again and again. `schedule` delays the next check.
+    // While notifications do not arrive, `mayHaveMissed` is always true. Then `schedule` delays the next check.
     if (this.mayHaveMissed && (isOver || this.#registry.connected)) return this.#check();
     if (isOver) return 'timeout';
     this.deadline = deadline;

@@ -1,14 +1,13 @@
 /**
- * Every limiter of the service: its name in `coordination.limiters`, its part of the Redis keys, and its window in
- * milliseconds (at least 1,000; default: the configured one). To add a limiter, add a line. Its callers pass the limit
- * with each call. A limiter with `countsFailures` does not count in the metrics of admitted and refused requests.
+ * Every rate limiter of the service, by its name in `coordination.limiters`. To add a limiter, add an entry. The limit
+ * itself is not here: callers pass it with each call.
  */
 const WINDOWS = {
-  /** Requests by token hash (spec 8). */
+  /** Requests by token hash (docs/contract.md, section 8). */
   tokens: { keyPart: 'token' },
-  /** Invite exchanges by client address (decision 25). */
+  /** Exchanges of invite codes, by client address (docs/contract.md, decision 25). */
   addresses: { keyPart: 'address' },
-  /** Wrong invite codes of all clients together (decision 42). */
+  /** Wrong invite codes of all clients together (docs/contract.md, decision 42). */
   inviteFailures: { keyPart: 'invite-failure', windowMs: 60_000, countsFailures: true },
   /** Wrong invite codes by e-mail address, and by the network that names addresses. */
   namedInviteFailures: { keyPart: 'named-invite-failure', windowMs: 3_600_000, countsFailures: true },
@@ -19,14 +18,17 @@ const WINDOWS = {
 } satisfies Record<string, Window>;
 
 interface Window {
+  /** The part of the Redis keys that names the limiter. */
   keyPart: string;
+  /** At least 1,000. If absent, the configured window is used. */
   windowMs?: number;
+  /** If true, the metrics of admitted and refused requests leave this limiter out. */
   countsFailures?: boolean;
 }
 
 export type LimiterName = keyof typeof WINDOWS;
 
-/** Opens one limiter for each line above. */
+/** Opens one limiter for each entry of `WINDOWS`, by calling `open`. */
 export function openLimiters<Limiter, Counters extends object>(
   configuredWindowMs: number,
   counters: Counters,
