@@ -172,7 +172,7 @@ export interface Counters {
   /** Notifications that were sent to other replicas, and those that were received from them. */
   wakesPublished: number;
   wakesReceived: number;
-  /** Imports that were added to the queue, and imports that run in this process because Redis has no queue for them. */
+  /** Imports that were added to the queue, and imports that this process runs because the queue is unavailable. */
   importsQueued: number;
   importsInProcess: number;
   /** Imports that this process finished, and imports that threw. */
@@ -217,7 +217,7 @@ export interface RedisAccess {
   ca?: string | undefined;
   /** The password for the Sentinels. The password for the data nodes is in the address. */
   sentinelPassword?: string | undefined;
-  /** The beginning of every key and channel name. It separates deployments that share a Redis. */
+  /** Part of every key and channel name. It separates deployments that share a Redis. */
   prefix: string;
 }
 

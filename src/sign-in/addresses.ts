@@ -11,9 +11,9 @@ const EMAIL = z.email({ pattern: z.regexes.unicodeEmail }).max(254);
 const lowerAscii = (text: string): string => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
 /**
- * The key that finds accounts by an address. Undefined for an invalid address, and for an address that equals another
- * one only after Unicode normalization. For example, an address with `K` (U+212A, the Kelvin sign) in place of k
- * belongs to another mailbox.
+ * Returns the key by which accounts are found for an address. Undefined for an invalid address. Also undefined for an
+ * address that Unicode normalization turns into another one. For example, an address with `K` (U+212A, the Kelvin sign)
+ * instead of k belongs to another mailbox.
  */
 function claimKey(email: string | undefined): string | undefined {
   if (email === undefined || !isStorable(email) || !EMAIL.safeParse(email).success) return undefined;
@@ -32,7 +32,10 @@ export function requireAllowedDomain(
   if (!allowedDomains.includes(domain)) throw new SignInError('domain');
 }
 
-/** What this person's address permits on their first login. */
+/**
+ * Returns what a person's first login may do. `emailKey` names the account or the invite of their verified address. If
+ * `isTrusted`, it opens an existing account with this address. If `isOpen`, it creates an account without an invite.
+ */
 export const claimOf = (
   { trustEmail }: ProviderSettings,
   signUp: SignUp,

@@ -9,11 +9,11 @@ import { CODE_CHALLENGE, CODE_VERIFIER, hashParts, verifierFits } from './pkce.t
  * binds it to the app.
  */
 
-/** The name of an app, shown on a page. No invisible characters, and none that reverse text. */
+/** Matches the name of an app, which a page shows. It has no invisible characters, and none that reverse text. */
 const APP_NAME = /^[^\p{C}\p{Zl}\p{Zp}]{1,60}$/u;
 const MAX_RAW_NAME = 512;
 
-/** An app's request, in the query of `/login/app` and in the body that approves it. */
+/** The schema of an app's request: of the query of `/login/app`, and of the body that approves the request. */
 export const appRequestSchema = (claimed: readonly string[]) =>
   z.object({
     redirect_uri: z
@@ -28,8 +28,8 @@ export const appRequestSchema = (claimed: readonly string[]) =>
     state: z.string().regex(/^[\x21-\x7e]{1,255}$/, 'expected 1 to 255 characters of printable ASCII'),
     name: z
       .string()
-      // NFC combines at most four characters into one. Its time grows with the square of the length, so longer texts
-      // are refused.
+      // The time of NFC grows with the square of the length, so long texts are refused before. NFC combines at most
+      // four characters into one, so a longer text could not become a valid name.
       .transform((text) => (text.length > MAX_RAW_NAME ? '' : text.normalize('NFC').trim()))
       .refine((text) => APP_NAME.test(text), 'expected 1 to 60 printable characters'),
   });
@@ -48,7 +48,7 @@ const appGrant = z.object({
 
 type AppGrant = z.output<typeof appGrant>;
 
-/** Draws a code and keeps its grant for 60 s. The code itself is kept only as a hash. */
+/** Creates a random code and keeps its grant for 60 s. Of the code itself, only a hash is kept. */
 export async function issueCode(pending: PendingValues, grant: AppGrant): Promise<string> {
   const code = randomBytes(32).toString('base64url');
   await pending.keep('codes', hashParts('code', code), JSON.stringify(grant));
@@ -87,7 +87,7 @@ export async function redeemCode(
     : undefined;
 }
 
-/** A session, as codes remember it. */
+/** The session that a code was exchanged for, as `noteExchange` stores it. */
 const exchangedSession = z.object({
   userId: z.int(),
   hash: z.hex().transform((hex): Buffer => Buffer.from(hex, 'hex')),
@@ -96,8 +96,8 @@ const exchangedSession = z.object({
 export type ExchangedSession = z.output<typeof exchangedSession>;
 
 /**
- * Remembers the session that a code was exchanged for. Returns true if the code was sent again meanwhile; then the
- * session must end.
+ * Remembers the session that a code was exchanged for. Returns true if the code was sent again meanwhile. Then the
+ * caller must end the session.
  *
  * `noteExchange` and `noteRepeat` both write before they read. So if they run at the same time, at least one of them
  * sees what the other wrote.
@@ -113,8 +113,8 @@ export async function noteExchange(
 }
 
 /**
- * Remembers that an invalid code was sent. Returns the session that the code was exchanged for in the last ten
- * minutes.
+ * Remembers that a code was sent which is not valid, or no longer. If it was exchanged in the last ten minutes, returns
+ * its session.
  */
 export async function noteRepeat(
   pending: PendingValues,

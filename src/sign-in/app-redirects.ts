@@ -13,10 +13,13 @@ export const REDIRECT_LENGTH = 500;
 const LOOPBACK =
   /^http:\/\/(?:127\.0\.0\.1|\[::1\]):([1-9]\d{0,4})(?:\/(?:[\w.~!$&'()*+,;=:@-]|%[\dA-F]{2})*)*$/;
 
-/** An app's own scheme is a reversed domain name, so it contains a dot (RFC 8252 section 7.1). */
+/**
+ * Matches an address with an app's own scheme. Such a scheme is a reversed domain name, so it contains a dot
+ * (RFC 8252 section 7.1).
+ */
 const PRIVATE_USE = /^[a-z][a-z\d+-]*(\.[a-z\d+-]+)+:\/{0,3}[\w.~/-]*$/;
 
-/** Whether the address is any port of a loopback address, where an app on this computer listens. */
+/** Whether the address is a loopback address with a port, where an app on the person's computer can listen. */
 export function isLoopbackRedirect(text: string): boolean {
   const port = LOOPBACK.exec(text)?.[1];
   return port !== undefined && Number(port) <= 65_535;

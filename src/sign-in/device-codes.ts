@@ -6,21 +6,19 @@ import { hashParts } from './pkce.ts';
 
 /**
  * Codes with which a signed-in page signs in another device. A code works once, within five minutes. A session has at
- * most one.
+ * most one code.
  */
 
-/** A session: its user, and the hash of its token. */
+/** The session that creates a code: its user, and the hash of its token. */
 type Maker = Pick<Principal, 'userId' | 'hash'>;
 
-/**
- * 32 characters that are hard to confuse. 32 divides 256, so a random byte selects each with the same probability.
- */
+/** 32 characters that are hard to confuse. 32 divides 256, so a random byte selects each with the same probability. */
 const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 
-/** 60 random bits. Invite codes have 8 characters, so the length distinguishes the two. */
+/** The length of a device code, which has 60 random bits. Invite codes have 8 characters, so the length tells which. */
 const LENGTH = 12;
 
-/** Whether a code is for another device, by its length. */
+/** Whether a code is a device code and not an invite code. */
 export const isDeviceCode = (code: string): boolean => code.length === LENGTH;
 
 const nameCode = (code: string): string => hashParts('device', code);
@@ -54,8 +52,9 @@ export async function takeDeviceCode(pending: PendingValues, code: string): Prom
 }
 
 /**
- * Whether a taken code is still valid. Call this after opening the session. The user may end all sessions at the same
- * time, which also calls `cancelDeviceCode`. Then either this returns false, or that request ends the new session too.
+ * Whether a code that was taken is still valid. Call this function after opening the new session. Meanwhile, another
+ * request may have ended all sessions of the user and called `cancelDeviceCode`. Either this function then returns
+ * false, or the other request ends the new session too.
  */
 export const confirmDeviceCode = async (
   pending: PendingValues,

@@ -4,12 +4,12 @@ import type { PendingValues } from '../coordination/port.ts';
 import { hashParts } from './pkce.ts';
 import { drawChecks, loginChecks, type Provider } from './provider.ts';
 
-/** Logins in progress, from the redirect to the provider until the browser returns. It may return to any replica. */
+/** Logins in progress, from the redirect to the provider until the browser returns, perhaps to another replica. */
 
-/** The purpose of a login. */
+/** Why the person was sent to the provider. */
 const intent = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('sign-in') }),
-  /** The person of this account confirms their identity. */
+  /** The owner of this account confirms their identity. */
   z.object({ kind: z.literal('confirm'), userId: z.int() }),
   /** The provider is linked to a session's account. `session` is the hash of its token, in hex. */
   z.object({ kind: z.literal('link'), userId: z.int(), session: z.hex() }),
@@ -23,13 +23,13 @@ type PendingLogin = z.output<typeof pendingLogin>;
 
 const BROWSER_KEY = /^[\w-]{43}$/;
 
-/** The secret that a browser keeps in a cookie while it signs in; a new one if it has none. Tabs share it. */
+/** Returns the secret in the browser's sign-in cookie, or a new secret if there is none. All tabs share the cookie. */
 export const readBrowserKey = (cookie: string | undefined): string =>
   cookie !== undefined && BROWSER_KEY.test(cookie) ? cookie : randomBytes(32).toString('base64url');
 
 /**
- * The key of a login includes the browser's secret. So a stolen callback in another browser finds nothing, and uses
- * up nothing.
+ * Returns the key of a login. It includes the browser's secret. So a callback that was stolen and opened in another
+ * browser neither finds the login nor uses it up.
  */
 const nameLogin = (browserKey: string, state: string): string => hashParts('login', browserKey, state);
 

@@ -8,7 +8,7 @@ export interface Page {
   status: number;
   title: string;
   body: Html;
-  /** Whether the page runs the script, which sends its forms as JSON. */
+  /** Whether the page contains `SCRIPT`, which sends its forms as JSON. */
   isActive?: boolean;
   retryAfterSeconds?: number;
 }
@@ -29,7 +29,10 @@ input { font: inherit; padding: .5rem; width: 12ch; letter-spacing: .1em; text-t
 [role=alert] { font-weight: 600; }
 `;
 
-/** Sends each form as JSON to its `data-to`. Then goes to the location in the response, or reloads the page. */
+/**
+ * The script of the pages. It sends each form as JSON to the path in `data-to`. Then it goes to the `location` in the
+ * response, or reloads the page if there is none.
+ */
 const SCRIPT = `
 const post = async (path, body) => {
   const response = await fetch(path, {
@@ -81,8 +84,9 @@ for (const form of document.forms) {
 const hashSource = (text: string): string => `'sha256-${hash('sha256', text, 'base64')}'`;
 
 /**
- * Allows only the style and the script above. The script sends the forms. If the browser sent them, `form-action` would
- * have to name the target of the redirect. For an app, that may be any address.
+ * Returns the Content-Security-Policy of a page. It allows only `STYLE` and `SCRIPT`. It allows no `form-action`,
+ * because `SCRIPT` sends the forms. If the browser sent them, `form-action` would have to allow the address that the
+ * response redirects to. An app may choose any address.
  */
 const policy = (isActive: boolean): string =>
   [
@@ -94,7 +98,7 @@ const policy = (isActive: boolean): string =>
     "base-uri 'none'",
   ].join('; ');
 
-/** The headers of a page, in addition to those of every response. */
+/** Returns the headers of a page, in addition to those of every response. */
 export const pageHeaders = ({ isActive = false, retryAfterSeconds }: Page): Record<string, string> => ({
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': policy(isActive),
@@ -103,14 +107,14 @@ export const pageHeaders = ({ isActive = false, retryAfterSeconds }: Page): Reco
   ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
 });
 
-/** The headers of every sign-in response, including redirects, because their addresses contain codes. */
+/** The headers of every sign-in response. Redirects have them too, because their addresses contain codes. */
 export const PRIVATE_HEADERS = {
   'cache-control': 'no-store',
   'referrer-policy': 'no-referrer',
   'x-frame-options': 'DENY',
 } as const;
 
-/** The whole document. */
+/** Returns the page's whole HTML document. */
 export const renderPage = ({ title, body, isActive = false }: Page): string =>
   html`<!doctype html>
 <html lang="en">

@@ -9,7 +9,7 @@ const loginLink = (returnTo: string): string => `/login?${new URLSearchParams({ 
 const chooseLink = (address: string, text: string, isMain = false): Html =>
   html`<a class="button${isMain ? ' main' : ''}" href="${address}">${text}</a>`;
 
-/** One form sends a code, the other an answer of a passkey. Then the page reloads, with the new session. */
+/** Two forms: one signs in with a code, the other with a passkey. Afterwards the page reloads with the new session. */
 const FORMS = html`
   <form data-to="/web/login/invite" data-body="{}">
     <label for="code">Invite code or code from another device</label>
@@ -37,7 +37,7 @@ export const signInPage = (providerName: string | undefined, returnTo: string): 
     ${FORMS}`,
 });
 
-/** An app that asks for a session: what the page shows, and what approval sends. */
+/** What the page shows about an app that asks for a session, and what the page sends when the person approves. */
 interface AppRequest {
   /** The name that the app gives itself. It is not verified. */
   name: string;
@@ -83,16 +83,16 @@ interface FaultText {
   retryAfterSeconds?: number;
 }
 
-const AWAY = 'Your other devices stay signed in. Please try again in a minute.';
+const TRY_LATER = 'Your other devices stay signed in. Please try again in a minute.';
 
 /** The texts of each fault. `{}` is replaced by the provider's name. */
 const FAULT_TEXTS: Record<SignInFault | 'unavailable', FaultText> = {
-  unreachable: { status: 503, title: '{} cannot be reached', text: AWAY, retryAfterSeconds: 30 },
-  slow: { status: 503, title: '{} takes too long to respond', text: AWAY, retryAfterSeconds: 30 },
+  unreachable: { status: 503, title: '{} cannot be reached', text: TRY_LATER, retryAfterSeconds: 30 },
+  slow: { status: 503, title: '{} takes too long to respond', text: TRY_LATER, retryAfterSeconds: 30 },
   unavailable: {
     status: 503,
     title: 'Signing in is not possible at the moment',
-    text: AWAY,
+    text: TRY_LATER,
     retryAfterSeconds: 5,
   },
   invalid: {
@@ -177,14 +177,14 @@ export function faultPage(
   };
 }
 
-/** For a malformed request. Names the parameter and the rule. This service and correct apps never send one. */
+/** Responds to a malformed request. `message` names the parameter and its rule. Correct apps never cause this page. */
 export const badRequestPage = (message: string): Page => ({
   status: 400,
   title: 'This address is incomplete',
   body: html`<p class="facts">${message}.</p><p>If an app sent you here, tell its developers.</p>`,
 });
 
-/** For too many requests from one address. */
+/** Responds to too many requests from one client address. */
 export const limitedPage = (retryAfterSeconds: number): Page => ({
   status: 429,
   title: 'Too many attempts',

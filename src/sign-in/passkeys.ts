@@ -5,10 +5,11 @@ import type { Principal } from '../domain/tokens.ts';
 import { hashParts } from './pkce.ts';
 
 /**
- * Passkeys (WebAuthn): challenges that are used once, and the browsers' answers. `store/passkeys.ts` stores passkeys.
+ * Passkeys (WebAuthn): this file creates challenges and checks the answers of browsers. `store/passkeys.ts` stores the
+ * passkeys.
  */
 
-/** The site of a passkey. The passkey answers only pages of `origin`, and is stored under its host, `rpId`. */
+/** The site of a passkey. The passkey works only on pages of `origin`. `rpId` is the host in `origin`. */
 export interface RelyingParty {
   origin: string;
   rpId: string;
@@ -16,13 +17,13 @@ export interface RelyingParty {
 
 type Session = Pick<Principal, 'userId' | 'hash'>;
 
-/** Ed25519, ES256 and RS256. Without a list the library tries experimental algorithms, and Node warns. */
+/** Ed25519, ES256 and RS256. Without this list, the library tries experimental algorithms, and Node logs warnings. */
 const ALGORITHMS = [-8, -7, -257];
 
 /** Loaded on first use. See docs/decisions/0145-passkeys.md. */
 const loadLibrary = () => import('@simplewebauthn/server');
 
-/** The relying party of a page's origin. Undefined for an IP address, because passkeys need a host name. */
+/** Returns the relying party of a page's origin. Undefined for an IP address, because passkeys need a host name. */
 export function findRelyingParty(origin: string | undefined): RelyingParty | undefined {
   if (origin === undefined || !URL.canParse(origin)) return undefined;
   const { hostname } = new URL(origin);
@@ -33,7 +34,7 @@ const nameSignIn = (challenge: string): string => hashParts('passkey', challenge
 const nameAddition = ({ userId, hash }: Session, challenge: string): string =>
   hashParts('passkey-addition', String(userId), hash.toString('hex'), challenge);
 
-/** The options with which a browser asks for any passkey of this site. They name no account. */
+/** Returns options with which a browser asks for any passkey of this site, and keeps their challenge. */
 export async function offerSignIn(pending: PendingValues, { rpId }: RelyingParty) {
   const { generateAuthenticationOptions } = await loadLibrary();
   const options = await generateAuthenticationOptions({
@@ -45,7 +46,7 @@ export async function offerSignIn(pending: PendingValues, { rpId }: RelyingParty
   return options;
 }
 
-/** The options with which a browser creates a passkey for a session's account. */
+/** Returns options with which a browser creates a passkey for a session's account, and keeps their challenge. */
 export async function offerAddition(
   pending: PendingValues,
   session: Session,
@@ -68,7 +69,7 @@ export async function offerAddition(
   return options;
 }
 
-/** Reads the challenge from a browser's answer. Undefined if it is malformed. */
+/** Reads the challenge from a browser's answer. Undefined if the answer is malformed. */
 function readChallenge(clientData: string): string | undefined {
   try {
     const { challenge } = JSON.parse(Buffer.from(clientData, 'base64url').toString());
@@ -78,13 +79,13 @@ function readChallenge(clientData: string): string | undefined {
   }
 }
 
-/** Reads the user id that `offerAddition` gave the authenticator. Undefined if it is malformed. */
+/** Reads the user id that `offerAddition` put into the passkey. Undefined if the text is malformed. */
 export function readUserHandle(userHandle: string): number | undefined {
   const text = Buffer.from(userHandle, 'base64url').toString();
   return /^[1-9]\d{0,15}$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined;
 }
 
-/** An answer to `offerSignIn`, as the page sends it. Every field is base64url. */
+/** The browser's answer to the options of `offerSignIn`. Every field is base64url. */
 interface SignInAnswer {
   credential_id: string;
   client_data: string;
@@ -100,7 +101,7 @@ export async function takeSignIn(pending: PendingValues, answer: SignInAnswer): 
   return (await pending.take('passkeySignIns', nameSignIn(challenge))) && challenge;
 }
 
-/** Returns the authenticator's new counter. Undefined if the answer is not from this passkey for this challenge. */
+/** Returns the new value of the passkey's counter. Undefined unless this passkey has signed this challenge. */
 export async function verifySignIn(
   answer: SignInAnswer,
   challenge: string,
@@ -132,14 +133,14 @@ export async function verifySignIn(
   }
 }
 
-/** An answer to `offerAddition`, as the page sends it. Every field is base64url. */
+/** The browser's answer to the options of `offerAddition`. Every field is base64url. */
 interface AdditionAnswer {
   credential_id: string;
   client_data: string;
   attestation: string;
 }
 
-/** Returns the new passkey. Undefined if the answer does not match a challenge of this session. */
+/** Returns the new passkey, and uses its challenge up. Undefined if the answer is not valid for this session. */
 export async function verifyAddition(
   pending: PendingValues,
   session: Session,
@@ -173,8 +174,8 @@ export async function verifyAddition(
 }
 
 /**
- * Whether a passkey comes without certificates. For a certificate the library would request its revocation list, and
- * the service sends no requests to addresses that clients choose.
+ * Whether a new passkey comes without certificates. Others are refused: the library would request the revocation list
+ * that a certificate names, and the service sends no requests to addresses that clients choose.
  */
 async function isUnattested(attestation: string): Promise<boolean> {
   const { decodeAttestationObject, isoBase64URL } = await import('@simplewebauthn/server/helpers');

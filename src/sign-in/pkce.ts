@@ -9,12 +9,12 @@ export const CODE_VERIFIER = /^[\w.~-]{43,128}$/;
 
 const hashText = (text: string): string => hash('sha256', text, 'base64url');
 
-/** Whether the challenge was made from this verifier. Both sides are hashes, so their comparison reveals no secret. */
+/** Whether the challenge was made from this verifier. Compares hashes, so the time it takes reveals no secret. */
 export const verifierFits = (verifier: string, challenge: string): boolean =>
   hashText(verifier) === challenge;
 
 /**
- * The key under which a secret is kept. It is a hash, so somebody who reads Redis cannot use the secret. JSON keeps
- * the parts separate.
+ * Returns the key under which a secret is kept in Redis. The key is a hash, so somebody who reads Redis cannot use the
+ * secret. JSON separates the texts, so that other texts with the same concatenation get another key.
  */
 export const hashParts = (...parts: string[]): string => hashText(JSON.stringify(parts));

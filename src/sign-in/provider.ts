@@ -5,26 +5,31 @@ import { systemCodeOf } from '../domain/thrown.ts';
 import { SignInError, type SignInFault } from './sign-in-error.ts';
 import { isOnLoopback, type ProviderSettings } from './variables.ts';
 
-/** The OpenID provider (OpenID Connect Core section 3.1, RFC 9700). The library `openid-client` implements the protocol. */
+/**
+ * Signing in through an OpenID provider (OpenID Connect Core section 3.1, RFC 9700). The library `openid-client`
+ * implements the protocol.
+ */
 
 /** The provider's statements about a person. */
 export interface ProviderIdentity {
   issuer: string;
   subject: string;
-  /** As the provider writes it. It may not belong to the person. */
+  /** The address as the provider writes it. Unless it is verified, it may belong to somebody else. */
   email: string | undefined;
   emailVerified: boolean;
   /** When the person last entered their credentials at the provider, in seconds since 1970. Absent if unknown. */
   authenticatedAt: number | undefined;
 }
 
-/** The secrets that bind a callback to its request. */
+/**
+ * What a callback of the provider is checked against. The secrets show that it belongs to the login that began here.
+ */
 export const loginChecks = z.object({
   state: z.string(),
   nonce: z.string(),
   /** The PKCE verifier, 43 characters. */
   verifier: z.string(),
-  /** The person must have authenticated at the provider within this many seconds. Absent: at any time. */
+  /** How many seconds ago the person may have authenticated at the provider, at most. If absent, any time will do. */
   maxAgeSeconds: z.int().optional(),
 });
 
@@ -40,7 +45,10 @@ export const drawChecks = (): LoginChecks => ({
 /** The time limit for all requests of one step, because a person is waiting. */
 const STEP_MS = 3_000;
 
-/** How long metadata is used. If it cannot be read again, the old metadata stays in use. */
+/**
+ * How long the provider's metadata is used before it is read again. If that fails, the old metadata stays in use, and
+ * the next attempt follows after the second time.
+ */
 const METADATA_MS = 3_600_000;
 const METADATA_RETRY_MS = 60_000;
 
@@ -61,7 +69,7 @@ interface Known {
 }
 
 /**
- * One provider. It is discovered at the first login, so an unavailable provider does not stop a replica from
+ * An OpenID provider. Its metadata is read at the first login, so an unavailable provider does not stop a replica from
  * starting.
  */
 export class Provider {
@@ -125,8 +133,8 @@ export class Provider {
   }
 
   /**
-   * The claims that contain the address: those of the ID token, or of UserInfo if the ID token has no address. The
-   * two are never mixed.
+   * Returns the claims that contain the e-mail address: those of the ID token, or those of UserInfo if the ID token has
+   * no address. An address never comes from one of them and its verification from the other.
    */
   async #readEmail(
     configuration: client.Configuration,
@@ -140,8 +148,8 @@ export class Provider {
   }
 
   /**
-   * Runs one step. Rejects with a `SignInError` if it fails or exceeds the time limit. Nobody waits for requests that
-   * are still open then. The library's own timeout ends them.
+   * Runs one step. Rejects with a `SignInError` if the step fails or exceeds the time limit. Requests that are still
+   * open at the limit continue in the background, until the library's own timeout ends them.
    */
   async #inTime<T>(run: () => Promise<T>): Promise<T> {
     const signal = AbortSignal.timeout(this.#stepMs);
@@ -157,7 +165,7 @@ export class Provider {
     }
   }
 
-  /** Concurrent callers share one discovery. */
+  /** Returns the provider's metadata. Concurrent callers share one discovery, the request that reads it. */
   async #discover(): Promise<client.Configuration> {
     const known = this.#known;
     if (known && known.untilMs > performance.now()) return known.configuration;
@@ -195,7 +203,8 @@ export class Provider {
 }
 
 /**
- * Sends the secret in a header (OpenID Connect Core section 9), or in the body if the provider supports only that.
+ * Returns a function that adds the client's secret to a request: in a header (OpenID Connect Core section 9), or in the
+ * body if the provider does not support the header.
  */
 function authenticateClient(secret: string): client.ClientAuth {
   const [basic, post] = [client.ClientSecretBasic(secret), client.ClientSecretPost(secret)];
@@ -205,7 +214,10 @@ function authenticateClient(secret: string): client.ClientAuth {
   };
 }
 
-/** Refuses endpoints without encryption, except on this computer, even if the provider's metadata names them. */
+/**
+ * Returns a `fetch` that refuses endpoints without encryption, even if the provider's metadata names them. If the
+ * provider runs on this computer, its endpoints on this computer need no encryption.
+ */
 const openFetch =
   (onLoopback: boolean): client.CustomFetch =>
   async (address, options) => {
@@ -229,10 +241,10 @@ async function readBounded(response: Response): Promise<Response> {
   return new Response(Buffer.concat(chunks), { status, statusText, headers });
 }
 
-/** Error codes that mean that the provider has a problem (RFC 6749 section 4.1.2.1). */
+/** Error codes of a provider that has a problem of its own (RFC 6749 section 4.1.2.1). */
 const PROVIDER_TROUBLE = ['server_error', 'temporarily_unavailable'];
 
-/** Error codes that mean that the provider does not accept this client (RFC 6749 sections 4.1.2.1 and 5.2). */
+/** Error codes of a provider that does not accept this service as a client (RFC 6749 sections 4.1.2.1 and 5.2). */
 const CLIENT_TROUBLE = [
   'invalid_client',
   'unauthorized_client',
@@ -242,8 +254,8 @@ const CLIENT_TROUBLE = [
 ];
 
 /**
- * Translates an error of the library. Such errors contain urls, codes and tokens, so only the names of the problem
- * are kept.
+ * Translates an error of the library. Its message may contain urls, codes and tokens, so only the error's name and
+ * codes are kept.
  */
 function toSignInError(thrown: unknown): SignInError {
   if (thrown instanceof SignInError) return thrown;
@@ -251,27 +263,28 @@ function toSignInError(thrown: unknown): SignInError {
   if (thrown.cause instanceof SignInError) return thrown.cause;
   const isOfProtocol =
     thrown instanceof client.AuthorizationResponseError || thrown instanceof client.ResponseBodyError;
-  const said = isOfProtocol && /^[a-z_]{1,40}$/.test(thrown.error) ? thrown.error : '';
-  const words = [thrown.name, systemCodeOf(thrown), said].filter(Boolean);
-  return new SignInError(findFault(thrown, said), words.join(' '));
+  const oauthCode = isOfProtocol && /^[a-z_]{1,40}$/.test(thrown.error) ? thrown.error : '';
+  const words = [thrown.name, systemCodeOf(thrown), oauthCode].filter(Boolean);
+  return new SignInError(findFault(thrown, oauthCode), words.join(' '));
 }
 
-function findFault(error: Error, said: string): SignInFault {
+/** `oauthCode` is the error code in the provider's response, or empty. */
+function findFault(error: Error, oauthCode: string): SignInFault {
   const code = systemCodeOf(error);
   if (error.name === 'TimeoutError' || code === 'OAUTH_TIMEOUT' || code === 'OAUTH_ABORT') return 'slow';
   // The provider did not accept the client's credentials.
   if (error instanceof client.WWWAuthenticateChallengeError) return 'client';
-  if (PROVIDER_TROUBLE.includes(said)) return 'invalid';
-  if (CLIENT_TROUBLE.includes(said)) return 'client';
+  if (PROVIDER_TROUBLE.includes(oauthCode)) return 'invalid';
+  if (CLIENT_TROUBLE.includes(oauthCode)) return 'client';
   if (error instanceof client.AuthorizationResponseError) return 'denied';
-  if (said === 'invalid_grant') return 'callback';
+  if (oauthCode === 'invalid_grant') return 'callback';
   if (error.name === 'TypeError') return 'unreachable';
   return code === 'OAUTH_INVALID_RESPONSE' && isOfCallback(error.cause) ? 'callback' : 'invalid';
 }
 
 /**
- * Whether the fault was found in the callback's own parameters, before the provider was asked. The library uses the
- * same code for a fault in the callback and for one in a response.
+ * Whether the library found the fault in the parameters of the callback, before it asked the provider. For such a fault
+ * it uses the same error code as for a fault in a response.
  */
 function isOfCallback(thrown: unknown): boolean {
   const cause = thrown instanceof Error ? thrown.cause : undefined;

@@ -1,6 +1,6 @@
 /** Why a sign-in failed. The metric, the log and the pages share this list. */
 
-/** The provider, or its configuration for this service, must be fixed. */
+/** Faults of the provider or of its configuration for this service. Somebody must fix them. */
 const PROVIDER_FAULTS = [
   /** The connection failed or was closed. */
   'unreachable',
@@ -12,9 +12,9 @@ const PROVIDER_FAULTS = [
   'client',
 ] as const;
 
-/** The service and the provider work, but this person may not sign in. */
+/** Faults of a person. The service and the provider work, but this person may not sign in. */
 const PERSON_FAULTS = [
-  /** The person, or the provider's rules, declined. */
+  /** The person cancelled the sign-in, or the provider's rules forbid it. */
   'denied',
   /** This browser has no such login in progress: the login was completed, has expired, or began in another browser. */
   'callback',
@@ -39,10 +39,10 @@ const PERSON_FAULTS = [
 type ProviderFault = (typeof PROVIDER_FAULTS)[number];
 export type SignInFault = ProviderFault | (typeof PERSON_FAULTS)[number];
 
-/** `unavailable`: Redis or Postgres is away, or the replica is overloaded. */
+/** The outcomes of a sign-in. `unavailable` means that Redis or Postgres is down, or that the replica is overloaded. */
 export const SIGN_IN_OUTCOMES = ['done', 'unavailable', ...PROVIDER_FAULTS, ...PERSON_FAULTS] as const;
 
-/** A sign-in failed. The message is a few words of our own, for the log. */
+/** Thrown when a sign-in fails. The message is for the log and contains no data of the person. */
 export class SignInError extends Error {
   override readonly name = 'SignInError';
   readonly fault: SignInFault;

@@ -3,19 +3,19 @@ import { domainToASCII } from 'node:url';
 import { z } from 'zod';
 import { isClaimedRedirect } from './app-redirects.ts';
 
-/** The variables of signing in, and their forbidden combinations. `src/config.ts` reads them. */
+/** The environment variables of signing in, and their forbidden combinations. `src/config.ts` reads the variables. */
 
-/** An OpenID provider, and how far it is trusted. */
+/** An OpenID provider, and what it may decide. */
 export interface ProviderSettings {
   issuer: string;
   clientId: string;
   clientSecret: string;
   scopes: string;
-  /** Shown on the button. */
+  /** The provider's name on the button. */
   name: string;
-  /** Whether an address that the provider calls verified opens the account with that address. */
+  /** Whether a person may open the account of an e-mail address that the provider has verified for them. */
   trustEmail: boolean;
-  /** In ASCII. Empty allows all domains. */
+  /** The domains of e-mail addresses that may sign in, in ASCII. If empty, all domains may. */
   allowedDomains: readonly string[];
 }
 
@@ -23,7 +23,7 @@ export interface ProviderSettings {
 export type SignUp = 'invite' | 'open';
 
 export interface SignInSettings {
-  /** Undefined if there is no login by a provider. */
+  /** Undefined if no provider is configured. */
   provider: ProviderSettings | undefined;
   signUp: SignUp;
   /** Addresses that codes for apps may be sent to, in addition to loopback addresses. */
@@ -54,7 +54,7 @@ export const fileText = (rule: string, example: string) =>
         const text = readFileSync(path, 'utf8');
         if (text.trim() !== '') return text;
       } catch {
-        // Handled below, like an empty file.
+        // A file that cannot be read is handled below, like an empty file.
       }
       ctx.issues.push({ code: 'custom', message: rule, input: path });
       return z.NEVER;
@@ -70,14 +70,14 @@ export const isOnLoopback = (url: URL): boolean => isLoopback(url.hostname);
 
 function isIssuer(text: string): boolean {
   const url = URL.parse(text);
-  // The library would accept the address of a metadata document, but then not check the issuer.
+  // The library also accepts the address of a metadata document, but then it does not check the issuer.
   if (url === null || /[?#@\s]|\/\.well-known\//.test(text)) return false;
   return url.protocol === 'https:' || (url.protocol === 'http:' && isOnLoopback(url));
 }
 
 const DOMAIN = /^(?=.{1,253}$)([a-z\d]([a-z\d-]{0,61}[a-z\d])?\.)+[a-z\d-]{2,63}$/;
 
-/** A domain in ASCII and lower case, for comparison. Empty if the text is not a domain. */
+/** Returns a domain in ASCII and lower case, for comparison. Empty if the text is not a domain. */
 export const foldDomain = (text: string): string => domainToASCII(text).toLowerCase();
 
 /** A schema for each variable. docs/configuration.md describes the variables. */
@@ -152,7 +152,7 @@ const OF_A_PROVIDER = [
   'OIDC_ALLOWED_DOMAINS',
 ] as const;
 
-/** All variables of signing in. A forbidden combination is an issue of the variable that must change. */
+/** The schema of all variables of signing in. A forbidden combination is reported for the variable that must change. */
 export const signInSettings = z.object(SIGN_IN_SCHEMAS).transform((values, ctx): SignInSettings => {
   const refuse = (name: SignInName, message: string) => {
     ctx.issues.push({ code: 'custom', message, path: [name], input: values });
@@ -162,8 +162,8 @@ export const signInSettings = z.object(SIGN_IN_SCHEMAS).transform((values, ctx):
   const { OIDC_CLIENT_SECRET: secret, OIDC_CLIENT_SECRET_FILE: secretOfFile } = values;
   const { SIGN_UP: signUp, APP_REDIRECTS: appRedirects, OIDC_TRUST_EMAIL: trustEmail } = values;
   if (issuer === undefined) {
-    const lonely = OF_A_PROVIDER.find((name) => values[name] !== undefined && values[name] !== false);
-    if (lonely) return refuse('OIDC_ISSUER', `required if ${lonely} is set`);
+    const useless = OF_A_PROVIDER.find((name) => values[name] !== undefined && values[name] !== false);
+    if (useless) return refuse('OIDC_ISSUER', `required if ${useless} is set`);
     if (signUp === 'open') return refuse('OIDC_ISSUER', 'required if SIGN_UP=open');
     return { provider: undefined, signUp, appRedirects };
   }
