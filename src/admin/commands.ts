@@ -62,7 +62,7 @@ const email = () =>
 const premium = () =>
   new Option('--premium <flag>', 'whether the account has no bookmark limit').choices(['true', 'false']);
 
-/** For commands that revoke or delete, and for commands that show what to revoke. */
+/** The options of commands that revoke or delete, and of commands that show what to revoke. */
 const ANY_SCHEMA = { onAnySchema: true };
 
 const noUser = () => new CommandError('no user has this e-mail address');
@@ -274,7 +274,7 @@ function addAuditCommands(audit: Command, run: RunCommand): void {
     );
 }
 
-/** The audit record of a command: its name and the given options. `audit list` is not recorded. */
+/** Returns the audit record of a command: its name and the given options. `audit list` is not recorded. */
 function describeCommand(command: Command, operator: string | undefined): AuditedCommand | undefined {
   const action = `${command.parent?.name()} ${command.name()}`;
   if (action === 'audit list') return undefined;
@@ -294,13 +294,13 @@ export function addAdminCommands(admin: Command, host: CommandHost): void {
       parseName,
     ),
   );
-  let begun: Command | undefined;
+  let started: Command | undefined;
   admin.hook('preAction', (_, command) => {
-    begun = command;
+    started = command;
   });
   const run = commandRunner(host, ({ adminOperator }) => {
     const { operator = adminOperator } = admin.opts<{ operator?: string }>();
-    return begun && describeCommand(begun, operator);
+    return started && describeCommand(started, operator);
   });
   addUserCommands(admin.command('user').description('manage users'), run);
   addInviteCommands(admin.command('invite').description('issue invites'), run);

@@ -8,7 +8,7 @@ import type { Database } from '../store/database.ts';
 import { checkSchema, migrate } from '../store/migrations.ts';
 import { openDatabase } from '../store/open-database.ts';
 
-/** A command failed for a reason that its message explains to the operator. */
+/** Thrown when a command fails. The message tells the operator why. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
@@ -16,7 +16,7 @@ export class CommandError extends Error {
 /** The dependencies of a command. */
 export interface AdminContext {
   database: Database;
-  /** Notifies the waiters of a channel on every replica. */
+  /** Wakes the long polls of a channel on every replica. */
   notify(channel: string): void;
 }
 
@@ -28,10 +28,10 @@ interface CommandOptions {
   onAnySchema?: boolean;
 }
 
-/** What a command line uses: its configuration, standard output and standard error. */
+/** What commands use of their process: the configuration, standard output and standard error. */
 export interface CommandHost {
   readConfig(): Config;
-  /** Resolves when the stream has room for more. */
+  /** Writes to standard output. Resolves when more can be written. */
   out(text: string): Promise<unknown> | undefined;
   err(text: string): void;
 }
@@ -45,7 +45,7 @@ export type RunCommand = (
   options?: CommandOptions,
 ) => Promise<void>;
 
-/** Runs the commands of a host. `describe` returns the audit record of a command, or undefined for none. */
+/** Returns a function that runs commands. `describe` returns the audit record, or undefined for no record. */
 export const commandRunner =
   (host: CommandHost, describe: (config: Config) => AuditedCommand | undefined): RunCommand =>
   async (command, { onAnySchema = false } = {}) => {
@@ -60,7 +60,7 @@ export const commandRunner =
       await print(host, await runAndNotify(config, database, command));
       outcome = 'done';
     } finally {
-      // If the outcome cannot be recorded, the command still has its result.
+      // The result of the command does not change if its outcome cannot be recorded.
       if (id !== undefined) await endAudit(database, id, outcome).catch(() => {});
     }
   };
@@ -79,7 +79,7 @@ async function openCommandDatabase(
   stack: AsyncDisposableStack,
   onAnySchema: boolean,
 ): Promise<Database> {
-  // Standard output is only for the result.
+  // Standard output must contain only the result, so nothing is logged.
   const log = openLog('silent');
   let url = config.databaseUrl;
   if (url === undefined) {
@@ -105,7 +105,7 @@ async function runAndNotify(
   return result;
 }
 
-/** Notifies the waiters on all replicas. While Redis is away, polls check the database anyway. */
+/** Wakes the long polls on all replicas. While Redis is unavailable, polls query the database by themselves. */
 async function notifyAll(config: Config, channels: Iterable<string>): Promise<void> {
   const coordination = await openCoordination(
     { redis: redisAccess(config), windowMs: 1_000, maxHeld: 1, maxHeldPerHolder: 1 },

@@ -5,7 +5,7 @@ import { parseTimestamp } from '../domain/timestamp.ts';
 import { findUrlFault } from '../domain/web-url.ts';
 import { isObject } from './entry.ts';
 
-/** Predicts which entries of an import the service will refuse, with the same messages as its response. */
+/** Finds the entries of an import that the service will refuse, with the same messages as in its response. */
 
 /** An entry that the service would refuse. */
 export interface Refusal {
@@ -60,7 +60,7 @@ function findFieldFault(given: unknown, field: Field): string | undefined {
   }
 }
 
-/** Returns the service's error for an entry. Returns undefined if the entry is valid. */
+/** Returns the error that the service will return for an entry, or undefined if the entry is valid. */
 function findEntryFault(entry: unknown): string | undefined {
   if (!isObject(entry)) return 'expected an object';
   for (const name of namesGivenTo('import')) {

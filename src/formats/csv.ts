@@ -9,7 +9,7 @@ type Row = Record<string, string>;
 
 const URL_COLUMNS = ['url', 'href', 'link', 'uri'];
 
-/** In some countries, spreadsheets separate cells with semicolons. */
+/** Returns the most frequent separator. In some countries, spreadsheets separate cells with semicolons. */
 function findDelimiter(header: string): string {
   const counts = [',', ';', '\t'].map((delimiter) => [delimiter, header.split(delimiter).length] as const);
   return counts.reduce((most, next) => (next[1] > most[1] ? next : most))[0];
@@ -22,7 +22,7 @@ const readHeader = (text: string): { delimiter: string; columns: string[] } => {
   return { delimiter, columns };
 };
 
-/** True if a text begins like a table with a url column. */
+/** Whether a text begins like a table that has a column of urls. */
 export const looksLikeCsv = (text: string): boolean =>
   readHeader(text).columns.some((name) => URL_COLUMNS.includes(name));
 
@@ -44,13 +44,13 @@ export function parseCsv(text: string): ForeignFile {
     throw error;
   }
   const format = recognize(columns);
-  // Tables made from Pinboard posts keep its column names: the title is in `description`.
+  // Tables that were made from Pinboard's posts have Pinboard's column names. There, `description` is the title.
   const fromRow = columns.includes('extended') ? fromPinboardRow : fromUsualRow;
   return {
     format,
     bookmarks: rows.map((row) => {
       const bookmark = fromRow(row);
-      const { folders, tags } = readPlace(format, row);
+      const { folders, tags } = readFoldersAndState(format, row);
       return { ...bookmark, folders, tags: [...(bookmark.tags ?? []), ...tags] };
     }),
   };
@@ -72,8 +72,8 @@ const INSTAPAPER_TAGS: Readonly<Record<string, string>> = {
 
 const POCKET_TAGS: Readonly<Record<string, string>> = { unread: 'toread', archive: 'archived' };
 
-/** Returns the folders of a row, and the tags for a state of another program, for example unread. */
-function readPlace(format: Format, row: Row): { folders: string[][]; tags: string[] } {
+/** Returns the folders of a row, and a tag if the row has a state such as unread. */
+function readFoldersAndState(format: Format, row: Row): { folders: string[][]; tags: string[] } {
   const folder = row.folder ?? row.collection ?? '';
   const isInstapaper = format === 'instapaper';
   const state =
@@ -81,18 +81,18 @@ function readPlace(format: Format, row: Row): { folders: string[][]; tags: strin
   if (state) return { folders: [], tags: [state] };
   if (format === 'pocket' || (format === 'raindrop' && folder.trim() === 'Unsorted'))
     return { folders: [], tags: [] };
-  // Paths of this service escape `/` with a backslash. Instapaper's folders have no paths.
+  // This service escapes `/` in the name of a folder with a backslash. Instapaper has no folders inside folders.
   return { folders: [isInstapaper ? [folder] : (splitFolders(folder) ?? folder.split('/'))], tags: [] };
 }
 
-/** Splits names at commas or bars. Also reads a JSON array of names, which Instapaper writes. */
+/** Splits the names of tags at commas or bars. Also reads a JSON array of names, which Instapaper writes. */
 function splitTags(text: string): string[] {
   if (text.startsWith('[')) {
     try {
       const names: unknown = JSON.parse(text);
       if (Array.isArray(names)) return stringsIn(names);
     } catch {
-      // Not JSON: a name may begin with a bracket.
+      // The text is not JSON. The name of a tag may begin with a bracket too.
     }
   }
   return text.split(/[,|]/);

@@ -19,7 +19,7 @@ export type Format =
   | 'csv';
 
 export interface ReadOptions {
-  /** Turn the path of a bookmark's folder into a tag. */
+  /** Whether the path of a bookmark's folder becomes a tag. */
   foldersAsTags: boolean;
 }
 
@@ -27,23 +27,23 @@ export interface ReadOptions {
 export interface ForeignBookmark {
   url: string;
   title?: unknown;
-  /** Paragraphs. Values that are empty or not strings are dropped. */
+  /** The paragraphs of the comment. Values that are empty or not strings are dropped. */
   comment?: unknown[];
   tags?: readonly string[];
-  /** The paths of its folders, as names from the outermost folder inwards. */
+  /** The paths of the bookmark's folders. A path is a list of names, the outermost folder first. */
   folders?: readonly (readonly string[])[];
-  /** In any form that `readDate` reads. */
+  /** A date in any format that `readDate` can read. */
   createdAt?: unknown;
   updatedAt?: unknown;
 }
 
-/** A file of another program. */
+/** The bookmarks in a file of another program. */
 export interface ForeignFile {
   format: Format;
   bookmarks: ForeignBookmark[];
 }
 
-/** The file contains no readable bookmarks. The message says why, and what to do. */
+/** Thrown if a file contains no readable bookmarks. The message says why, and what to do. */
 export class UnreadableFile extends Error {
   override readonly name = 'UnreadableFile';
 }
@@ -60,7 +60,7 @@ export interface ParsedFile {
   leftOut: LeftOut[];
   /** The number of entries whose url appeared before. Their tags and texts were added to the first entry. */
   combined: number;
-  /** The folders that become tags, in file order, with their numbers of bookmarks. */
+  /** The folders that become tags, in the order of the file. `bookmarks` is how many bookmarks a folder has. */
   folders: { folder: string[]; tag: string; bookmarks: number }[];
 }
 
@@ -77,18 +77,18 @@ export const stringsIn = (value: unknown): string[] =>
 export const textOf = (value: unknown): string =>
   typeof value === 'string' ? value.replaceAll('\0', '').toWellFormed().trim() : '';
 
-/** An entry whose tags are all names. */
+/** An entry whose tags are only their names. */
 type NamedEntry = Omit<ImportEntry, 'tags'> & { tags: string[] };
 
 /**
- * Converts to milliseconds since 1970. Files use seconds, milliseconds or microseconds since 1970, or microseconds
- * since 1601.
+ * Converts a time in a file to milliseconds since 1970. Files contain seconds, milliseconds or microseconds since 1970,
+ * or microseconds since 1601. The size of the number shows which.
  */
 function epochToMs(value: number): number {
-  // This includes dates before 1970, which are negative.
+  // Seconds. They include dates before 1970, which are negative.
   if (value < 1e11) return value * 1_000;
   if (value < 1e14) return value;
-  // More microseconds since 1970 would be after the year 2286. So a larger value is Chromium's time, since 1601.
+  // 1e16 microseconds after 1970 is in the year 2286. So a larger value must be microseconds since 1601, from Chromium.
   return value < 1e16 ? value / 1_000 : value / 1_000 - 11_644_473_600_000;
 }
 
@@ -97,7 +97,7 @@ const isUnclear = (text: string): boolean => /^-?\d[-\d./ :]*$/.test(text) && !/
 
 /**
  * Converts a date to RFC 3339. A time without an offset is UTC. Returns undefined for the number 0 and for text that
- * is not a date. Returns an ambiguous date unchanged, which the service then refuses.
+ * is not a date. Returns an ambiguous date unchanged, so that the service refuses the entry.
  */
 export function readDate(value: unknown): string | undefined {
   const text = typeof value === 'number' ? String(value) : textOf(value);
@@ -135,8 +135,8 @@ function distinct(names: readonly string[]): string[] {
 }
 
 /**
- * Turns another program's bookmarks into import entries. Entries with the same url, for example from several folders,
- * are combined into one with all tags. Otherwise the import would skip the later ones.
+ * Turns the bookmarks of another program into entries of an import. Bookmarks with the same url, for example in several
+ * folders, become one entry with all their tags. Otherwise the service would import only the first of them.
  */
 export function collect({ format, bookmarks }: ForeignFile, { foldersAsTags }: ReadOptions): ParsedFile {
   const byUrl = new Map<string, NamedEntry>();
@@ -179,6 +179,7 @@ function combine(first: NamedEntry, later: NamedEntry): void {
     first.comment = [first.comment, later.comment].filter(Boolean).join('\n\n');
   }
   first.tags = distinct([...first.tags, ...later.tags]);
+  // `~` sorts after every timestamp.
   if (later.created_at !== undefined && later.created_at < (first.created_at ?? '~')) {
     first.created_at = later.created_at;
   }

@@ -1,6 +1,6 @@
 /**
- * Converts folders to tags. The path of a folder becomes one tag, for example `Work/Databases`. A backslash escapes
- * `/` and `\` in a folder's name, so that the path can be read back.
+ * Converts folders to tags, and back. The path of a folder becomes one tag, for example `Work/Databases`. In the name
+ * of a folder, a backslash escapes `/` and `\`.
  */
 
 /** Returns the tag for a path of folder names, outermost first. */
@@ -24,7 +24,7 @@ export function splitFolders(tag: string): string[] | undefined {
 /** The maximum length of a tag name, in characters. */
 const MAX_LENGTH = 255;
 
-/** Returns the tag for a path. Drops the outermost folders of a path that is too long. */
+/** Returns the tag for a path of folder names. If the tag would be too long, leaves out the outermost folders. */
 export function folderTag(path: readonly string[]): string {
   const names = path.map((name) => name.trim()).filter(Boolean);
   while (names.length > 1 && joinFolders(names).length > MAX_LENGTH) names.shift();

@@ -10,8 +10,8 @@ import { GENERATOR } from './write-netscape.ts';
 
 type Attributes = Record<string, string>;
 
-/** True for folders that the browser or service created. Their names say nothing about their bookmarks. */
-const isOwnFolder = (attributes: Attributes): boolean =>
+/** Whether the browser or service created a folder itself. Then its name says nothing about the bookmarks in it. */
+const isBuiltInFolder = (attributes: Attributes): boolean =>
   attributes.personal_toolbar_folder === 'true' || attributes.unfiled_bookmarks_folder === 'true';
 
 /** Parses the bookmarks of a file, in order. Tolerates missing and unclosed elements. */
@@ -47,19 +47,19 @@ interface Draft {
 
 class NetscapeReader {
   readonly #drafts: Draft[] = [];
-  /** The folder of each open list. Null if it does not become a tag. */
+  /** The folder of each `<DL>` that is open, outermost first. Null if the folder has no name that becomes a tag. */
   readonly #folders: (string | null)[] = [];
   #heading: Heading | undefined;
   readonly #pageTitle: Text = { text: '' };
-  #isOwn = false;
-  /** Receives the current text. */
+  #isFromThisService = false;
+  /** Where the text that is read next belongs. Undefined if it is ignored. */
   #target: Text | undefined;
   /** The heading of one of Pocket's lists: `Unread` or `Read Archive`. */
   #section: Text = { text: '' };
   /** The bookmark that the next description belongs to. */
   #latest: Draft | undefined;
 
-  /** Pocket's `ril_export.html` has lists below headings instead of folders. */
+  /** The format of the file. Pocket's `ril_export.html` has lists below headings instead of folders. */
   get format(): Format {
     return this.#pageTitle.text.trim() === 'Pocket Export' ? 'pocket' : 'netscape';
   }
@@ -67,7 +67,7 @@ class NetscapeReader {
   open(name: string, attributes: Attributes): void {
     switch (name) {
       case 'meta':
-        this.#isOwn ||= attributes.name === 'generator' && attributes.content === GENERATOR;
+        this.#isFromThisService ||= attributes.name === 'generator' && attributes.content === GENERATOR;
         break;
       case 'title':
         this.#target = this.#pageTitle;
@@ -144,9 +144,9 @@ class NetscapeReader {
   }
 
   #folderOf(heading: Heading | undefined): string | null {
-    if (heading === undefined || isOwnFolder(heading.attributes)) return null;
+    if (heading === undefined || isBuiltInFolder(heading.attributes)) return null;
     const name = heading.name.text;
-    // Raindrop's folder for bookmarks outside all collections.
+    // Raindrop puts bookmarks that are in no collection into the folder `Unsorted`.
     return this.#pageTitle.text.includes('Raindrop.io') && name === 'Unsorted' ? null : name;
   }
 
@@ -155,10 +155,10 @@ class NetscapeReader {
     return {
       url,
       title: title.text,
-      comment: this.#isOwn ? [description.text] : readDescription(description.text),
+      comment: this.#isFromThisService ? [description.text] : readDescription(description.text),
       folders: [folders],
       tags: [
-        ...tags.map((tag) => (ARCHIVED_MARKS.has(tag) && !this.#isOwn ? 'archived' : tag)),
+        ...tags.map((tag) => (ARCHIVED_MARKS.has(tag) && !this.#isFromThisService ? 'archived' : tag)),
         ...(attributes.toread === '1' || section === 'Unread' ? ['toread'] : []),
         ...(section === 'Read Archive' ? ['archived'] : []),
         ...(attributes['data-important'] === 'true' ? ['favorite'] : []),
@@ -175,8 +175,8 @@ const ARCHIVED_MARKS = new Set(['linkding:archived', 'linkding:bookmarks.archive
 const splitTags = (text: string): string[] => text.split(',').map((tag) => tag.trim());
 
 /**
- * Splits a description into paragraphs. linkding marks its notes inside the description. Pinboard may wrap the text
- * in a quotation.
+ * Splits a description into paragraphs. linkding writes its notes into the description, between markers. Pinboard may
+ * put the text into a `<blockquote>`.
  */
 export function readDescription(text: string): string[] {
   const [description = '', notes = ''] = text.split('[linkding-notes]');

@@ -15,7 +15,7 @@ import { parseNetscape } from './netscape.ts';
 import { fromBuku, fromKarakeep, fromLinkding, fromPinboard, parsePinboardXml } from './services.ts';
 import { fromChromium, fromFirefox, isFirefoxBackup } from './trees.ts';
 
-/** Turns an exported file into the entries of an import. Detects the program that wrote it from the content. */
+/** Turns an exported file into the entries of an import. The content shows which program wrote the file. */
 
 const KNOWN =
   "a JSON export of this service, a browser's bookmarks (HTML, Firefox's JSON backup, Chrome's Bookmarks file), a list " +
@@ -27,7 +27,7 @@ export interface CheckedFile extends ParsedFile {
   refusals: Refusal[];
 }
 
-/** Reads a bookmark file and checks its entries as the service does. Throws `UnreadableFile`. */
+/** Reads a bookmark file, and checks its entries as the service does. Throws `UnreadableFile` for any other file. */
 export function readBookmarkFile(bytes: Uint8Array, options: ReadOptions): CheckedFile {
   const file = parseFile(decode(bytes));
   const parsed: ParsedFile = Array.isArray(file)
@@ -36,7 +36,10 @@ export function readBookmarkFile(bytes: Uint8Array, options: ReadOptions): Check
   return { ...parsed, refusals: findRefusals(parsed.entries) };
 }
 
-/** Returns the entries of this service's own export unchanged, so that it reports what is wrong with an entry. */
+/**
+ * Parses a file of any known format. Returns the entries of this service's own export unchanged, so that the service
+ * can report what is wrong with them.
+ */
 function parseFile(text: string): ForeignFile | ImportEntry[] {
   const start = text.slice(0, 4_096).trimStart();
   if (start === '') throw new UnreadableFile('the file is empty');
@@ -58,21 +61,23 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-/** Finds the encoding as browsers do: by the first bytes, then by the `<META>` element of HTML. The default is UTF-8. */
+/**
+ * Finds the encoding as browsers do: by the first bytes, then by the `<META>` element of HTML. The default is UTF-8.
+ */
 function findEncoding(bytes: Uint8Array): string {
   const [first, second] = bytes;
   if (first === 0xff && second === 0xfe) return 'utf-16le';
   if (first === 0xfe && second === 0xff) return 'utf-16be';
   const head = new TextDecoder('latin1').decode(bytes.subarray(0, 1_024)).trimStart();
-  // Only HTML and XML begin like this. In another format, the element would only be part of a title. A file with the
-  // byte order mark of UTF-8 is UTF-8.
+  // Only HTML and XML begin with `<`. In other formats, a `<META>` element can only be part of a title. A file that
+  // begins with the byte order mark of UTF-8 is UTF-8.
   if (!head.startsWith('<')) return 'utf-8';
   const label = /<meta[^>]+charset=["']?([\w-]{1,40})/i.exec(head)?.[1]?.toLowerCase() ?? 'utf-8';
-  // This label is wrong: in a file in UTF-16, the pattern above would not match.
+  // A label of UTF-16 must be wrong, because the pattern above does not match in a file that is UTF-16.
   return label.startsWith('utf-16') ? 'utf-8' : label;
 }
 
-/** OneTab exports one tab per line, `URL | TITLE`, with blank lines between groups. */
+/** Whether a text begins like an export of OneTab: a line `URL | TITLE` for each tab, blank lines between groups. */
 const looksLikeOneTab = (start: string): boolean => /^https?:\/\/\S+( \| .*)?(\r?\n|$)/i.test(start);
 
 const parseOneTab = (text: string): ForeignBookmark[] =>

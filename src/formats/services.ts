@@ -2,9 +2,7 @@ import { Parser } from 'htmlparser2';
 import { type ForeignBookmark, isObject, type JsonObject, stringsIn, textOf } from './entry.ts';
 import { readDescription } from './netscape.ts';
 
-/**
- * Reads the JSON and XML of other services and programs. `netscape.ts` reads the HTML that some of them export too.
- */
+/** Reads the JSON and XML of other services and programs. `netscape.ts` reads the HTML that some of them export too. */
 
 const tagIf = (condition: boolean, tag: string): string[] => (condition ? [tag] : []);
 
@@ -35,7 +33,7 @@ export function parsePinboardXml(xml: string): ForeignBookmark[] {
   return bookmarks;
 }
 
-/** Reads a bookmark of linkding's `/api/bookmarks/`. */
+/** Reads a bookmark from linkding's `/api/bookmarks/`. */
 export const fromLinkding = (bookmark: JsonObject): ForeignBookmark => ({
   url: textOf(bookmark.url),
   title: bookmark.title || bookmark.website_title,
@@ -49,7 +47,7 @@ export const fromLinkding = (bookmark: JsonObject): ForeignBookmark => ({
   updatedAt: bookmark.date_modified,
 });
 
-/** Reads a record of buku's `--print --json`. */
+/** Reads a bookmark from the output of `buku --print --json`. */
 export const fromBuku = ({ uri, title, description, tags }: JsonObject): ForeignBookmark => ({
   url: textOf(uri),
   title,
@@ -57,7 +55,7 @@ export const fromBuku = ({ uri, title, description, tags }: JsonObject): Foreign
   tags: textOf(tags).split(','),
 });
 
-/** Reads Karakeep's JSON export. Texts and uploaded files are left out because they have no url. */
+/** Reads Karakeep's JSON export. Its notes and uploaded files get an empty url, so they are left out later. */
 export function fromKarakeep(bookmarks: JsonObject[], lists: unknown): ForeignBookmark[] {
   const known = Array.isArray(lists) ? lists.filter(isObject) : [];
   const byId = new Map(known.map((list) => [textOf(list.id), list]));
@@ -78,7 +76,7 @@ export function fromKarakeep(bookmarks: JsonObject[], lists: unknown): ForeignBo
   });
 }
 
-/** Returns the names of a list of Karakeep and its ancestors, outermost first. */
+/** Returns the name of a list of Karakeep and the names of the lists that contain it, outermost first. */
 function listPath(id: string, byId: ReadonlyMap<string, JsonObject>): string[] {
   const names: string[] = [];
   const seen = new Set<JsonObject>();

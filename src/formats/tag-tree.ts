@@ -6,16 +6,16 @@ import { joinFolders, splitFolders } from './folders.ts';
 export interface TagNode {
   /** The last part of the tag's path. */
   name: string;
-  /** The full path, for searching everything below this node. */
+  /** The full path of this node. A search for it finds everything below this node too. */
   path: string;
-  /** The full name of the tag. Null for a part of a path that is not a tag itself. */
+  /** The full name of the tag. Null if only tags below this node exist, and no tag of its own. */
   tag: string | null;
   /** The number of bookmarks that have exactly this tag. */
   bookmark_count: number;
   tags: TagNode[];
 }
 
-/** Puts the tag `a/b` below `a`. A tag that is not a valid path, for example `and/`, becomes a root. */
+/** Builds the tree of tags: `a/b` is below `a`. A tag that is not a valid path, such as `and/`, is at the top level. */
 export function growTree(tags: readonly Tag[]): TagNode[] {
   const roots: TagNode[] = [];
   const nodes = new Map<string, TagNode>();

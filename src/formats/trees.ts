@@ -11,24 +11,24 @@ interface Shape {
   title: string;
   createdAt: string;
   updatedAt: string;
-  /** True for a folder that the program created itself. Its name says nothing about the bookmarks. */
-  isOwn(node: JsonObject): boolean;
+  /** Whether the program created this folder itself. Then its name says nothing about the bookmarks in it. */
+  isBuiltIn(node: JsonObject): boolean;
 }
 
-/** A node that is still to be read. `path` has the names of the folders around it. */
-interface Open {
+/** A node that was not read yet. `path` is the names of the folders that contain it. */
+interface UnreadNode {
   node: JsonObject;
   path: string[];
-  isOwn: boolean;
+  isBuiltIn: boolean;
 }
 
 /** Returns the bookmarks below a node that the program created itself, in file order. */
 function walk(top: JsonObject, shape: Shape): ForeignBookmark[] {
   const found: ForeignBookmark[] = [];
   // An explicit stack, because a file may be nested deeper than the call stack allows.
-  const open: Open[] = [{ node: top, path: [], isOwn: true }];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const { node, path, isOwn } = next;
+  const unread: UnreadNode[] = [{ node: top, path: [], isBuiltIn: true }];
+  for (let next = unread.pop(); next !== undefined; next = unread.pop()) {
+    const { node, path, isBuiltIn } = next;
     const url = textOf(node[shape.url]);
     if (url !== '') {
       found.push({
@@ -42,9 +42,9 @@ function walk(top: JsonObject, shape: Shape): ForeignBookmark[] {
       continue;
     }
     const name = textOf(node[shape.title]);
-    const below = isOwn || name === '' ? path : [...path, name];
+    const childPath = isBuiltIn || name === '' ? path : [...path, name];
     for (const child of childrenOf(node).reverse())
-      open.push({ node: child, path: below, isOwn: shape.isOwn(child) });
+      unread.push({ node: child, path: childPath, isBuiltIn: shape.isBuiltIn(child) });
   }
   return found;
 }
@@ -54,7 +54,7 @@ const FIREFOX: Shape = {
   title: 'title',
   createdAt: 'dateAdded',
   updatedAt: 'lastModified',
-  isOwn: (node) => typeof node.root === 'string',
+  isBuiltIn: (node) => typeof node.root === 'string',
 };
 
 const CHROMIUM: Shape = {
@@ -62,13 +62,13 @@ const CHROMIUM: Shape = {
   title: 'name',
   createdAt: 'date_added',
   updatedAt: 'date_modified',
-  isOwn: () => false,
+  isBuiltIn: () => false,
 };
 
-/** True for a Firefox backup (`bookmarks-….json`). */
+/** Whether a JSON object is a backup of Firefox (`bookmarks-….json`). */
 export const isFirefoxBackup = ({ type }: JsonObject): boolean => textOf(type).startsWith('text/x-moz-place');
 
-/** Reads Firefox's bookmarks. Skips the tags folder of old backups, which repeats bookmarks from other folders. */
+/** Reads a backup of Firefox. Old backups have a folder of tags, which is skipped because it only repeats bookmarks. */
 export const fromFirefox = (backup: JsonObject): ForeignBookmark[] =>
   walk({ ...backup, children: childrenOf(backup).filter(({ root }) => root !== 'tagsFolder') }, FIREFOX);
 

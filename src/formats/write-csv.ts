@@ -6,17 +6,17 @@ import type { Bookmark } from '../domain/resources.ts';
  */
 
 /**
- * A spreadsheet would run a cell that begins like this. Leading quotes match too, so that reading removes exactly one
- * quote.
+ * Matches a text that a spreadsheet would run as a formula. A quote in front of it prevents that. The pattern also
+ * matches texts that begin with quotes already, so that reading removes exactly the quote that was added.
  */
 const FORMULA = /^'*[=+\-@]/;
 
 function formatCell(text: string): string {
-  const inert = FORMULA.test(text) ? `'${text}` : text;
-  return /[",\r\n]|^\s|\s$/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert;
+  const safe = FORMULA.test(text) ? `'${text}` : text;
+  return /[",\r\n]|^\s|\s$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** Returns the text that `writeCsvRow` wrote as this cell. */
+/** Returns the text of a cell that `writeCsvRow` wrote. */
 export const readCell = (cell: string): string =>
   cell.startsWith("'") && FORMULA.test(cell) ? cell.slice(1) : cell;
 

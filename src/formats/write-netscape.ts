@@ -3,11 +3,14 @@ import { parseWebUrl } from '../domain/web-url.ts';
 import { joinFolders, splitFolders } from './folders.ts';
 
 /**
- * Writes the HTML bookmark file that browsers and other services import. Tags use the attribute of Pinboard and
- * linkding.
+ * Writes the HTML bookmark file that browsers and other services import. A bookmark's tags are in the attribute TAGS,
+ * as in the files of Pinboard and linkding.
  */
 
-/** Marks a file of this service. Its texts and tags are read unchanged, without the markers of other programs. */
+/**
+ * The name of the program in files that this service writes. From such a file, texts and tags are read unchanged. In
+ * other files, some of them have a special meaning.
+ */
 export const GENERATOR = 'bookmark-service';
 
 const NETSCAPE_HEAD = `<!DOCTYPE NETSCAPE-Bookmark-file-1>
@@ -34,16 +37,18 @@ const escapeText = (text: string): string =>
 /** Chromium reads the file line by line, so each link and each folder must be on one line. */
 const escapeLine = (text: string): string => escapeText(text).replaceAll('\n', '&#10;');
 
-/** Readers take larger numbers for milliseconds. This one is in the year 5138. */
+/** The largest number of seconds that is written, in the year 5138. Readers take larger numbers for milliseconds. */
 const LAST_SECOND = 99_999_999_999;
 
-/** Formats a time as seconds since 1970. Writes RFC 3339 if readers would misread the number. */
+/**
+ * Formats a time as seconds since 1970, or as RFC 3339 if readers would misread the number. They take 0 for no time.
+ */
 function formatSeconds(time: string): string {
   const seconds = Math.floor(Date.parse(time) / 1_000);
   return seconds === 0 || Math.abs(seconds) > LAST_SECOND ? time : String(seconds);
 }
 
-/** True for http and https. No other url may become a link, because a browser could run it. */
+/** Whether a url is http or https. Other urls must not become links, because a browser could run them as code. */
 export const isWebUrl = (url: string): boolean => parseWebUrl(url) !== null;
 
 /** Formats a bookmark as a link. `names` become its TAGS attribute. */
@@ -62,13 +67,13 @@ interface Folder {
 const openFolder = (): Folder => ({ folders: new Map(), links: [] });
 
 interface NetscapeOptions {
-  /** Turn tags without a path into folders too. Chromium and Safari ignore TAGS. */
+  /** Write every tag as a folder, because Chromium and Safari ignore TAGS. */
   tagFolders?: boolean;
 }
 
 /**
- * Returns the folders of a tag that must be written as folders: a path, a name with an escaped `/`, or a name with a
- * comma, which TAGS cannot hold.
+ * Returns the path of folders for a tag that must be written as a folder, and undefined for other tags. Such a tag is a
+ * path, or has an escaped `/`, or has a comma, which TAGS cannot contain.
  */
 function foldersOf(name: string): string[] | undefined {
   const path = splitFolders(name);
@@ -76,8 +81,9 @@ function foldersOf(name: string): string[] | undefined {
 }
 
 /**
- * Formats a bookmark file in chunks. Its folders come from tags with a path, for example `Work/Databases`. A tag that
- * begins another tag's path is a folder too. A bookmark appears in each of its folders, and its other tags are in TAGS.
+ * Returns the chunks of a bookmark file. Tags that are paths become folders, for example `Work/Databases`. If the tag
+ * `Work` exists too, it becomes the folder above. A bookmark is written once in each of its folders. Its other tags are
+ * in TAGS.
  */
 export const formatNetscapeFile = (
   bookmarks: readonly Bookmark[],
@@ -101,7 +107,7 @@ function arrange(bookmarks: readonly Bookmark[], { tagFolders = false }: Netscap
   return root;
 }
 
-/** Returns the folders of each tag that is written as a folder. */
+/** Returns the path of folders for each tag that is written as a folder. */
 function findPaths(names: ReadonlySet<string>): Map<string, string[]> {
   const paths = new Map<string, string[]>();
   for (const name of names) {

@@ -21,8 +21,8 @@ import { messageOf, systemCodeOf } from '../domain/thrown.ts';
  */
 
 /**
- * The part of the API that the tools use. The TypeScript client and `/mcp` implement it. Errors carry a `code` of
- * spec 7.
+ * The endpoints of the API that the tools use. The TypeScript client and `/mcp` implement this interface. Errors have a
+ * `code` of docs/contract.md, section 7.
  */
 export interface BookmarkApi {
   searchBookmarks(search: BookmarkSearch): Promise<FoundBookmarks>;
@@ -33,7 +33,7 @@ export interface BookmarkApi {
   deleteBookmark(bookmark: BookmarkVersion): Promise<Deleted>;
 }
 
-/** Lists of bookmarks cut longer comments. `get_bookmark` returns the whole comment. */
+/** In lists of bookmarks, longer comments are cut. `get_bookmark` returns the whole comment. */
 const COMMENT_LENGTH = 500;
 
 const MAX_RESULTS = 50;
@@ -175,7 +175,7 @@ export function createMcpServer(api: BookmarkApi, version: string): McpServer {
   return server;
 }
 
-/** Cuts a long comment, but never inside a character. */
+/** Cuts the comment of a bookmark if it is long, but never inside a surrogate pair. */
 const shorten = (bookmark: Bookmark): Bookmark & { comment_is_cut?: true } =>
   bookmark.comment.length <= COMMENT_LENGTH
     ? bookmark
@@ -192,8 +192,8 @@ interface ToolResult {
 }
 
 /**
- * Turns the response of an endpoint into a tool result. API errors become results too, so that the model can react to
- * them.
+ * Calls an endpoint and returns its response as the result of a tool. Errors of the API become results too, so that the
+ * model can react to them.
  */
 async function respond(work: () => Promise<object>): Promise<ToolResult> {
   try {

@@ -14,8 +14,9 @@ interface OpenedSession {
 }
 
 /**
- * Opens a session for the person that the provider authenticated. `present` is the browser's current session, `client`
- * the browser's name. Throws a `SignInError` if this person may not sign in, or if another person was expected.
+ * Opens a session for the person that the provider authenticated. `present` is the session that the browser already
+ * has, and `client` is the browser's name. Throws a `SignInError` if this person may not sign in, or if another person
+ * was expected.
  */
 export async function completeLogin(
   { config, database }: { config: Config; database: Database },
@@ -47,7 +48,7 @@ export async function completeLogin(
   throw new SignInError(result.refusal === 'token' ? 'no-session' : result.refusal);
 }
 
-/** Only the session that started the linking may complete it. */
+/** Throws unless the browser's session is the one that started to link the provider. */
 function requireSame(intent: Intent & { kind: 'link' }, present: PrincipalKey | undefined): PrincipalKey {
   const isSame = present?.userId === intent.userId && present.hash.toString('hex') === intent.session;
   if (!isSame) throw new SignInError('no-session');

@@ -7,7 +7,7 @@ import { PAGE_BYTES } from '../store/bookmarks.ts';
 import type { Database } from '../store/database.ts';
 import { beginExport, type ExportBounds, type ExportPage, readExportPage } from '../store/export.ts';
 
-/** Export as a stream (decision 17). */
+/** The export, whose response is a stream (docs/contract.md, decision 17). */
 
 const PAGE_SIZE = 500;
 
@@ -16,11 +16,11 @@ interface ExportOptions {
   database: Database;
   requestPermits: Semaphore<number>;
   outboundBacklog: OutboundBacklog;
-  /** The maximum wait for a permit, and for room in the backlog. */
+  /** How long to wait for a permit, and for room in the backlog. */
   waitMs: number;
 }
 
-/** A page that counts as outbound backlog until it is released. */
+/** A page whose bytes count as not yet read by the client, until `release` is called. */
 interface HeldPage extends ExportPage {
   release: () => void;
 }
@@ -30,11 +30,11 @@ type NextPage = IteratorResult<HeldPage, undefined>;
 type Chunk = string | Buffer;
 
 /**
- * Starts an export. Throws before the first byte if it cannot start. The stream holds at most two pages in memory.
- * While a slow client reads, it holds no connection to the database. It is aborted if a `replace` import happens or the
- * token is revoked.
+ * Starts an export, and returns the response as a stream. Throws if the export cannot start. The stream keeps at most
+ * two pages in memory. While a slow client reads, it uses no connection to the database. It is aborted if a `replace`
+ * import happens or the token is revoked.
  *
- * Each statement takes a permit of the user. No statement runs while the user has too many unread bytes.
+ * Each statement takes a permit of the user. No statement runs while the user's clients have too many bytes to read.
  */
 export async function exportBookmarks(options: ExportOptions, principal: Principal): Promise<Readable> {
   const bounds = await options.requestPermits.run(principal.userId, () =>
@@ -43,7 +43,7 @@ export async function exportBookmarks(options: ExportOptions, principal: Princip
   const pages = readPages(options, principal, bounds);
   const first = await pages.next();
   const stream = streamChunks(writeExport(bounds, first, pages));
-  // A generator that never started does not run its `finally` block.
+  // If the stream is closed before it is read, the generator never starts, and its `finally` block does not run.
   return stream.once('close', () => first.value?.release());
 }
 
@@ -77,7 +77,9 @@ function* writePage({ bookmarks, release }: HeldPage, isLater: boolean): Generat
   }
 }
 
-/** A stream that takes a chunk only after the previous chunk was read. So chunks wait only in the socket's buffer. */
+/**
+ * Returns a stream that takes a chunk only after the previous one was read. So chunks wait only in the socket's buffer.
+ */
 function streamChunks(chunks: AsyncGenerator<Chunk>): Readable {
   return new Readable({
     objectMode: true,
@@ -107,7 +109,7 @@ async function* readPages(options: ExportOptions, principal: Principal, bounds: 
   }
 }
 
-/** Waits for room, reads a page and counts it as backlog. */
+/** Waits until the user's clients have few enough bytes to read. Then reads a page and counts its bytes as unread. */
 async function readPage(
   { database, requestPermits, outboundBacklog, waitMs }: ExportOptions,
   principal: Principal,

@@ -1,12 +1,13 @@
 import type { Database } from '../store/database.ts';
 import { noteUses, type PrincipalKey } from '../store/tokens.ts';
 
-/** Tokens per statement. */
+/** The maximum number of tokens in a statement. */
 const BATCH = 1_000;
 
 /**
- * Collects the tokens whose last use must be stored. A request only adds its token and does not wait. If the process or
- * Postgres fails before the use is stored, the next lookup of the token finds it due again.
+ * Collects the tokens whose last use must be stored. A request only adds its token, and does not wait for the statement
+ * that stores the use. If the use is lost because the process or Postgres fails, the next lookup of the token adds it
+ * again.
  */
 export class LastUses {
   readonly #due = new Map<string, PrincipalKey>();
@@ -16,12 +17,12 @@ export class LastUses {
     this.#capacity = capacity;
   }
 
-  /** Adds a token, unless it has been added already or too many are waiting. */
+  /** Adds a token. Does nothing if it was added already, or if too many tokens are collected. */
   add({ key, userId, hash }: PrincipalKey & { key: string }): void {
     if (this.#due.size < this.#capacity) this.#due.set(key, { userId, hash });
   }
 
-  /** Writes the collected uses in batches. If Postgres fails, rejects and drops the rest. */
+  /** Stores the collected uses in batches. If Postgres fails, rejects and forgets the uses that are not stored yet. */
   async write(database: Database, sessionDays: number): Promise<void> {
     const owners = [...this.#due.values()];
     this.#due.clear();

@@ -9,7 +9,7 @@ const SAMPLE_MS = 500;
 
 const TOO_BUSY = 'the service is overloaded';
 
-/** A body is refused beyond this length while the bodies of all users exceed the limit. */
+/** While the bodies of all users together exceed their limit, bodies that are longer than this are refused. */
 const SHORT_BODY_BYTES = 65_536;
 
 const MESSAGES: Record<OverloadReason, string> = {
@@ -39,7 +39,8 @@ interface RecentDelays {
 
 /**
  * Refuses requests early when the replica is overloaded. It watches the delay of the event loop, the wait for a
- * connection of the pool, and the bytes that clients have not read. Held polls cause no load.
+ * connection of the pool, and the bytes that clients have not read. It does not count waiting long polls, because they
+ * cause no load.
  */
 export class Overload {
   readonly #watched: Watched;
@@ -67,13 +68,14 @@ export class Overload {
   }
 
   /**
-   * Like `refuse`, before the lookup of a token. It refuses only if the database is slow, because a lookup is short.
+   * Called before a token is looked up in the database. Throws like `refuse`, but only if requests wait too long for a
+   * connection of the pool.
    */
   refuseLookup(): void {
     if (this.#isPoolLate) this.#throw('pool');
   }
 
-  /** Like `refuse`, before more of a body is read. `bytes` is the length that was read already. */
+  /** Throws like `refuse` if no more of a body may be read. `bytes` is the length that was read already. */
   refuseBody(userId: number, bytes: number): void {
     const refusal = this.#watched.received.refusal(userId);
     if (refusal === 'account') this.#throw('account_received');

@@ -12,21 +12,19 @@ import {
 } from '../store/changes.ts';
 import type { Database } from '../store/database.ts';
 
-/** The maximum wait of a batch for the previous batch. The deadline of its statement is shorter by this time. */
+/** How long a batch waits for the previous batch. A batch that has waited gives its statement that much less time. */
 const WAIT_BEHIND_MS = 500;
 
 /**
- * The most reads in a batch. All responses of a batch are written in one tick, so this limits how long the event loop
- * is blocked.
+ * The maximum number of reads in a batch. It limits how long the event loop is blocked, because all responses of a
+ * batch are written in one turn of the event loop.
  */
 const BATCH_SIZE = 250;
 
-/**
- * The pause before each batch of checks. It limits checks to ten statements per second, even if many polls are held.
- */
+/** The pause before each batch of checks. It limits checks to ten statements per second, even if many polls wait. */
 const CHECK_PAUSE_MS = 100;
 
-/** A poll's question: is there anything after its start? */
+/** Asks for a waiting poll whether there is anything new after `start`. */
 export interface Check<Start> {
   principal: Principal;
   start: Start;
@@ -34,7 +32,7 @@ export interface Check<Start> {
 
 /** How to read one kind of page, for one principal or for several tokens of one user. */
 interface PageSource<Start, Result> {
-  /** Names a start: equal starts have the same name. */
+  /** Returns a text that is the same for equal starts, and different for others. */
   nameOf(start: Start): string;
   read(db: Database, principal: Principal, start: Start, limit: number, deadlineMs: number): Promise<Result>;
   readForAll(
@@ -48,7 +46,7 @@ interface PageSource<Start, Result> {
   findNews(db: Database, checks: readonly Check<Start>[], deadlineMs: number): Promise<number[]>;
 }
 
-/** Bookmarks after an id, in ascending order (section 4.2). */
+/** The pages of `/bookmarks/sync`: bookmarks after an id, in ascending order (docs/contract.md, section 4.2). */
 export const SYNC_PAGES: PageSource<number, Page> = {
   nameOf: String,
   read: readPage,
@@ -56,7 +54,7 @@ export const SYNC_PAGES: PageSource<number, Page> = {
   findNews: findNewBookmarks,
 };
 
-/** Changes after a position. */
+/** The pages of `/bookmarks/changes`: changes after a position. */
 export const CHANGES_PAGES: PageSource<ChangesStart, ChangesPage> = {
   nameOf: JSON.stringify,
   read: readChanges,
@@ -66,7 +64,7 @@ export const CHANGES_PAGES: PageSource<ChangesStart, ChangesPage> = {
 
 interface BatchResult<Result> {
   page: Result;
-  /** Hashes of valid tokens, in hex. */
+  /** The hashes of those tokens of the batch that are still valid, in hex. */
   valid: ReadonlySet<string>;
 }
 
@@ -79,13 +77,13 @@ interface Batch<Result> {
 }
 
 /**
- * Reads pages. One statement serves all reads of the same page at the same moment, because the devices of an account
- * are notified together and then poll again together. These reads form a batch, in one of these states:
+ * Reads pages. The devices of an account are notified together, and then all of them request the same page. So one
+ * statement serves all reads of the same page that arrive together. These reads form a batch, in one of these states:
  *
- * - **open**: reads of the same page may join, up to `BATCH_SIZE`. It waits until the batch before it has ended, for
- *   `WAIT_BEHIND_MS` at most, and then for a permit of the user.
- * - **sent**: its statement runs. A read that arrives now opens the next batch, so a page is never older than the request
- *   for it.
+ * - **open**: reads of the same page may join, up to `BATCH_SIZE`. The batch waits until the previous batch of this
+ *   page has ended, but at most `WAIT_BEHIND_MS`. Then it waits for a permit of the user.
+ * - **sent**: the statement of the batch runs. A read that arrives now opens the next batch, so a page is never older
+ *   than the request for it.
  * - **ended**: each read has its page or its error.
  */
 export class PageReader<Start, Result> {
@@ -97,7 +95,7 @@ export class PageReader<Start, Result> {
   #checks: (Check<Start> & { news: PromiseWithResolvers<boolean> })[] = [];
   #isChecking = false;
 
-  /** Each read takes a permit of its user. `deadlineMs` is the database's time limit for a statement. */
+  /** Each batch of reads takes one of its user's `permits`. `deadlineMs` is the time limit for a statement. */
   constructor(
     database: Database,
     source: PageSource<Start, Result>,
@@ -124,8 +122,8 @@ export class PageReader<Start, Result> {
   }
 
   /**
-   * Whether the principal should read the page again, because there is news or the token is no longer valid. One
-   * statement checks the polls of all users, because they may all ask at once.
+   * Whether the principal should read the page again, because there is news or the token is no longer valid. When Redis
+   * fails, all polls may ask at once. So one statement answers for the polls of all users.
    */
   hasNews(principal: Principal, start: Start): Promise<boolean> {
     const news = Promise.withResolvers<boolean>();
@@ -165,7 +163,7 @@ export class PageReader<Start, Result> {
     start: Start,
     limit: number,
   ): Promise<BatchResult<Result>> {
-    // This `await` also lets all reads of the same moment join the batch.
+    // Even without a previous batch, this `await` lets the other reads of this moment join the batch.
     await (before && endOf(before));
     const deadlineMs = before ? this.#deadlineMs - WAIT_BEHIND_MS : this.#deadlineMs;
     const [principal] = batch.principals.values();
@@ -190,5 +188,6 @@ export class PageReader<Start, Result> {
   }
 }
 
+/** Waits until a batch has ended, but at most `WAIT_BEHIND_MS`. Never rejects. */
 const endOf = ({ result }: Batch<unknown>): Promise<unknown> =>
   Promise.race([result.catch(() => {}), sleep(WAIT_BEHIND_MS, undefined, { ref: false })]);

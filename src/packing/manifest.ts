@@ -2,9 +2,9 @@ import { copyFileSync, existsSync, readFileSync, renameSync, writeFileSync } fro
 import { join } from 'node:path';
 
 /**
- * The npm package holds the client and the command line without the service. So its `package.json` leaves out the
- * service's dependencies and scripts. npm reads `package.json` from the folder that it packs. So the package's manifest
- * replaces the repository's manifest while npm packs.
+ * The npm package contains the client and the command line, but not the service. So its manifest (`package.json`) has
+ * no dependencies and scripts of the service. npm reads the manifest in the folder that it packs. So while npm packs,
+ * the package's manifest replaces the repository's manifest.
  */
 
 type Manifest = Record<string, unknown> & { dependencies: Record<string, string> };
@@ -13,8 +13,8 @@ type Manifest = Record<string, unknown> & { dependencies: Record<string, string>
 const BUNDLED = ['commander', 'csv-parse', 'htmlparser2'];
 
 /**
- * Only `mcp` needs these. They are large, so npm downloads them at installation, and goes on without them if there is
- * no network.
+ * Only the command `bookmarks mcp` needs these. They are large, so the package does not include them. npm downloads
+ * them when it installs the package, and continues without them if there is no network.
  */
 const OPTIONAL = ['@modelcontextprotocol/server', 'zod'];
 
@@ -28,10 +28,10 @@ const DESCRIPTION = 'The client and the command line of the Bookmark Service';
  */
 const ENGINES = { node: '>=20.19.0' };
 
-/** Written by `prepack`. */
+/** The manual page of the command line, which `prepack` writes. */
 const MANUAL = './dist/bookmarks.1';
 
-/** Makes the manifest of the package from the repository's. */
+/** Returns the package's manifest, made from the repository's manifest. */
 export function leanManifest(whole: Manifest): Record<string, unknown> {
   const shared = Object.fromEntries(SHARED.filter((key) => key in whole).map((key) => [key, whole[key]]));
   const versionsOf = (names: string[]) =>
@@ -56,7 +56,7 @@ const pathsIn = (folder: string) => ({
   packageReadme: join(folder, 'src/client/README.md'),
 });
 
-/** Replaces the repository's manifest and README by the package's, and keeps the originals in the same folder. */
+/** Puts the package's manifest and README in place. Keeps the repository's under other names in the same folder. */
 export function putLeanManifest(folder: string): void {
   const { manifest, whole, readme, wholeReadme, packageReadme } = pathsIn(folder);
   putWholeManifest(folder);
@@ -67,7 +67,7 @@ export function putLeanManifest(folder: string): void {
   writeFileSync(manifest, `${JSON.stringify(leanManifest(JSON.parse(text)), null, 2)}\n`);
 }
 
-/** Restores the repository's manifest and README, also after an interrupted run. Does nothing if they are in place. */
+/** Restores the repository's manifest and README, even after an interrupted run. Does nothing if they are in place. */
 export function putWholeManifest(folder: string): void {
   const { manifest, whole, readme, wholeReadme } = pathsIn(folder);
   if (existsSync(whole)) renameSync(whole, manifest);

@@ -6,8 +6,8 @@ import { buildProgram } from '../cli/program.ts';
 import { putLeanManifest, putWholeManifest } from './manifest.ts';
 
 /**
- * Runs before `npm pack`. Compiles to JavaScript with declarations in `dist/`, because Node strips no types inside
- * node_modules. Also writes the command line's manual to `dist/`.
+ * Runs before `npm pack`. Compiles the code to JavaScript with declarations in `dist/`, because Node does not run
+ * TypeScript inside node_modules. Also writes the manual of the command line to `dist/`.
  */
 
 const folder = process.cwd();
@@ -18,8 +18,8 @@ execFileSync('tsc', ['--project', 'tsconfig.build.json'], {
   shell: process.platform === 'win32',
 });
 
-// The compiler rewrites `.ts` to `.js` only in code. The older compilers of some users expect `.js` in declarations
-// too.
+// In the paths of imports, the compiler rewrites `.ts` to `.js` in code, but not in declarations. Older compilers,
+// which some users have, need `.js` in declarations too.
 for (const name of readdirSync(join(folder, 'dist'), { recursive: true, encoding: 'utf8' })) {
   if (!name.endsWith('.d.ts')) continue;
   const path = join(folder, 'dist', name);

@@ -2,10 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 
 /**
- * `npm sbom --package-lock-only … | node src/packing/sbom.ts [--system]`: reads a list of all components (CycloneDX)
- * and writes the list of those that production runs. `--system` adds Node and the packages of Debian, for the image.
+ * `npm sbom --package-lock-only … | node src/packing/sbom.ts [--system]` reads a list of all components (CycloneDX),
+ * and writes a list of those that production runs. For the container image, `--system` adds Node and the packages of
+ * Debian.
  *
- * `npm sbom --omit dev` does not work here: it leaves out modules that both production and development need.
+ * `npm sbom --omit dev` does not do this, because it leaves out packages that both production and development need.
  */
 
 interface Component {
@@ -33,7 +34,7 @@ const describe = (type: string, name: string, version: string, purl: string): Co
   purl,
 });
 
-/** The packages of a Debian system. */
+/** Lists the packages of the Debian system that this script runs on. */
 function listPackages(): Component[] {
   // biome-ignore lint/suspicious/noTemplateCurlyInString: dpkg-query's own placeholders
   const format = '${Package} ${Version} ${Architecture}\n';

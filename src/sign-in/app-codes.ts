@@ -113,8 +113,8 @@ export async function noteExchange(
 }
 
 /**
- * Remembers that a code was sent which is not valid, or no longer. If it was exchanged in the last ten minutes, returns
- * its session.
+ * Remembers that somebody sent a code that is not valid. If the code was exchanged in the last ten minutes, returns the
+ * session that it was exchanged for.
  */
 export async function noteRepeat(
   pending: PendingValues,

@@ -6,33 +6,34 @@ import type { ImportBatch, PreparedImport } from '../../store/imports.ts';
 import type { ImportBody } from './body.ts';
 import { checkEntry } from './entries.ts';
 
-/** How long entries are checked at a time. Then the event loop serves other requests. */
+/** How long entries are checked without a break. In the breaks, the event loop serves other requests. */
 const SLICE_MS = 5;
 
 /**
- * A batch is full at about this many bytes of entries, or characters of errors. A response reads errors one batch at a
- * time.
+ * A batch is full when it has about this many bytes of entries, or this many characters of errors. Errors need a limit
+ * because a response reads all errors of a batch at once.
  */
 const ENTRIES_LENGTH = 4_194_304;
 const ERRORS_LENGTH = 65_536;
 
-/** After this many characters, rows are encoded to bytes, because many live strings make garbage collection slow. */
+/** Rows of this many characters are encoded to bytes, because garbage collection is slow if there are many strings. */
 const ROWS_LENGTH = 65_536;
 
 /** Stores a full batch. */
 export type Stage = (batch: ImportBatch) => Promise<void>;
 
 /**
- * Checks parsed entries and gathers them in batches (decisions 18 to 20). Passes full batches to `stage`. Without
- * `stage`, all entries are in one batch. Throws `LIMIT_EXCEEDED` for more tags than an account may have. Throws
- * `VALIDATION_ERROR` for a `replace` with invalid entries: the message has the first error and the number of invalid
- * entries.
+ * Checks parsed entries and gathers them in batches (docs/contract.md, decisions 18 to 20). Passes full batches to
+ * `stage`. Without `stage`, all entries are in one batch.
+ *
+ * Throws `LIMIT_EXCEEDED` for more tags than an account may have. Throws `VALIDATION_ERROR` for a `replace` with
+ * invalid entries. Its message has the first error and the number of invalid entries.
  */
 export async function prepareEntries(
   { replace, entries }: ImportBody,
   stage?: Stage,
 ): Promise<PreparedImport> {
-  const tags = new TagPlaces();
+  const tags = new TagPositions();
   const seen = new Set<string>();
   const errors = { count: 0, first: undefined as ImportError | undefined };
   let batch = new BatchBuilder();
@@ -48,7 +49,7 @@ export async function prepareEntries(
     } else if (!replace && seen.has(entry.urlKey)) skipped += 1;
     else if (!replace || errors.count === 0) {
       seen.add(entry.urlKey);
-      batch.add(entry.urlKey, tags.placesOf(entry.tags), entry.row);
+      batch.add(entry.urlKey, tags.positionsOf(entry.tags), entry.row);
     }
     if (stage && batch.isFull) {
       await stage(batch.finish());
@@ -69,25 +70,27 @@ function refuseReplace({ index, error }: ImportError, count: number) {
   return invalid(`bookmarks[${index}]: ${error}; ${entries} invalid and nothing was changed`);
 }
 
-/** The distinct tags of an import. If spellings differ in case, the first one is kept. */
-class TagPlaces {
+/** The distinct tags of an import. If the spellings of a tag differ in case, the first spelling is kept. */
+class TagPositions {
   readonly names: string[] = [];
-  readonly #placeByKey = new Map<string, number>();
+  readonly #positionByKey = new Map<string, number>();
 
   get keys(): string[] {
-    return [...this.#placeByKey.keys()];
+    return [...this.#positionByKey.keys()];
   }
 
-  /** The positions of these tags, from 1, separated by blanks. */
-  placesOf({ names, keys }: TagNames): string {
-    return keys.map((key, n) => this.#placeByKey.get(key) ?? this.#add(key, names[n]!)).join(' ');
+  /**
+   * Returns the positions of these tags in `names`, counted from 1 and separated by spaces. Adds new tags to `names`.
+   */
+  positionsOf({ names, keys }: TagNames): string {
+    return keys.map((key, n) => this.#positionByKey.get(key) ?? this.#add(key, names[n]!)).join(' ');
   }
 
   #add(key: string, name: string): number {
     if (this.names.length === BOUNDS.tagsPerUser) throw limitExceeded('an account holds no more tags');
-    const place = this.names.push(name);
-    this.#placeByKey.set(key, place);
-    return place;
+    const position = this.names.push(name);
+    this.#positionByKey.set(key, position);
+    return position;
   }
 }
 
@@ -130,7 +133,9 @@ class BatchBuilder {
   }
 
   #encode(): void {
-    this.#bytesLength += this.#bytes[this.#bytes.push(Buffer.from(this.#rows)) - 1]!.length;
+    const bytes = Buffer.from(this.#rows);
+    this.#bytes.push(bytes);
+    this.#bytesLength += bytes.length;
     this.#rows = '';
   }
 }

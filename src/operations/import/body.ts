@@ -8,7 +8,7 @@ export interface ImportBody {
   entries: readonly unknown[];
 }
 
-/** Parses a body. Throws `VALIDATION_ERROR` for a fault outside of the entries (section 4.4). */
+/** Parses a body. Throws `VALIDATION_ERROR` for a fault outside of the entries (docs/contract.md, section 4.4). */
 export function parseImport(bytes: Buffer): ImportBody {
   const body = parseJsonText(decodeJson(bytes));
   if (typeof body !== 'object' || body === null || Array.isArray(body))
@@ -22,7 +22,7 @@ export function parseImport(bytes: Buffer): ImportBody {
   return { replace: mode === 'replace', entries: bookmarks };
 }
 
-/** The longest entry. A longer one gets an error, and the other entries are imported (decision 33). */
+/** The maximum length of an entry. A longer entry becomes an error of the response (docs/contract.md, decision 33). */
 export const MAX_ENTRY_BYTES = 524_288;
 
 /** Whether an entry has too many bytes as JSON, or is nested too deeply for `JSON.stringify`. */
@@ -35,7 +35,10 @@ export function isOversized(entry: unknown): boolean {
   }
 }
 
-/** Returns an upper limit of a value's bytes as JSON, quickly. Infinite if it is nested more deeply than `depth`. */
+/**
+ * Estimates quickly how many bytes a value has as JSON. The result is never too small. It is infinite if the value is
+ * nested more deeply than `depth`. JSON needs at most 6 bytes for a character, and at most 25 for a number.
+ */
 function atMostBytes(value: unknown, depth: number): number {
   if (typeof value === 'string') return 6 * value.length + 3;
   if (typeof value !== 'object' || value === null) return 25;
@@ -49,10 +52,10 @@ function atMostBytes(value: unknown, depth: number): number {
 }
 
 /**
- * Frees the memory of bytes that nobody uses any more. Garbage collection would free it too. But V8 counts such memory,
- * and would run a full collection for every few megabytes of an import (docs/decisions/0073-memory-of-imports.md).
+ * Frees the memory of bytes that nobody uses any more. Garbage collection would free it too. But V8 would then run a
+ * full collection for every few megabytes of an import (docs/decisions/0073-memory-of-imports.md).
  */
 export function freeBytes({ buffer, byteLength }: Buffer): void {
-  // Short buffers share their memory with others.
+  // A short buffer shares its memory with other buffers, so it must not be freed.
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }

@@ -6,7 +6,7 @@ import type { Metrics } from '../../observability/metrics.ts';
 import type { Database } from '../../store/database.ts';
 import type { Preparers } from './preparers.ts';
 
-/** The parts of a process that imports use. */
+/** What imports use of the process's context. */
 export interface ImportContext {
   readonly config: Config;
   readonly log: Logger;

@@ -8,18 +8,18 @@ import { hrefHost, hrefKey } from '../../store/bookmarks.ts';
 import { isOversized, MAX_ENTRY_BYTES } from './body.ts';
 
 /**
- * The body's schema, only for the API reference. The code checks entries one by one, so that an invalid entry does not
- * make the others fail.
+ * The schema of the body in the API reference. It does not check bodies: `checkEntry` checks entries one by one, so
+ * that an invalid entry does not make the others fail.
  */
 export const importBody = z.object({
   bookmarks: z.array(importedEntry).max(BOUNDS.importEntries),
   mode: z.enum(['merge', 'replace']).default('merge'),
 });
 
-/** Valid entries take a fast path: a parser generated from the entry's schema. The schema itself checks the others. */
+/** A parser generated from the entry's schema, which is fast for valid entries. The schema checks all other entries. */
 const compiledEntry = z.compile(importedEntry);
 
-/** A checked entry (decision 18). */
+/** A valid entry (docs/contract.md, decision 18). */
 interface CheckedEntry {
   urlKey: string;
   tags: z.output<typeof importedEntry>['tags'];
@@ -28,7 +28,8 @@ interface CheckedEntry {
 }
 
 /**
- * The longest text in an error, in code points. Longer texts are cut, so that responses stay short (decision 33).
+ * The maximum length of a text in an error, in code points. Longer texts are cut, so that responses stay short
+ * (docs/contract.md, decision 33).
  */
 const ERROR_TEXT_LENGTH = 200;
 

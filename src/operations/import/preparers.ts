@@ -30,7 +30,7 @@ const TAKE_LIMIT_MS = 60_000;
 
 /**
  * How long the child process is kept for the next import. After a body of more than `KEPT_UP_TO_BYTES` it is not kept,
- * because it has become large.
+ * because its heap has grown.
  */
 const KEPT_MS = 30_000;
 const KEPT_UP_TO_BYTES = 4_194_304;
@@ -41,7 +41,7 @@ export type ToChild =
   | { type: 'prepare'; stages: boolean }
   | { type: 'staged' };
 
-/** Messages from the child process. It waits for `staged` before it sends the next batch or `prepared`. */
+/** Messages from the child process. The child waits for `staged` before it sends the next batch or `prepared`. */
 export type FromChild =
   | { type: 'batch'; batch: ImportBatch }
   | { type: 'prepared'; prepared: PreparedImport }
@@ -55,7 +55,7 @@ interface PreparerLimits {
   takeLimitMs?: number;
 }
 
-/** Prepares imports. It prepares long imports one at a time, and the others wait. Call `close` at the end. */
+/** Prepares imports. Long imports are prepared one at a time, in their order. Call `close` at the end. */
 export class Preparers {
   readonly #limits: Required<PreparerLimits>;
   readonly #turns = new Semaphore<string>({
@@ -81,8 +81,8 @@ export class Preparers {
   ): Promise<PreparedImport> {
     if (Buffer.isBuffer(body) && body.length <= PARSED_HERE_BYTES)
       return prepareEntries(parseImport(body), stage);
-    const parts = Buffer.isBuffer(body) ? [body] : body;
-    return this.#turns.run('', () => this.#prepareApart(parts, stage, signal));
+    const chunks = Buffer.isBuffer(body) ? [body] : body;
+    return this.#turns.run('', () => this.#prepareInChild(chunks, stage, signal));
   }
 
   /** Ends the child process, if one is kept. */
@@ -92,14 +92,14 @@ export class Preparers {
     this.#kept = undefined;
   }
 
-  async #prepareApart(
+  async #prepareInChild(
     body: AsyncIterable<Buffer> | Iterable<Buffer>,
     stage: Stage | undefined,
     signal: AbortSignal | undefined,
   ): Promise<PreparedImport> {
     signal?.throwIfAborted();
     const { takeLimitMs } = this.#limits;
-    const child = this.#take();
+    const child = this.#takeChild();
     const end = () => child.kill('SIGKILL');
     signal?.addEventListener('abort', end, { once: true });
     let isKept = false;
@@ -112,7 +112,7 @@ export class Preparers {
         await send(child, { type: 'chunk', bytes: chunk }, takeLimitMs);
       }
       await send(child, { type: 'prepare', stages: stage !== undefined }, takeLimitMs);
-      const prepared = await converse(child, messages, stage, this.#limits);
+      const prepared = await receiveBatches(child, messages, stage, this.#limits);
       isKept = bytes <= KEPT_UP_TO_BYTES;
       return prepared;
     } catch (error) {
@@ -120,12 +120,12 @@ export class Preparers {
       throw error;
     } finally {
       signal?.removeEventListener('abort', end);
-      if (isKept) this.#keep(child);
+      if (isKept) this.#keepChild(child);
       else end();
     }
   }
 
-  #take(): ChildProcess {
+  #takeChild(): ChildProcess {
     clearTimeout(this.#keptTimer);
     const kept = this.#kept;
     this.#kept = undefined;
@@ -135,22 +135,22 @@ export class Preparers {
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
-    // The messages' iterator ends when the process exits, so this error needs no handling.
+    // The iterator of its messages ends when the process exits, so nothing else needs this event.
     child.on('error', () => {});
     child.unref();
     child.channel?.unref();
     return child;
   }
 
-  #keep(child: ChildProcess): void {
+  #keepChild(child: ChildProcess): void {
     this.#kept = child;
     this.#keptTimer = setTimeout(() => this.close(), KEPT_MS).unref();
   }
 }
 
 /**
- * Sends a message. Rejects if the process does not accept it in time. Resolves if the process has ended, because its
- * exit is handled elsewhere.
+ * Sends a message to the child process. Rejects if the process does not accept it in time. Resolves if the process has
+ * ended, because `receiveBatches` notices that.
  */
 const send = (child: ChildProcess, message: ToChild, limitMs: number): Promise<void> =>
   new Promise((resolve, reject) => {
@@ -162,8 +162,8 @@ const send = (child: ChildProcess, message: ToChild, limitMs: number): Promise<v
     });
   });
 
-/** Stores the batches that the process sends, until the process has prepared the whole import. */
-async function converse(
+/** Stores the batches that the child process sends. Returns what it sends at the end, when the import is prepared. */
+async function receiveBatches(
   child: ChildProcess,
   messages: AsyncIterable<[FromChild]>,
   stage: Stage | undefined,
@@ -196,7 +196,8 @@ async function converse(
 const endOf = ({ signalCode, exitCode }: ChildProcess) => signalCode ?? exitCode;
 
 /**
- * When V8's heap is full, it ends the process with SIGABRT. Some builds end it with SIGTRAP, or with code 133 or 134.
+ * Whether the process ended because its heap was full. V8 then ends it with SIGABRT. Some builds of V8 use SIGTRAP
+ * instead, or the exit code 133 or 134.
  */
 const isHeapFull = (child: ChildProcess): boolean =>
   ['SIGABRT', 'SIGTRAP', 133, 134].includes(endOf(child) ?? '');

@@ -12,18 +12,18 @@ import {
 import { freeBytes } from './body.ts';
 import type { ImportContext } from './context.ts';
 
-/** The largest body of an import (decision 2). */
+/** The maximum length of an import's body (docs/contract.md, decision 2). */
 export const IMPORT_BODY_BYTES = 67_108_864;
 
 /**
- * The received bytes are staged as a chunk once there are more than this. Longer chunks would leave more unused memory
- * behind.
+ * Once more bytes than this have been received, they are stored in Postgres as a chunk. With longer chunks, the process
+ * would keep more unused memory.
  */
 const CHUNK_BYTES = 49_152;
 
 /**
- * After this time, the received bytes are staged even if there are fewer. The sweep deletes uploads that staged nothing
- * for a minute, and must not delete a slow upload.
+ * After this time, the received bytes are stored even if there are fewer. A sweep deletes uploads that stored nothing
+ * for a minute, so a slow upload must store something before.
  */
 const STAGE_INTERVAL_MS = 10_000;
 
@@ -31,17 +31,18 @@ const STAGE_INTERVAL_MS = 10_000;
 export type ReceivedImport = Buffer | StagedImport;
 
 /**
- * A source of a body. `next` returns the next bytes, or undefined at the end. It throws `VALIDATION_ERROR` if the body
- * was aborted.
+ * A body that is being received. `next` returns the next bytes, or undefined at the end. It throws `VALIDATION_ERROR`
+ * if the client aborts the body.
  */
 export interface ImportBody {
   next(): Promise<Buffer | undefined>;
 }
 
-/** What the request says about its body. */
+/** What is known about the body before it is received. */
 interface BodyFacts {
+  /** The length in the `Content-Length` header. */
   announcedBytes: number | undefined;
-  /** The hash is updated with each part of the body. */
+  /** If present, all bytes of the body are added to this hash. */
   requestHash: Hash | undefined;
 }
 
@@ -49,8 +50,8 @@ const tooLarge = () => invalid(`body: at most ${IMPORT_BODY_BYTES} bytes`);
 
 /**
  * Receives the body of an import without parsing it. A body longer than `importInlineBytes` goes to Postgres in chunks.
- * The client is read only as fast as Postgres stores them, so the memory stays small. An aborted upload is dropped and
- * never queued.
+ * It reads from the client only as fast as Postgres stores the chunks, so it needs little memory. An aborted upload is
+ * dropped, and its import never runs.
  */
 export async function receiveImport(
   context: ImportContext,
@@ -74,7 +75,7 @@ export async function receiveImport(
   }
 }
 
-/** A body that is being received. It is in memory at first, and staged once it is longer than `importInlineBytes`. */
+/** The received bytes of a body. They stay in memory until there are more than `importInlineBytes`. */
 class Upload {
   readonly #context: ImportContext;
   readonly #principal: Principal;
@@ -106,13 +107,15 @@ class Upload {
   }
 
   async end(): Promise<ReceivedImport> {
-    if (this.#staged === undefined) return this.#take();
+    if (this.#staged === undefined) return this.#takeGathered();
     if (this.#gathered > 0) await this.#stageChunk();
     await this.#staging;
     return this.#staged;
   }
 
-  /** Best effort: if this fails, the sweep deletes the upload later. It was never queued, so it never runs. */
+  /**
+   * Deletes what was stored. If that fails, the sweep deletes it later. The import was never queued, so it never runs.
+   */
   async drop(): Promise<void> {
     await this.#staging.catch(() => {});
     if (this.#staged !== undefined) await cancelImport(this.#context.database, this.#staged).catch(() => {});
@@ -129,8 +132,8 @@ class Upload {
     try {
       await beginImport(database, this.#principal, staged.id, bytes, config.importStagedBytes);
     } catch (error) {
-      // The lost statement may have begun the import, which would then take the user's only place. With `#staged` set,
-      // `drop` cancels it.
+      // The statement may have begun the import although its response was lost. A user may have only one import at a
+      // time, so `#staged` is set, and `drop` cancels the import.
       if (error instanceof DatabaseUnavailable && error.mayHaveRun) this.#staged = staged;
       throw error;
     }
@@ -140,7 +143,7 @@ class Upload {
 
   async #stageChunk(): Promise<void> {
     await this.#staging;
-    const bytes = this.#take();
+    const bytes = this.#takeGathered();
     const position = this.#chunks;
     this.#chunks += 1;
     this.#stagedAt = this.#now();
@@ -149,7 +152,7 @@ class Upload {
     this.#staging.catch(() => {});
   }
 
-  #take(): Buffer {
+  #takeGathered(): Buffer {
     const parts = this.#parts;
     const bytes = parts.length === 1 ? parts[0]! : Buffer.concat(parts);
     this.#parts = [];
@@ -163,7 +166,7 @@ class Upload {
     freeBytes(bytes);
   }
 
-  /** Why the import stopped receiving: it was cancelled, or its account was deleted with it. */
+  /** Returns why the import takes no more chunks: it was cancelled, or its account was deleted. */
   async #explainEnd(): Promise<Error> {
     const state = await cancelImport(this.#context.database, this.#staged!);
     return state === undefined ? invalidToken() : unavailable('the import was cancelled');
@@ -171,8 +174,8 @@ class Upload {
 }
 
 /**
- * Reads the rest of the body, up to the longest valid body. Many clients read the response only after they have sent
- * everything. If the service closed the connection earlier, they would see a reset instead.
+ * Reads the rest of the body and ignores it, up to the maximum length of a body. Many clients read the response only
+ * after they have sent everything. If the service closed the connection earlier, they would get no response.
  */
 async function discard(body: ImportBody): Promise<void> {
   try {
@@ -182,6 +185,6 @@ async function discard(body: ImportBody): Promise<void> {
       left -= part.length;
     }
   } catch {
-    // The client has gone.
+    // The client has disconnected.
   }
 }

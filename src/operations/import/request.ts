@@ -19,11 +19,12 @@ import type { ImportContext } from './context.ts';
 import { type ImportResponse, OutcomeUnknown, streamResponse, writeResponse } from './response.ts';
 
 /**
- * How the request of an import gets its response (decisions 19 and 21). Before a request gets a 503, its import is
- * cancelled in Postgres, so that it cannot happen later. If Postgres cannot confirm that, the connection is closed
- * without a response.
+ * How the request of an import gets its response (docs/contract.md, decisions 19 and 21). Before a request gets a 503,
+ * its import is cancelled in Postgres, so that it cannot happen later. If Postgres cannot confirm this, the connection
+ * is closed without a response.
  */
 
+/** How often the request reads the state of its import, even without a notification. */
 const READ_INTERVAL_MS = 1_000;
 
 /** How long a draining replica waits for a worker that runs the import. */
@@ -34,7 +35,7 @@ const CANCEL_WAIT_MS = 10_000;
 
 const RETRY_INTERVAL_MS = 200;
 
-/** `Retry-After` of a staged import that was refused because there was no room to keep its response. */
+/** The `Retry-After` of an import whose `Idempotency-Key` was refused, because the account keeps too many responses. */
 const KEPT_RETRY_SECONDS = 60;
 
 /** Imports a small body in this request. */
@@ -54,7 +55,7 @@ export async function importInline(
     return readResult(await cancelOrFetch(context, inline));
   });
   notifyPolls(context.coordination.notifier, principal.userId);
-  // If this request repeats an earlier one with the same key, the errors of the earlier one are in the database.
+  // If this request repeats an earlier one with the same `Idempotency-Key`, the errors of that one are in the database.
   if (errorBytes > 0) return streamResponse(context, inline, result);
   return writeResponse(result, prepared.batch.errors);
 }
@@ -79,12 +80,12 @@ export async function importStaged(
     if (state.state === 'cancelled') context.metrics.importEnded('cancelled', 0);
   }
   const { result, errorBytes } = readResult(state);
-  // The worker notifies the polls too, unless it died first.
+  // The worker notifies the polls too, but it may have died before that.
   notifyPolls(context.coordination.notifier, staged.userId);
   return errorBytes > 0 ? streamResponse(context, staged, result) : writeResponse(result, '');
 }
 
-/** Returns the state of a staged import once it has ended. Returns undefined if it has not ended in time. */
+/** Queues a staged import and waits for its end. Returns its last state, or undefined if it has not ended in time. */
 async function waitForEnd(
   context: ImportContext,
   staged: StagedImport,
@@ -100,7 +101,7 @@ async function waitForEnd(
     await imports.add(jobId);
     while (clock.now() < deadline) {
       const state = await unlessUnavailable(() => readImport(context.database, staged).then(requireImport));
-      // The statement that queues the import may have been lost.
+      // The import is not queued yet, because the statement was lost. So send it again.
       if (state?.state === 'receiving') await unlessUnavailable(queue);
       else if (state !== undefined && state.state !== 'queued') return state;
       if (isDraining) await sleep(RETRY_INTERVAL_MS);
@@ -111,7 +112,7 @@ async function waitForEnd(
     }
     return undefined;
   } catch (error) {
-    // Best effort: if this fails too, the sweep deletes the import. It was not queued, so it never runs.
+    // If this fails too, the sweep deletes the import later. It was not queued, so it never runs.
     await cancelImport(context.database, staged).catch(() => {});
     throw error;
   } finally {
@@ -119,7 +120,7 @@ async function waitForEnd(
   }
 }
 
-/** The result of a call; undefined if the database does not respond. */
+/** Returns the result of a call, or undefined if the database does not respond. */
 async function unlessUnavailable<Result>(call: () => Promise<Result>): Promise<Result | undefined> {
   try {
     return await call();
@@ -129,7 +130,7 @@ async function unlessUnavailable<Result>(call: () => Promise<Result>): Promise<R
   }
 }
 
-/** An import's row is deleted with its account. */
+/** Throws `INVALID_TOKEN` if the import does not exist, because it was then deleted together with its account. */
 function requireImport(state: ImportState | undefined): ImportState {
   if (state === undefined) throw invalidToken();
   return state;

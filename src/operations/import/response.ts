@@ -4,12 +4,12 @@ import { DatabaseUnavailable } from '../../store/errors.ts';
 import { deleteErrors, readErrors, readImport, type StagedImport } from '../../store/staged-imports.ts';
 import type { ImportContext } from './context.ts';
 
-/** Responses of imports. An import may have many errors, so its response may be a stream. */
+/** The responses of imports. An import may have many errors, so its response may be a stream. */
 
 /** JSON text, or a stream of it. */
 export type ImportResponse = string | Readable;
 
-/** It is unknown what the import did, so no response would be true. The connection is closed instead. */
+/** Thrown if it is unknown what an import did. Any response could be false, so the connection is closed instead. */
 export class OutcomeUnknown extends Error {
   override readonly name = 'OutcomeUnknown';
 }
@@ -21,13 +21,13 @@ const READ_INTERVAL_MS = 200;
 
 const head = (result: string): string => `${result.slice(0, -1)},"errors":[`;
 
-/** The response of an import whose errors are in memory: JSON objects, separated by commas. */
+/** Returns the response of an import whose errors are in memory. `errors` is JSON objects, separated by commas. */
 export const writeResponse = (result: string, errors: string): string => `${head(result)}${errors}]}`;
 
 /**
- * The response of an import whose errors are in the database. Deletes the errors at the end. The import was done, so an
- * error response would be false. So if the first errors cannot be read, it throws `OutcomeUnknown`. If later errors are
- * missing, the stream fails, so that the client never gets shorter but valid JSON.
+ * Returns the response of an import whose errors are in the database, and deletes the errors at the end. If the first
+ * errors cannot be read, throws `OutcomeUnknown`, because an error response would mean that nothing was imported. If
+ * later errors are missing, the stream fails, so that the client gets no valid JSON.
  */
 export async function streamResponse(
   context: ImportContext,
@@ -65,7 +65,7 @@ async function* writeParts(
     if (!state?.errorBytes) throw new OutcomeUnknown('errors of an import have gone');
     yield ']}';
   } finally {
-    // Best effort: the sweep deletes what remains.
+    // If this fails, the sweep deletes the errors later.
     await deleteErrors(database, staged).catch(() => {});
   }
 }

@@ -21,15 +21,16 @@ import { jobIdOf, parseJobId, readChunks, type StagedImport } from '../../store/
 import { freeBytes } from './body.ts';
 import type { ImportContext } from './context.ts';
 
-/** The worker's part of a staged import: from the stored body to the stored result. */
+/** What a worker does with a staged import: it reads the stored body, imports it, and stores the result. */
 
+/** The pause between attempts to release a lease. */
 const RELEASE_INTERVAL_MS = 1_000;
 
 /**
  * Runs a staged import, unless another worker runs it. Parses its body, checks its entries, and writes them and the
- * result in one transaction. An import happens at most once (decision 21). It is given up after three failed
- * attempts (decision 34). Rejects if the database cannot be reached; the import then stays queued. When `stop` aborts,
- * returns the import to the queue.
+ * result in one transaction. An import happens at most once, and is given up after three failed attempts
+ * (docs/contract.md, decisions 21 and 34). Rejects if the database cannot be reached. The import then stays queued.
+ * When `stop` aborts, releases the import, so that another worker can run it.
  */
 export async function runImport(context: ImportContext, jobId: string, stop: AbortSignal): Promise<void> {
   const staged = parseJobId(jobId);
@@ -73,7 +74,7 @@ async function runClaimed(
     ]);
     if (end !== undefined) noteEnd(context, lease, end, clock.now() - begunAt, traceParent);
   } catch (error) {
-    // An attempt counts only if it failed because of the import itself.
+    // The attempt does not count if the worker was stopped, lost its lease, or lost the database.
     await release(context, lease, signal.aborted || error instanceof DatabaseUnavailable);
     if (!signal.aborted) throw error;
   } finally {
@@ -82,14 +83,14 @@ async function runClaimed(
 }
 
 /**
- * Renews a lease until the returned function is called. Aborts `lost` if the lease is lost, because another worker may
- * then have the import.
+ * Renews a lease regularly until the returned function is called. Aborts `lost` if the lease has expired, because
+ * another worker may then run the import.
  */
 function keepLease({ coordination, database }: ImportContext, lease: Lease, lost: AbortController) {
   let cancel: () => void;
   let isOver = false;
   const renew = async () => {
-    // While the database cannot be reached, nobody else can claim the import either.
+    // If the database cannot be reached, the worker keeps the lease, because nobody else can claim the import either.
     const isHeld = await renewLease(database, lease).catch(() => true);
     if (!isHeld) lost.abort();
     else if (!isOver) schedule();
@@ -120,13 +121,16 @@ function noteEnd(
 }
 
 /**
- * Rejects when the signal aborts. The worker does not wait for its statement, which may wait long for a lock. Without
- * the lease, that statement changes nothing.
+ * Rejects when the signal aborts. The worker then leaves its statement running, because the statement may wait long for
+ * a lock. Once the lease is released, the statement changes nothing.
  */
 const rejectWhenAborted = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
 
-/** Best effort: a lease that is not released expires, and the attempt then counts. */
+/**
+ * Releases a lease, and tries again while the database is unavailable. If all attempts fail, the lease expires, and the
+ * attempt to import counts. `returnsAttempt` says that it should not count.
+ */
 async function release(context: ImportContext, lease: Lease, returnsAttempt: boolean): Promise<void> {
   const { clock } = context.coordination;
   const deadline = clock.now() + LEASE_MS;
@@ -144,7 +148,7 @@ class LeaseLost extends Error {
   override readonly name = 'LeaseLost';
 }
 
-/** Resolves with how the import ended; undefined if the lease was lost. */
+/** Resolves with the end of the import. Resolves with undefined if the lease was lost. */
 async function prepareAndWrite(
   context: ImportContext,
   lease: Lease,
@@ -177,7 +181,7 @@ function prepare(
   return preparers.prepare(readBody(importDatabase, lease), stage, signal);
 }
 
-/** Reads the body of a staged import. It reads the next chunks while the consumer uses the last ones. */
+/** Yields the body of a staged import. While the consumer uses some chunks, the next chunks are read already. */
 async function* readBody(db: Database, staged: StagedImport): AsyncGenerator<Buffer, undefined> {
   for (let next = readChunks(db, staged, -1); ; ) {
     const chunks = await next;
