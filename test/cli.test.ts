@@ -880,6 +880,8 @@ describe('bookmarks and tags', () => {
       code: 0,
       err: expect.stringContaining('author:me is not a valid operator'),
     });
+    const contradiction = await run(['search', 'is:untagged', 'tag:a']);
+    expect(contradiction.err).toContain('is:untagged cannot be combined with a tag and is ignored');
   });
 
   test('tags are shown as a tree of their paths', async () => {

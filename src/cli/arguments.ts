@@ -13,8 +13,8 @@ export const integerFrom =
   };
 
 /**
- * Collects the ids of a repeated argument. Negative ids belong to bookmarks in a local copy that the service does not
- * have yet.
+ * Collects the ids of a repeated argument. Negative ids are those of bookmarks in a local copy that were not sent to
+ * the service yet.
  */
 export const gatherIds = (text: string, before: number[] = []): number[] => [
   ...before,
@@ -34,6 +34,6 @@ export const gatherTags = (text: string, before: string[] = []): string[] => [
 export const toBatches = (ids: readonly number[]): number[][] =>
   Array.from({ length: Math.ceil(ids.length / 500) }, (_, n) => ids.slice(n * 500, (n + 1) * 500));
 
-/** `--tag`, which may be repeated. */
+/** The option `--tag`, which may be repeated. */
 export const tagsOption = (description: string): Option =>
   new Option('-t, --tag <name>', description).argParser(gatherTags);

@@ -5,8 +5,8 @@ import { Interrupted } from './faults.ts';
 import type { Session } from './session.ts';
 
 /**
- * Reads a line from standard input. Returns undefined at the end of the input. On a terminal it asks the question
- * first and hides a secret while it is typed. Throws `Interrupted` on Ctrl-C.
+ * Reads a line from standard input. Returns undefined at the end of the input. On a terminal, prints the question
+ * first, and does not show a secret while the user types it. Throws `Interrupted` on Ctrl-C.
  */
 export async function askLine(
   { terminal, signal }: Session,

@@ -21,7 +21,9 @@ export const bookmarkTable = (bookmarks: readonly Bookmark[]): Table => ({
   ]),
 });
 
-/** Prints the first `limit` bookmarks of all pages while they arrive, as one JSON object or one table. */
+/**
+ * Prints the first `limit` bookmarks of some pages, as one JSON object or one table. Prints each page as it arrives.
+ */
 export async function printPages<Each extends Bookmark>(
   terminal: Terminal,
   pages: AsyncIterable<Each[]>,

@@ -7,9 +7,12 @@ import { openInBrowser } from './browser.ts';
 import { CliError, Interrupted } from './faults.ts';
 import type { Session } from './session.ts';
 
-/** Login through the browser (RFC 8252). The user approves it there, and the browser sends the code to a local port. */
+/**
+ * Login through the browser (RFC 8252). The user approves the login in the browser, which then sends a code to a port
+ * of this computer.
+ */
 
-/** How long to wait for the approval. A sign-in through an identity provider takes less time. */
+/** How long to wait for the approval. The user may have to sign in before, for which the service allows ten minutes. */
 const WAIT_MS = 15 * 60_000;
 
 const RETURN_PATH = '/signed-in';
@@ -47,11 +50,13 @@ export async function loginByBrowser(
   }
 }
 
-/** The name that the page shows for this app: at most 60 characters, all of which the page can display. */
+/**
+ * Returns the name that the browser shows for this app. It has at most 60 characters, and only those that are allowed.
+ */
 const nameOfThisComputer = (): string =>
   `bookmarks on ${hostname().replace(/[^\w.-]/g, '') || 'a computer'}`.slice(0, 60);
 
-/** Listens on a free local port. Returns the address for the callback. */
+/** Listens on a free port of this computer. Returns the address to which the browser sends the code. */
 async function listen(server: Server): Promise<string> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -61,8 +66,8 @@ async function listen(server: Server): Promise<string> {
 }
 
 /**
- * Waits for the one callback that carries the state, and returns its code. Rejects if the user declines, on Ctrl-C,
- * and when the time is up.
+ * Waits for the callback, the request of the browser that contains `state`. Returns the code in it. Rejects if the user
+ * declines, on Ctrl-C, and when the time is up.
  */
 const receiveCode = (server: Server, state: string, issuer: string, signal: AbortSignal): Promise<string> =>
   new Promise((resolve, reject) => {
@@ -93,9 +98,9 @@ const receiveCode = (server: Server, state: string, issuer: string, signal: Abor
     });
   });
 
-/** Returns the parameters of a callback with the right state. Other requests to this port are ignored. */
+/** Returns the parameters of a callback with the right state, and undefined for any other request to this port. */
 function readCallback({ method, url = '' }: IncomingMessage, state: string): URLSearchParams | undefined {
-  // `new URL` throws for `//`, and any program on this computer can send anything to this port.
+  // Does not use `new URL`, because it throws for `//`. Any program on this computer can send requests to this port.
   const [pathname, query] = url.split('?', 2);
   if (method !== 'GET' || pathname !== RETURN_PATH) return undefined;
   const searchParams = new URLSearchParams(query);

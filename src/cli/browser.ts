@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 
-/** The program and its arguments that open a page in the platform's default browser. */
+/** The program, with its arguments, that opens a page in the platform's default browser. */
 const OPENERS: Partial<Record<NodeJS.Platform, [string, ...string[]]>> = {
   darwin: ['open'],
-  // Unlike `start`, this passes `&` and `^` through unchanged.
+  // Unlike `start`, this program does not change `&` and `^` in a url.
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 };
 

@@ -1,6 +1,6 @@
 import type { Command, Option } from 'commander';
 
-/** A command, as the completions and the manual describe it. */
+/** What the completion scripts and the manual need to know about a command. */
 export interface CommandNode {
   /** The words of the command, for example `tags rename`. Empty for the program itself. */
   path: string;

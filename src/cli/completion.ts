@@ -17,7 +17,7 @@ interface Word {
   description: string;
 }
 
-/** Lists the subcommands of a command. Without any, lists the choices of its first argument. */
+/** Lists the subcommands of a command. If it has none, lists the choices of its first argument. */
 function listWords({ commands, command }: CommandNode): Word[] {
   if (commands.length > 0) {
     return commands.map((inner) => ({
@@ -39,7 +39,7 @@ function listOptions(node: CommandNode, root: CommandNode): Word[] {
   return words.filter(({ word }, i) => words.findIndex((other) => other.word === word) === i);
 }
 
-/** For each option that takes a value: its flags and choices. Without choices, the shell offers file names. */
+/** Lists the options that take a value. For an option without choices, the shell offers file names. */
 const listValues = (nodes: readonly CommandNode[]) =>
   nodes.flatMap(({ path, options }) =>
     options.filter(takesValue).map((option) => ({
@@ -54,7 +54,7 @@ const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 const join = (words: readonly Word[]): string => words.map(({ word }) => word).join(' ');
 
-/** The patterns of a `case` that recognizes the command in the words before the cursor. */
+/** Returns the patterns of a shell's `case` that match the paths of all commands, such as `tags rename`. */
 const pathCases = (nodes: readonly CommandNode[]): string =>
   nodes
     .slice(1)
@@ -130,7 +130,10 @@ if [[ \${funcstack[1]} == _bookmarks ]]; then _bookmarks "$@"; else compdef _boo
 `;
 }
 
-/** fish evaluates a condition for each candidate, and offers file names unless a rule says otherwise. */
+/**
+ * Writes the script for fish. In it, each candidate has a condition, which fish evaluates. fish also offers file names
+ * unless `-f` or `-x` forbids it.
+ */
 function writeFish(nodes: readonly CommandNode[]): string {
   const fishQuote = (text: string) => `'${text.replace(/['\\]/g, '\\$&')}'`;
   const lines = nodes.flatMap((node) => {

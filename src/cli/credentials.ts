@@ -28,14 +28,14 @@ export async function readCredentials(configDir: string): Promise<Credentials | 
     if ([base_url, token, email].every((field) => typeof field === 'string'))
       return { base_url, token, email };
   } catch {
-    // The error below names the file.
+    // Invalid JSON is reported below, like a missing field.
   }
   throw new CliError(`${path} is damaged`, 'Log in again: bookmarks login', 'FAILED');
 }
 
 /**
- * Stores credentials in a file that only its owner can read. The write is atomic: a crash leaves the old file or the
- * new one.
+ * Stores credentials in a file that only its owner can read. The write is atomic: after a crash, either the old or the
+ * new file is there.
  */
 export async function storeCredentials(configDir: string, credentials: Credentials): Promise<void> {
   await mkdir(configDir, { recursive: true, mode: 0o700 });

@@ -6,7 +6,7 @@ const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters
 const CONTROLS_IN_LINES = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
-/** Escapes control characters as JSON does, except line breaks and tabs. So the value of JSON text stays the same. */
+/** Escapes control characters except line breaks and tabs. It escapes as JSON does, so JSON text keeps its value. */
 export const writeOutControls = (text: string): string =>
   text.replace(CONTROLS_IN_LINES, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
@@ -20,7 +20,7 @@ const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 
 const graphemeWidth = (grapheme: string): number => (WIDE.test(grapheme) ? 2 : 1);
 
-/** The number of terminal columns that a text takes. */
+/** Returns the number of terminal columns that a text takes. */
 export function displayWidth(text: string): number {
   let width = 0;
   for (const { segment } of segmenter.segment(text)) width += graphemeWidth(segment);

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 
-/** The settings that the command line reads from the environment. Only this file reads it. */
+/** The settings of the command line in environment variables. Only this file reads the environment. */
 export interface Environment {
   /** `BOOKMARKS_URL`: the address of the service, unless `--url` is given. */
   url: string | undefined;
@@ -20,7 +20,7 @@ type Variables = Readonly<Record<string, string | undefined>>;
 /** Reads the environment of the process. */
 export function readEnvironment(env: Variables = process.env): Environment {
   const named = process.platform === 'win32' ? env.APPDATA : env.XDG_CONFIG_HOME;
-  // The XDG specification says to ignore a relative path.
+  // The XDG specification says that a relative path must be ignored.
   const base = named && isAbsolute(named) ? named : join(env.HOME || homedir(), '.config');
   return {
     url: env.BOOKMARKS_URL || undefined,

@@ -9,7 +9,7 @@ import { UnreadableFile } from '../formats/entry.ts';
  */
 type CliErrorCode = 'USAGE' | 'NOT_FOUND' | 'INVALID_TOKEN' | 'PERMISSION_DENIED' | 'UNAVAILABLE' | 'FAILED';
 
-/** An error that is shown to the user. */
+/** Thrown for an error that the user should see. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   /** What the user can do about it. */
@@ -50,11 +50,11 @@ const EXIT_BY_CODE: Record<string, number> = {
   TIMEOUT: EXIT.unavailable,
 };
 
-/** The exit code of a failure. */
+/** Returns the exit code for a failure. */
 export const exitCodeOf = (fault: Fault | undefined): number =>
   EXIT_BY_CODE[fault?.code ?? ''] ?? EXIT.failed;
 
-/** The user pressed Ctrl-C at a question. */
+/** Thrown when the user presses Ctrl-C while a command waits for an answer or for the login in the browser. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }
@@ -82,7 +82,7 @@ export interface Fault {
   advice?: string | undefined;
 }
 
-/** Describes an error in words. Returns undefined for an unexpected one, whose stack trace is printed instead. */
+/** Describes an error in words. Returns undefined for an unexpected error. Its stack trace is printed instead. */
 export function describeFault(error: unknown, baseUrl: string | undefined): Fault | undefined {
   if (error instanceof ApiError) return describeApiError(error, baseUrl);
   if (error instanceof CliError) return { error: error.message, code: error.code, advice: error.advice };

@@ -5,7 +5,7 @@ import { messageOf, systemCodeOf } from '../domain/thrown.ts';
 import { CliError } from './faults.ts';
 import { openClient, type Session } from './session.ts';
 
-/** `--offline FILE`: read or write a local copy without a connection. */
+/** The option `--offline FILE`, with which a command reads or writes a local copy instead of calling the service. */
 export const offlineOption = (): Option =>
   new Option(
     '--offline <file>',
@@ -25,7 +25,7 @@ export async function openStore(file: string): Promise<SqliteStore> {
   try {
     return new sqlite.SqliteStore(file);
   } catch (error) {
-    // SQLite does not name the file, and gives the same reason for a missing folder and for denied access.
+    // The message of SQLite does not name the file, and it is the same for a missing folder and for denied access.
     if (systemCodeOf(error) === 'ERR_SQLITE_ERROR')
       throw new CliError(
         `${file}: ${messageOf(error)}`,
@@ -45,6 +45,7 @@ export async function useOffline<T>(
 ): Promise<T> {
   using store = await openStore(file);
   try {
+    // The client sends no request, so its address does not matter.
     return await work(openClient(session, 'http://localhost').collection(store));
   } catch (error) {
     if (!(error instanceof NotInCollection)) throw error;

@@ -35,11 +35,12 @@ export async function runCli(
 ): Promise<number> {
   let session: Session | undefined;
   const isJson = args.includes('--json');
-  const quiet = {
+  // With --json, commander must print no errors, because `printUsageFault` prints them as JSON.
+  const commanderStreams = {
     ...streams,
     stderr: isJson ? new Writable({ write: (_chunk, _encoding, done) => done() }) : streams.stderr,
   };
-  const program = buildProgram(quiet, (command) => async (...given) => {
+  const program = buildProgram(commanderStreams, (command) => async (...given) => {
     // commander passes the command itself as the last argument.
     const { json = false, url } = program.opts();
     const terminal = new Terminal(streams, { json, plain: environment.plain });
@@ -57,7 +58,10 @@ export async function runCli(
   }
 }
 
-/** Passes `search -tag:name` to the search. commander would read it as the option `-t ag:name`. */
+/**
+ * Moves arguments of `search` such as `-tag:name` behind `--`. Otherwise commander would read `-tag:name` as the option
+ * `-t ag:name`.
+ */
 function keepNegations(program: Command, args: readonly string[]): string[] {
   const command = args.find((arg) => program.commands.some((each) => each.name() === arg));
   if (command !== 'search') return [...args];

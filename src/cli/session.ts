@@ -31,10 +31,10 @@ export type Run = (
 
 const DEFAULT_URL = 'http://127.0.0.1:3000/api/v1';
 
-/** How long a request is retried. Users should not wait longer than this. */
+/** How long a request is retried while the user waits. */
 const RETRY_FOR_MS = 20_000;
 
-/** Shorter waits before a retry are not reported. */
+/** Waits before a retry are reported if they are at least this long. */
 const MIN_NOTED_WAIT_MS = 1_000;
 
 /** Parses the address of the service. Adds `/api/v1` if the address has no path. */
@@ -55,14 +55,14 @@ export function findBaseUrl({ url, environment }: Session, stored: Credentials |
   return parseBaseUrl(url ?? environment.url ?? stored?.base_url ?? DEFAULT_URL);
 }
 
-/** Sends a user agent that people recognize in their list of sessions. */
+/** Calls `fetch` with a user agent that people recognize in their list of sessions. */
 const namedFetch: typeof fetch = (input, init) => {
   const headers = new Headers(init?.headers);
   headers.set('user-agent', 'bookmarks-cli/1');
   return fetch(input, { ...init, headers });
 };
 
-/** Opens a client for an address. It prints a note before each retry with a noticeable wait. */
+/** Opens a client for an address. The client prints a note before it waits long for a retry or the rate limit. */
 export function openClient(session: Session, baseUrl: string, token?: string): BookmarkClient {
   session.baseUrl = baseUrl;
   if (token !== undefined && !isSendable(token))

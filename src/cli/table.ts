@@ -1,6 +1,6 @@
 import { displayWidth, fitToWidth } from './display-text.ts';
 
-/** Rows below a header of column names. Cells are display text. */
+/** Rows below a header of column names. The cells must be safe to print, as `toLine` makes them. */
 export interface Table {
   columns: readonly Column[];
   rows: readonly (readonly string[])[];
@@ -8,9 +8,9 @@ export interface Table {
 
 interface Column {
   name: string;
-  /** Cut if the table is wider than the screen. */
+  /** Whether the column may be cut if the table is wider than the screen. */
   isFlexible?: boolean;
-  /** Cut only after the other flexible columns have shrunk. */
+  /** Whether the other flexible columns are cut before this one. */
   isMain?: boolean;
 }
 
@@ -19,7 +19,7 @@ const GAP = '  ';
 /** No column is cut below this width. */
 const MIN_WIDTH = 8;
 
-/** The other flexible columns shrink to this width before the main one is cut. */
+/** The other flexible columns are cut to this width before the main column is cut. */
 const MIN_OTHER_WIDTH = 16;
 
 /** Formats the lines of a table, header first. Flexible columns are cut so that lines fit the screen. */

@@ -13,7 +13,7 @@ export interface Streams {
 /** Prints the results of a command to standard output, and everything else to standard error. */
 export class Terminal {
   readonly streams: Streams;
-  /** Print results as JSON. */
+  /** Whether results are printed as JSON. */
   readonly isJson: boolean;
   readonly #isPlain: boolean;
   readonly #decoder = new TextDecoder();
@@ -26,8 +26,8 @@ export class Terminal {
   }
 
   /**
-   * Writes to standard output and waits for backpressure. On a terminal, control characters are escaped so that text
-   * from the service cannot control it. Files and pipes receive every byte.
+   * Writes to standard output. Resolves when more can be written. On a terminal, control characters are escaped, so
+   * that text from the service cannot control the terminal. Files and pipes receive the text unchanged.
    */
   write(text: string | Uint8Array): Promise<void> {
     if (!this.streams.stdout.isTTY) return this.#send(text);
@@ -47,8 +47,8 @@ export class Terminal {
   }
 
   /**
-   * Prints a result as a table. On a terminal the columns are aligned and cut to the screen. In a pipe or a file the
-   * cells are complete and separated by tabs.
+   * Prints a result as a table. On a terminal, the columns are aligned and cut to fit the screen. In a pipe or a file,
+   * the cells are complete and separated by tabs, and there is no header.
    */
   table(table: Table, { header = true } = {}): Promise<void> {
     const { stdout } = this.streams;
@@ -59,20 +59,20 @@ export class Terminal {
     return this.#send(shown.map((line) => `${line}\n`).join(''));
   }
 
-  /** Prints a result as JSON or as a table. Prints the note `none` instead of a table without rows. */
+  /** Prints a result as JSON or as a table. If the table has no rows, prints the note `none` instead. */
   async printTable(value: unknown, table: Table, none: string): Promise<void> {
     if (this.isJson) return this.print(value, () => '');
     if (table.rows.length === 0) return this.note(none);
     await this.table(table);
   }
 
-  /** Prints a note for the user. */
+  /** Prints a note for the user on standard error. */
   note(text: string): void {
     this.#progress?.clear();
     this.streams.stderr.write(`${writeOutControls(text)}\n`);
   }
 
-  /** Starts a progress line on standard error. Prints nothing if that is not a terminal, or with `--json`. */
+  /** Starts a progress line on standard error. With `--json`, or if standard error is no terminal, prints nothing. */
   progress(): Progress {
     const { stderr } = this.streams;
     this.#progress = new Progress(stderr.isTTY === true && !this.isJson ? stderr : undefined);

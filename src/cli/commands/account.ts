@@ -6,12 +6,12 @@ import { readCredentials, removeCredentials, storeCredentials } from '../credent
 import { CliError } from '../faults.ts';
 import { findBaseUrl, openClient, openOwnClient, type Run, type Session } from '../session.ts';
 
-/** An invite code, or the longer code that signs in another device. */
+/** Matches an invite code, or the longer code that signs in another device. */
 const CODE = /^[A-Z0-9]{8}([A-Z0-9]{4})?$/;
 const TOKEN = /^bk[as]_\d+_[\w-]+$/;
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 
-/** Adds `login`, `logout` and `whoami`. */
+/** Adds the commands `login`, `logout` and `whoami`. */
 export function addAccountCommands(program: Command, run: Run): void {
   program
     .command('login')
@@ -51,7 +51,7 @@ async function login(
   await terminal.print({ email, base_url: baseUrl }, () => `Logged in as ${email} at ${baseUrl}`);
 }
 
-/** Takes the code or token from the command line, or asks for it. */
+/** Returns the code or token in the command. If there is none, asks for it. */
 function readSecret(session: Session, given: string | undefined, paste: boolean): Promise<string> {
   if (paste) return pasteToken(session, given);
   return given === undefined ? askSecret(session) : Promise.resolve(given);
@@ -64,7 +64,7 @@ async function askSecret(session: Session): Promise<string> {
   return secret;
 }
 
-/** Asks for an API token without showing it. Other users of the machine could read it on the command line. */
+/** Asks for an API token without showing it. Other users of the computer could read a token in the command. */
 async function pasteToken(session: Session, given: string | undefined): Promise<string> {
   if (given !== undefined)
     throw new CliError('--paste prompts for the token; leave the token out of the command');
@@ -73,7 +73,7 @@ async function pasteToken(session: Session, given: string | undefined): Promise<
   throw new CliError('this is not an API token', 'API tokens begin with bka_; create one in the settings.');
 }
 
-/** Exchanges an invite code for a token. Returns a token as it is. */
+/** Exchanges a code for a token. If `secret` is a token already, returns it unchanged. */
 async function exchange(
   { signal }: Session,
   client: ReturnType<typeof openClient>,

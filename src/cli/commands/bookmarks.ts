@@ -14,7 +14,7 @@ import { CliError } from '../faults.ts';
 import { offlineOption, useOffline } from '../local-copy.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
 
-/** Adds `add`, `edit`, `rm`, `get`, `open`, `search` and `list`. */
+/** Adds the commands `add`, `edit`, `rm`, `get`, `open`, `search` and `list`. */
 export function addBookmarkCommands(program: Command, run: Run): void {
   program
     .command('add')
@@ -114,7 +114,7 @@ interface AddOptions extends Fields {
 const completeUrl = (text: string): string =>
   /^[\w-]+(\.[\w-]+)+(:\d+)?([/?#]|$)/.test(text) ? `https://${text}` : text;
 
-/** Checks values before they are stored offline. Otherwise the service would refuse them only at the next `sync`. */
+/** Checks values before they are stored in a local copy. The service would refuse them only at the next `sync`. */
 function requireValid({ url, time }: { url?: string | undefined; time?: string | undefined }): void {
   if (url !== undefined && !isWebUrl(url)) throw new CliError(`${url} is not an http or https url`);
   if (time !== undefined && parseTimestamp(time) === undefined)
@@ -173,20 +173,20 @@ async function edit(session: Session, ids: number[], options: EditOptions): Prom
   const [id, ...others] = ids;
   if (offline === undefined) requireIds(ids);
   const change = { url, title, comment, tags: tags ? tag : (tag ?? []) };
-  const isWhole = Object.values(change).some((field) => field !== undefined);
-  const isTags = addTag !== undefined || removeTag !== undefined;
-  if (!isWhole && !isTags) {
+  const changesFields = Object.values(change).some((field) => field !== undefined);
+  const changesTags = addTag !== undefined || removeTag !== undefined;
+  if (!changesFields && !changesTags) {
     throw new CliError(
       'no changes were given',
       'Expected --new-url, --title, --comment, --tag, --no-tags, --add-tag or --remove-tag',
     );
   }
-  if (isWhole && isTags)
+  if (changesFields && changesTags)
     throw new CliError(
       '--add-tag and --remove-tag cannot be combined with other changes',
       'Run one command for the tags and another one for the rest',
     );
-  if (isWhole && others.length > 0)
+  if (changesFields && others.length > 0)
     throw new CliError(
       'these fields can be changed only on one bookmark at a time',
       'For several bookmarks, use --add-tag and --remove-tag',
@@ -195,16 +195,16 @@ async function edit(session: Session, ids: number[], options: EditOptions): Prom
     requireValid({ url });
     const removed = new Set(removeTag?.map(foldText));
     const changed = await editOffline(session, offline, ids, (names) =>
-      isWhole
+      changesFields
         ? change
         : { tags: [...names, ...(addTag ?? [])].filter((name) => !removed.has(foldText(name))) },
     );
-    return session.terminal.print(isWhole ? changed[0] : { changed: ids }, () =>
+    return session.terminal.print(changesFields ? changed[0] : { changed: ids }, () =>
       changed.map((bookmark) => `Changed ${describe(bookmark)}`).join('\n'),
     );
   }
   const client = await openOwnClient(session);
-  if (isWhole && id !== undefined) {
+  if (changesFields && id !== undefined) {
     const bookmark = await client.editBookmark({ id, ...change }, { signal: session.signal });
     return session.terminal.print(bookmark, () => `Changed ${describe(bookmark)}`);
   }
@@ -281,7 +281,7 @@ async function get(session: Session, given: string): Promise<void> {
   await terminal.printTable(found, bookmarkTable(found.bookmarks), 'no bookmark found');
 }
 
-/** Reads the argument as an id, or else as a url. */
+/** Reads an argument as an id if it has only digits, and otherwise as a url. */
 const chooseBookmark = (given: string): { id: number } | { url: string } =>
   /^\d+$/.test(given) ? { id: integerFrom(1)(given) } : { url: completeUrl(given) };
 
@@ -296,7 +296,7 @@ async function openBookmark(session: Session, given: string): Promise<void> {
       undefined,
       'NOT_FOUND',
     );
-  // The browser could run a link of another kind, for example `javascript:`.
+  // A browser could run other urls as code, for example `javascript:`.
   if (!isWebUrl(url)) throw new CliError('the url is neither http nor https', undefined, 'FAILED');
   if (!(await openInBrowser(environment.browser, url))) {
     throw new CliError('no browser could be started', 'Set BROWSER to the program to use', 'FAILED');
@@ -322,8 +322,12 @@ async function search(session: Session, words: string[], options: SearchCommandO
   const { tag, tagUnder, withoutTag, untagged, after, before, site } = options;
   const { sort, page, perPage } = options;
   const { search: typed, problems } = parseSearch(words.map(quoteOperator).join(' '));
-  for (const { part } of problems)
-    terminal.note(`${part} is not a valid operator here; searching for it as text`);
+  for (const { part, kind } of problems)
+    terminal.note(
+      kind === 'untagged'
+        ? `${part} cannot be combined with a tag and is ignored`
+        : `${part} is not a valid operator here; searching for it as text`,
+    );
   const client = await openOwnClient(session);
   const query: BookmarkSearch = {
     ...typed,
@@ -347,7 +351,7 @@ async function search(session: Session, words: string[], options: SearchCommandO
   terminal.note(`${found.total} found, ${shown} shown${more}`);
 }
 
-/** Returns undefined instead of no names, because the service refuses `untagged` together with an empty list. */
+/** Joins two lists. Returns undefined for no names, because the service refuses an empty list with `untagged`. */
 const joinNames = (typed: string[] = [], given: string[] = []): string[] | undefined =>
   typed.length + given.length > 0 ? [...typed, ...given] : undefined;
 

@@ -2,7 +2,7 @@ import { Argument, type Command } from 'commander';
 import { SHELLS, type Shell, writeCompletion } from '../completion.ts';
 import type { Run, Session } from '../session.ts';
 
-/** Adds `completion`. */
+/** Adds the command `completion`. */
 export function addCompletionCommand(program: Command, run: Run): void {
   program
     .command('completion')

@@ -10,10 +10,10 @@ import { openOwnClient, type Run, type Session } from '../session.ts';
 
 type ExportFormat = 'json' | 'html' | 'csv';
 
-/** How often an interrupted export to a file is attempted. */
+/** How many times an export to a file is attempted if the connection is lost. */
 const ATTEMPTS = 3;
 
-/** Adds `export`. */
+/** Adds the command `export`. */
 export function addExportCommand(program: Command, run: Run): void {
   program
     .command('export')
@@ -55,8 +55,9 @@ function formatOf(file = ''): ExportFormat {
 }
 
 /**
- * Writes a draft next to the file and renames it at the end. Until then the old file is kept. A symbolic link is kept
- * too. Writes directly to anything but a file, for example to a named pipe or `/dev/stdout`.
+ * Writes an export to a new file in the same folder, and at the end renames it. Until then, the old file is unchanged.
+ * If `given` is a symbolic link, replaces the file that it points to. If `given` is not a regular file but, for
+ * example, a named pipe or `/dev/stdout`, writes directly to it. Returns the number of bytes.
  */
 async function writeWhole(
   session: Session,
@@ -71,7 +72,7 @@ async function writeWhole(
   const file = existing === undefined ? given : await realpath(given);
   const draft = `${file}.${randomBytes(6).toString('hex')}`;
   for (let attempt = 1; ; attempt += 1) {
-    // The file is readable only by its owner.
+    // Only the owner can read the file.
     const handle = await open(draft, 'w', 0o600);
     try {
       const bytes = await writeChunks(handle, session, read());
@@ -132,7 +133,7 @@ async function* writeCsv(session: Session, client: BookmarkClient): AsyncGenerat
   for await (const page of readWebPages(session, client)) yield page.map(formatCsv).join('');
 }
 
-/** Leaves out links that are neither http nor https, because a browser could run them. */
+/** Yields all bookmarks except those whose url is neither http nor https, because a browser could run them as code. */
 async function* readWebPages(
   { terminal, signal }: Session,
   client: BookmarkClient,

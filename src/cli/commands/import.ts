@@ -12,15 +12,15 @@ import { formatCount, toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
 
-/** The service's limits for one import (decisions 2 and 9). */
+/** The service's limits for one import (docs/contract.md, decisions 2 and 9). */
 const MAX_ENTRIES = 100_000;
 const MAX_BODY_BYTES = 67_108_864;
 
-/** How long a failed import is retried: long enough for another import of the same account to end. */
+/** How long a refused import is retried. Another import of the same account must have time to end. */
 const RETRY_FOR_MS = 180_000;
 
-/** At most this many lines are printed from a list. */
-const SHOWN_FAULTS = 10;
+/** How many lines of a long list are printed. */
+const SHOWN_LINES = 10;
 
 interface ImportOptions {
   replace?: boolean;
@@ -49,7 +49,7 @@ All bookmarks in this service are private, so privacy flags are dropped.
 An import is one transaction: if it is interrupted, either everything is imported or nothing. It takes at most 100,000 bookmarks.
 If the service refuses some bookmarks, it imports the others and the command exits with 1.`;
 
-/** Adds `import`. */
+/** Adds the command `import`. */
 export function addImportCommand(program: Command, run: Run): void {
   program
     .command('import')
@@ -106,7 +106,7 @@ async function readEntries(
   const parsed = readBookmarkFile(bytes, { foldersAsTags: folders });
   const entries = parsed.entries.map((entry) => addTags(entry, tag));
   requireLimits(file, entries);
-  // Checked again because the tags of `--tag` count towards the limits.
+  // The entries are checked again if `--tag` has added tags, because these count towards the limits.
   return { ...parsed, entries, refusals: tag.length === 0 ? parsed.refusals : findRefusals(entries) };
 }
 
@@ -235,9 +235,9 @@ function describeResult(parsed: CheckedFile, { imported, skipped, errors }: Impo
 }
 
 const shorten = (lines: string[]): string[] =>
-  lines.length <= SHOWN_FAULTS
+  lines.length <= SHOWN_LINES
     ? lines
     : [
-        ...lines.slice(0, SHOWN_FAULTS),
-        `  and ${lines.length - SHOWN_FAULTS} more; list all with --json or --skipped`,
+        ...lines.slice(0, SHOWN_LINES),
+        `  and ${lines.length - SHOWN_LINES} more; list all with --json or --skipped`,
       ];

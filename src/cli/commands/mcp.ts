@@ -16,7 +16,7 @@ export function addMcpCommand(program: Command, run: Run): void {
 
 async function serveMcp(session: Session): Promise<void> {
   const client = await openOwnClient(session);
-  // Loaded here because no other command needs the library.
+  // The library is loaded here because no other command needs it.
   const [{ serveStdio }, { createMcpServer }] = await Promise.all([
     import('@modelcontextprotocol/server/stdio'),
     import('../../mcp/server.ts'),

@@ -6,7 +6,7 @@ import { CliError } from '../faults.ts';
 import { openStore } from '../local-copy.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
 
-/** Adds `mirror`. */
+/** Adds the command `mirror`. */
 export function addMirrorCommand(program: Command, run: Run): void {
   program
     .command('mirror <file>')

@@ -4,12 +4,12 @@ import { CliError } from '../faults.ts';
 import { openStore } from '../local-copy.ts';
 import { openOwnClient, type Session } from '../session.ts';
 
-/** Reports of these kinds mean that a write was not applied. */
+/** The kinds of reports about changes that were not applied. */
 const NOT_APPLIED: ReadonlySet<Report['kind']> = new Set(['gone', 'kept', 'refused']);
 
 /**
- * Sends the offline writes of a file and brings the file up to date. Prints conflicts and refusals. Fails if any
- * write was not applied.
+ * Sends the offline changes in a file to the service, and brings the file up to date. Prints conflicts and refusals.
+ * Throws a `CliError` if a change was not applied.
  */
 export async function syncFile(session: Session, file: string, onConflict: ConflictPolicy): Promise<void> {
   const { terminal, signal } = session;
@@ -27,7 +27,7 @@ export async function syncFile(session: Session, file: string, onConflict: Confl
       `${formatCount(bookmarks, 'bookmark')}; ${formatCount(pending, 'local change')} processed\n`,
     );
   }
-  // Acknowledged after printing, so a command that is killed in between prints them again.
+  // The reports are acknowledged after they are printed. If the process is killed in between, the next run prints them.
   await collection.acknowledge(reports);
   if (lost.length === 0) return;
   throw new CliError(`${formatCount(lost.length, 'local change')} could not be applied`, undefined, 'FAILED');

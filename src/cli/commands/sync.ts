@@ -17,7 +17,7 @@ interface SyncOptions {
   onConflict?: 'theirs' | 'mine';
 }
 
-/** Adds `sync`. */
+/** Adds the command `sync`. */
 export function addSyncCommand(program: Command, run: Run): void {
   program
     .command('sync')
@@ -85,7 +85,7 @@ async function printNew(
   for await (const batch of client.sync({ cursor, signal, follow: false })) {
     await printBookmarks(session, batch.bookmarks, printed.size === 0);
     for (const bookmark of batch.bookmarks) printed.set(bookmark.id, JSON.stringify(bookmark));
-    // Stored after printing, so a crash in between prints a bookmark twice but never loses one.
+    // The cursor is stored after printing. So after a crash in between, bookmarks are printed twice but none is lost.
     if (cursorFile !== undefined) await storeCursor(cursorFile, batch.cursor);
   }
   if (printed.size === 0 && !terminal.isJson) terminal.note('nothing new');
@@ -93,9 +93,9 @@ async function printNew(
 }
 
 /**
- * Prints each change after a cursor. If the cursor is a bookmark id, it first prints the bookmarks added since then.
- * It reads the cursor for changes before that, so that no change is lost in between. Bookmarks that both reads return
- * unchanged are printed once.
+ * Prints each change after a cursor. A cursor that is a bookmark id comes from `sync` without `--follow`. It has no
+ * position in the changes, so the function gets the position of now, prints the bookmarks that were added after the id,
+ * and then follows the changes. A bookmark that it finds in both ways, unchanged, is printed once.
  */
 async function follow(
   session: Session,
@@ -146,7 +146,7 @@ async function printBookmarks({ terminal }: Session, bookmarks: Bookmark[], isFi
 
 const FROM_START = '0';
 
-/** Recognizes the cursor of `sync` without `--follow`: a bookmark id, possibly followed by a list position. */
+/** Whether a cursor comes from `sync` without `--follow`. It is a bookmark id, and may have a dot and more after it. */
 const isSyncCursor = (cursor: string): boolean => /^\d{1,16}(\.\S+)?$/.test(cursor);
 
 async function findStart({ signal }: Session, client: BookmarkClient, options: SyncOptions): Promise<string> {

@@ -7,7 +7,7 @@ import { formatCount, toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
 
-/** Adds `tags` and its subcommands. */
+/** Adds the command `tags` and its subcommands. */
 export function addTagCommands(program: Command, run: Run): void {
   const tags = program.command('tags').description('list, create, rename, merge and delete tags');
   tags

@@ -6,7 +6,7 @@ import { openOwnClient, type Run, type Session } from '../session.ts';
 
 const NEVER = 'never';
 
-/** Parses a number of days, or `never`. commander would read null as a missing value. */
+/** Parses a number of days, or `never`. Does not return null for `never`, because commander ignores null. */
 function parseDays(text: string): number | typeof NEVER {
   if (text === NEVER) return NEVER;
   try {
@@ -16,7 +16,9 @@ function parseDays(text: string): number | typeof NEVER {
   }
 }
 
-/** Adds `tokens` and `sessions`. They need a session, so log in through the browser or with an invite. */
+/**
+ * Adds the commands `tokens` and `sessions`. They need a login through the browser or with a code, not an API token.
+ */
 export function addTokenCommands(program: Command, run: Run): void {
   const tokens = program.command('tokens').description('list, create and revoke API tokens');
   tokens.command('list', { isDefault: true }).description('list your API tokens').action(run(listTokens));

@@ -8,7 +8,7 @@ import { CliError } from '../faults.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
 import type { Table } from '../table.ts';
 
-/** Adds `trash` and its subcommands. */
+/** Adds the command `trash` and its subcommands. */
 export function addTrashCommands(program: Command, run: Run): void {
   const trash = program
     .command('trash')
