@@ -22,8 +22,8 @@ export interface AdminContext {
 
 interface CommandOptions {
   /**
-   * Runs the command with any version of the schema. An operator must be able to revoke and delete at once, without a
-   * matching version of the service.
+   * Whether the command runs with any version of the database's schema. An operator must be able to revoke and delete
+   * at once, even without the version of the service that matches the schema.
    */
   onAnySchema?: boolean;
 }

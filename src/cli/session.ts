@@ -34,7 +34,7 @@ const DEFAULT_URL = 'http://127.0.0.1:3000/api/v1';
 /** How long a request is retried while the user waits. */
 const RETRY_FOR_MS = 20_000;
 
-/** Waits before a retry are reported if they are at least this long. */
+/** The shortest wait for a retry or for the rate limit that is reported. */
 const MIN_NOTED_WAIT_MS = 1_000;
 
 /** Parses the address of the service. Adds `/api/v1` if the address has no path. */

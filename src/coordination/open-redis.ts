@@ -36,7 +36,7 @@ export async function openShared(shared: SharedOptions): Promise<Coordination> {
   const notifier = new RedisNotifier(side, waiters);
   const imports = new RedisImportQueue(side, shared.imports, throttleWarnings(log));
   void link.connect();
-  // The timers of this wait do not keep the process alive. This one does, in case the connections to Postgres are lost.
+  // This timer keeps the process alive during the wait, because no other timer or connection is sure to do so.
   const keptRunning = setInterval(() => {}, START_WAIT_MS);
   await withDeadline(state.firstShared, START_WAIT_MS).catch(() => state.noteStartWithoutRedis());
   clearInterval(keptRunning);

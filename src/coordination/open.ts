@@ -22,7 +22,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** Counters at zero. */
+/** Returns counters that are all zero. */
 export const startCounters = (): Counters => ({
   admitted: 0,
   refused: 0,

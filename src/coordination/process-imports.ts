@@ -11,7 +11,7 @@ export type RunImport = (id: string, stop: AbortSignal) => Promise<void>;
 const DEFAULT_CONCURRENCY = 2;
 
 /** How long `stopWorker` waits for the imports that it has told to stop. */
-const GIVE_BACK_WAIT_MS = 1_000;
+const STOP_WAIT_MS = 1_000;
 
 /** Returns a function that calls `runImport`, counts the finished and failed imports, and logs failures. */
 export function watchRuns(runImport: RunImport, log: Logger, counters: Counters): RunImport {
@@ -81,7 +81,7 @@ export class ProcessImportQueue implements ImportQueue {
     if (await this.#haveEnded(graceMs)) return left;
     left.push(...this.#running.keys());
     this.#stop.abort();
-    await this.#haveEnded(GIVE_BACK_WAIT_MS);
+    await this.#haveEnded(STOP_WAIT_MS);
     return left;
   }
 

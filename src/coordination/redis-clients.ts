@@ -11,9 +11,9 @@ export type RedisClient = Redis | Cluster;
 type ConnectionOptions = Omit<RedisOptions, 'replyMapping'>;
 
 /**
- * Commands fail at once instead of waiting for a connection, because every caller has a fallback. A server that does
- * not respond for a second counts as lost. A connection never reconnects by itself. Instead the link opens a new
- * connection and asks the server again whether it is a master.
+ * Options with which commands fail at once instead of waiting for a connection, because every caller has a fallback. A
+ * server that does not respond for a second counts as lost. A connection never reconnects by itself. Instead, the link
+ * opens a new connection and asks the server again whether it is a master.
  */
 const FAIL_FAST: ConnectionOptions = {
   enableOfflineQueue: false,

@@ -98,8 +98,8 @@ class RedisRateLimiter implements RateLimiter {
    * not enough: if Redis has just lost its data, it would admit too many requests. The memory decides for a time that
    * is one millisecond ahead, because the clocks of Redis and of this process round differently.
    *
-   * The memory records the request with the time of the call. Redis counted it a little later. So the memory never
-   * refuses a request that Redis would admit.
+   * The memory records the request with the time of the call. Redis counted the request a little later. So a slot is
+   * free in the memory no later than in Redis.
    */
   #remember(askedAt: number, replies: readonly Reply[]): Quota {
     const { memory, counters } = this.#options;

@@ -8,7 +8,10 @@ import type { RedisLink, RedisSide } from './redis-link.ts';
 
 const KEEP = readFileSync(new URL('./keep-pending.lua', import.meta.url), 'utf8');
 
-/** Longer than the rate limiters wait for Redis, because a login waits for people and for the provider anyway. */
+/**
+ * How long to wait for a reply. It is longer than for the rate limiters, because a login waits for people and for the
+ * provider anyway.
+ */
 const WAIT_MS = 5 * REPLY_WAIT_MS;
 
 /** Pending values that all replicas share. Redis expires them, and gives each one to a single caller (`GETDEL`). */

@@ -4,15 +4,15 @@
 --   KEYS     the logs: one key's, or those of a token and its account
 --   ARGV     [1] window in milliseconds; [1 + i] limit of KEYS[i]
 --   returns  two numbers for each key:
---            - admitted requests in the window with this one, or limit + 1 if this key refuses it
+--            - admitted requests in the window including this one, or limit + 1 if this key refuses it
 --            - milliseconds until the oldest of them leaves the window, or until a slot is free if this key refuses it
 --
 -- The limit may change with every call. After it was lowered, the window may hold more requests than the limit.
 --
 -- A log is one string: a head of 12 bytes (base time as a double, number of expired entries as u32), then entries of 4
--- bytes, oldest first, in milliseconds after the base. To expire entries, the script moves the head. It rewrites the
--- string when more entries are expired than live, so a call moves few bytes at any limit. Decision record 0180 compares
--- this with other formats.
+-- bytes, oldest first, in milliseconds after the base. To expire entries, the script only changes the number in the
+-- head. It rewrites the string when more entries are expired than live, so on average a call writes few bytes at any
+-- limit. Decision record 0180 compares this format with others.
 
 local HEAD_BYTES, ENTRY_BYTES, FIRST_READ = 12, 4, 1024
 local MAX_OFFSET = 2147483648
@@ -21,8 +21,8 @@ local window = tonumber(ARGV[1])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
--- Returns the time of the entry at a position from 0. `readLog` has read the first kilobyte. Later entries are read one
--- by one.
+-- Returns the time of the entry at a position, counted from 0. `readLog` has read the first kilobyte of the log. Later
+-- entries are read one by one.
 local function timeAt(log, position)
   local first = HEAD_BYTES + ENTRY_BYTES * position
   if first + ENTRY_BYTES <= #log.bytes then return log.base + struct.unpack('>I4', log.bytes, first + 1) end

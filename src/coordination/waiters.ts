@@ -220,7 +220,7 @@ class LocalWaiter implements Waiter {
       return 'woken';
     }
     const isOver = deadline <= this.#registry.clock.now();
-    // While notifications do not arrive, `mayHaveMissed` is always true. Then `schedule` delays the next check.
+    // Once notifications arrive again, the poll checks at once. Until then, `schedule` spreads its checks over time.
     if (this.mayHaveMissed && (isOver || this.#registry.connected)) return this.#check();
     if (isOver) return 'timeout';
     this.deadline = deadline;

@@ -7,11 +7,11 @@ const WINDOWS = {
   tokens: { keyPart: 'token' },
   /** Exchanges of invite codes, by client address (docs/contract.md, decision 25). */
   addresses: { keyPart: 'address' },
-  /** Wrong invite codes of all clients together (docs/contract.md, decision 42). */
+  /** Wrong invite codes that were sent without an e-mail address, by all clients (docs/contract.md, decision 42). */
   inviteFailures: { keyPart: 'invite-failure', windowMs: 60_000, countsFailures: true },
-  /** Wrong invite codes by e-mail address, and by the network that names addresses. */
+  /** Wrong invite codes that were sent with an e-mail address: by this address, and by the client's network. */
   namedInviteFailures: { keyPart: 'named-invite-failure', windowMs: 3_600_000, countsFailures: true },
-  /** Tokens that do not exist, by the network that sends them. */
+  /** Tokens that do not exist, by the client's network. */
   tokenFailures: { keyPart: 'token-failure', windowMs: 60_000, countsFailures: true },
   /** Requests of the sign-in pages, by client address. */
   logins: { keyPart: 'login' },

@@ -6,7 +6,7 @@ import { joinFolders, splitFolders } from './folders.ts';
 export interface TagNode {
   /** The last part of the tag's path. */
   name: string;
-  /** The full path of this node. A search for it finds everything below this node too. */
+  /** The full path of this node. A search for `under:` this path finds everything at and below the node. */
   path: string;
   /** The full name of the tag. Null if only tags below this node exist, and no tag of its own. */
   tag: string | null;

@@ -34,7 +34,7 @@ const ENTITIES: Record<string, string> = {
 const escapeText = (text: string): string =>
   text.replace(/[&<>"\r]/g, (character) => ENTITIES[character] ?? character);
 
-/** Chromium reads the file line by line, so each link and each folder must be on one line. */
+/** Escapes a text, including its line breaks. Chromium needs each link and each folder on one line of the file. */
 const escapeLine = (text: string): string => escapeText(text).replaceAll('\n', '&#10;');
 
 /** The largest number of seconds that is written, in the year 5138. Readers take larger numbers for milliseconds. */

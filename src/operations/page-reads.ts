@@ -24,7 +24,7 @@ const BATCH_SIZE = 250;
 /** The pause before each batch of checks. It limits checks to ten statements per second, even if many polls wait. */
 const CHECK_PAUSE_MS = 100;
 
-/** Asks for a waiting poll whether there is anything new after `start`. */
+/** The question of a waiting poll: is there anything new after `start`? */
 export interface Check<Start> {
   principal: Principal;
   start: Start;

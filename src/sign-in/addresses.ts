@@ -33,8 +33,9 @@ export function requireAllowedDomain(
 }
 
 /**
- * Returns what a person's first login may do. `emailKey` names the account or the invite of their verified address. If
- * `isTrusted`, it opens an existing account with this address. If `isOpen`, it creates an account without an invite.
+ * Returns what the first login of a person may do. `emailKey` is the key of their verified address, by which accounts
+ * and invites are found. If `isTrusted`, the login may open an existing account with this address. If `isOpen`, the
+ * login may create an account without an invite.
  */
 export const claimOf = (
   { trustEmail }: ProviderSettings,

@@ -15,7 +15,9 @@ type Maker = Pick<Principal, 'userId' | 'hash'>;
 /** 32 characters that are hard to confuse. 32 divides 256, so a random byte selects each with the same probability. */
 const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 
-/** The length of a device code, which has 60 random bits. Invite codes have 8 characters, so the length tells which. */
+/**
+ * The length of a device code. It gives 60 random bits, and distinguishes device codes from invite codes, which have 8.
+ */
 const LENGTH = 12;
 
 /** Whether a code is a device code and not an invite code. */

@@ -22,7 +22,7 @@ const FORMS = html`
     <button disabled>Sign in with a passkey</button>
   </form>`;
 
-/** Offers the ways to sign in: the provider, if there is one, a code, and a passkey. */
+/** Returns the page with the ways to sign in: a code, a passkey, and the provider if there is one. */
 export const signInPage = (providerName: string | undefined, returnTo: string): Page => ({
   status: 200,
   title: 'Sign in',
@@ -51,7 +51,7 @@ interface AppRequest {
   isLoopback: boolean;
 }
 
-/** Asks whether the app may have a session. The answer is not remembered. */
+/** Returns the page that asks whether an app may have a session. The answer is not remembered for the next time. */
 export const approvalPage = ({
   name,
   redirectUri,
@@ -159,7 +159,7 @@ const FAULT_TEXTS: Record<SignInFault | 'unavailable', FaultText> = {
   },
 };
 
-/** Says what happened and what to do, with a link to try again. */
+/** Returns the page that says what happened and what to do, with a link to try again. */
 export function faultPage(
   fault: SignInFault | 'unavailable',
   providerName: string | undefined,
@@ -177,14 +177,16 @@ export function faultPage(
   };
 }
 
-/** Responds to a malformed request. `message` names the parameter and its rule. Correct apps never cause this page. */
+/**
+ * Returns the page for a malformed request. `message` names the parameter and its rule. Correct apps never cause it.
+ */
 export const badRequestPage = (message: string): Page => ({
   status: 400,
   title: 'This address is incomplete',
   body: html`<p class="facts">${message}.</p><p>If an app sent you here, tell its developers.</p>`,
 });
 
-/** Responds to too many requests from one client address. */
+/** Returns the page for too many requests from one client address. */
 export const limitedPage = (retryAfterSeconds: number): Page => ({
   status: 429,
   title: 'Too many attempts',

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 
-/** PKCE for apps (RFC 7636), only with S256: with `plain`, the request would reveal the verifier. */
+/** PKCE for apps (RFC 7636). Only S256 is allowed, because with `plain` the request would reveal the verifier. */
 
 /** A SHA-256 in base64url. */
 export const CODE_CHALLENGE = /^[\w-]{43}$/;

@@ -29,7 +29,7 @@ export const loginChecks = z.object({
   nonce: z.string(),
   /** The PKCE verifier, 43 characters. */
   verifier: z.string(),
-  /** How many seconds ago the person may have authenticated at the provider, at most. If absent, any time will do. */
+  /** The person must have authenticated at the provider within the last so many seconds. If absent, at any time. */
   maxAgeSeconds: z.int().optional(),
 });
 
@@ -47,7 +47,7 @@ const STEP_MS = 3_000;
 
 /**
  * How long the provider's metadata is used before it is read again. If that fails, the old metadata stays in use, and
- * the next attempt follows after the second time.
+ * the next attempt follows after `METADATA_RETRY_MS`.
  */
 const METADATA_MS = 3_600_000;
 const METADATA_RETRY_MS = 60_000;
@@ -173,7 +173,7 @@ export class Provider {
       this.#discovery = undefined;
     });
     if (known === undefined) return this.#discovery;
-    // While the metadata is read again, logins use the old one instead of waiting.
+    // While new metadata is read, logins use the old metadata instead of waiting.
     this.#known = { ...known, untilMs: performance.now() + METADATA_RETRY_MS };
     this.#discovery.catch(() => {});
     return known.configuration;

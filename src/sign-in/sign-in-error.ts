@@ -24,7 +24,7 @@ const PERSON_FAULTS = [
   'domain',
   /** The address has neither an account nor an invite. */
   'uninvited',
-  /** An account has the address, and the provider is not trusted to open it. */
+  /** An account has this address already, and the provider is not trusted to open that account. */
   'taken',
   /** The person's provider account is linked to another account here. */
   'linked',

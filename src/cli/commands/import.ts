@@ -16,7 +16,7 @@ import { openOwnClient, type Run, type Session } from '../session.ts';
 const MAX_ENTRIES = 100_000;
 const MAX_BODY_BYTES = 67_108_864;
 
-/** How long a refused import is retried. Another import of the same account must have time to end. */
+/** How long a failed import is retried. It may have to wait until another import of the same account ends. */
 const RETRY_FOR_MS = 180_000;
 
 /** How many lines of a long list are printed. */

@@ -93,9 +93,9 @@ async function printNew(
 }
 
 /**
- * Prints each change after a cursor. A cursor that is a bookmark id comes from `sync` without `--follow`. It has no
- * position in the changes, so the function gets the position of now, prints the bookmarks that were added after the id,
- * and then follows the changes. A bookmark that it finds in both ways, unchanged, is printed once.
+ * Prints each change after a cursor. If the cursor is a bookmark id, first asks the service for the current position in
+ * the changes. Then prints the bookmarks after that id, and after them the changes after that position. So no change in
+ * between is lost. A bookmark that both contain unchanged is printed once.
  */
 async function follow(
   session: Session,

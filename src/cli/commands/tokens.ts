@@ -6,7 +6,7 @@ import { openOwnClient, type Run, type Session } from '../session.ts';
 
 const NEVER = 'never';
 
-/** Parses a number of days, or `never`. Does not return null for `never`, because commander ignores null. */
+/** Parses a number of days, or `never`. Returns no null, because commander treats null as a missing value. */
 function parseDays(text: string): number | typeof NEVER {
   if (text === NEVER) return NEVER;
   try {

@@ -8,9 +8,9 @@ import { prepareEntries, type Stage } from './batches.ts';
 import { parseImport } from './body.ts';
 
 /**
- * Prepares imports: parses their bodies and checks their entries. A short body is parsed in this process. A longer one
- * goes to a child process with a heap limit and a time limit, because `JSON.parse` has neither. A worker thread would
- * not do: if its heap is full, the whole process ends (docs/decisions/0070-imports-parsed-by-a-process.md).
+ * Prepares imports: parses their bodies and checks their entries. A short body is parsed in this process. A longer body
+ * is parsed in a child process with a heap limit and a time limit, because `JSON.parse` has neither. A worker thread is
+ * not enough: if its heap is full, the whole process ends (docs/decisions/0070-imports-parsed-by-a-process.md).
  */
 
 /** A body of up to this length is parsed in this process, which blocks the event loop for at most about 15 ms. */

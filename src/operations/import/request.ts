@@ -62,7 +62,7 @@ export async function importInline(
 
 /**
  * Queues a staged import, waits until a worker has run it, and returns the response. If the client leaves first, the
- * response is empty. The import stays queued and runs (decision 21).
+ * response is empty. The import stays queued and runs (docs/contract.md, decision 21).
  */
 export async function importStaged(
   context: ImportContext,

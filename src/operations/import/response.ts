@@ -27,7 +27,7 @@ export const writeResponse = (result: string, errors: string): string => `${head
 /**
  * Returns the response of an import whose errors are in the database, and deletes the errors at the end. If the first
  * errors cannot be read, throws `OutcomeUnknown`, because an error response would mean that nothing was imported. If
- * later errors are missing, the stream fails, so that the client gets no valid JSON.
+ * later errors are missing, the stream fails, so that the client does not take the response for complete.
  */
 export async function streamResponse(
   context: ImportContext,

@@ -83,8 +83,8 @@ async function runClaimed(
 }
 
 /**
- * Renews a lease regularly until the returned function is called. Aborts `lost` if the lease has expired, because
- * another worker may then run the import.
+ * Renews a lease regularly until the returned function is called. Aborts `lost` if the worker no longer has the lease,
+ * because another worker may then run the import.
  */
 function keepLease({ coordination, database }: ImportContext, lease: Lease, lost: AbortController) {
   let cancel: () => void;
