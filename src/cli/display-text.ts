@@ -1,8 +1,10 @@
 /** Makes text from users safe for a terminal. */
 
+/** Matches control characters, and characters that change the direction of text. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g;
 
+/** Matches the same characters, except line breaks and tabs. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters
 const CONTROLS_IN_LINES = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
@@ -13,6 +15,7 @@ export const writeOutControls = (text: string): string =>
 /** Puts a text on one line and removes control characters, so that a title cannot control the terminal. */
 export const toLine = (text: string): string => text.replace(CONTROLS, ' ').trim();
 
+/** Matches a character that takes two columns of a terminal. */
 const WIDE =
   /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|\ufe0f/u;
 

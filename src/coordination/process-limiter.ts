@@ -101,12 +101,14 @@ export class ProcessRateLimiter implements RateLimiter {
     return quota.remaining > 0 ? undefined : { ...quota, admitted: false };
   }
 
+  /** Returns the refusal of a request by its key and its group, if there is one, and counts it. */
   #countRefusal(own: Quota | undefined, group: Quota | undefined): Quota | undefined {
     const refusal = own ? decide(own, group) : group && { ...group, ofGroup: true as const };
     if (refusal) this.#counters.refused += 1;
     return refusal;
   }
 
+  /** Returns the log of a key, and makes the key the one that was used last. */
   #touch(key: string, limit: number): AdmissionLog {
     const log = this.#logs.get(key) ?? new AdmissionLog();
     if (log.limit !== limit) log.fullUntil = 0;
@@ -116,6 +118,7 @@ export class ProcessRateLimiter implements RateLimiter {
     return log;
   }
 
+  /** Forgets expired keys. If there are too many keys or times, also forgets those that were used longest ago. */
   #forget(now: number): void {
     for (const [key, log] of this.#logs) {
       const expired = log.fullUntil <= now && (log.newest ?? 0) <= now - this.#windowMs;

@@ -49,7 +49,7 @@ export class RedisImportQueue implements ImportQueue {
     this.#side = side;
     this.#local = local;
     this.#warn = warn;
-    side.link.onClient((client) => this.#follow(client));
+    side.link.onClient((client) => this.#replaceClient(client));
   }
 
   async add(id: string): Promise<void> {
@@ -90,7 +90,8 @@ export class RedisImportQueue implements ImportQueue {
     this.#side.counters.importsQueued += 1;
   }
 
-  #follow(client: RedisClient | undefined): void {
+  /** Replaces the queue and the worker when the link's client changes. */
+  #replaceClient(client: RedisClient | undefined): void {
     void this.#worker?.close();
     this.#worker = undefined;
     this.#queue?.close().catch(() => {});

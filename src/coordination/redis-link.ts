@@ -83,12 +83,12 @@ export class RedisLink {
   /** Marks a part as unavailable until its next check succeeds. */
   fail(part: SharedPart, error: unknown): void {
     this.#state.set([part], false, describeRedisError(error));
-    this.#schedule(RECHECK_MS);
+    this.#scheduleChecks(RECHECK_MS);
   }
 
   /** Runs the checks at once, because Redis may serve again. */
   checkNow(): void {
-    this.#schedule(0);
+    this.#scheduleChecks(0);
   }
 
   /** Connects, and reconnects whenever the connection is lost. */
@@ -98,16 +98,16 @@ export class RedisLink {
       // The client may have disconnected while it was opened. No later event would report that.
       if (client.status !== 'ready') throw new Error('connection lost');
       if (this.#ended) client.disconnect();
-      else this.#adopt(client);
+      else this.#useClient(client);
     } catch (error) {
-      this.#release(describeRedisError(error));
+      this.#dropClient(describeRedisError(error));
     }
   }
 
   /** Closes the connection and opens a new one, perhaps to another server. */
   reconnect(reason: string): void {
     this.#client?.disconnect();
-    if (this.#client) this.#release(reason);
+    if (this.#client) this.#dropClient(reason);
   }
 
   end(): void {
@@ -117,7 +117,7 @@ export class RedisLink {
     this.#opener.end();
   }
 
-  #adopt(client: RedisClient): void {
+  #useClient(client: RedisClient): void {
     this.#client = client;
     this.#failures = 0;
     let reason = 'connection lost';
@@ -126,14 +126,14 @@ export class RedisLink {
     });
     for (const event of ['close', 'end']) {
       client.once(event, () => {
-        if (client === this.#client) this.#release(reason);
+        if (client === this.#client) this.#dropClient(reason);
       });
     }
     for (const listener of this.#listeners) listener(client);
-    this.#schedule(0);
+    this.#scheduleChecks(0);
   }
 
-  #release(reason: string): void {
+  #dropClient(reason: string): void {
     const hadClient = this.#client !== undefined;
     this.#client = undefined;
     this.#state.set(this.#checks.keys(), false, reason);
@@ -145,7 +145,7 @@ export class RedisLink {
     this.#timer.unref();
   }
 
-  #schedule(pauseMs: number): void {
+  #scheduleChecks(pauseMs: number): void {
     if (this.#ended || this.#client === undefined) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.#runChecks(), pauseMs);
@@ -159,7 +159,7 @@ export class RedisLink {
     const [hasMoved] = await Promise.all([this.#opener.hasMoved(client), ...checks]);
     if (client !== this.#client) return;
     if (hasMoved) this.reconnect('the master is elsewhere');
-    else this.#schedule(this.#state.isShared ? CHECK_MS : RECHECK_MS);
+    else this.#scheduleChecks(this.#state.isShared ? CHECK_MS : RECHECK_MS);
   }
 
   async #runCheck(client: RedisClient, part: SharedPart, check: Check): Promise<void> {

@@ -86,7 +86,7 @@ export class RedisNotifier implements Notifier {
 
   notify(channel: string): void {
     this.#waiters.notify(channel);
-    keep(this.#pending, [channel]);
+    addChannels(this.#pending, [channel]);
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     setImmediate(() => void this.#publishSoon());
@@ -119,10 +119,10 @@ export class RedisNotifier implements Notifier {
     this.#pending = new Set();
     try {
       await this.#send(client, this.#redisChannel, [this.#instanceId, ...channels].join('\n'));
-      keep(this.#publishedAfter, channels);
+      addChannels(this.#publishedAfter, channels);
       this.#counters.wakesPublished += channels.size;
     } catch (error) {
-      keep(this.#pending, channels);
+      addChannels(this.#pending, channels);
       throw error;
     }
   }
@@ -135,10 +135,10 @@ export class RedisNotifier implements Notifier {
       this.#missed = 0;
       return link.reconnect('heartbeat not heard');
     }
-    keep(this.#publishedBefore, this.#publishedAfter);
+    addChannels(this.#publishedBefore, this.#publishedAfter);
     this.#publishedAfter.clear();
     if (!link.serves('wakes')) {
-      keep(this.#pending, this.#publishedBefore);
+      addChannels(this.#pending, this.#publishedBefore);
       this.#publishedBefore.clear();
     }
     await this.#publish(client);
@@ -189,7 +189,7 @@ export class RedisNotifier implements Notifier {
 }
 
 /** Adds channels to a set. If the set would exceed `MAX_KEPT`, it then contains only `EVERYBODY`. */
-function keep(channels: Set<string>, more: Iterable<string>): void {
+function addChannels(channels: Set<string>, more: Iterable<string>): void {
   for (const channel of more) {
     if (channels.has(EVERYBODY)) return;
     channels.add(channel);

@@ -15,6 +15,8 @@
 -- limit. Decision record 0180 compares this format with others.
 
 local HEAD_BYTES, ENTRY_BYTES, FIRST_READ = 12, 4, 1024
+
+-- When a log is rewritten at this distance from its base, it gets a new base, long before 4 bytes are too few.
 local MAX_OFFSET = 2147483648
 
 local window = tonumber(ARGV[1])
@@ -78,6 +80,7 @@ local function record(log)
   end
   local oldest = timeAt(log, log.dead)
   if log.dead > log.live then
+    -- Rewrites the log without its expired entries.
     local kept = redis.call('GETRANGE', key, HEAD_BYTES + ENTRY_BYTES * log.dead, -1)
     if now - log.base >= MAX_OFFSET then
       local entries = {}

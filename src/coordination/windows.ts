@@ -35,6 +35,7 @@ export function openLimiters<Limiter, Counters extends object>(
   open: (keyPart: string, windowMs: number, counters: Counters) => Limiter,
 ): Readonly<Record<LimiterName, Limiter>> {
   const windows: [string, Window][] = Object.entries(WINDOWS);
+  // A limiter of failures counts in a copy of the counters, which nobody reads.
   const opened = windows.map(([name, { keyPart, windowMs = configuredWindowMs, countsFailures }]) => [
     name,
     open(keyPart, windowMs, countsFailures ? { ...counters } : counters),

@@ -36,7 +36,7 @@ export async function completeLogin(
   };
   const result =
     intent.kind === 'link'
-      ? await linkIdentity(database, requireSame(intent, present), identity, session)
+      ? await linkIdentity(database, requireSameSession(intent, present), identity, session)
       : await signInByProvider(
           database,
           identity,
@@ -49,7 +49,7 @@ export async function completeLogin(
 }
 
 /** Throws unless the browser's session is the one that started to link the provider. */
-function requireSame(intent: Intent & { kind: 'link' }, present: PrincipalKey | undefined): PrincipalKey {
+function requireSameSession(intent: Intent & { kind: 'link' }, present: PrincipalKey | undefined): PrincipalKey {
   const isSame = present?.userId === intent.userId && present.hash.toString('hex') === intent.session;
   if (!isSame) throw new SignInError('no-session');
   return present;

@@ -29,7 +29,7 @@ export const loginChecks = z.object({
   nonce: z.string(),
   /** The PKCE verifier, 43 characters. */
   verifier: z.string(),
-  /** The person must have authenticated at the provider within the last so many seconds. If absent, at any time. */
+  /** The maximum age of the person's authentication at the provider, in seconds. If absent, there is no maximum. */
   maxAgeSeconds: z.int().optional(),
 });
 
