@@ -34,6 +34,6 @@ export const gatherTags = (text: string, before: string[] = []): string[] => [
 export const toBatches = (ids: readonly number[]): number[][] =>
   Array.from({ length: Math.ceil(ids.length / 500) }, (_, n) => ids.slice(n * 500, (n + 1) * 500));
 
-/** The option `--tag`, which may be repeated. */
+/** Returns the option `--tag`, which may be repeated. */
 export const tagsOption = (description: string): Option =>
   new Option('-t, --tag <name>', description).argParser(gatherTags);

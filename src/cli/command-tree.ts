@@ -23,7 +23,7 @@ export function readTree(command: Command, path = ''): CommandNode {
 /** Lists a node and its descendants. */
 export const listNodes = (node: CommandNode): CommandNode[] => [node, ...node.commands.flatMap(listNodes)];
 
-/** The flags that an option has, for example `-t` and `--tag`. */
+/** Returns the flags of an option, for example `-t` and `--tag`. */
 export const flagsOf = ({ short, long }: Option): string[] => [short, long].flatMap((flag) => flag ?? []);
 
 export const takesValue = (option: Option): boolean => option.required || option.optional;

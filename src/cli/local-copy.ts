@@ -5,7 +5,10 @@ import { messageOf, systemCodeOf } from '../domain/thrown.ts';
 import { CliError } from './faults.ts';
 import { openClient, type Session } from './session.ts';
 
-/** The option `--offline FILE`, with which a command reads or writes a local copy instead of calling the service. */
+/**
+ * Returns the option `--offline FILE`, with which a command reads or writes a local copy instead of calling the
+ * service.
+ */
 export const offlineOption = (): Option =>
   new Option(
     '--offline <file>',

@@ -2,10 +2,10 @@ import type { Notifier } from './port.ts';
 
 /** The names of the channels on which waiting requests register. A notification of a channel wakes these requests. */
 
-/** The channel for new bookmarks of a user, and for the revocation of one of their tokens. */
+/** Returns the channel for new bookmarks of a user, and for the revocation of one of their tokens. */
 export const additionsChannel = (userId: number): string => `user:${userId}`;
 
-/** The channel for every change of a user's collection, and for the revocation of one of their tokens. */
+/** Returns the channel for every change of the user's bookmarks and tags, and for the revocation of their tokens. */
 export const changesChannel = (userId: number): string => `changes:${userId}`;
 
 export const importChannel = (importId: string): string => `import:${importId}`;

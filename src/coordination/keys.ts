@@ -1,17 +1,17 @@
 /** Every name that the service uses in Redis. */
 export interface RedisKeys {
-  /** The prefix of a limiter's Redis keys. It contains the limiter's `keyPart`. */
+  /** Returns the prefix of a limiter's Redis keys. It contains the limiter's `keyPart`. */
   limit(keyPart: string): string;
   /** The channel on which replicas publish notifications. */
   wakes: string;
-  /** The channel of one replica's heartbeats. */
+  /** Returns the channel of one replica's heartbeats. */
   beats(instanceId: string): string;
   /** The prefix of BullMQ's keys. Its braces keep all keys of a queue on one node of a cluster. */
   importsPrefix: string;
   importsQueue: string;
   /**
-   * The key of the index of a kind's pending values. The keys of the values begin with it. Its braces keep all these
-   * keys on one node of a cluster.
+   * Returns the key of the index of a kind's pending values. The keys of the values begin with it. Its braces keep all
+   * these keys on one node of a cluster.
    */
   pending(kind: string): string;
   /** The prefix of keys that are written only to test whether Redis accepts writes. */

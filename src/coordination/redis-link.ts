@@ -17,7 +17,7 @@ const CHECK_WAIT_MS = 500;
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 400;
 
-/** What the classes that use Redis have in common. */
+/** What each class that uses Redis receives. */
 export interface RedisSide {
   link: RedisLink;
   keys: RedisKeys;

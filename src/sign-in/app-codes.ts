@@ -13,7 +13,7 @@ import { CODE_CHALLENGE, CODE_VERIFIER, hashParts, verifierFits } from './pkce.t
 const APP_NAME = /^[^\p{C}\p{Zl}\p{Zp}]{1,60}$/u;
 const MAX_RAW_NAME = 512;
 
-/** The schema of an app's request: of the query of `/login/app`, and of the body that approves the request. */
+/** Returns the schema of an app's request: of the query of `/login/app`, and of the body that approves the request. */
 export const appRequestSchema = (claimed: readonly string[]) =>
   z.object({
     redirect_uri: z

@@ -37,7 +37,7 @@ export const splitList = (text: string): string[] =>
     .map((part) => part.trim())
     .filter(Boolean);
 
-/** The schema of a variable that is `true` or `false`. */
+/** Returns the schema of a variable that is `true` or `false`. */
 export const flag = (byDefault: boolean) =>
   z
     .enum(['true', 'false'], 'expected true or false')
@@ -45,7 +45,7 @@ export const flag = (byDefault: boolean) =>
     .default(byDefault)
     .meta({ example: 'true' });
 
-/** The schema of a variable that names a file. Its value is the text of the file. */
+/** Returns the schema of a variable that names a file. Its value is the text of the file. */
 export const fileText = (rule: string, example: string) =>
   z
     .string()

@@ -121,8 +121,8 @@ function noteEnd(
 }
 
 /**
- * Rejects when the signal aborts. The worker then leaves its statement running, because the statement may wait long for
- * a lock. Once the lease is released, the statement changes nothing.
+ * Returns a promise that rejects when the signal aborts. The worker then does not wait for its statement, because the
+ * statement may wait long for a lock. Without the lease, the statement changes nothing.
  */
 const rejectWhenAborted = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
@@ -187,7 +187,7 @@ async function* readBody(db: Database, staged: StagedImport): AsyncGenerator<Buf
     const chunks = await next;
     if (chunks.length === 0) return;
     next = readChunks(db, staged, chunks.at(-1)!.position);
-    // If the consumer stops here, nobody awaits this promise.
+    // If the consumer stops here, nothing else handles a rejection of this promise.
     next.catch(() => {});
     for (const { bytes } of chunks) {
       yield bytes;
