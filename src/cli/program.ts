@@ -48,7 +48,7 @@ export async function runCli(
     await command(session, ...given.slice(0, -1));
   });
   try {
-    await program.parseAsync(keepNegations(program, args), { from: 'user' });
+    await program.parseAsync(protectNegations(program, args), { from: 'user' });
     return EXIT.done;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done;
@@ -62,14 +62,14 @@ export async function runCli(
  * Moves arguments of `search` such as `-tag:name` behind `--`. Otherwise commander would read `-tag:name` as the option
  * `-t ag:name`.
  */
-function keepNegations(program: Command, args: readonly string[]): string[] {
+function protectNegations(program: Command, args: readonly string[]): string[] {
   const command = args.find((arg) => program.commands.some((each) => each.name() === arg));
   if (command !== 'search') return [...args];
   const end = args.indexOf('--');
-  const [options, words] = end === -1 ? [args, []] : [args.slice(0, end), args.slice(end + 1)];
+  const [before, after] = end === -1 ? [args, []] : [args.slice(0, end), args.slice(end + 1)];
   const isNegation = (arg: string) => /^-(#|[a-z]{2,}:)/i.test(arg);
-  const given = options.filter((arg) => !isNegation(arg));
-  return [...given, '--', ...options.filter(isNegation), ...words];
+  const others = before.filter((arg) => !isNegation(arg));
+  return [...others, '--', ...before.filter(isNegation), ...after];
 }
 
 /** Defines all commands with their options and descriptions. */

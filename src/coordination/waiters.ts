@@ -186,6 +186,7 @@ class LocalWaiter implements Waiter {
   deadline = 0;
   readonly #registry: WaiterRegistry;
   readonly #holder: string;
+  /** Resolves the promise of the pending wait. Undefined while no wait is pending. */
   #end: ((end: WaitEnd) => void) | undefined;
   #cancelTimer: (() => void) | undefined;
   mayHaveMissed = false;

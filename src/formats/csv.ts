@@ -72,17 +72,22 @@ const INSTAPAPER_TAGS: Readonly<Record<string, string>> = {
 
 const POCKET_TAGS: Readonly<Record<string, string>> = { unread: 'toread', archive: 'archived' };
 
+/** Returns the tag for the state of a row, such as unread. Instapaper writes the state in place of the folder. */
+function stateTagOf(format: Format, status: string, folder: string): string | undefined {
+  if (format === 'pocket') return POCKET_TAGS[status];
+  return format === 'instapaper' ? INSTAPAPER_TAGS[folder] : undefined;
+}
+
 /** Returns the folders of a row, and a tag if the row has a state such as unread. */
 function readFoldersAndState(format: Format, row: Row): { folders: string[][]; tags: string[] } {
   const folder = row.folder ?? row.collection ?? '';
-  const isInstapaper = format === 'instapaper';
-  const state =
-    format === 'pocket' ? POCKET_TAGS[row.status ?? ''] : isInstapaper && INSTAPAPER_TAGS[folder.trim()];
-  if (state) return { folders: [], tags: [state] };
-  if (format === 'pocket' || (format === 'raindrop' && folder.trim() === 'Unsorted'))
-    return { folders: [], tags: [] };
+  const stateTag = stateTagOf(format, row.status ?? '', folder.trim());
+  if (stateTag !== undefined) return { folders: [], tags: [stateTag] };
+  const hasNoFolder = format === 'pocket' || (format === 'raindrop' && folder.trim() === 'Unsorted');
+  if (hasNoFolder) return { folders: [], tags: [] };
   // This service escapes `/` in the name of a folder with a backslash. Instapaper has no folders inside folders.
-  return { folders: [isInstapaper ? [folder] : (splitFolders(folder) ?? folder.split('/'))], tags: [] };
+  const path = format === 'instapaper' ? [folder] : (splitFolders(folder) ?? folder.split('/'));
+  return { folders: [path], tags: [] };
 }
 
 /** Splits the names of tags at commas or bars. Also reads a JSON array of names, which Instapaper writes. */
