@@ -37,7 +37,7 @@ export const namePending = (index: string, key: string): string => `${index}:${k
 /** Returns the Redis key under which a limiter counts the requests of `key`. `prefix` is `limit(…)` of the limiter. */
 export const nameLimited = (prefix: string, key: string): string => `${prefix}:${key}`;
 
-/** Returns a key for a test write, on the same node of a cluster as `failedKey`. `prefix` is `probe` of `RedisKeys`. */
+/** Returns a key for a test write. In a cluster, it is on the node of `failedKey`. `prefix` is `RedisKeys.probe`. */
 export function nameProbe(prefix: string, failedKey: string): string {
   const hashTag = /\{[^}]+\}/.exec(failedKey)?.[0] ?? `{${failedKey}}`;
   return `${prefix}:${hashTag}`;

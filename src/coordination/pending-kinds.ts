@@ -18,7 +18,7 @@ export const PENDING_KINDS = {
    * Values are kept for the ten minutes that the RFC allows a code to last.
    */
   exchanges: { lifeMs: 600_000, capacity: 20_000 },
-  /** Codes that were sent but not found. They are kept longer than another exchange of the same code can take. */
+  /** Codes for apps that were sent but not found. Any other exchange of the same code ends before this time is over. */
   repeats: { lifeMs: 60_000, capacity: 20_000 },
   /** Codes that sign in another device. People have time to find the device and to type the code. */
   deviceCodes: { lifeMs: 300_000, capacity: 20_000 },

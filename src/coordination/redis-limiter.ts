@@ -92,7 +92,7 @@ class RedisRateLimiter implements RateLimiter {
   }
 
   /**
-   * Decides by Redis' reply, and records the decision in this replica's memory.
+   * Decides by the reply of Redis, and records the decision in this replica's memory.
    *
    * The request is admitted if both Redis and this memory have a free slot for each key. The reply of Redis alone is
    * not enough: if Redis has just lost its data, it would admit too many requests. The memory decides for a time that

@@ -55,7 +55,7 @@ export const fromBuku = ({ uri, title, description, tags }: JsonObject): Foreign
   tags: textOf(tags).split(','),
 });
 
-/** Reads Karakeep's JSON export. Its notes and uploaded files get an empty url, so they are left out later. */
+/** Reads Karakeep's JSON export. Its texts and uploaded files get an empty url, so they are left out later. */
 export function fromKarakeep(bookmarks: JsonObject[], lists: unknown): ForeignBookmark[] {
   const known = Array.isArray(lists) ? lists.filter(isObject) : [];
   const byId = new Map(known.map((list) => [textOf(list.id), list]));

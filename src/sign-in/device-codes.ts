@@ -12,7 +12,7 @@ import { hashParts } from './pkce.ts';
 /** The session that creates a code: its user, and the hash of its token. */
 type Maker = Pick<Principal, 'userId' | 'hash'>;
 
-/** 32 characters that are hard to confuse. 32 divides 256, so a random byte selects each with the same probability. */
+/** 32 characters that are hard to confuse. 32 divides 256, so a random byte selects all of them equally often. */
 const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 
 /**

@@ -44,7 +44,7 @@ interface AppRequest {
   redirectUri: string;
   /** The address that returns to the app when the request is declined. */
   declineUrl: string;
-  /** The account whose bookmarks the app would reach. */
+  /** The e-mail address of the account that the app could use. */
   email: string;
   /** The body of `POST /web/login/app`. */
   body: object;

@@ -15,6 +15,6 @@ export const verifierFits = (verifier: string, challenge: string): boolean =>
 
 /**
  * Returns the key under which a secret is kept in Redis. The key is a hash, so somebody who reads Redis cannot use the
- * secret. JSON separates the texts, so that other texts with the same concatenation get another key.
+ * secret. JSON separates the texts, so that `'a', 'bc'` and `'ab', 'c'` get different keys.
  */
 export const hashParts = (...parts: string[]): string => hashText(JSON.stringify(parts));

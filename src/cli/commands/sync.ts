@@ -95,7 +95,7 @@ async function printNew(
 /**
  * Prints each change after a cursor. If the cursor is a bookmark id, first asks the service for the current position in
  * the changes. Then prints the bookmarks after that id, and after them the changes after that position. So no change in
- * between is lost. A bookmark that both contain unchanged is printed once.
+ * between is lost. A change that only repeats a printed bookmark is not printed again.
  */
 async function follow(
   session: Session,
