@@ -49,7 +49,10 @@ export async function completeLogin(
 }
 
 /** Throws unless the browser's session is the one that started to link the provider. */
-function requireSameSession(intent: Intent & { kind: 'link' }, present: PrincipalKey | undefined): PrincipalKey {
+function requireSameSession(
+  intent: Intent & { kind: 'link' },
+  present: PrincipalKey | undefined,
+): PrincipalKey {
   const isSame = present?.userId === intent.userId && present.hash.toString('hex') === intent.session;
   if (!isSame) throw new SignInError('no-session');
   return present;
