@@ -12,7 +12,7 @@ import {
 } from './sign-in/variables.ts';
 import { findUrlFault } from './store/database-url.ts';
 
-/** An environment variable is invalid. The message names it, the fault and an example. */
+/** The error for an invalid environment variable. The message names the variable and the fault, and has an example. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
@@ -37,7 +37,7 @@ const integer = (min: number, max: number, byDefault: number) =>
 
 const port = wholeNumber(0, 65_535);
 
-// A Postgres url may name several hosts, which WHATWG's parser does not accept.
+// This does not parse the text with `URL`, which accepts only one host. A Postgres url may name several.
 const databaseUrl = z
   .string()
   .regex(/^postgres(ql)?:\/\/./, {
@@ -57,8 +57,8 @@ const isOrigin = (text: string): boolean => {
 };
 
 /**
- * Whether the text is an origin with HTTPS, or with HTTP on loopback. With HTTP on any other host, others could read
- * the session, and browsers would not send a `Secure` cookie.
+ * Whether the text is an origin with HTTPS, or with HTTP on loopback. With HTTP on any other host, anybody in the
+ * network could read the session token.
  */
 function isSafeOrigin(text: string): boolean {
   if (!isOrigin(text)) return false;
@@ -103,7 +103,7 @@ const redisAddress = z
   .optional()
   .meta({ example: 'redis://localhost:6379', secret: true });
 
-/** `key=value`, separated by commas, percent-encoded as in OpenTelemetry's specification. */
+/** A list like `key=value,key=value`. The values are percent-encoded, as OpenTelemetry specifies. */
 const resourceAttributes = z
   .string()
   .transform((text, ctx): Record<string, string> => {
@@ -123,10 +123,10 @@ const resourceAttributes = z
   .default({})
   .meta({ example: 'service.instance.id=api-1,deployment.environment.name=production' });
 
-/** A setting: the name of its variable, and the schema that checks and parses the text. */
+/** Describes a setting by the name of its variable and the schema that checks and parses the variable's text. */
 const variable = <Schema extends z.ZodType>(name: string, schema: Schema) => ({ name, schema });
 
-/** All settings except those of signing in. docs/configuration.md describes the variables. */
+/** All settings except those of signing in. docs/configuration.md describes their variables. */
 const SETTINGS = {
   production: variable(
     'NODE_ENV',
@@ -145,7 +145,7 @@ const SETTINGS = {
       .default('info')
       .meta({ example: 'info' }),
   ),
-  /** The share of logged requests, from 0 to 1. Failures, slow requests and those about tokens are always logged. */
+  /** The share of ordinary requests that are logged, from 0 to 1. `isLogged` says which requests are always logged. */
   logRequests: variable(
     'LOG_REQUESTS',
     z
@@ -157,7 +157,10 @@ const SETTINGS = {
   ),
   /** If absent, the service starts an embedded Postgres in `dataDir`. */
   databaseUrl: variable('DATABASE_URL', databaseUrl),
-  /** A separate url for imports, whose statements take longer than a pooler allows. Default: `databaseUrl`. */
+  /**
+   * A separate database url for imports. Their statements may take longer than a pooler such as PgBouncer allows.
+   * Default: `databaseUrl`.
+   */
   databaseImportUrl: variable('DATABASE_IMPORT_URL', databaseUrl),
   dataDir: variable('DATA_DIR', z.string().default('.data').meta({ example: '.data' })),
   databasePoolSize: variable('DATABASE_POOL_SIZE', integer(1, 1_000, 10)),
@@ -173,8 +176,8 @@ const SETTINGS = {
       .meta({ example: 'citus' }),
   ),
   /**
-   * The address and database of each node of a Citus cluster, such as `pgbouncer:6432/{host}`. If present, statements
-   * about one user go to the node with the user's rows.
+   * A pattern for the address and database of each node of a Citus cluster, such as `pgbouncer:6432/{host}`. If it is
+   * present, statements about one user go directly to the node with the user's rows.
    */
   databaseNodes: variable(
     'DATABASE_NODES',
@@ -187,14 +190,14 @@ const SETTINGS = {
       .optional()
       .meta({ example: 'pgbouncer:6432/{host}' }),
   ),
-  /** If absent, there can be only one replica, because it shares nothing with other processes. */
+  /** If absent, there may be only one replica, because replicas share rate limits and notifications through Redis. */
   redisAddress: variable('REDIS_URL', redisAddress),
-  /** The certificate authority of Redis in PEM. Default: Node's own list. */
+  /** The authority that signed the certificate of Redis, as PEM. Default: the authorities that Node trusts. */
   redisCa: variable(
     'REDIS_CA_FILE',
     fileText('expected a file that can be read and is not empty', '/etc/redis/ca.pem'),
   ),
-  /** The password of the Sentinels, not of Redis. */
+  /** The password of the Sentinels. The password of Redis itself is in `REDIS_URL`. */
   redisSentinelPassword: variable('REDIS_SENTINEL_PASSWORD', z.string().optional().meta({ secret: true })),
   redisPrefix: variable(
     'REDIS_PREFIX',
@@ -218,7 +221,7 @@ const SETTINGS = {
     wholeNumber(1, 500_000).optional().meta({ example: '2500' }),
   ),
   rateLimitWindowSeconds: variable('RATE_LIMIT_WINDOW_SECONDS', integer(1, 3_600, 60)),
-  /** The limit of wrong invite codes per minute, for all clients together that send no e-mail address. */
+  /** The limit of wrong invite codes per minute. It counts the requests of all clients that send no e-mail address. */
   inviteFailuresPerMinute: variable('INVITE_FAILURES_PER_MINUTE', integer(1, 1_000_000, 600)),
   syncWaitSeconds: variable('SYNC_WAIT_SECONDS', integer(1, 30, 29)),
   maxWaiters: variable('MAX_WAITERS', integer(1, 1_000_000, 12_000)),
@@ -242,8 +245,8 @@ const SETTINGS = {
       .meta({ example: 'https://app.example.org,chrome-extension://abcdefghijklmnop' }),
   ),
   /**
-   * The service's public origin: `https`, or `http` on loopback. If absent, a service on loopback uses its own
-   * address, and any other has no pages and no browser sessions.
+   * The service's public origin: `https`, or `http` on loopback. If it is absent, a service that listens on loopback
+   * uses its own address. Any other service then has no pages and no browser sessions.
    */
   publicUrl: variable(
     'PUBLIC_URL',
@@ -256,7 +259,7 @@ const SETTINGS = {
       .optional()
       .meta({ example: 'https://bookmarks.example.org', secret: true }),
   ),
-  /** The proxies whose `X-Forwarded-For` is trusted, as a number or a list of networks; `false` for none. */
+  /** The proxies whose `X-Forwarded-For` is trusted: their number, or a list of their networks. `false` means none. */
   trustProxy: variable('TRUST_PROXY', trustProxy),
   requestTimeoutSeconds: variable('REQUEST_TIMEOUT_SECONDS', integer(1, 3_600, 120)),
   /** Whether responses are compressed for clients that accept it. */
@@ -273,9 +276,9 @@ const SETTINGS = {
   drainSeconds: variable('DRAIN_SECONDS', integer(0, 60, 0)),
   /** Requests are refused while the mean delay of the event loop exceeds this. 0 disables the check. */
   overloadEventLoopMs: variable('OVERLOAD_EVENT_LOOP_MS', integer(0, 60_000, 500)),
-  /** Requests are refused while the first waiter waits longer than this for a connection. 0 disables the check. */
+  /** Requests are refused while a statement has waited longer than this for a connection. 0 disables the check. */
   overloadPoolWaitMs: variable('OVERLOAD_POOL_WAIT_MS', integer(0, 60_000, 2_000)),
-  /** The name of the operator who runs admin commands, for the audit. */
+  /** The name of the operator who runs admin commands. The audit records it. */
   adminOperator: variable(
     'ADMIN_OPERATOR',
     z
@@ -286,13 +289,13 @@ const SETTINGS = {
   ),
   /** How long `migrate` retries while Postgres cannot be reached or a table is in use. */
   migrateWaitSeconds: variable('MIGRATE_WAIT_SECONDS', integer(0, 3_600, 60)),
-  /** The limit of response bytes that clients have not read yet, over all users. Beyond it, requests are refused. */
+  /** The limit of response bytes that clients of all users have not read yet. Beyond it, requests are refused. */
   maxOutboundBacklog: variable('UNSENT_BYTES', integer(1_048_576, 1_099_511_627_776, 268_435_456)),
-  /** A client that reads too little for this long is disconnected. */
+  /** A client that reads less than 16 KiB of its responses in this time is disconnected. */
   responseStallSeconds: variable('RESPONSE_STALL_SECONDS', integer(1, 3_600, 30)),
   /** If absent, the process serves no metrics. */
   metricsPort: variable('METRICS_PORT', port.optional().meta({ example: '9464' })),
-  /** The collector of traces. If absent, nothing is traced. */
+  /** The url of the collector of traces. If absent, nothing is traced. */
   otlpEndpoint: variable(
     'OTEL_EXPORTER_OTLP_ENDPOINT',
     z
@@ -318,7 +321,8 @@ type Settings = typeof SETTINGS;
 
 type Values = { -readonly [Name in keyof Settings]: z.output<Settings[Name]['schema']> };
 
-const TOKENS_PER_ACCOUNT = 5;
+/** By default, an account may send this many times as many requests as one token. */
+const ACCOUNT_LIMIT_FACTOR = 5;
 
 /** The complete configuration of a process, checked and typed. */
 export type Config = Values & {
@@ -335,13 +339,13 @@ const SCHEMAS: Readonly<Record<string, z.ZodType>> = {
   ...SIGN_IN_SCHEMAS,
 };
 
-/** An example of a variable for error messages. */
+/** Returns an example of a variable for error messages, such as `PORT=3000`. */
 const describeExample = (name: string): string => `${name}=${String(SCHEMAS[name]?.meta()?.example)}`;
 
-/** The text of a variable. A blank one counts as unset. */
+/** Returns the trimmed text of a variable; undefined if the variable is unset or blank. */
 const textOf = (env: Environment, name: string): string | undefined => env[name]?.trim() || undefined;
 
-/** The error for a variable that breaks a rule. */
+/** Returns the error for a variable that breaks a rule. Its message never contains the value of a secret. */
 function errorOf(env: Environment, name: string, rule: string | undefined): ConfigError {
   const text = textOf(env, name);
   const got = text === undefined || SCHEMAS[name]?.meta()?.secret ? '' : `, got "${text}"`;
@@ -354,7 +358,7 @@ function readVariable(env: Environment, name: string, schema: z.ZodType): unknow
   throw errorOf(env, name, error.issues[0]?.message);
 }
 
-/** Reads the variables of signing in. Refuses contradictory or dangerous combinations. */
+/** Reads the variables of signing in. Throws a `ConfigError` if their combination is contradictory or dangerous. */
 function readSignIn(env: Environment): SignInSettings {
   const names = Object.keys(SIGN_IN_SCHEMAS);
   const given = Object.fromEntries(names.map((name) => [name, textOf(env, name)]));
@@ -375,27 +379,27 @@ function refuseIncomplete({ production, databaseUrl, redisAddress }: Config): vo
   );
 }
 
-/** Whether browsers can sign in. The session cookie needs a known origin. */
+/** Whether the service has pages. It has none if its origin is unknown, because the session cookie depends on it. */
 export const servesPages = ({ publicUrl, host }: Pick<Config, 'publicUrl' | 'host'>): boolean =>
   publicUrl !== undefined || isLoopback(host);
 
 /**
- * Signing in through a provider needs `PUBLIC_URL`, because the provider redirects to it, and the `Host` header of a
- * request cannot be trusted.
+ * Refuses a sign-in provider if the service does not know its own origin. The provider redirects browsers to that
+ * origin, and a client can send any `Host` header.
  */
-function refuseUnreachable(env: Environment, config: Config): void {
+function refuseProviderWithoutOrigin(env: Environment, config: Config): void {
   if (config.signIn.provider === undefined || servesPages(config)) return;
   throw errorOf(env, SETTINGS.publicUrl.name, 'required if OIDC_ISSUER is set');
 }
 
-/** By default, an account's limit is five times a token's, and premium accounts have the same limits as others. */
+/** Fills in the rate limits that are not set. By default, premium accounts have the same limits as other accounts. */
 function completeRateLimits({
   rateLimitRequests,
   rateLimitRequestsPremium,
-  rateLimitRequestsPerAccount = TOKENS_PER_ACCOUNT * rateLimitRequests,
+  rateLimitRequestsPerAccount = ACCOUNT_LIMIT_FACTOR * rateLimitRequests,
   rateLimitRequestsPerAccountPremium,
 }: Values) {
-  const perPremiumAccount = rateLimitRequestsPremium && TOKENS_PER_ACCOUNT * rateLimitRequestsPremium;
+  const perPremiumAccount = rateLimitRequestsPremium && ACCOUNT_LIMIT_FACTOR * rateLimitRequestsPremium;
   return {
     rateLimitRequestsPremium: rateLimitRequestsPremium ?? rateLimitRequests,
     rateLimitRequestsPerAccount,
@@ -404,13 +408,13 @@ function completeRateLimits({
   };
 }
 
-/** Reads and checks the environment. Throws a `ConfigError` for the first invalid variable. */
+/** Reads the configuration from the environment. Throws a `ConfigError` for the first invalid variable. */
 export function readConfig(env: Environment = process.env): Config {
   const settings = Object.fromEntries(
     Object.entries(SETTINGS).map(([setting, { name, schema }]) => [setting, readVariable(env, name, schema)]),
   ) as Values;
   const config: Config = { ...settings, ...completeRateLimits(settings), signIn: readSignIn(env) };
   refuseIncomplete(config);
-  refuseUnreachable(env, config);
+  refuseProviderWithoutOrigin(env, config);
   return config;
 }

@@ -24,20 +24,20 @@ import type { DatabaseOptions } from './store/open-database.ts';
 import { openPlaced } from './store/placed-database.ts';
 import { type DatabaseProbe, openProbe } from './store/probe.ts';
 
-/** Everything that routes and jobs of a process share. It is opened once and closed in reverse order. */
+/** Everything that the routes and jobs of a process share. */
 export interface Context {
   readonly config: Config;
   readonly log: Logger;
   readonly database: Database;
-  /** A separate pool for imports, whose statements may take minutes. */
+  /** A separate connection pool for imports and for the deletion of accounts. Their statements may take minutes. */
   readonly importDatabase: Database;
   readonly coordination: Coordination;
-  /** Checks whether the database responds, without queueing behind requests. */
+  /** Checks whether the database responds. It has a connection of its own, so it does not wait behind requests. */
   readonly probe: DatabaseProbe;
-  /** Recent faults of the database that the probe may not notice, because only some statements meet them. */
+  /** Recent faults of the database. The probe may not notice them, because its own statement may still succeed. */
   readonly databaseFaults: DatabaseFaults;
   readonly principals: KnownPrincipals;
-  /** Tokens whose last use must be stored. */
+  /** Collects tokens that were used. The sweeper stores when they were last used. */
   readonly lastUses: LastUses;
   readonly pageReader: PageReader<number, Page>;
   readonly changesReader: PageReader<ChangesStart, ChangesPage>;
@@ -66,50 +66,56 @@ export interface Context {
   };
   /** `draining` becomes true when the process begins to end, and stays true. */
   readonly lifecycle: { draining: boolean };
+  /** Closes everything in this object, in the reverse of the order in which `openContext` opened it. */
   close(): Promise<void>;
 }
 
-const WAITS_PER_TOKEN = 16;
+/** How many long polls of one token a replica holds at the same time (decision 16). */
+const HELD_POLLS_PER_TOKEN = 16;
 
-/** Room for eight of the largest pages. */
+/** The limit of response bytes that one user's clients have not read yet. It has room for eight of the largest pages. */
 const UNSENT_BYTES_PER_USER = 8 * 1_048_576;
 
 /**
- * Limits of request bodies in progress. A user's limit has room for 16 imports that are not staged. The limit of the
- * process is an eighth of a pod's memory.
+ * Limits of the request bodies that a replica holds. One user's limit has room for 16 imports of 1 MiB. The limit of
+ * the process is an eighth of a pod's memory.
  */
 const RECEIVED_BYTES = { userBytes: 16 * 1_048_576, processBytes: 256 * 1_048_576 };
 
-/** How long a request waits for a permit of its user. After that its operation has `OPERATION_DEADLINE_MS`. */
+/** How long a request waits for a permit of its user. `OPERATION_DEADLINE_MS` begins after this wait. */
 const PERMIT_WAIT_MS = 3_000;
 
-/** Connections shared by short reads. With two, Postgres runs the reads on two cores. */
+/**
+ * The number of connections that short reads share. Postgres runs the statements of a connection one after another, so
+ * two connections keep two of its cores busy.
+ */
 const SHARED_CONNECTIONS = 2;
 
 /**
- * The number of connections that short reads share. It is at most a third of the pool. One user's permits are at most
- * half of the pool, so they never take all the other connections.
+ * Returns how many connections short reads share. It is at most a third of the pool. One user has permits for half of
+ * the pool, so at least one of the connections that are not shared stays free for other users.
  */
 const countShared = ({ databasePoolSize, databasePrepare }: Config): number =>
   databasePrepare && databasePoolSize >= 3 * SHARED_CONNECTIONS ? SHARED_CONNECTIONS : 0;
 
 /**
- * Gives each user half as many permits as the pool has connections, so that no user takes all of them. A slow search
- * keeps its connection for seconds. A write that waits for an import of its user keeps it until the import ends.
+ * Creates a semaphore that gives each user half as many permits as the pool has connections, so that no user takes all
+ * connections. For example, a slow search keeps its connection for seconds, and so does a write that waits for an import
+ * of the same user.
  */
-const halfForEachUser = (connections: number, waitMs: number) =>
+const createUserPermits = (connections: number, waitMs: number) =>
   new Semaphore<number>({
     permits: Math.max(1, Math.floor(connections / 2)),
     waitMs,
     refusalError: () => unavailable('too many requests of this account are in progress', 1),
   });
 
-/** How long a statement may take, including its wait for a connection. Imports have a longer limit. */
+/** How long a statement may take, including its wait for a connection. Statements of imports have a longer limit. */
 const OPERATION_DEADLINE_MS = 7_000;
 
 /**
- * Opens the context of a process. `databaseUrl` is the configured or the embedded one. `role` names the process in
- * traces.
+ * Opens the context of a process. `databaseUrl` is the url of the configured database or of the embedded Postgres.
+ * `role` names the process in traces. If a step fails, closes what is already open, and rejects.
  */
 export async function openContext(
   config: Config,
@@ -151,12 +157,12 @@ export async function openContext(
   const probe = await openProbe({ url: databaseUrl, prepare: config.databasePrepare });
   opened.defer(() => probe.close());
 
-  const plain = await openCoordination(coordinationOptions(config), {
+  const untraced = await openCoordination(coordinationOptions(config), {
     log,
     runImport: (id, stop) => runImport(context, id, stop),
   });
-  opened.defer(() => plain.close());
-  const coordination = otlpEndpoint === undefined ? plain : traceCoordination(plain);
+  opened.defer(() => untraced.close());
+  const coordination = otlpEndpoint === undefined ? untraced : traceCoordination(untraced);
 
   const outboundBacklog = new OutboundBacklog({
     processBytes: config.maxOutboundBacklog,
@@ -167,8 +173,8 @@ export async function openContext(
   const received = new HeldBytes(RECEIVED_BYTES);
   const overload = new Overload({ config, database, metrics, outboundBacklog, received });
   opened.defer(() => overload.close());
-  const requestPermits = halfForEachUser(config.databasePoolSize, PERMIT_WAIT_MS);
-  const owned = new AsyncDisposableStack();
+  const requestPermits = createUserPermits(config.databasePoolSize, PERMIT_WAIT_MS);
+  const closedWithContext = new AsyncDisposableStack();
   const context: Context = {
     config,
     log,
@@ -187,11 +193,11 @@ export async function openContext(
     overload,
     requestPermits,
     preparers,
-    importPermits: halfForEachUser(config.databaseImportPoolSize, config.importWaitSeconds * 1_000),
+    importPermits: createUserPermits(config.databaseImportPoolSize, config.importWaitSeconds * 1_000),
     provider: config.signIn.provider && new Provider(config.signIn.provider),
     site: { origin: config.publicUrl },
     lifecycle: { draining: false },
-    close: () => owned.disposeAsync(),
+    close: () => closedWithContext.disposeAsync(),
   };
   if (config.metricsPort !== undefined) {
     const { maxWaiters, maxOutboundBacklog } = config;
@@ -200,7 +206,7 @@ export async function openContext(
     const server = await listenForMetrics(metrics, config.host, config.metricsPort);
     opened.defer(() => void server.close());
   }
-  owned.use(opened.move());
+  closedWithContext.use(opened.move());
   return context;
 }
 
@@ -213,13 +219,13 @@ async function listenForMetrics({ registry }: Metrics, host: string, port: numbe
   }
 }
 
-/** The error for an address that cannot be listened on. Names the variables that set the address. */
+/** Returns the error for an address on which the process cannot listen. It names the variables that set the address. */
 export const listenError = (variables: string, address: string, cause: unknown, example: string) =>
   new ConfigError(
     `${variables}: cannot listen on ${address} (${systemCodeOf(cause)}); for example ${example}`,
   );
 
-/** A statement of an import may take as long as the request waits, including its wait for a connection. */
+/** Returns the options of the import pool. A statement may take as long as a request waits for its import. */
 function importPoolOptions(config: Config): Partial<DatabaseOptions> {
   const longestMs = config.importWaitSeconds * 1_000;
   return {
@@ -233,7 +239,7 @@ function importPoolOptions(config: Config): Partial<DatabaseOptions> {
   };
 }
 
-/** How to reach Redis; `undefined` if no Redis is configured. */
+/** Returns how to reach Redis; undefined if no Redis is configured. */
 export const redisAccess = (config: Config): RedisAccess | undefined =>
   config.redisAddress && {
     address: config.redisAddress,
@@ -246,5 +252,5 @@ const coordinationOptions = (config: Config) => ({
   redis: redisAccess(config),
   windowMs: config.rateLimitWindowSeconds * 1_000,
   maxHeld: config.maxWaiters,
-  maxHeldPerHolder: WAITS_PER_TOKEN,
+  maxHeldPerHolder: HELD_POLLS_PER_TOKEN,
 });

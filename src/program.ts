@@ -11,7 +11,7 @@ import { DatabaseUnavailable } from './store/errors.ts';
 import { SchemaMismatch } from './store/migrations.ts';
 import { ShardingRefused } from './store/sharding.ts';
 
-/** The command line of `node src/main.ts`: roles and admin commands. */
+/** The commands of `node src/main.ts`: the roles of a serving process, `migrate`, and the admin commands. */
 
 const ROLES: readonly [role: ServingRole, description: string][] = [
   ['all', 'migrate the database, then serve the API and run imports in one process (default)'],
@@ -39,7 +39,7 @@ function buildProgram(host: CommandHost): Command {
   return program;
 }
 
-/** Errors that the operator can fix. They are printed as one message without a stack trace. */
+/** Whether the operator can fix the cause of an error. Such an error is printed as its message, without a stack trace. */
 const isForOperator = (error: unknown): error is Error =>
   [
     CommandError,
@@ -50,7 +50,7 @@ const isForOperator = (error: unknown): error is Error =>
     DatabaseUnavailable,
   ].some((kind) => error instanceof kind);
 
-/** Refuses an unknown command. Otherwise commander would take it for an argument of the default role. */
+/** Refuses an unknown command. Commander would take its name for an argument of the default role. */
 function refuseUnknownCommand(program: Command, name: string | undefined): void {
   if (name === undefined || /^(-|help$)/.test(name)) return;
   if (program.commands.some((command) => command.name() === name)) return;
@@ -61,8 +61,8 @@ const describeForOperator = (error: Error): string =>
   error instanceof DatabaseUnavailable ? `DATABASE_URL: ${error.message}` : error.message;
 
 /**
- * Runs a command line. Resolves with the exit code when a command has ended or a role is serving. Never rejects. The
- * roles and `migrate` read the process's own environment.
+ * Runs a command line. Resolves with the exit code once a command has ended, or once a role has started to serve. Never
+ * rejects. Admin commands read the configuration of `host`. The roles and `migrate` read `process.env`.
  */
 export async function runProgram(args: readonly string[], host: CommandHost): Promise<number> {
   try {

@@ -1,4 +1,4 @@
-/** Bytes that a process holds for its users, limited per user and in total. */
+/** Counts the bytes that a process holds for its users. The bytes are limited for each user and in total. */
 
 /** Limits in bytes. */
 interface ByteLimits {
@@ -12,8 +12,8 @@ interface ByteLimits {
 type ByteRefusal = 'account' | 'process';
 
 /**
- * Counts the bytes held for each user. A caller asks `refusal` before it reads more, and calls `hold` after the read,
- * when it knows the size. So one read may exceed a limit.
+ * Counts the bytes held for each user. A caller asks `refusal` before it reads more bytes. It calls `hold` after the
+ * read, because only then it knows their number. So the last read may exceed a limit.
  */
 export class HeldBytes {
   protected readonly limits: ByteLimits;
@@ -24,24 +24,24 @@ export class HeldBytes {
     this.limits = limits;
   }
 
-  /** Bytes held now for all users. */
+  /** The bytes held now for all users. */
   get total(): number {
     return this.#total;
   }
 
-  /** Bytes held now for one user. */
+  /** Returns the bytes held now for one user. */
   of(userId: number): number {
     return this.#bytesByUser.get(userId) ?? 0;
   }
 
-  /** Which limit is reached; undefined if more may be held. Without a user only the process's limit counts. */
+  /** Returns which limit is reached; undefined if there is room. Without a user, only the process's limit counts. */
   refusal(userId: number | undefined): ByteRefusal | undefined {
     if (this.#total >= this.limits.processBytes) return 'process';
     if (userId !== undefined && this.of(userId) >= this.limits.userBytes) return 'account';
     return undefined;
   }
 
-  /** Counts bytes until the returned function is called; calls after the first do nothing. */
+  /** Counts bytes as held until the returned function is called. Further calls of that function do nothing. */
   hold(userId: number, bytes: number): () => void {
     this.#add(userId, bytes);
     let isHeld = true;
@@ -53,7 +53,7 @@ export class HeldBytes {
     };
   }
 
-  /** Called after bytes were released. */
+  /** Is called after bytes were released. Subclasses override it. */
   protected onReleased(): void {}
 
   #add(userId: number, bytes: number): void {
@@ -71,12 +71,12 @@ interface Waiter {
 }
 
 /**
- * An export reads its next page only below this share of its user's limit. So an unread export leaves room for the
- * user's other requests.
+ * An export reads its next page only while its user's unread bytes are below this share of the user's limit. So an
+ * export that nobody reads leaves room for the user's other requests.
  */
 const EXPORT_SHARE = 0.5;
 
-/** The bytes of responses that clients have not read yet. Exports wait here until there is room for their next page. */
+/** Counts the bytes of responses that clients have not read yet. Exports wait here for room for their next page. */
 export class OutboundBacklog extends HeldBytes {
   readonly #waiters = new Set<Waiter>();
 

@@ -4,25 +4,25 @@ export type Refusal = 'expired' | 'full' | 'closed';
 export interface SemaphoreOptions {
   /** The number of permits of each key. */
   permits: number;
-  /** Longest wait in milliseconds; 0 for no limit. */
+  /** The longest wait in milliseconds; 0 for no limit. */
   waitMs: number;
-  /** The most waiters of each key; default: no limit. */
+  /** The maximum of waiters of each key; default: no limit. */
   maxWaiting?: number;
-  /** Makes the error for a refused caller. */
+  /** Returns the error for a caller that gets no permit. */
   refusalError: (refusal: Refusal) => Error;
   /** Called when a waiter gets its permit, with the seconds that it waited. */
   onWaited?: ((seconds: number) => void) | undefined;
 }
 
-/** The permits and waiters of one key now. */
+/** The current permits and waiters of one key. */
 export interface SemaphoreGauges {
-  /** Permits of the key, taken or free. */
+  /** The number of permits, taken or free. */
   size: number;
-  /** Permits that are taken. */
+  /** The number of taken permits. */
   inUse: number;
-  /** Callers that wait for a permit. */
+  /** The number of callers that wait for a permit. */
   waiting: number;
-  /** How long the first waiter has waited, in milliseconds; 0 without waiters. */
+  /** How long the first waiter has waited, in milliseconds. 0 if nobody waits. */
   oldestWaitMs: number;
 }
 
@@ -38,7 +38,7 @@ interface Waiter {
 class Line {
   inUse = 0;
   waiting = 0;
-  /** Waiters that have left stay in this list until they are first. */
+  /** A waiter that has left stays in this list until it is the first one, so that leaving needs no search. */
   readonly #waiters: Waiter[] = [];
 
   add(waiter: Waiter): void {
@@ -71,7 +71,7 @@ export class Semaphore<Key> {
     this.#options = options;
   }
 
-  /** The permits and waiters of the key now. */
+  /** Returns the current permits and waiters of a key. */
   gauges(key: Key): SemaphoreGauges {
     const { inUse = 0, waiting = 0 } = this.#lines.get(key) ?? {};
     const first = this.#lines.get(key)?.first();
@@ -80,9 +80,9 @@ export class Semaphore<Key> {
   }
 
   /**
-   * Calls either `start` or `refuse`, once: `start` when the caller has a permit, `refuse` when it gets none. If
-   * `start` returns true, the permit is taken until `release` is called. If it returns false, the permit is free again
-   * at once. `waitMs` replaces the semaphore's own limit for this caller.
+   * Calls `start` once the caller has a permit, or `refuse` if the caller gets none. If `start` returns true, the permit
+   * is taken until `release` is called. If `start` returns false, the permit is free again at once. `waitMs` replaces
+   * the semaphore's own limit for this caller.
    */
   enter(key: Key, start: () => boolean, refuse: (error: Error) => void, waitMs = this.#options.waitMs): void {
     const { permits, maxWaiting = Infinity, refusalError } = this.#options;
@@ -105,6 +105,7 @@ export class Semaphore<Key> {
     for (let waiter = line.first(); waiter !== undefined; waiter = line.first()) {
       line.remove(waiter);
       this.#options.onWaited?.((performance.now() - waiter.since) / 1_000);
+      // If this waiter does not need the permit any more, the next one gets it.
       if (waiter.start()) return;
     }
     line.inUse--;
@@ -127,7 +128,7 @@ export class Semaphore<Key> {
     });
   }
 
-  /** Does the work with a permit. Without a permit it rejects with the refusal's error, and the work is not done. */
+  /** Does the work while it holds a permit. If there is no permit, rejects with `refusalError` and does no work. */
   async run<T>(key: Key, work: () => Promise<T>, waitMs?: number): Promise<T> {
     const release = await this.acquire(key, waitMs);
     try {
@@ -137,7 +138,7 @@ export class Semaphore<Key> {
     }
   }
 
-  /** Refuses all waiters of the key, with this error. */
+  /** Refuses all current waiters of the key with this error. */
   refuseWaiters(key: Key, error: Error): void {
     const line = this.#lines.get(key);
     if (line === undefined) return;

@@ -14,8 +14,8 @@ interface ErrorFields {
 }
 
 /**
- * The fields of an error that may be logged. This is an allow-list, because errors of Postgres contain row values and
- * errors of Redis contain arguments of the command.
+ * Returns the fields of an error that may be logged. It omits all other fields, because errors of Postgres contain row
+ * values, and errors of Redis contain arguments of the command.
  */
 export function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) };
@@ -33,8 +33,8 @@ export function describeError(error: unknown): object {
 }
 
 /**
- * Writing costs more than formatting, so lines are written in batches: after 4 KiB, after 100 ms, and when the process
- * ends.
+ * The log writes its lines in batches, because a write costs more time than formatting a line. It writes after 4 KiB,
+ * after 100 ms, and when the process ends.
  */
 const LINES = { sync: false, minLength: 4_096, periodicFlush: 100 };
 
@@ -53,8 +53,9 @@ function openIsoTime(): () => string {
 }
 
 /**
- * The process's log on standard output: JSON lines, at most 100 ms late. A terminal gets plain lines instead. With
- * `isStarting`, a terminal shows progress in one changing line until the message `LISTENING`.
+ * Opens the process's log on standard output. It writes JSON lines, at most 100 ms late. If standard output is a
+ * terminal, it writes lines for people instead. With `isStarting`, a terminal shows the progress of the start in one
+ * changing line until the message `LISTENING`.
  */
 export const openLog = (level: string, { isStarting = false } = {}): Logger =>
   pino(

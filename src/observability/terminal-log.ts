@@ -1,19 +1,20 @@
-/** The message that marks the end of the start. */
+/** The message that a process logs when its start is complete. */
 export const LISTENING = 'listening';
 
 const WARN = 40;
 
+/** The words for pino's levels. Lines of the usual level `info` (30) get no word. */
 const LEVELS: Record<number, string> = { 10: 'trace', 20: 'debug', 40: 'warning', 50: 'error', 60: 'fatal' };
 
 const CLEAR_LINE = '\r\u001b[2K';
 
-/** Removes control characters from values that a client may have sent. */
+/** Formats a value as JSON without characters that control the terminal, because a client may have sent the value. */
 const toPlain = (value: unknown): string =>
   JSON.stringify(value).replace(/[\u007f-\u009f\u2028-\u202e]/g, '');
 
 /**
- * Prints pino's lines for people. Until the service listens, everything below a warning shares one line, which then
- * disappears.
+ * Prints pino's lines for people. Until the service listens, each message below a warning replaces the one before it in
+ * the same line. Then that line disappears.
  */
 export class TerminalLog {
   readonly #out: { write(text: string): unknown; columns?: number };

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 const readJson = (path: string) => JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8'));
 
-/** The version in the file that the image's build writes, or that of package.json. */
+/** Reads `build.json`, which the build of the image writes. If there is none, returns the version of package.json. */
 function readBuild(): { version: string; revision: string } {
   try {
     return readJson('../../build.json');

@@ -3,30 +3,31 @@ import type { Context } from '../context.ts';
 import { buildNextFilters, findPendingFilters } from '../store/sweep.ts';
 
 /**
- * Builds the Bloom filters of blocks written since the last run. Until then searches read these blocks completely.
+ * Builds a Bloom filter for each block of search texts that has none yet. A search must read all texts of a block
+ * without a filter.
  */
 
-/** After this time the builder goes on to the next group of users, even if some users still have pending blocks. */
-const FIND_AGAIN_MS = 1_000;
+/** The time for one group of users. Then the next group begins, even if blocks of this group still have no filter. */
+const GROUP_MS = 1_000;
 
 /** The number of users in a group. */
-const FOUND_TOGETHER = 1_000;
+const USERS_PER_GROUP = 1_000;
 
-/**
- * How far the builder is. The next group begins after the user `after`, even if the work for that user failed. 0 begins
- * a new round.
- */
+/** A round goes through all users who have blocks without a filter, in groups, by ascending user id. */
 export interface Round {
+  /**
+   * The highest user id of the last group, or 0 at the start of a round. The next group has higher ids, even if the
+   * work for the last group failed.
+   */
   after: number;
-  readonly foundTogether: number;
+  readonly usersPerGroup: number;
 }
 
-export const beginRound = (foundTogether = FOUND_TOGETHER): Round => ({ after: 0, foundTogether });
+export const beginRound = (usersPerGroup = USERS_PER_GROUP): Round => ({ after: 0, usersPerGroup });
 
 /**
- * Builds the filters of all users. A round goes through the users in groups, by ascending id. It repeats the round
- * until nothing is pending. A user whose work never ends or always fails does not block the others, because the next
- * group has higher ids.
+ * Builds the filters of all users. Repeats rounds until every block has a filter. A user whose work never ends or always
+ * fails does not block other users, because each round goes on to the next group.
  */
 export async function buildPendingFilters(context: Context, round = beginRound()): Promise<void> {
   let isLeft: boolean;
@@ -39,28 +40,29 @@ export async function buildPendingFilters(context: Context, round = beginRound()
 }
 
 /**
- * Builds filters for the next group of users, for about a second. It builds a batch of blocks for each user in turn.
- * Resolves to whether blocks are left.
+ * Builds filters for the next group of users, for about a second. Builds a batch of filters for each user in turn.
+ * Resolves with true if some blocks of the group still have no filter.
  */
 async function serveNextUsers({ database, lifecycle }: Context, round: Round): Promise<boolean> {
-  const found = await findPendingFilters(database, round.after, round.foundTogether);
-  round.after = found.length < round.foundTogether ? 0 : (found.at(-1) ?? 0);
-  const findAgainAt = performance.now() + FIND_AGAIN_MS;
-  let users = startAnywhere(found);
-  while (users.length > 0 && performance.now() < findAgainAt) {
+  const group = await findPendingFilters(database, round.after, round.usersPerGroup);
+  const isLastGroup = group.length < round.usersPerGroup;
+  round.after = isLastGroup ? 0 : (group.at(-1) ?? 0);
+  const endAt = performance.now() + GROUP_MS;
+  let users = startAnywhere(group);
+  while (users.length > 0 && performance.now() < endAt) {
     const unfinished: number[] = [];
     for (const userId of users) {
       if (lifecycle.draining) return false;
       if (await buildNextFilters(database, userId)) unfinished.push(userId);
     }
     users = unfinished;
-    // Lets the event loop serve requests between batches.
+    // Let the event loop serve requests before the next batches.
     await setImmediate();
   }
   return users.length > 0;
 }
 
-/** Rotates the list by a random amount, so that replicas with the same users rarely work on the same one. */
+/** Rotates the list by a random amount, so that two replicas rarely work on the same user at the same time. */
 function startAnywhere(users: readonly number[]): number[] {
   const start = Math.floor(Math.random() * users.length);
   return [...users.slice(start), ...users.slice(0, start)];

@@ -5,10 +5,13 @@ import { type Logger, openLog } from '../observability/log.ts';
 import { DatabaseUnavailable, translateError } from '../store/errors.ts';
 import { migrate } from '../store/migrations.ts';
 
-/** The pause before the next try. A failover takes about ten seconds, so shorter pauses gain nothing. */
+/** The pause before the next try. A shorter pause gains nothing, because a failover of Postgres takes about 10 s. */
 const PAUSE_MS = 1_000;
 
-/** Whether another try may succeed: Postgres cannot be reached, or a migration waited too long for a table in use. */
+/**
+ * Whether another try may succeed. It may if Postgres could not be reached, or if a migration waited too long for a
+ * table in use. It cannot if Postgres refused the user or has no such database.
+ */
 function isTransient(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;
   const translated = translateError(cause ?? error, true);
@@ -17,7 +20,7 @@ function isTransient(error: unknown): boolean {
   return !isRefused;
 }
 
-/** Migrates. Retries transient errors for up to `MIGRATE_WAIT_SECONDS`, then rejects with the last one. */
+/** Migrates the database. Retries after transient errors for `MIGRATE_WAIT_SECONDS`, then rejects with the last error. */
 export async function migrateWithRetries(
   url: string,
   { migrateWaitSeconds, databaseSharding }: Pick<Config, 'migrateWaitSeconds' | 'databaseSharding'>,
@@ -36,7 +39,7 @@ export async function migrateWithRetries(
   }
 }
 
-/** The role `migrate`: brings the configured or the embedded database to the newest schema. */
+/** Runs the command `migrate`, which brings the configured or the embedded database to the newest schema. */
 export async function runMigrations(): Promise<void> {
   const config = readConfig();
   const log = openLog(config.logLevel);

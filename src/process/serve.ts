@@ -21,13 +21,13 @@ const DRAIN_SPREAD_MS = 3_000;
 /** How long a stopping worker may continue an import. Then it returns the import to the queue for another worker. */
 const WORKER_GRACE_MS = 15_000;
 
-/** The time limit for closing, after `DRAIN_SECONDS`. It is well below the grace period of a pod. */
+/** How long closing may take after `DRAIN_SECONDS`. Kubernetes waits longer before it kills a pod. */
 export const CLOSE_LIMIT_MS = 20_000;
 
 /** How long requests may continue after an uncaught error. Then the process exits with code 1. */
 const FAULT_LIMIT_MS = 5_000;
 
-/** Serves in a role until a signal comes. If the start fails, closes everything and rejects. */
+/** Starts to serve in a role. Resolves when the process listens. If the start fails, closes everything and rejects. */
 export async function serve(role: ServingRole): Promise<void> {
   const config = readConfig();
   const log = openLog(config.logLevel, { isStarting: true });
@@ -44,13 +44,13 @@ export async function serve(role: ServingRole): Promise<void> {
     if (embedded) await greet(context, app.listeningOrigin);
   } catch (error) {
     await stack.disposeAsync();
-    // The progress line of the start may still be on the screen.
+    // Ends the line in which the log shows the progress of the start, so that the error begins on a new line.
     if (process.stdout.isTTY) process.stdout.write('\n');
     throw error;
   }
 }
 
-/** The configured database, or the embedded one, which this starts. */
+/** Returns the url of the configured database. If none is configured, starts the embedded Postgres. */
 async function findDatabase(
   { databaseUrl, dataDir }: Config,
   log: Logger,
@@ -64,8 +64,9 @@ async function findDatabase(
 const EMAIL = 'you@localhost';
 
 /**
- * Prints how to start: the API's address, an invite, and a link to the page. The link signs in once. Its code is in
- * the URL's fragment, which browsers do not send. The page asks before it uses the code, except on the same machine.
+ * Prints the API's address, an invite code, and a link to the page. The link signs in once. Its code is in the URL's
+ * fragment, which browsers do not send. On loopback, the page signs in with this code at once. On any other host, it
+ * only fills in the field for the code.
  */
 async function greet(context: Context, origin: string): Promise<void> {
   const invite = await issueInvite(context.database, EMAIL, 7);
@@ -90,8 +91,7 @@ async function start(
   const stopSweeper = startSweeper(context, role !== 'api');
   stack.defer(stopSweeper);
   const app = role === 'worker' ? buildHealthApp(context) : await buildApp(context);
-  // The app and the worker close together. Open requests may wait for the worker while it runs, and new ones are
-  // refused.
+  // The app and the worker close at the same time, because open requests may wait for an import that the worker runs.
   const closes: (() => Promise<unknown>)[] = [() => app.close()];
   stack.defer(async () => void (await Promise.all(closes.map((close) => close()))));
   if (role !== 'api') {
@@ -99,7 +99,7 @@ async function start(
     closes.push(() => coordination.imports.stopWorker(WORKER_GRACE_MS));
   }
   await listen(app, config);
-  // Before this, a signal ends the process at once. Now it may have clients, so a signal must let open requests finish.
+  // Until here, a signal ends the process at once. From here on, a signal lets open requests finish.
   endOnSignal(context, stack);
   log.info({ role, origin: app.listeningOrigin }, LISTENING);
   log.flush();
@@ -107,8 +107,8 @@ async function start(
 }
 
 /**
- * The length of the queue for new connections. After a failover all clients reconnect at once. Linux caps this at
- * somaxconn.
+ * The length of the queue for new connections. It is long because all clients reconnect at once after a failover. Linux
+ * limits it to `net.core.somaxconn`.
  */
 const LISTEN_BACKLOG = 16_384;
 
@@ -128,8 +128,8 @@ function buildHealthApp(context: Context): FastifyInstance {
 }
 
 /**
- * Ends the process gracefully at the first SIGTERM or SIGINT, and immediately at the second. After an uncaught error
- * it also ends, with exit code 1.
+ * Ends the process gracefully at the first SIGTERM or SIGINT, and immediately at the second. An uncaught error also ends
+ * the process gracefully, with exit code 1.
  */
 function endOnSignal(context: Context, stack: AsyncDisposableStack): void {
   const { log, lifecycle } = context;

@@ -12,8 +12,8 @@ import {
 import { beginRound, buildPendingFilters } from './pending-filters.ts';
 
 /**
- * Periodic work of every process: it deletes expired rows and writes the last uses of tokens. Processes with a worker
- * also queue imports whose job was lost, and build the Bloom filters of new search blocks.
+ * The work that every process repeats: it deletes expired rows, and stores when tokens were last used. Processes with a
+ * worker also queue imports whose job was lost, and build the Bloom filters of new blocks of search texts.
  */
 
 const EXPIRED_INTERVAL_MS = 60_000;
@@ -22,9 +22,9 @@ const USES_INTERVAL_MS = 10_000;
 const FILTER_INTERVAL_MS = 3_000;
 
 /**
- * If a staged import has had no worker for this long, its job may be lost, because Redis restarted empty or a process
- * died. If the worker of an import dies, its lease must expire first. Another worker then begins the import within 13
- * s.
+ * A staged import that has waited for a worker for this long is queued again. Its job may be lost, because Redis
+ * restarted empty or a process died. If the worker of an import died, its lease must expire before the import is queued
+ * again. Another worker begins the import within 13 s of that death.
  */
 const REQUEUE_AFTER_MS = 3_000;
 
@@ -34,7 +34,7 @@ async function requeueImports({ database, coordination }: Context): Promise<void
   }
 }
 
-/** Runs often, because an abandoned upload blocks its user's next large import. */
+/** Deletes old and abandoned imports. This runs often, because an abandoned upload blocks its user's next large import. */
 async function deleteAbandonedImports({ database, log }: Context): Promise<void> {
   const deleted = await deleteOldImports(database);
   if (deleted > 0) log.info({ deleted }, 'deleted old imports');
@@ -43,7 +43,7 @@ async function deleteAbandonedImports({ database, log }: Context): Promise<void>
 const writeLastUses = ({ lastUses, database, config }: Context): Promise<void> =>
   lastUses.write(database, config.sessionDays);
 
-/** Deletes expired rows, batch after batch, until none are left. One batch at each interval would be too slow. */
+/** Deletes expired rows in batches until none are left. One batch in each interval would be too slow. */
 export async function deleteLeftovers({ config, database, lifecycle, log }: Context): Promise<void> {
   let deleted = 0;
   const steps = [
@@ -51,8 +51,8 @@ export async function deleteLeftovers({ config, database, lifecycle, log }: Cont
     () => deleteOldResponses(database),
     () => deleteOldChanges(database, config.changesDays),
     () => deleteOldTrash(database, config.trashDays),
-    // Last, because it may fail: in a sharded database every node has a copy of the invites, so none can be deleted
-    // while a node is down.
+    // This step is the last one, because it fails while a node of a sharded database is down: every node has a copy of
+    // the invites.
     () => deleteExpiredInvites(database),
   ];
   for (const step of steps) {
@@ -62,8 +62,8 @@ export async function deleteLeftovers({ config, database, lifecycle, log }: Cont
 }
 
 /**
- * Runs a sweep at an interval with jitter, so that replicas do not sweep together. Runs never overlap. The returned
- * function stops it.
+ * Runs a sweep at an interval with jitter, so that replicas do not sweep at the same time. Runs never overlap. The
+ * returned function stops the repetition, and resolves when a running sweep has ended.
  */
 function repeat(
   context: Context,
@@ -89,7 +89,7 @@ function repeat(
   };
 }
 
-/** Starts sweeping. The returned function stops it, and resolves when running sweeps have ended. */
+/** Starts the sweeps. The returned function stops them, and resolves when running sweeps have ended. */
 export function startSweeper(context: Context, hasWorker: boolean): () => Promise<void> {
   const filters = beginRound();
   const stops = [
@@ -105,6 +105,7 @@ export function startSweeper(context: Context, hasWorker: boolean): () => Promis
   ];
   return async () => {
     await Promise.all(stops.map((stop) => stop()));
+    // Store the uses since the last sweep. If this fails, the next use of each token is stored instead.
     await writeLastUses(context).catch(() => {});
   };
 }
