@@ -12,8 +12,9 @@ import { REVISION, VERSION } from './version.ts';
 /** The service's metrics for Prometheus. The number of label values does not grow with the number of users. */
 
 /**
- * The class of a request, for the service-level objectives. `poll` is a read of news, held or not. `read` and `write`
- * follow the scope. `other` is everything outside the API. Probes have no class and are not counted.
+ * The class of a request, for the service-level objectives. `poll` is a request for news that may be held, whether it
+ * was held or not. `read` and `write` are the other requests of the API. `other` is everything outside of the API. The
+ * probes `/livez` and `/readyz` are not counted.
  */
 export type RequestClass = 'read' | 'write' | 'poll' | 'import' | 'other';
 
@@ -23,21 +24,24 @@ interface FinishedRequest {
   class: RequestClass;
   status: number;
   seconds: number;
-  /** Held as a long poll, so its time is a wait. */
+  /** Whether the request was held as a long poll. Then `seconds` is mostly a wait. */
   held: boolean;
 }
 
 /**
- * Why a response was aborted: the client stopped reading (`stalled`), the client left (`client`), the service failed
- * (`service`), or the client left before the response (`unanswered`).
+ * Why a response was aborted. `stalled`: the client stopped reading. `client`: the client left during the response.
+ * `service`: the service could not continue. `unanswered`: the client left before the response.
  */
 const ABORT_REASONS = ['stalled', 'client', 'service', 'unanswered'] as const;
 export type AbortReason = (typeof ABORT_REASONS)[number];
 
 /**
- * Why a request is refused early. `unsent`: clients of all users leave too many bytes of responses unread. `account`:
- * clients of this account do. `received`: bodies of all users' requests in progress have too many bytes.
- * `account_received`: bodies of this account's requests do.
+ * Why an overloaded replica refuses a request.
+ *
+ * - `event_loop`: the event loop is late.
+ * - `pool`: statements wait too long for a connection.
+ * - `unsent`, `account`: clients of all users, or of this account, leave too many bytes of responses unread.
+ * - `received`, `account_received`: the replica holds too many bytes of request bodies, of all users or of this account.
  */
 const OVERLOAD_REASONS = ['event_loop', 'pool', 'unsent', 'account', 'received', 'account_received'] as const;
 export type OverloadReason = (typeof OVERLOAD_REASONS)[number];
@@ -45,22 +49,22 @@ export type OverloadReason = (typeof OVERLOAD_REASONS)[number];
 /** Credentials that can be guessed: invite codes and tokens. */
 const CREDENTIALS = ['invite', 'bearer'] as const;
 export type Credential = (typeof CREDENTIALS)[number];
-/** `failed`: the credential was wrong. `refused`: after too many wrong ones, the response was `RATE_LIMITED`. */
-const GUESS_ENDS = ['failed', 'refused'] as const;
-type AttemptEnd = (typeof GUESS_ENDS)[number];
+/** `failed`: the credential was wrong. `refused`: too many were wrong before, so the response was `RATE_LIMITED`. */
+const ATTEMPT_ENDS = ['failed', 'refused'] as const;
+type AttemptEnd = (typeof ATTEMPT_ENDS)[number];
 
 /** How a staged import ended. `given_up`: every worker that started it died. */
 const IMPORT_ENDS = ['done', 'failed', 'cancelled', 'given_up'] as const;
 
 export type ImportEnd = (typeof IMPORT_ENDS)[number];
 
-/** Sources that are read at each scrape. */
+/** Where each scrape reads current values. */
 interface MetricsSources {
   database: Database;
   importDatabase: Database;
   probe: DatabaseProbe;
   coordination: Coordination;
-  /** The maximum of polls that this replica holds. */
+  /** The maximum of polls that this replica may hold. */
   maxWaiters: number;
   /** Bytes of responses that clients have not read. */
   outboundBacklog: { readonly total: number };
@@ -69,12 +73,14 @@ interface MetricsSources {
 }
 
 /**
- * The service-level objectives: success by class of request, quick responses after notifications (`wake`), and speed.
+ * The service-level objectives. The first four are success rates, one for each class of requests. `wake` is how soon a
+ * poll responds after a notification. `speed` is the time of other requests.
  */
-const PROMISED = ['read', 'write', 'poll', 'import', 'wake', 'speed'] as const;
+const OBJECTIVES = ['read', 'write', 'poll', 'import', 'wake', 'speed'] as const;
 
-/** The time limits of the objectives: for a poll's response after a notification, and for a request. */
+/** The time limit of the objective `wake`. */
 const WAKE_LIMIT_SECONDS = 0.5;
+/** The time limit of the objective `speed`. */
 const REQUEST_LIMIT_SECONDS = 1;
 
 const REQUEST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -93,7 +99,7 @@ export class Metrics {
     labelNames: ['route', 'class', 'status'],
     registers: this.#registers,
   });
-  readonly #promised = new Counter({
+  readonly #objectiveEvents = new Counter({
     name: 'bookmarks_slo_events_total',
     help: 'Events of the service-level objectives, good or bad.',
     labelNames: ['class', 'result', 'version'],
@@ -180,12 +186,12 @@ export class Metrics {
   );
 
   constructor() {
-    // Alerts on rates need each series before its first event.
-    for (const promised of PROMISED)
+    // Alerts on rates work only if each series exists before its first event.
+    for (const objective of OBJECTIVES)
       for (const result of ['good', 'bad'])
-        this.#promised.inc({ class: promised, result, version: VERSION }, 0);
+        this.#objectiveEvents.inc({ class: objective, result, version: VERSION }, 0);
     for (const credential of CREDENTIALS)
-      for (const end of GUESS_ENDS) this.#guesses.inc({ credential, end }, 0);
+      for (const end of ATTEMPT_ENDS) this.#guesses.inc({ credential, end }, 0);
     for (const pool of ['api', 'import']) this.#poolWaits.zero({ pool });
     new Gauge({
       name: 'bookmarks_build_info',
@@ -197,36 +203,36 @@ export class Metrics {
     this.#addCounters();
   }
 
-  /** Adds a counter with one label. Returns a function that counts an event. */
+  /** Adds a counter with one label. Returns the function that counts an event. */
   #eventsBy<Value extends string>(label: string, values: readonly Value[], name: string, help: string) {
     const counter = new Counter({ name, help, labelNames: [label], registers: this.#registers });
-    // Alerts on rates need each series before its first event.
+    // Alerts on rates work only if each series exists before its first event.
     for (const value of values) counter.inc({ [label]: value }, 0);
     return (value: Value): void => counter.inc({ [label]: value });
   }
 
-  /** Counts a finished request. Imports, exports and held polls have no objective of speed. */
+  /** Counts a finished request. The objective `speed` ignores imports, exports and held polls. */
   finished({ route, class: requestClass, status, seconds, held }: FinishedRequest): void {
     this.#requests.inc({ route, class: requestClass, status });
     if (held) this.#waits.observe(seconds);
     else this.#durations.observe({ route }, seconds);
     if (requestClass === 'other') return;
-    this.#promise(requestClass, status < 500);
+    this.#countForObjective(requestClass, status < 500);
     const isTimed = !held && requestClass !== 'import' && !route.endsWith('/export');
-    if (isTimed) this.#promise('speed', seconds <= REQUEST_LIMIT_SECONDS);
+    if (isTimed) this.#countForObjective('speed', seconds <= REQUEST_LIMIT_SECONDS);
   }
 
-  #promise(promised: (typeof PROMISED)[number], isKept: boolean): void {
-    this.#promised.inc({ class: promised, result: isKept ? 'good' : 'bad', version: VERSION });
+  #countForObjective(objective: (typeof OBJECTIVES)[number], isGood: boolean): void {
+    this.#objectiveEvents.inc({ class: objective, result: isGood ? 'good' : 'bad', version: VERSION });
   }
 
-  /** Records how long a notified poll took from the notification at this replica to its page. */
+  /** Records the time from the arrival of a notification at this replica until the poll has read its page. */
   pollResponded(seconds: number): void {
     this.#wakeDelays.observe(seconds);
-    this.#promise('wake', seconds <= WAKE_LIMIT_SECONDS);
+    this.#countForObjective('wake', seconds <= WAKE_LIMIT_SECONDS);
   }
 
-  /** Counts an import that ended on this replica. */
+  /** Counts a staged import that ended in this process. */
   importEnded(state: ImportEnd, seconds: number): void {
     this.#importEnded(state);
     if (state === 'done' || state === 'failed') this.#importDurations.observe(seconds);
@@ -237,12 +243,12 @@ export class Metrics {
     this.#poolWaits.observe({ pool }, seconds);
   }
 
-  /** Counts a wrong invite code or token. */
+  /** Counts an invite code or a token that was wrong or refused. */
   guessed(credential: Credential, end: AttemptEnd): void {
     this.#guesses.inc({ credential, end });
   }
 
-  /** Adds these sources, and Node's own metrics, to each scrape. */
+  /** Adds the values of these sources, and Node's own metrics, to each scrape. */
   watch(sources: MetricsSources): void {
     this.#sources = sources;
     collectDefaultMetrics({ register: this.registry });
@@ -284,7 +290,7 @@ export class Metrics {
       [],
       (gauge, { maxOutboundBacklog }) => gauge.set(maxOutboundBacklog),
     );
-    // Registered before the gauge that runs a statement. So the connection of that statement does not count as in use.
+    // These gauges come before `bookmarks_imports_staged`, which runs a statement. So its connection is not counted.
     const ofPools = (name: string, help: string, of: 'size' | 'inUse' | 'waiting') =>
       this.#gauge(name, help, ['pool'], (gauge, { database, importDatabase }) => {
         for (const [pool, { gauges }] of Object.entries({ api: database, import: importDatabase }))
@@ -299,7 +305,7 @@ export class Metrics {
       ['state'],
       async (gauge, { database }) => {
         gauge.reset();
-        // If the database is away, the other metrics must still be served: they report it.
+        // If the database is away, this gauge is empty. A failed scrape would also hide the metrics that report this.
         const counts = await countStagedImports(database).catch(() => []);
         for (const [state, count] of counts) gauge.set({ state }, count);
       },
@@ -369,13 +375,13 @@ export class Metrics {
   }
 }
 
-/** The names of the service's own metrics, sorted. Dashboards and alerts may use only these and Node's. */
+/** The names of the service's own metrics, sorted. Dashboards and alerts may use only these metrics and Node's own. */
 export const METRIC_NAMES: readonly string[] = new Metrics().registry
   .getMetricsAsArray()
   .map(({ name }) => name)
   .sort();
 
-/** Serves only `GET /metrics`, on a separate port. */
+/** Starts a server that serves only `GET /metrics`, on a port of its own. */
 export async function serveMetrics(registry: Registry, host: string, port: number): Promise<Server> {
   const server = createServer((request, response) => {
     if (request.method !== 'GET' || request.url !== '/metrics') return void response.writeHead(404).end();

@@ -5,8 +5,8 @@ import type { Database, Sql, Statement } from '../store/database.ts';
 import { VERSION } from './version.ts';
 
 /**
- * OpenTelemetry traces of requests, statements, Redis calls, and jobs across the queue. The SDK is loaded only if a
- * collector is configured.
+ * OpenTelemetry traces of requests, with their SQL statements, their Redis calls, and the imports that they queue for a
+ * worker. The SDK is loaded only if a collector is configured.
  */
 
 /** Renames the current span. */
@@ -16,17 +16,17 @@ type RenameSpan = (name: string) => void;
 interface TracingOptions {
   /** The url of the OTLP collector (HTTP). */
   endpoint: string;
-  /** The share of traces started here that are recorded. */
+  /** The share of traces to record, from 0 to 1. It applies to traces that begin in this process. */
   ratio: number;
   /** The role of the process. */
   role: string;
-  /** Further attributes of the process. They override ours. */
+  /** Further attributes of the process. They override those that the service sets. */
   resource: Readonly<Record<string, string>>;
 }
 
 /**
- * Starts tracing to a collector. Until then all functions here run without spans. The returned function sends the
- * pending spans and ends tracing.
+ * Starts to send traces to a collector. Before this call, the other functions of this file work but record no spans. The
+ * returned function sends the pending spans and ends tracing.
  */
 export async function openTracing({
   endpoint,
@@ -62,32 +62,32 @@ export async function openTracing({
   };
 }
 
-/** The tracer for the service's spans. */
+/** Returns the tracer for the service's spans. */
 export const tracer = () => trace.getTracer('bookmark-service', VERSION);
 
 /**
- * Runs the function in a child span of the active one. A rejection marks the span as failed. Work without a request
- * (sweeps, probes, scrapes) gets no span. Otherwise most traces of an idle service would be of such work.
+ * Runs the function in a child span of the active span. A rejection marks the child span as failed. If no span is
+ * active, as in a sweep or a probe, records none. Otherwise most traces of an idle service would show such work.
  */
 function span<T>(name: string, system: string, run: (rename: RenameSpan) => Promise<T>): Promise<T> {
   if (trace.getActiveSpan() === undefined) return run(() => {});
   const attributes = { 'db.system.name': system };
   return tracer().startActiveSpan(name, { kind: SpanKind.CLIENT, attributes }, (active) =>
-    endWith(active, () => run((better) => void active.updateName(better))),
+    runAndEnd(active, () => run((better) => void active.updateName(better))),
   );
 }
 
-/** Runs the function in a new span that continues another process's trace. */
+/** Runs the function in a new span that continues the trace of another process. */
 export const resumeTrace = <T>(traceParent: string | null, name: string, run: () => Promise<T>): Promise<T> =>
   tracer().startActiveSpan(name, { kind: SpanKind.CONSUMER }, parseTraceParent(traceParent), (active) =>
-    endWith(active, run),
+    runAndEnd(active, run),
   );
 
-async function endWith<T>(active: Span, run: () => Promise<T>): Promise<T> {
+async function runAndEnd<T>(active: Span, run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {
-    // Only the error's name, because messages of the database may contain values.
+    // The span gets only the error's name, because messages of the database may contain row values.
     const message = error instanceof Error ? error.name : 'unknown';
     active.setStatus({ code: SpanStatusCode.ERROR, message });
     throw error;
@@ -96,15 +96,15 @@ async function endWith<T>(active: Span, run: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The current span as a W3C `traceparent`; undefined without a span. */
+/** Returns the current span as a W3C `traceparent`; undefined if there is none. */
 export function currentTraceParent(): string | undefined {
   const at = trace.getActiveSpan()?.spanContext();
   return at && `00-${at.traceId}-${at.spanId}-${at.traceFlags.toString(16).padStart(2, '0')}`;
 }
 
 /**
- * The context of a request. It continues the client's trace if `traceparent` is valid. Only the usual share is
- * recorded: a client that asks for all of its traces would otherwise fill the collector.
+ * Returns the context of a request. It continues the client's trace if `traceparent` is valid. Only the share `ratio` of
+ * clients' traces is recorded, because a client could otherwise fill the collector by asking for all of its traces.
  */
 export function continueClientTrace(text: unknown, ratio: number) {
   const parent = parseTraceParent(text);
@@ -113,7 +113,7 @@ export function continueClientTrace(text: unknown, ratio: number) {
   return trace.setSpanContext(parent, { ...client, traceFlags: TraceFlags.NONE });
 }
 
-/** The context of a `traceparent`; the current one if the text is invalid. */
+/** Returns the context that a `traceparent` describes; the current context if the text is invalid. */
 function parseTraceParent(text: unknown) {
   const match = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(typeof text === 'string' ? text : '');
   if (match === null) return context.active();
@@ -122,16 +122,16 @@ function parseTraceParent(text: unknown) {
   return trace.setSpanContext(context.active(), { traceId, spanId, traceFlags, isRemote: true });
 }
 
-/** Functions of Postgres itself, which say nothing about a statement. */
-const OF_THE_SERVER = /^(unnest|generate_series|jsonb?_\w+|lateral)$/;
+/** Built-in functions of Postgres. Their names do not tell what a statement is for. */
+const BUILT_IN = /^(unnest|generate_series|jsonb?_\w+|lateral)$/;
 
 /**
- * A short name for a statement: the function that it calls, or what it does to its first table. Never contains
- * values.
+ * Returns a short name for a statement: the function that the statement calls, or what it does to its first table. The
+ * name never contains values.
  */
 export function nameStatement(text: string): string {
   for (const [, name = ''] of text.matchAll(/\bfrom (\w+)\s*\(/g))
-    if (!OF_THE_SERVER.test(name)) return `call ${name}`;
+    if (!BUILT_IN.test(name)) return `call ${name}`;
   const [, write, table] = /\b(insert into|update|delete from) (\w+)/.exec(text) ?? [];
   if (write !== undefined) return `${write.split(' ')[0]} ${table}`;
   const read = /\bselect (\w+)\(/.exec(text.trim()) ?? undefined;
@@ -140,8 +140,8 @@ export function nameStatement(text: string): string {
     : `read ${/\bfrom (\w+)/.exec(text)?.[1] ?? ''}`.trim();
 }
 
-/** Names the span after the texts of its statement, without the values between them. */
-const named =
+/** Wraps `run` so that the span is named after the statement. The name is made from the SQL text, without its values. */
+const renamingSpan =
   <T>(run: (sql: Sql) => Statement<T>, rename: RenameSpan) =>
   (sql: Sql): Statement<T> => {
     const statement = run(sql) as Statement<T> & { strings?: readonly string[] };
@@ -149,7 +149,7 @@ const named =
     return statement;
   };
 
-/** Wraps the pool with a span for each statement. */
+/** Wraps a pool so that each statement has a span. */
 export const traceDatabase = (database: Database): Database => ({
   sql: database.sql,
   get gauges() {
@@ -157,10 +157,13 @@ export const traceDatabase = (database: Database): Database => ({
   },
   at: (userId) => traceDatabase(database.at(userId)),
   read: (run, deadlineMs) =>
-    span('postgres read', 'postgresql', (rename) => database.read(named(run, rename), deadlineMs)),
+    span('postgres read', 'postgresql', (rename) => database.read(renamingSpan(run, rename), deadlineMs)),
   readShort: (run, deadlineMs) =>
-    span('postgres read', 'postgresql', (rename) => database.readShort(named(run, rename), deadlineMs)),
-  write: (run) => span('postgres write', 'postgresql', (rename) => database.write(named(run, rename))),
+    span('postgres read', 'postgresql', (rename) =>
+      database.readShort(renamingSpan(run, rename), deadlineMs),
+    ),
+  write: (run) =>
+    span('postgres write', 'postgresql', (rename) => database.write(renamingSpan(run, rename))),
   close: (graceMs) => database.close(graceMs),
 });
 
@@ -169,7 +172,7 @@ const traceLimiter = (limiter: RateLimiter): RateLimiter => ({
   consume: (key, limit, group) => span('redis rate limit', 'redis', () => limiter.consume(key, limit, group)),
 });
 
-/** Wraps the coordination with a span for each Redis call that a request waits for. */
+/** Wraps the coordination so that each Redis call that a request waits for has a span. */
 export const traceCoordination = (coordination: Coordination): Coordination => ({
   limiters: Object.fromEntries(
     Object.entries(coordination.limiters).map(([name, limiter]) => [name, traceLimiter(limiter)]),
