@@ -6,23 +6,23 @@
  * sequences or the hash change, all filters must be rebuilt.
  */
 
-/** Four rows with such a filter fill a page of Postgres. */
+/** With this size, four rows with a filter fill one page of Postgres. */
 const FILTER_BYTES = 1_984;
 
 const LONGEST_SEQUENCE = 5;
 
-/** The maximum number of bits tested per block. More bits exclude hardly any more blocks. */
+/** The maximum number of bits that a search tests in each block. More bits would exclude hardly any more blocks. */
 const MOST_BITS = 8;
 
-/** A longer block gets a filter that matches every term. Nearly all bits of its own filter would be set anyway. */
+/** A longer block gets a filter that matches every term, because nearly all bits of its own filter would be set. */
 export const MOST_FILTERED_BYTES = 65_536;
 
 const BLANK = 0x20;
 const LINE_FEED = 0x0a;
 
 /**
- * Calls `visit` with the bit and the length of each sequence that starts at this position. Sequences stop at white
- * space. So a phrase is tested by the sequences of its words.
+ * Calls `visit` with the bit and the length of each sequence that starts at `start`. No sequence contains a blank or a
+ * line feed. So a search for a phrase tests the sequences of its words.
  */
 function visitSequences(text: string, start: number, visit: (bit: number, length: number) => void): void {
   let hash = 0;
@@ -36,7 +36,7 @@ function visitSequences(text: string, start: number, visit: (bit: number, length
   }
 }
 
-/** Builds the filter of a block. Blanks or line feeds separate its texts. For null the filter matches every term. */
+/** Builds the filter of a block from its texts, one on each line. If `texts` is null, the filter matches every term. */
 export function buildBloomFilter(texts: string | null): Buffer {
   if (texts === null) return Buffer.alloc(FILTER_BYTES, 0xff);
   const filter = Buffer.alloc(FILTER_BYTES);
@@ -47,7 +47,7 @@ export function buildBloomFilter(texts: string | null): Buffer {
   return filter;
 }
 
-/** The bits of a term. Those of the longest sequences come first, because few texts contain them. */
+/** Returns the bits of a term. Bits of longer sequences come first, because fewer texts contain longer sequences. */
 function bitsOf(term: string): number[] {
   const found: { bit: number; length: number }[] = [];
   for (let start = 0; start < Math.min(term.length, 4 * MOST_BITS); start += 1) {
@@ -57,8 +57,8 @@ function bitsOf(term: string): number[] {
 }
 
 /**
- * Returns one to eight bits that are set in the filter of every block with all these terms. Without terms, returns
- * none.
+ * Returns up to eight bits that are set in the filter of every block that contains all these terms. Without terms,
+ * returns none.
  */
 export function bloomFilterBits(terms: readonly string[]): number[] {
   const longest = terms.toSorted((a, b) => b.length - a.length).slice(0, MOST_BITS);

@@ -21,7 +21,7 @@ type FlagField = FieldBase & { kind: 'flag'; default: boolean };
 /** Lengths count Unicode code points after trimming. A field with a `default` may be omitted. */
 export type Field = TextField | UrlField | TagsField | TimeField | FlagField;
 
-/** In the order of a bookmark's fields in a response, after its id. */
+/** The fields, in their order in a response. There, the id comes before them. */
 export const BOOKMARK_FIELDS = {
   /** Absolute, http or https. Stored as sent. */
   url: {
@@ -49,8 +49,8 @@ export const BOOKMARK_FIELDS = {
     examples: ['to read'],
   },
   /**
-   * In a response, tags are sorted by normalized name. A request names the tags. A tag that does not exist is created.
-   * An edit replaces all tags.
+   * In a response, tags are sorted by normalized name. A request contains only the names of tags. A tag that does not
+   * exist is created. An edit replaces all tags of the bookmark.
    */
   tags: {
     kind: 'tags',
@@ -58,9 +58,9 @@ export const BOOKMARK_FIELDS = {
     givenTo: ['add', 'edit', 'import'],
     examples: [['reading', 'later']],
   },
-  /** UTC, ISO 8601 with milliseconds and `Z`. A request may use any RFC 3339 time with offset. Default: now. */
+  /** UTC, ISO 8601 with milliseconds and `Z`. A request may use any RFC 3339 time with an offset. Default: now. */
   created_at: { kind: 'time', givenTo: ['add', 'import'], examples: ['2026-01-31T12:00:00.000Z'] },
-  /** Format as in `created_at`, which is also its default. After an add the two are equal. */
+  /** It has the format of `created_at`, and the value of `created_at` by default. So they are equal after an add. */
   updated_at: { kind: 'time', givenTo: ['import'], examples: ['2026-01-31T12:00:00.000Z'] },
 } as const satisfies Record<string, Field>;
 

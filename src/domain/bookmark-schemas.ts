@@ -13,7 +13,7 @@ import { importedTagNames, tagNames, text, timestamp, url } from './fields.ts';
 
 /** Schemas of the bookmarks in requests, derived from the description of the fields. */
 
-/** Makes the schema of a field by its kind. */
+/** The functions that make the schema of a field, for each kind of field. */
 const GIVEN = {
   url: (field: Field & { kind: 'url' }) => url(field),
   text: (field: Field & { kind: 'text' }) => text(field),
@@ -35,7 +35,7 @@ type Schema<Op extends Operation, Name extends FieldName> = ReturnType<
   Kinds[Op][BookmarkFields[Name]['kind']]
 >;
 
-/** An omitted field gets its default. In an edit it stays unchanged. */
+/** The type of a field's schema. An omitted field gets its default, except in an edit, which leaves it unchanged. */
 type GivenSchema<Op extends Operation, Name extends FieldName> = Op extends 'edit'
   ? z.ZodOptional<Schema<Op, Name>>
   : BookmarkFields[Name] extends { isRequired: true }
@@ -54,13 +54,13 @@ function givenSchema(name: FieldName, operation: Operation): z.ZodType {
   return 'default' in field ? shown.prefault(field.default) : shown.optional();
 }
 
-/** The fields of an operation's body. */
+/** Returns the schemas of the fields in an operation's body, by name. */
 const shapeOf = <Op extends Operation>(operation: Op) =>
   Object.fromEntries(namesGivenTo(operation).map((name) => [name, givenSchema(name, operation)])) as {
     [Name in GivenName<Op>]: GivenSchema<Op, Name>;
   };
 
-/** A url by which bookmarks are looked up. */
+/** The url in a request that looks up bookmarks. */
 export const bookmarkUrl = givenSchema('url', 'add') as Schema<'add', 'url'>;
 
 /** The body of `/bookmarks/add`. */
@@ -72,7 +72,7 @@ export const bookmarkChange = z.object(shapeOf('edit'));
 /** An entry of an import (decision 18). */
 export const importedEntry = z.object(shapeOf('import'));
 
-/** The schemas of a bookmark's fields in a response, by kind. */
+/** Returns the schemas of a bookmark's fields in a response. `kinds` has a schema for each kind of field. */
 export function shownFields<Kinds extends Record<Field['kind'], z.ZodType>>(
   kinds: Kinds,
 ): { [Name in FieldName]: Kinds[BookmarkFields[Name]['kind']] } {

@@ -12,7 +12,7 @@ export const BOUNDS = {
   idsPerRequest: 500,
 } as const;
 
-/** The sort orders of a search. The first is the default. `search_bookmarks` raises an error for any other. */
+/** The sort orders of a search. The first is the default. The SQL function `search_bookmarks` knows only these. */
 export const SORTS = ['newest', 'oldest', 'created', 'updated', 'title'] as const;
 
 export type Sort = (typeof SORTS)[number];

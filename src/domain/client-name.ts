@@ -1,6 +1,6 @@
 /**
- * Programs that people sign in with. The first match wins, because most browsers also name older browsers that they
- * are compatible with.
+ * The programs that people sign in with. The first match wins. The order matters, because most browsers also name other
+ * browsers that they are compatible with.
  */
 const PROGRAMS: readonly [RegExp, string][] = [
   [/^bookmarks-cli\//, 'Bookmarks CLI'],
@@ -20,7 +20,7 @@ const PROGRAMS: readonly [RegExp, string][] = [
   [/\bVersion\/\S+ .*\bSafari\//, 'Safari'],
 ];
 
-/** The first match wins: Android also says Linux, and iPhones also say Mac OS X. */
+/** The first match wins. The order matters, because Android also names Linux, and iPhones also name Mac OS X. */
 const SYSTEMS: readonly [RegExp, string][] = [
   [/\b(iPhone|iPod)\b/, 'iPhone'],
   [/\biPad\b/, 'iPad'],

@@ -16,7 +16,7 @@ export class ApiError extends Error {
   readonly retryAfterSeconds: number | undefined;
 
   constructor(code: ErrorCode, message: string, retryAfterSeconds?: number) {
-    // Most of these become responses. A stack trace would cost more than everything else about refusing a request.
+    // The error has no stack trace, because making one takes more time than everything else about refusing a request.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(message);

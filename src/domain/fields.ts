@@ -8,11 +8,12 @@ import { findUrlFault, MAX_HOST_LENGTH, parseWebUrl } from './web-url.ts';
 
 export { BOUNDS } from './bounds.ts';
 
-/** The largest id and cursor. Every integer up to it is exact in JSON. */
+/** The largest id and cursor. JavaScript represents every integer up to this one exactly. */
 export const MAX_ID = Number.MAX_SAFE_INTEGER;
 
 /**
- * A text of `min` to `max` code points after trimming, without characters that Postgres cannot store (decision 5).
+ * Makes the schema of a text. It has `min` to `max` code points after trimming, and no characters that Postgres cannot
+ * store (decision 5).
  */
 export function text({ max, min = 0 }: { max: number; min?: number }) {
   return z
@@ -25,7 +26,7 @@ export function text({ max, min = 0 }: { max: number; min?: number }) {
     .meta({ maxLength: max, ...(min > 0 && { minLength: min }) });
 }
 
-/** An absolute http or https url, trimmed but otherwise stored as sent (decision 10). */
+/** Makes the schema of an absolute http or https url. The url is trimmed, and otherwise stored as sent (decision 10). */
 export const url = ({ max }: { max: number }) =>
   text({ max, min: 1 })
     .check((ctx) => {
@@ -33,7 +34,7 @@ export const url = ({ max }: { max: number }) =>
       const rule = findUrlFault(ctx.value);
       if (rule !== undefined) ctx.issues.push({ code: 'custom', message: rule, input: ctx.value });
     })
-    // No `format: uri`, because gateways would then accept only ASCII without blanks. Many urls are IRIs.
+    // This sets no `format: uri`: a gateway that checks the format would refuse urls with blanks or non-ASCII letters.
     .meta({ maxLength: max });
 
 /** A time from a client, converted to UTC with milliseconds (decision 18). */
@@ -51,7 +52,7 @@ export const timestamp = z
   })
   .meta({ format: 'date-time' });
 
-/** A search query. A blank one matches everything (decision 13). */
+/** A search query. A blank query matches everything (decision 13). */
 export const searchQuery = text({ max: BOUNDS.query }).meta({
   maxLength: BOUNDS.query,
   examples: ['postgres sync'],
@@ -84,8 +85,8 @@ export interface TagNames {
 }
 
 /**
- * Reads tag names. If names differ only in case, the first one is kept (decision 12). Stops at the first fault, because
- * a body may have millions of faults, and their errors would exhaust the memory.
+ * Reads tag names. If names differ only in case, keeps the first of them (decision 12). Stops at the first fault,
+ * because a body may have millions of faults, and their errors would exhaust the memory.
  */
 function readTagNames(
   given: readonly unknown[],
@@ -113,7 +114,7 @@ function readTagNames(
   return { names: [...nameByKey.values()], keys: [...nameByKey.keys()] };
 }
 
-/** The distinct tag names of one bookmark, at most 100 (decision 9). `nameOf` returns the name of an entry. */
+/** Makes the schema of one bookmark's tag names, at most 100 (decision 9). `nameOf` returns the name of an entry. */
 const tagNamesBy = <Entry>(nameOf: (entry: unknown) => unknown, items: object) =>
   z
     .custom<Entry[]>(Array.isArray, 'expected an array')
@@ -165,11 +166,11 @@ export const importedTagNames = tagNamesBy<string | { name: string }>(nameOf, {
   anyOf: [TAG_NAME, { type: 'object', required: ['name'], properties: { name: TAG_NAME } }],
 });
 
-/** A host name as in a url (decision 10): lower case, IDNA, without a trailing dot. */
+/** A host name. It is converted like the host of a url (decision 10), and a trailing dot is removed. */
 export const site = text({ max: MAX_HOST_LENGTH, min: 1 })
   .transform((given, ctx) => {
     const host = /[/?#@\\\s]|:\d*$/.test(given) ? undefined : parseWebUrl(`http://${given}/`)?.hostname;
-    // A host of dots only would match every bookmark.
+    // A host that consists of dots is refused, because it would match every bookmark.
     if (host !== undefined && /[^.]/.test(host)) return host.replace(/\.$/, '');
     ctx.issues.push({ code: 'custom', message: 'expected a host name', input: given });
     return z.NEVER;
@@ -211,7 +212,7 @@ export const ids = z
     examples: [[42, 43]],
   });
 
-/** The ids of bookmarks and, in the same order, the times of their last changes if given. */
+/** The ids of bookmarks. `times`, if present, has the `updated_at` that the client saw last for each id, in order. */
 export interface BookmarkVersions {
   ids: number[];
   times?: string[] | undefined;
@@ -219,7 +220,7 @@ export interface BookmarkVersions {
 
 const bookmarkVersion = z.object({ id, if_updated_at: timestamp });
 
-/** Reads bookmarks with their times in the given order. Stops at the first fault, like `readTagNames`. */
+/** Reads ids and times in the given order. Stops at the first fault, like `readTagNames`. */
 function readVersions(given: readonly unknown[], ctx: z.RefinementCtx): BookmarkVersions {
   const fault = (message: string, path: PropertyKey[] = []) => {
     ctx.issues.push({ code: 'custom', message, path, input: given });
@@ -258,7 +259,7 @@ export const bookmarkVersions = z
     examples: [[{ id: 42, if_updated_at: '2026-01-02T03:04:05.678Z' }]],
   });
 
-/** An integer from `min` to `max`. Default: `byDefault`. */
+/** Makes the schema of an integer from `min` to `max`. Default: `byDefault`. */
 export const integer = (min: number, max: number, byDefault: number) => {
   const rule = `expected an integer from ${min} to ${max}`;
   return z.int(rule).min(min, rule).max(max, rule).default(byDefault);

@@ -1,9 +1,9 @@
 import { invalid } from './errors.ts';
 
 /**
- * Makes retries of a write safe. This addition to the specification follows the IETF's draft of `Idempotency-Key`.
- * Within 24 hours the same key with the same request returns the first result, on every replica, even if the first
- * response was lost. The same key with another request is a `VALIDATION_ERROR`.
+ * A client's `Idempotency-Key`, which makes it safe to retry a write. It is an addition to the specification, and
+ * follows the IETF's draft. Within 24 hours, the same key with the same request returns the first result, on every
+ * replica, even if the first response was lost. The same key with another request is a `VALIDATION_ERROR`.
  */
 export interface Idempotency {
   key: string;

@@ -26,20 +26,20 @@ export function parseJsonText(text: string): unknown {
   }
 }
 
-/** Longer bodies are checked before parsing. */
+/** `parseShortJson` counts the values of longer bodies before it parses them. */
 const COUNTED_ABOVE_BYTES = 65_536;
 
 /**
- * The maximum number of commas and opening brackets in a body. The longest valid body has about 46,000 of them, all
- * inside strings.
+ * The maximum number of commas and opening brackets in a body. A valid body has at most about 46,000 of them, nearly all
+ * of them inside its texts.
  */
 const MAX_STRUCTURE = 50_000;
 
 const [COMMA, OPEN_BRACKET, OPEN_BRACE] = Buffer.from(',[{');
 
 /**
- * Parses the body of any request except imports. Throws `VALIDATION_ERROR` if it has more values than a valid body
- * can have. Otherwise, parsing many distinct objects could block the event loop for a noticeable time.
+ * Parses the body of any request except an import. Throws `VALIDATION_ERROR` if the body has more values than a valid
+ * body can have, because parsing so many values could block the event loop for a noticeable time.
  */
 export function parseShortJson(bytes: Buffer): unknown {
   if (bytes.length > COUNTED_ABOVE_BYTES && hasMoreStructure(bytes, MAX_STRUCTURE))

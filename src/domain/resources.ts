@@ -12,7 +12,7 @@ export interface BookmarkTag {
   name: string;
 }
 
-/** The value of a bookmark's field, by kind. */
+/** The type of a field's value in a response, for each kind of field. */
 interface FieldValues {
   url: string;
   text: string;
@@ -21,7 +21,7 @@ interface FieldValues {
   flag: boolean;
 }
 
-/** The value of a field in a request, by kind. */
+/** The type of a field's value in a request, for each kind of field. */
 interface GivenValues extends Omit<FieldValues, 'tags'> {
   tags: string[];
 }
@@ -30,14 +30,14 @@ type BookmarkValues = { -readonly [Name in FieldName]: FieldValues[BookmarkField
 
 type Kind<Name extends FieldName> = BookmarkFields[Name]['kind'];
 
-/** The required fields of an operation's requests. An edit has none. */
+/** The names of the fields that a request of an operation must contain. An edit has none. */
 type RequiredName<Op extends Operation> = Op extends 'edit'
   ? never
   : {
       [Name in GivenName<Op>]: BookmarkFields[Name] extends { isRequired: true } ? Name : never;
     }[GivenName<Op>];
 
-/** The fields of a bookmark in an operation's requests. */
+/** The fields of a bookmark in the requests of an operation. */
 type GivenFields<Op extends Operation, Values extends Record<keyof GivenValues, unknown> = GivenValues> = {
   -readonly [Name in RequiredName<Op>]: Values[Kind<Name>];
 } & {
@@ -45,13 +45,14 @@ type GivenFields<Op extends Operation, Values extends Record<keyof GivenValues, 
 };
 
 /**
- * A bookmark, the same in add, list, search, sync and export (section 2.2). `BOOKMARK_FIELDS` describes its fields.
+ * A bookmark in the responses of add, list, search, sync and export (section 2.2). `BOOKMARK_FIELDS` describes its
+ * fields.
  */
 export interface Bookmark extends BookmarkValues {
   id: number;
 }
 
-/** The response of `/bookmarks/edit`: the six fields of section 4.2. */
+/** The response to an edit of one bookmark: the six fields of section 4.2. */
 export type EditedBookmark = Omit<Bookmark, 'created_at'>;
 
 /** A tag in the tag list (section 2.3). */
@@ -108,7 +109,7 @@ export interface ImportResult {
   errors: ImportError[];
 }
 
-/** All codes of error responses: those of section 7, of decisions 3 and 43, and `ACCOUNT_SUSPENDED`. */
+/** All codes of error responses: those of section 7, those of decisions 3 and 43, and `ACCOUNT_SUSPENDED`. */
 export type ErrorCode =
   | 'VALIDATION_ERROR'
   | 'INVALID_TOKEN'
@@ -147,8 +148,8 @@ export interface LoggedOut {
 
 export type NewBookmark = GivenFields<'add'> & {
   /**
-   * What to do if a bookmark has the same url (decision 10). `add` adds another one and is the default, `return`
-   * returns the newest one unchanged, and `error` refuses with `VALIDATION_ERROR`.
+   * What to do if bookmarks with the same url exist (decision 10). `add`, the default, adds another bookmark. `return`
+   * returns the newest of them unchanged. `error` refuses the request with `VALIDATION_ERROR`.
    */
   on_duplicate?: 'add' | 'return' | 'error' | undefined;
 };
@@ -160,7 +161,7 @@ export interface BookmarkVersion {
   if_updated_at: string;
 }
 
-/** Several bookmarks: exactly one of the two fields, 1 to 500 entries. Duplicates count once. */
+/** Chooses several bookmarks by exactly one of the two fields, with 1 to 500 entries. Duplicates count once. */
 export type BookmarksChoice =
   | { ids: number[]; items?: undefined }
   | { items: BookmarkVersion[]; ids?: undefined };
@@ -168,7 +169,7 @@ export type BookmarksChoice =
 /** The fields to change. An absent field stays unchanged. */
 export type BookmarkEdit = {
   id: number;
-  /** Edits only this version of the bookmark. Any other gives `CONFLICT`. */
+  /** The `updated_at` that the client saw last. If the bookmark has changed since, the response is `CONFLICT`. */
   if_updated_at?: string | undefined;
 } & GivenFields<'edit'>;
 
@@ -183,13 +184,13 @@ export type AnyEdit = {
   [Name in keyof (BookmarkEdit & BookmarksEdit)]?: (BookmarkEdit & BookmarksEdit)[Name] | undefined;
 };
 
-/** The result for several bookmarks, all in one transaction. */
+/** The result of an operation that handled several bookmarks in one transaction. */
 interface SeveralDone {
   /** The number of affected bookmarks. */
   count: number;
   /** The ids that do not exist. */
   missing: number[];
-  /** The ids that were changed after `if_updated_at`; they stay unchanged. Only in a response to `items`. */
+  /** The ids of bookmarks that were not handled, because they changed after `if_updated_at`. Only present for `items`. */
   conflicts?: number[] | undefined;
 }
 
@@ -201,7 +202,7 @@ export interface EditedBookmarks extends SeveralDone {
 /** The body of a deletion: one bookmark by `id`, or several by `ids` or `items`. */
 export interface AnyDeletion {
   id?: number | undefined;
-  /** With `id`: deletes only this version of the bookmark. Any other gives `CONFLICT`. */
+  /** Only with `id`. If the bookmark has changed since this time, it is kept, and the response is `CONFLICT`. */
   if_updated_at?: string | undefined;
   ids?: number[] | undefined;
   items?: BookmarkVersion[] | undefined;
@@ -225,7 +226,7 @@ export interface TrashedBookmark extends Bookmark {
   deleted_at: string;
 }
 
-/** The most recently deleted bookmark comes first. */
+/** A page of deleted bookmarks. The most recently deleted bookmark comes first. */
 export interface TrashList {
   bookmarks: TrashedBookmark[];
   has_more: boolean;
@@ -240,7 +241,7 @@ export interface RestoredBookmarks {
   missing: number[];
 }
 
-/** Exactly one of the two fields. */
+/** Exactly one of the two fields must be present. */
 export interface TrashChoice {
   ids?: number[] | undefined;
   /** Deletes everything in the trash. */
@@ -253,31 +254,31 @@ export interface TrashDeletion {
   count: number;
 }
 
-/** Exactly one of the two fields. */
+/** Exactly one of the two fields must be present. */
 export interface BookmarkChoice {
   id?: number | undefined;
   /** Finds all bookmarks with the same url (decision 10). */
   url?: string | undefined;
 }
 
-/** Newest first, at most 100 and about 1 MiB. Empty if there is no match. */
+/** The matching bookmarks, newest first: at most 100 of them, and at most about 1 MiB. */
 export interface ChosenBookmarks {
   bookmarks: Bookmark[];
 }
 
-/** All given conditions must hold. */
+/** The conditions of a search. A bookmark is found if it meets all of them. */
 export interface BookmarkSearch {
-  /** Every word must occur in url, title or comment, ignoring case. Absent or blank matches all. */
+  /** Every word must occur in url, title or comment, ignoring case. A blank query matches every bookmark. */
   query?: string | undefined;
-  /** Each text must occur in url, title or comment, including its blanks and ignoring case. At most 10. */
+  /** Each text, including its blanks, must occur in url, title or comment, ignoring case. At most 10 texts. */
   phrases?: string[] | undefined;
   /** The whole name of a tag, ignoring case. */
   tag?: string | undefined;
-  /** Names of tags that a bookmark must all have. */
+  /** Names of tags. A bookmark must have all of them. */
   tags?: string[] | undefined;
   /** One tag or several, at most 10. For each, a bookmark must have that tag or one below it; `a/b` is below `a`. */
   tag_under?: string | string[] | undefined;
-  /** Names of tags that a bookmark must not have. */
+  /** Names of tags. A bookmark must have none of them. */
   without_tags?: string[] | undefined;
   /** If true, finds only bookmarks without tags. */
   untagged?: boolean | undefined;
@@ -288,27 +289,27 @@ export interface BookmarkSearch {
   /** A host name. Its subdomains match too. */
   site?: string | undefined;
   /**
-   * `newest` (default) and `oldest`: by id. `created` and `updated`: by that time, latest first. `title`:
-   * alphabetically.
+   * `newest` (the default) and `oldest` sort by id. `created` and `updated` sort by that time, latest first. `title`
+   * sorts alphabetically.
    */
   sort?: Sort | undefined;
-  /** Counted from 1. */
+  /** The number of the page, counted from 1. */
   page?: number | undefined;
-  /** The `next_cursor` of the last response to the same search. Replaces `page`. */
+  /** The `next_cursor` of the last response to the same search. Use it instead of `page`. */
   cursor?: string | undefined;
   /** 1 to 100. Default: 50. */
   per_page?: number | undefined;
 }
 
-/** In the order of `sort`, at most about 1 MiB. */
+/** A page of a search, in the order of `sort`. It has at most about 1 MiB. */
 export interface FoundBookmarks {
   bookmarks: Bookmark[];
-  /** The exact number of matches. With a cursor: the number when the first page was read. */
+  /** The exact number of matches. With a cursor, it is the number when the first page was read. */
   total: number;
   page: number;
   per_page: number;
   has_more: boolean;
-  /** The start of the next page, unaffected by concurrent writes. Absent on the last page. */
+  /** The cursor of the next page. Concurrent writes cause no duplicates and no gaps. Absent on the last page. */
   next_cursor?: string | undefined;
 }
 
@@ -319,7 +320,7 @@ export interface ListPosition {
   limit?: number | undefined;
 }
 
-/** In ascending order of ids. */
+/** A page of bookmarks in ascending order of ids. */
 export interface BookmarkList {
   bookmarks: Bookmark[];
   has_more: boolean;
@@ -332,11 +333,11 @@ export interface SyncPosition {
   cursor?: number | undefined;
   /** 1 to 100. Default: 50. */
   limit?: number | undefined;
-  /** Waits up to 29 seconds for something new. */
+  /** Whether to wait for something new, for up to 29 seconds. */
   wait?: boolean | undefined;
 }
 
-/** In ascending order of ids. */
+/** A page of bookmarks in ascending order of ids. */
 export interface SyncedBookmarks {
   bookmarks: Bookmark[];
   /** The cursor for the next request. Unchanged if nothing is new. */
@@ -351,11 +352,11 @@ export interface SyncedBookmarks {
 export interface ChangesPosition {
   /** The `cursor` of the last response. Absent to start from the beginning. */
   cursor?: string | undefined;
-  /** Instead of a cursor: returns an empty page and the current cursor. */
+  /** Used instead of a cursor. The response is then an empty page with the current cursor. */
   from?: 'now' | undefined;
-  /** Maximum of objects per page, 1 to 500. Default: 100. */
+  /** The maximum of objects in a page, 1 to 500. Default: 100. */
   limit?: number | undefined;
-  /** Waits up to 29 seconds for something new. */
+  /** Whether to wait for something new, for up to 29 seconds. */
   wait?: boolean | undefined;
 }
 
@@ -402,7 +403,7 @@ export interface NewTag {
 export interface TagRename {
   id: number;
   name: string;
-  /** Also renames all tags below it (`a/b` is below `a`): all or none. Default: false. */
+  /** Whether to rename all tags below it too (`a/b` is below `a`). If one cannot be renamed, none is. Default: false. */
   with_children?: boolean | undefined;
 }
 
@@ -420,14 +421,14 @@ export interface BookmarkExport {
   count: number;
 }
 
-/** An entry of an import: a bookmark of an export. Only the url is required (decision 18). */
+/** An entry of an import. A bookmark of an export is a valid entry. Only the url is required (decision 18). */
 export type ImportEntry = GivenFields<
   'import',
   Omit<GivenValues, 'tags'> & { tags: (string | { name: string })[] }
 >;
 
 export interface BookmarkImport {
-  /** At most 100,000. */
+  /** At most 100,000 entries. */
   bookmarks: ImportEntry[];
   /**
    * `merge` (default) skips entries whose url already exists. `replace` replaces all bookmarks with the array
@@ -441,7 +442,7 @@ export interface AccountDeletion {
   confirm: string;
 }
 
-/** Fields of every token. */
+/** The fields of every token in a response. */
 interface ShownToken {
   id: number;
   scope: 'read' | 'write';

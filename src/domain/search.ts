@@ -12,8 +12,8 @@ const tagKeys = (examples: string[]) =>
     .optional();
 
 /**
- * The filters of a search; a bookmark must meet all that are given. `search_bookmarks` gets the output of this schema.
- * A new filter needs one line here, and a column and a condition there.
+ * The filters of a search. A bookmark must meet all filters that are present. The SQL function `search_bookmarks` gets
+ * the output of this schema. A new filter needs a line here, and a column and a condition in that function.
  */
 export const searchFilter = z.object({
   tag: tagName.transform(foldText).optional(),

@@ -4,8 +4,8 @@ import { BOUNDS } from './bounds.ts';
 /** How the service compares, counts and checks text (decision 5). */
 
 /**
- * Unicode normalization takes time that grows with the square of the number of combining marks in a row; half a
- * million would take minutes. Stream-Safe Text (UAX 15) allows 30, so longer runs are normalized in chunks of 30.
+ * The time of Unicode normalization grows with the square of the number of combining marks in a row. Half a million
+ * marks would take minutes. Stream-Safe Text (UAX 15) allows 30, so longer runs are normalized in chunks of 30.
  */
 const LONGEST_MARKS = 30;
 const HAS_LONGER_MARKS = /\p{M}{31}/u;
@@ -19,34 +19,34 @@ function normalize(text: string): string {
   return text.replace(CHUNKS, (chunk) => chunk.normalize('NFC'));
 }
 
-/** Fast path for most urls and many texts: printable ASCII only needs lower case. */
+/** Matches most urls and many texts. To normalize such a text, it is enough to convert it to lower case. */
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 
 /**
- * Normalizes text so that comparisons ignore case: NFC, lower case, final sigma as sigma. No other code normalizes
- * text. The result is stored with the text, so results do not depend on the locale of the database.
+ * Normalizes text so that comparisons ignore case: to NFC, to lower case, and a final sigma to sigma. The database
+ * stores the result with the text. So searches and comparisons do not depend on the locale of the database.
  */
 export const foldText = (text: string): string =>
   PRINTABLE_ASCII.test(text)
     ? text.toLowerCase()
     : normalize(normalize(text).toLowerCase().replaceAll('ς', 'σ'));
 
-/** The normalized terms of a search query, split at ECMAScript white space. A blank query has none (decision 13). */
+/** Returns the normalized terms of a query, split at ECMAScript white space. A blank query has none (decision 13). */
 export const searchTerms = (query: string): string[] =>
   [...new Set(foldText(query).split(/\s+/u))].filter(Boolean);
 
-/** A field in the search text: normalized, with white space as blanks, so that it is one line. */
+/** Returns a field's line in the search text: normalized, and with a blank for each white space, so that it is one line. */
 export const searchTextLine = (text: string): string =>
   PRINTABLE_ASCII.test(text) ? text.toLowerCase() : foldText(text).replace(/\s/gu, ' ');
 
-/** The text that searches scan: one line for each searched field, so that no term spans two fields. */
+/** Returns the text that searches scan. It has one line for each searched field, so that no term spans two fields. */
 export function searchText(bookmark: Record<(typeof SEARCHED_NAMES)[number], string>): string {
   let text = '';
   for (const name of SEARCHED_NAMES) text += `${text === '' ? '' : '\n'}${searchTextLine(bookmark[name])}`;
   return text;
 }
 
-/** Counts Unicode code points, but stops at `limit + 1`. */
+/** Counts Unicode code points. If there are more than `limit`, the result may be too low, but still exceeds `limit`. */
 function countCodePoints(text: string, limit: number): number {
   if (text.length <= limit) return text.length;
   if (text.length > 2 * limit) return limit + 1;
@@ -56,8 +56,8 @@ function countCodePoints(text: string, limit: number): number {
 }
 
 /**
- * Compares by code points, like collation "C". JavaScript compares UTF-16 code units, which puts U+10000 and above
- * before U+E000.
+ * Compares texts by code points, like the collation "C" of Postgres. JavaScript's own comparison is by UTF-16 code
+ * units, which sorts U+10000 before U+E000.
  */
 export function compareByCodePoints(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
@@ -69,19 +69,20 @@ export function compareByCodePoints(a: string, b: string): number {
   return a.length - b.length;
 }
 
+/** Maps a UTF-16 code unit to a number. Surrogates, which encode U+10000 and above, get the largest numbers. */
 const fixSurrogate = (unit: number): number =>
   unit >= 0xe000 ? unit - 0x800 : unit >= 0xd800 ? unit + 0x2000 : unit;
 
 /** Whether Postgres can store the text unchanged: it contains neither U+0000 nor a lone surrogate. */
 export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0');
 
-/** The first code points of a text, with an ellipsis if it was cut. Lone surrogates become U+FFFD. */
+/** Returns the first `limit` code points, with an ellipsis if the text was cut. Lone surrogates become U+FFFD. */
 export function cutText(text: string, limit: number): string {
   const kept = [...text.slice(0, 2 * limit)].slice(0, limit).join('').toWellFormed();
   return kept.length < text.length ? `${kept}…` : kept;
 }
 
-/** Removes trailing slashes: `a/` and `a//` mean `a` in a search for the tags below one. */
+/** Removes trailing slashes. In a search for a tag and the tags below it, `a/` and `a//` mean `a`. */
 export function withoutEndSlashes(name: string): string {
   let end = name.length;
   while (name[end - 1] === '/') end -= 1;
@@ -99,17 +100,18 @@ export function textRule(text: string, max: number, min: number): string | undef
 }
 
 /**
- * Whether a tag name is refused without normalizing it. NFC combines at most four characters into one, and a character
- * has at most two code units. So a name with more than eight code units per allowed character is too long in NFC too.
- * A name that is too long as sent and has many combining marks in a row is refused too. Normalizing it would take time
- * that grows with the square of their number.
+ * Whether a tag name is refused without normalizing it, for one of two reasons:
+ *
+ * - It has more than eight code units per allowed character. NFC combines at most four characters into one, and each has
+ *   at most two code units. So the name would be too long in NFC too.
+ * - It is too long as sent, and has many combining marks in a row. Normalizing it would take too much time.
  */
-const isTooLongInAnyForm = (name: string): boolean =>
+const isRefusedUnnormalized = (name: string): boolean =>
   name.length > 8 * BOUNDS.tagName ||
   (countCodePoints(name, BOUNDS.tagName) > BOUNDS.tagName && hasManyMarks(name));
 
 /** Returns a tag name trimmed and in NFC (decision 12). A name that is refused as too long is not normalized. */
 export function cleanTagName(name: string): string {
   const trimmed = name.trim();
-  return isTooLongInAnyForm(trimmed) ? trimmed : trimmed.normalize('NFC');
+  return isRefusedUnnormalized(trimmed) ? trimmed : trimmed.normalize('NFC');
 }

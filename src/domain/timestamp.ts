@@ -1,6 +1,6 @@
 const RFC3339 = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?(?:Z|([+-])(\d{2}):(\d{2}))$/i;
 
-/** Matches the service's own format, except for days 29 to 31. Most times of an export match. */
+/** Matches the service's own format, except for the days 29 to 31. Such a time needs no other check. */
 const PLAIN =
   /^(?!0000)\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
 
@@ -10,16 +10,16 @@ const MAX_MS = Date.parse('9999-12-31T23:59:59.999Z');
 const DAY_MS = 86_400_000;
 
 /**
- * Whether a moment is in the first second of a month. A leap second comes at the end of a month, and counts as the
- * next second.
+ * Whether a moment is in the first second of a month. A leap second comes at the end of a month, so the second after it
+ * is the first one of a month.
  */
 const isMonthStart = (ms: number): boolean =>
   new Date(ms).getUTCDate() === 1 && ((ms % DAY_MS) + DAY_MS) % DAY_MS < 1_000;
 
 /**
- * Converts an RFC 3339 timestamp to UTC with milliseconds and `Z`, and truncates finer digits. A leap second becomes
- * the next second. Undefined for anything else, for a day that does not exist, and for a UTC year outside 0001 to
- * 9999 (decision 18).
+ * Converts an RFC 3339 timestamp to UTC with milliseconds and `Z`, and drops finer digits. A leap second becomes the
+ * second after it. Returns undefined for any other text, for a day that does not exist, and for a UTC year outside of
+ * 0001 to 9999 (decision 18).
  */
 export function parseTimestamp(text: string): string | undefined {
   if (PLAIN.test(text)) return text;

@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 
-/** Tokens (sections 2.4 and 5) and the principals who present them. */
+/** Tokens (sections 2.4 and 5), and principals, who are the users that send requests with valid tokens. */
 
 export type TokenKind = 'session' | 'api';
 export type Scope = 'read' | 'write';
@@ -21,29 +21,29 @@ export interface PresentedToken {
   key: string;
 }
 
-/** The sender of a request with a valid token. */
+/** The user who sent a request with a valid token. */
 export interface Principal extends PresentedToken {
   scope: Scope;
-  /** The account's tier when the token was looked up. */
+  /** Whether the account was premium when the token was looked up. */
   isPremium: boolean;
   /** When the token expires, by this process's `performance.now()`. `Infinity` if it never does. */
   expiresAtMs: number;
 }
 
-/** A principal from the database. */
+/** A principal that was just read from the database. */
 export interface FoundPrincipal extends Principal {
-  /** Whether the stored last use is so old that it should be updated. */
+  /** Whether the stored time of the token's last use is so old that it should be updated. */
   isUseDue: boolean;
 }
 
-/** The stored parts of a secret. */
+/** What the database stores of a token's secret. */
 export interface StoredSecret {
   hash: Buffer;
-  /** The last four characters, so that its owner can recognize the token. 232 random bits stay secret. */
+  /** The last four characters, so that the token's owner can recognize it. The other 232 random bits stay secret. */
   lastFour: string;
 }
 
-/** A secret of 256 random bits and its stored parts. */
+/** A secret of 256 random bits, and what the database stores of it. */
 interface NewSecret extends StoredSecret {
   secret: string;
 }
@@ -56,7 +56,7 @@ export function createSecret(): NewSecret {
   return { secret, hash: hashSecret(secret), lastFour: secret.slice(-4) };
 }
 
-/** The text of a token (decision 23): kind, user id, secret. */
+/** Makes the text of a token (decision 23) from its kind, its user's id and its secret. */
 export const formatToken = (kind: TokenKind, userId: number, secret: string): string =>
   `${PREFIX_BY_KIND[kind]}_${userId}_${secret}`;
 
@@ -82,11 +82,11 @@ function makeRoom(entries: Map<string, unknown> | Set<string>, capacity: number)
 }
 
 /**
- * Remembers principals with recently checked tokens, to save a lookup. It is only a hint: every operation's statement
- * checks the token again, so a revoked token is useless at once, even if it is remembered here.
+ * Remembers the principals of recently checked tokens, to save lookups. A revoked token is useless at once, even if it
+ * is remembered here, because every operation's statement checks the token again.
  */
 export class KnownPrincipals {
-  /** Tokens that were valid when this process last looked them up, however long ago. */
+  /** The keys of tokens that were valid when this process last looked them up, however long ago. */
   readonly #seen = new Set<string>();
   readonly #principals = new Map<string, { principal: Principal; untilMs: number }>();
   readonly #capacity: number;

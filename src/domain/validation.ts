@@ -23,7 +23,7 @@ const ARTICLES: Record<string, string> = {
   object: 'an object',
 };
 
-/** Describes the broken rule in words. Schemas may have messages of their own. */
+/** Describes a broken rule in words. Returns undefined for rules that only schemas with messages of their own have. */
 export function describeIssue(issue: RawIssue): string | undefined {
   if (issue.code === 'invalid_type') {
     if (issue.input === undefined) return 'is required';
@@ -40,7 +40,7 @@ export function describeIssue(issue: RawIssue): string | undefined {
 /** Formats an issue as `field: rule`, for error responses (decision 2). */
 export const formatIssue = (issue: Issue): string => `${formatPath(issue.path)}: ${issue.message}`;
 
-/** A rule for a body: exactly one of these fields must be present. If several are, the error names the second one. */
+/** Makes a rule for a body: exactly one of these fields must be present. If several are, the error names the second. */
 export const exactlyOne =
   <Name extends string>(...names: readonly [Name, Name, ...Name[]]) =>
   ({ value, issues }: z.core.ParsePayload<{ readonly [Each in Name]?: unknown }>): void => {
@@ -51,8 +51,8 @@ export const exactlyOne =
     issues.push({ code: 'custom', message, path, input: value });
   };
 
-/** A rule for a body: these fields cannot be combined with another one. */
-export const notBeside =
+/** Makes a rule for a body: if the field `name` is present, none of the other fields may be present. */
+export const notCombined =
   <Name extends string>(name: Name, others: readonly Name[]) =>
   ({ value, issues }: z.core.ParsePayload<{ readonly [Each in Name]?: unknown }>): void => {
     if (value[name] === undefined) return;

@@ -3,19 +3,19 @@
  * too.
  */
 
-/** The maximum length of a host. The time that `URL` takes grows with the square of this length. */
+/** The maximum length of a host. The time that `URL` takes grows with the square of the host's length. */
 export const MAX_HOST_LENGTH = 253;
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: `URL` drops some of them, wherever they are
+// biome-ignore lint/suspicious/noControlCharactersInRegex: `URL` silently drops some of these characters
 const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f]/;
 
 /**
- * The authority as in WHATWG's standard: any slashes and backslashes, then everything before the path, query or
- * fragment.
+ * Finds the authority as WHATWG's standard does. It follows any number of slashes and backslashes, and ends before the
+ * path, the query or the fragment.
  */
 const AUTHORITY = /^https?:[/\\]*([^/\\?#]*)/i;
 
-/** The length of the host as sent, with escapes. `URL` never sees a longer host. */
+/** Returns the length of the host as sent, including its escapes. */
 function hostLength(authority: string): number {
   const host = authority.slice(authority.lastIndexOf('@') + 1);
   return host.replace(/:\d*$/, '').length;
@@ -31,7 +31,7 @@ function readWebUrl(text: string): URL | string {
   return parseUrl(text) ?? 'expected an absolute url';
 }
 
-/** Does the work of `URL.parse`, which the first releases of Node 20 lack. */
+/** Does what `URL.parse` does. The first releases of Node 20, which may run the client, have no `URL.parse`. */
 function parseUrl(text: string): URL | null {
   try {
     return new URL(text);

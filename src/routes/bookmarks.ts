@@ -3,7 +3,7 @@ import { notifyChangesPolls, notifyPolls } from '../coordination/channels.ts';
 import { namesGivenTo } from '../domain/bookmark-fields.ts';
 import { addedBookmark, bookmarkChange, bookmarkUrl } from '../domain/bookmark-schemas.ts';
 import { bookmarkVersions, id, ids, integer, type TagNames, tagNames, timestamp } from '../domain/fields.ts';
-import { exactlyOne, notBeside } from '../domain/validation.ts';
+import { exactlyOne, notCombined } from '../domain/validation.ts';
 import { BOOKMARK_BODY_BYTES, principalRoute } from '../http/route.ts';
 import {
   addBookmark,
@@ -67,9 +67,9 @@ const edit = principalRoute({
     })
     .check(
       exactlyOne('id', 'ids', 'items'),
-      notBeside('id', ['add_tags', 'remove_tags']),
-      notBeside('ids', ['if_updated_at', ...namesGivenTo('edit')]),
-      notBeside('items', ['if_updated_at', ...namesGivenTo('edit')]),
+      notCombined('id', ['add_tags', 'remove_tags']),
+      notCombined('ids', ['if_updated_at', ...namesGivenTo('edit')]),
+      notCombined('items', ['if_updated_at', ...namesGivenTo('edit')]),
       checkOpposites,
     ),
   exampleLeavesOut: ['if_updated_at', 'ids', 'items', 'add_tags', 'remove_tags'],
@@ -119,8 +119,8 @@ const remove = principalRoute({
     })
     .check(
       exactlyOne('id', 'ids', 'items'),
-      notBeside('ids', ['if_updated_at']),
-      notBeside('items', ['if_updated_at']),
+      notCombined('ids', ['if_updated_at']),
+      notCombined('items', ['if_updated_at']),
     ),
   exampleLeavesOut: ['if_updated_at', 'ids', 'items'],
   response: z.union([

@@ -6,7 +6,7 @@ import { integer, searchPhrases, searchQuery } from '../domain/fields.ts';
 import { searchFilter } from '../domain/search.ts';
 import { searchTerms, searchTextLine } from '../domain/text.ts';
 import { parseTimestamp } from '../domain/timestamp.ts';
-import { notBeside } from '../domain/validation.ts';
+import { notCombined } from '../domain/validation.ts';
 import { BOOKMARK_BODY_BYTES, principalRoute } from '../http/route.ts';
 import { type SearchPage, searchBookmarks } from '../store/search.ts';
 import { cursorSchemas, formatSearchCursor, parseSearchCursor, type SearchPlace } from './cursor.ts';
@@ -27,7 +27,7 @@ const searchBody = z
     cursor: cursor.given,
     per_page: integer(1, 100, 50),
   })
-  .check(notBeside('cursor', ['page']), ({ value, issues }) => {
+  .check(notCombined('cursor', ['page']), ({ value, issues }) => {
     const tagged = (['tag', 'tags', 'tag_under'] as const).find((name) => value[name] !== undefined);
     if (!value.untagged || tagged === undefined) return;
     issues.push({ code: 'custom', message: 'cannot be given with untagged', path: [tagged], input: value });
@@ -36,8 +36,8 @@ const searchBody = z
 type SearchBody = z.output<typeof searchBody>;
 
 /**
- * A page number. The schema fills in no default, so that `notBeside` can tell whether it was sent with a cursor. The
- * default is only shown in the reference.
+ * Makes the schema of a page number. It only shows the default in the reference and does not fill it in. So
+ * `notCombined` can tell whether the client sent a page number together with a cursor.
  */
 function pageNumber() {
   const rule = `expected an integer from 1 to ${Number.MAX_SAFE_INTEGER}`;
