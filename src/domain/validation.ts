@@ -23,7 +23,7 @@ const ARTICLES: Record<string, string> = {
   object: 'an object',
 };
 
-/** Describes a broken rule in words. Returns undefined for rules that only schemas with messages of their own have. */
+/** Describes a broken rule in words. Returns undefined for any other rule; its schema has a message of its own. */
 export function describeIssue(issue: RawIssue): string | undefined {
   if (issue.code === 'invalid_type') {
     if (issue.input === undefined) return 'is required';

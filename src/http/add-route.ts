@@ -47,8 +47,8 @@ export function addRoute(app: FastifyInstance, context: Context, mount: Mount, r
 }
 
 /**
- * Holds one of the user's permits while the handler runs and its response is sent. So a request that waits for this
- * permit starts only after this response is counted in the backlog.
+ * Runs the handler and sends its response. Holds one of the user's permits until the unread bytes of the response are
+ * counted. So a request of the user that waits for this permit is refused if too many bytes are unread.
  */
 async function respond(
   context: Context,
@@ -75,12 +75,12 @@ async function respond(
   });
 }
 
-/** Longer responses to reads are refused while the user leaves too many bytes of earlier responses unread. */
+/** A longer response to a read is refused while the user leaves too many bytes of earlier responses unread. */
 const SHORT_BYTES = 65_536;
 
 /**
- * Whether a response holds a secret. Such a response is never compressed, because its compressed length would give
- * hints about the secret.
+ * Whether a route's response contains a token. Such a response is never compressed, because its compressed length would
+ * give hints about the token.
  */
 const holdsSecret = ({ response }: Route): boolean =>
   response instanceof z.ZodObject && 'token' in response.shape;
@@ -98,18 +98,18 @@ async function sendResponse(
   reply.header('content-type', 'application/json; charset=utf-8');
   if (body instanceof Readable) {
     const encoding = mayCompress ? chooseEncoding(request, reply) : undefined;
-    // An export counts its outbound backlog itself, page by page.
+    // An export counts its unread bytes itself, page by page.
     void reply.send(encoding === undefined ? body : compressStream(body, encoding));
     return;
   }
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  // All polls of an account are notified together, and each gets a page. So the backlog may have filled up since the
-  // first check. Refusing a read is safe, because a read changes nothing.
+  // All polls of an account are notified together, and each gets a page. So the account may have reached its limit of
+  // unread bytes since the first check. Refusing a read is safe, because a read changes nothing.
   if (route.scope === 'read' && text.length > SHORT_BYTES) overload.refuse(principal?.userId);
   const encoding = mayCompress && isWorthCompressing(text) ? chooseEncoding(request, reply) : undefined;
   if (encoding === undefined) void reply.send(text);
   else {
-    // The text counts as backlog while it is compressed, so that other responses of the account are refused in time.
+    // The text counts as unread while it is compressed, so that other responses of the account are refused in time.
     const release = principal && outboundBacklog.hold(principal.userId, text.length);
     try {
       void reply.send(await encoding.compress(text));
@@ -120,7 +120,7 @@ async function sendResponse(
   countBacklog(outboundBacklog, request, reply);
 }
 
-/** Counts the bytes of a response that the socket has not taken yet, until the response is sent or aborted. */
+/** Counts the bytes of a response that the socket has not taken yet. They count until the response is sent or aborted. */
 export function countBacklog(
   outboundBacklog: OutboundBacklog,
   { principal }: FastifyRequest,
@@ -131,9 +131,9 @@ export function countBacklog(
 }
 
 /**
- * Makes error responses. Before a remembered principal gets an error about its scope or body, the token is looked up
- * again. If the token was revoked, the response is `INVALID_TOKEN` instead (decision 1). If the account was suspended,
- * the response is `ACCOUNT_SUSPENDED`.
+ * Returns the function that sends error responses. If an error is about the scope or the body, and the token was not
+ * looked up for this request, looks it up first. If the token was revoked, the response is `INVALID_TOKEN` instead
+ * (decision 1). If the account was suspended, the response is `ACCOUNT_SUSPENDED`.
  */
 export function handleErrors(context: Context) {
   const send = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
@@ -154,7 +154,7 @@ export function handleErrors(context: Context) {
 }
 
 /**
- * Clears the session cookie if the request has one and its session has ended. Keeps the cookie after a held poll,
+ * Clears the session cookie if the request has one and its session has ended. After a held poll, keeps the cookie,
  * because the browser may have a new session by then.
  */
 function endDeadSession(

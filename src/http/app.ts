@@ -43,19 +43,19 @@ import { DEFAULT_BODY_BYTES, type Route, routesOfAll } from './route.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set once the token is known to be valid. */
+    /** The user who sent the request. Set once the token is known to be valid. */
     principal: Principal | undefined;
-    /** Whether this request looked the token up itself, instead of relying on memory. */
+    /** Whether the token was looked up in the database for this request. If not, this replica remembered it. */
     principalIsFresh: boolean;
     /** Reads the body; undefined if the request has none. */
     bodyReader: BodyReader | undefined;
-    /** Functions that release the bytes held for the body. Undefined without a body, and after the response. */
+    /** Functions that release the bytes held for the body. Undefined if there is no body, and after the response. */
     heldBody: (() => void)[] | undefined;
     /** Hash of the path and the body; undefined without an `Idempotency-Key`. */
     requestHash: Buffer | undefined;
     /** Whether the request was held as a long poll. */
     wasHeld: boolean;
-    /** The reason of a 503, for the log. */
+    /** The reason for a 503. The log line of the request has it. */
     unserved: string | undefined;
     /** Whether the service itself aborted the response. */
     wasAborted: boolean;
@@ -77,8 +77,8 @@ export const ROUTES = routesOfAll([
 ]);
 
 /**
- * Must exceed the time for which load balancers keep idle connections (60 s at AWS). Otherwise they send requests on
- * connections that we are closing.
+ * How long idle connections stay open. Load balancers must close them first (at AWS, after 60 s). Otherwise they may
+ * send a request on a connection that the service is closing.
  */
 const KEEP_ALIVE_MS = 72_000;
 
@@ -86,8 +86,8 @@ const KEEP_ALIVE_MS = 72_000;
 const TIMEOUT_CHECK_MS = 5_000;
 
 /**
- * A connection is closed after this time without a byte in either direction. The longest silent request is an import,
- * which waits for its permit and then for its result.
+ * Returns the time without a byte in either direction after which a connection is closed. The longest silent request is
+ * an import, which waits for its permit and then for its result.
  */
 const silenceLimitMs = ({ importWaitSeconds }: Config): number => (2 * importWaitSeconds + 60) * 1_000;
 
@@ -109,11 +109,11 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
     keepAliveTimeout: KEEP_ALIVE_MS,
     return503OnClosing: false,
     exposeHeadRoutes: false,
-    // A hook refuses a missing Host. Node's own refusal has no body.
+    // A hook refuses requests without `Host` with the usual JSON error. Node would refuse them without a body.
     http: {
       requireHostHeader: false,
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
-      // 60 s is Node's default. If the timeout of the headers is longer than that of the request, Node swaps the two.
+      // 60 s is Node's default. It must not exceed `requestTimeout`, because Node would swap the two times.
       headersTimeout: Math.min(60, config.requestTimeoutSeconds) * 1_000,
     },
     genReqId: (request) => {
@@ -170,7 +170,7 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
     app.server.once('listening', () => {
       if (context.site.origin !== undefined) return;
       context.site.origin = app.listeningOrigin;
-      // Without a provider the page may also be opened as `localhost`. A provider redirects to one address only.
+      // The page may also be opened at `localhost`, but not with a provider, which redirects to only one address.
       if (context.provider === undefined)
         context.site.namedOrigin = app.listeningOrigin.replace(/\/\/(127\.0\.0\.1|\[::1\]):/, '//localhost:');
     });
@@ -187,6 +187,7 @@ async function mountRoutes(
 ): Promise<void> {
   const isImport = (route: Route) => importRoutes.some(({ path }) => path === route.path);
   for (const route of routes) if (!isImport(route)) addRoute(app, context, mount, route);
+  // Imports have a scope of their own, because their bodies need another parser.
   await app.register(async (scope) => {
     addImportParser(scope, context, bodies);
     for (const route of routes) if (isImport(route)) addRoute(scope, context, mount, route);

@@ -10,18 +10,18 @@ import { addressKey, clientAddress, removeQuotaHeaders, requireQuota } from './q
 import type { PrincipalRoute } from './route.ts';
 
 /**
- * Checks a request's token, then the rate limit, then the scope (decision 1), all before reading the body. The
- * operation's SQL statement checks the token again (`tokenIsValid` in `store/tokens.ts`; for writes `token_is_valid`
- * in `sql/functions/`).
+ * Checks a request's token, then the rate limit, then the scope (decision 1). All this comes before the body is read.
+ * Later, the operation's SQL statement checks the token again. In reads, `tokenIsValid` of `store/tokens.ts` does this;
+ * in writes, the functions in `sql/functions/` do.
  */
 
 /** What a route requires of the token. */
 type Needs = Pick<PrincipalRoute, 'scope' | 'needsSession'>;
 
 /**
- * Finds the principal and counts the request. Throws `INVALID_TOKEN`, `RATE_LIMITED` or `PERMISSION_DENIED`. A token
- * that this replica remembers is not looked up again, because the operation's statement checks it. If this replica's
- * memory shows that the token is over its limit, this throws synchronously.
+ * Finds the principal and counts the request. Throws `INVALID_TOKEN`, `RATE_LIMITED` or `PERMISSION_DENIED`. Does not
+ * look up a token that this replica remembers, because the operation's statement checks it. Throws synchronously if this
+ * replica already knows that the token has reached its limit.
  */
 export function authenticate(
   context: Context,
@@ -33,13 +33,13 @@ export function authenticate(
   if (token === undefined) throw invalidToken();
   const remembered = context.principals.find(token);
   if (remembered !== undefined) {
-    const standing = context.coordination.limiters.tokens.refusal(...requestLimits(context, remembered));
-    if (standing !== undefined) requireQuota(reply, standing);
+    const refusal = context.coordination.limiters.tokens.refusal(...requestLimits(context, remembered));
+    if (refusal !== undefined) requireQuota(reply, refusal);
   }
   return admitToken(context, needs, token, remembered, request, reply);
 }
 
-/** The two rate limits of a principal, with their keys: one for the token, one for the account (section 8). */
+/** Returns the two rate limits of a principal with their keys: that of the token and that of the account (section 8). */
 function requestLimits({ config }: Context, { key, userId, isPremium }: Principal): [string, number, Group] {
   const account = `{u${userId}}`;
   const limit = isPremium ? config.rateLimitRequestsPremium : config.rateLimitRequests;
@@ -68,7 +68,7 @@ async function admitToken(
   requireScope(needs, principal);
 }
 
-/** Throws `PERMISSION_DENIED` if the principal's token is not sufficient. */
+/** Throws `PERMISSION_DENIED` if the route needs another scope than the token's, or a session. */
 export function requireScope({ scope, needsSession }: Needs, principal: Principal): void {
   if (needsSession && principal.kind !== 'session')
     throw permissionDenied('this needs a session, not an API token');
@@ -90,20 +90,20 @@ async function lookUp(context: Context, token: PresentedToken): Promise<Principa
   return principal;
 }
 
-/** The principal of a request. Throws `INVALID_TOKEN` if the request was not authenticated. */
+/** Returns the principal of a request. Throws `INVALID_TOKEN` if the request was not authenticated. */
 export function requirePrincipal({ principal }: FastifyRequest): Principal {
   if (principal === undefined) throw invalidToken();
   return principal;
 }
 
-/** Limits requests without a token by the client's address (decision 25). `counted` selects the limiter. */
+/** Limits requests without a token by the client's address (decision 25). `limiter` is the name of the limiter. */
 export async function limitAddress(
   context: Context,
   request: FastifyRequest,
   reply: FastifyReply,
-  counted: 'addresses' | 'logins' = 'addresses',
+  limiter: 'addresses' | 'logins' = 'addresses',
 ): Promise<void> {
-  const addresses = context.coordination.limiters[counted];
+  const addresses = context.coordination.limiters[limiter];
   const limit = context.config.rateLimitRequests;
   const key = addressKey(clientAddress(request));
   requireQuota(reply, addresses.refusal(key, limit) ?? (await addresses.consume(key, limit)), 'address');
@@ -111,9 +111,9 @@ export async function limitAddress(
 }
 
 /**
- * Call this before sending an error to a principal. If the operation's statement found the token invalid, or if no
- * statement has checked it yet, this looks the token up again. It forgets a token that is no longer valid, and throws
- * `INVALID_TOKEN` or `ACCOUNT_SUSPENDED`.
+ * Looks the token up again before an error is sent, if the operation's statement found the token invalid, or if no
+ * statement has checked it for this request. Forgets a token that is no longer valid, and throws `INVALID_TOKEN` or
+ * `ACCOUNT_SUSPENDED` instead of the error.
  */
 export async function confirmPrincipal(
   context: Context,
@@ -136,7 +136,7 @@ export async function confirmPrincipal(
   throw refusal ?? invalidToken();
 }
 
-/** Why the token is refused now; undefined if it is valid. */
+/** Returns the error for a token that is refused now; undefined if the token is valid. */
 async function findRefusal({ database }: Context, token: PresentedToken): Promise<ApiError | undefined> {
   try {
     return (await findPrincipal(database, token)) === undefined ? invalidToken() : undefined;

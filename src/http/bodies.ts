@@ -5,9 +5,9 @@ import { invalid } from '../domain/errors.ts';
 import { type Idempotency, parseIdempotencyKey } from '../domain/idempotency.ts';
 import { BodyReader, ChunkPace } from './body-reader.ts';
 
-/** Bodies of requests, and the idempotency keys that belong to them. */
+/** Reads the bodies of requests, and the idempotency keys that belong to the requests. */
 
-/** Reads bodies at their users' pace, and counts their bytes until the responses are sent. */
+/** Reads bodies at a limited pace for each user, and counts their bytes until the responses are sent. */
 export class Bodies {
   readonly #pace = new ChunkPace();
   readonly #context: Context;
@@ -16,7 +16,7 @@ export class Bodies {
     this.#context = context;
   }
 
-  /** Starts to read a request that has a body. */
+  /** Creates the reader of a request's body, if the request has a body. */
   open(request: FastifyRequest): void {
     const { 'content-length': announced = '0', 'transfer-encoding': encoding } = request.headers;
     if (announced === '0' && encoding === undefined) return;
@@ -26,7 +26,7 @@ export class Bodies {
 
   /**
    * Returns a reader of the request's body. The first `countedBytes` count as held until the response is sent. The
-   * reader throws `UNAVAILABLE` if this account, or the process, already holds too many bytes of bodies.
+   * reader throws `UNAVAILABLE` if too many bytes are already held, for this account or for all.
    */
   source(request: FastifyRequest, countedBytes: number): Pick<BodyReader, 'next'> {
     const { principal, bodyReader } = request;
@@ -65,11 +65,11 @@ export class Bodies {
     return Buffer.concat(chunks);
   }
 
-  /** Call this when the response is sent or aborted. It releases the held bytes and drops the rest of the body. */
+  /** Releases the held bytes and drops the rest of the body. Must be called when the response is sent or aborted. */
   close(request: FastifyRequest): void {
     for (const release of request.heldBody ?? []) release();
-    // A handler may still read the body after the client has left. `source` must not hold those bytes: nothing would
-    // release them.
+    // A handler may still read the body after the client has left. `source` must not count these bytes as held, because
+    // nothing would release them.
     request.heldBody = undefined;
     request.bodyReader?.drop(this.#pace);
   }
@@ -89,7 +89,7 @@ export function hashKeyedRequest(request: FastifyRequest): Hash | undefined {
   return createHash('sha256').update(`${request.routeOptions.url}\n`);
 }
 
-/** The `Idempotency-Key` of a request and the request's hash; undefined without a key. */
+/** Returns the `Idempotency-Key` of a request and the request's hash; undefined without a key. */
 export function readIdempotency(
   request: FastifyRequest,
   requestHash: Buffer | undefined,

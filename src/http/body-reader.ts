@@ -3,30 +3,30 @@ import { invalid } from '../domain/errors.ts';
 
 /**
  * Reads request bodies at a limited pace. A client may send its body in chunks of one byte, and Node emits an event for
- * each. So every chunk costs its user some reserved time, and reading pauses until that time is over. A client with
- * many small chunks therefore slows down only itself.
+ * each chunk. So the reader reserves a short time for each chunk of a user, and pauses until the reserved time is over.
+ * A client with many small chunks thus slows down only itself.
  *
- * A reader is in one of these states. Only the first reads from the socket:
+ * A reader is in one of these states. It reads from the socket only while it is flowing:
  *
  * - flowing: chunks are gathered for the caller of `next`, or discarded after `drop`.
- * - paused: too many bytes are gathered, too many chunks came before `begin`, or the reserved time is not over.
+ * - paused: too many bytes are gathered, too many chunks came before `begin`, or the reserved time is not over yet.
  * - ended: the body is complete or was aborted. The caller still gets the gathered bytes.
  */
 
-/** The reserved time for one chunk, in milliseconds. At this rate, the chunks of one user take a tenth of a core. */
+/** The reserved time for one chunk, in milliseconds. With this time, one user's chunks take at most a tenth of a core. */
 const CHUNK_MS = 0.02;
 
-/** Time is reserved for this many chunks at once. In chunks of 64 KiB that is 16 MiB, so normal clients rarely pause. */
+/** Time is reserved for this many chunks at once. In chunks of 64 KiB, these are 16 MiB, so most bodies never pause. */
 const CHUNKS_PER_PAUSE = 256;
 
 /** Reading pauses while this many bytes are gathered. */
 const MAX_GATHERED_BYTES = 65_536;
 
-/** Shares time among the bodies of one key: a user's id, or undefined for all requests without a token. */
+/** The reserved times. All bodies with the same key share one: a user's id, or undefined for requests without a token. */
 export class ChunkPace {
   readonly #busyUntilMs = new Map<number | undefined, number>();
 
-  /** Reserves time for this many chunks after the key's earlier reservations. Returns the milliseconds until its end. */
+  /** Reserves time for chunks, after the key's earlier reservations. Returns the milliseconds until its end. */
   reserve(key: number | undefined, chunks: number): number {
     const now = performance.now();
     const from = Math.max(now, this.#busyUntilMs.get(key) ?? 0);
@@ -95,7 +95,7 @@ export class BodyReader {
     return undefined;
   }
 
-  /** Reads the rest and discards it: many clients read the response only after they have sent everything. */
+  /** Reads and discards the rest, because many clients read the response only after they have sent the whole body. */
   drop(pace: ChunkPace): void {
     if (this.#end !== undefined) return;
     this.#isDropped = true;
@@ -121,11 +121,11 @@ export class BodyReader {
     }
     if (this.#chunks >= CHUNKS_PER_PAUSE && this.#pauseTimer === undefined) this.#reserveTime();
     this.#setFlow();
-    // One read of the socket can emit many chunks in the same tick. The caller gets them together.
+    // One read of the socket can emit many chunks in the same tick. The caller gets all of them at once.
     if (this.#resume !== undefined) this.#resuming ??= setImmediate(() => this.#resumeCaller());
   }
 
-  /** Reserves time for the new chunks, and pauses until it is over. If many more arrive meanwhile, does so again. */
+  /** Reserves time for the new chunks, and pauses until it is over. Repeats this if many more chunks have arrived. */
   #reserveTime(): void {
     if (this.#pace === undefined) return;
     const { of, key } = this.#pace;
@@ -155,7 +155,7 @@ export class BodyReader {
     else socket.resume();
   }
 
-  /** Ends the body. If its last chunks are many, reserves their time too, so that the key's next body waits for it. */
+  /** Ends the body. Reserves time for many last chunks too, so that the next body of the key pauses for them. */
   #finish(end: 'complete' | 'aborted'): void {
     if (this.#end !== undefined) return;
     this.#end = end;

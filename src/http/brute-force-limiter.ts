@@ -10,20 +10,26 @@ import type { Credential } from '../observability/metrics.ts';
 import { addressKey, clientAddress, retryAfterSeconds } from './quota-headers.ts';
 
 /**
- * Limits guesses of invite codes and tokens. Only failures count, across all replicas. Before an attempt, only this
- * replica's memory is checked, so a correct attempt costs no call to Redis.
+ * Limits guesses of invite codes and tokens. Only failures count, and they count across all replicas. Before an attempt,
+ * only this replica's memory is checked, so a correct attempt needs no call to Redis. A network is an IPv4 address or a
+ * /64 network of IPv6.
  */
 
-/** A lookup beyond its network's budget got no permit. */
+/** The error for a lookup that gets no permit of `lookUpPermits`. */
 class NoPermit extends Error {}
 
-/** Beyond the budget, one lookup per network runs at a time. Up to 100 others wait, for one second each. */
-const LOOK_UPS_BEYOND = { permits: 1, maxWaiting: 100, waitMs: 1_000 };
+/**
+ * Permits to look up tokens for networks that have used up their budget of failures. One lookup of each network runs at
+ * a time. Up to 100 others of the network wait, for at most one second.
+ */
+const lookUpPermits = new Semaphore<string>({
+  permits: 1,
+  maxWaiting: 100,
+  waitMs: 1_000,
+  refusalError: () => new NoPermit(),
+});
 
-/** The permits of this process for lookups beyond the budget, by network. */
-const beyondBudget = new Semaphore<string>({ ...LOOK_UPS_BEYOND, refusalError: () => new NoPermit() });
-
-/** How many failures of one key a limiter admits per window. */
+/** The number of failures that a limiter admits for one key in each window. */
 interface Budget {
   limiter: RateLimiter;
   key: string;
@@ -31,8 +37,8 @@ interface Budget {
 }
 
 /**
- * An attempt to use a credential that can be guessed. An error with one of `failureCodes` counts as a failure in each
- * budget.
+ * An attempt to use a credential that can be guessed. An error with one of the `failureCodes` counts as a failure in
+ * each of the budgets.
  */
 interface Attempt {
   credential: Credential;
@@ -40,15 +46,15 @@ interface Attempt {
   failureCodes: readonly ErrorCode[];
 }
 
-/** Wrong codes allowed per hour for one e-mail address, and for one network whose requests name addresses. */
+/** Wrong codes allowed per hour for each e-mail address, and for each network whose requests name e-mail addresses. */
 const NAMED_FAILURES_PER_HOUR = 10;
 
-/** Failed lookups of tokens allowed per minute and network. */
+/** Failed lookups of tokens allowed per minute for each network. */
 const TOKEN_FAILURES_PER_MINUTE = 600;
 
 /**
- * Runs an exchange of an invite code. Throws `RATE_LIMITED` beyond a budget. Requests that name an e-mail address have
- * their own budgets, so that somebody who guesses codes without an address cannot lock them out.
+ * Runs an exchange of an invite code. Throws `RATE_LIMITED` if a budget is used up. Requests that name an e-mail address
+ * have their own budgets. So somebody who guesses codes without an address cannot block these requests.
  */
 export function limitInviteFailures<Result>(
   context: Context,
@@ -59,19 +65,19 @@ export function limitInviteFailures<Result>(
   const { inviteFailures, namedInviteFailures: limiter } = context.coordination.limiters;
   const everyone = { limiter: inviteFailures, key: 'all', limit: context.config.inviteFailuresPerMinute };
   const invite = { credential: 'invite', failureCodes: ['NOT_FOUND'] } as const;
-  if (emailKey === undefined) return withinBudgets(context, { ...invite, budgets: [everyone] }, exchange);
+  if (emailKey === undefined) return runWithinBudgets(context, { ...invite, budgets: [everyone] }, exchange);
   const limit = NAMED_FAILURES_PER_HOUR;
   const budgets = [
     { limiter, key: `email:${hash('sha256', emailKey, 'base64url')}`, limit },
     { limiter, key: `network:${addressKey(clientAddress(request))}`, limit },
   ];
-  return withinBudgets(context, { ...invite, budgets }, exchange);
+  return runWithinBudgets(context, { ...invite, budgets }, exchange);
 }
 
 /**
- * Looks up a token that this replica does not remember. Once the network's budget is used up, lookups run one at a
- * time. Then a wrong token, and a lookup that gets no permit, give `RATE_LIMITED`. A token that this replica has seen
- * as valid is exempt.
+ * Looks up a token that this replica does not remember. Once the network's budget is used up, its lookups run one at a
+ * time. Then a wrong token gives `RATE_LIMITED`, and so does a lookup that gets no permit. These limits do not apply to
+ * a token that was valid when this replica last looked it up.
  */
 export function limitTokenFailures<Result>(
   context: Context,
@@ -88,14 +94,15 @@ export function limitTokenFailures<Result>(
     budgets: [budget],
     failureCodes: ['INVALID_TOKEN', 'ACCOUNT_SUSPENDED'],
   } as const;
-  const lookUpCounted = () => counted(context, bearer, lookUp);
+  const lookUpCounted = () => runAndCountFailure(context, bearer, lookUp);
   const refusal = limiter.refusal(key, budget.limit);
   if (refusal === undefined) return lookUpCounted();
-  return beyondBudget.run(key, lookUpCounted).catch((error: unknown) => {
+  return lookUpPermits.run(key, lookUpCounted).catch((error: unknown) => {
     throw error instanceof NoPermit ? refuse(context, 'bearer', refusal.resetMs) : error;
   });
 }
 
+/** Counts a refused attempt, and returns its error. */
 function refuse({ metrics }: Context, credential: Credential, resetMs: number): ApiError {
   metrics.guessed(credential, 'refused');
   return rateLimited(
@@ -104,8 +111,8 @@ function refuse({ metrics }: Context, credential: Credential, resetMs: number): 
   );
 }
 
-/** Runs an attempt unless one of its budgets is used up. */
-function withinBudgets<Result>(
+/** Runs an attempt. If one of its budgets is used up, throws `RATE_LIMITED` instead. */
+function runWithinBudgets<Result>(
   context: Context,
   attempt: Attempt,
   run: () => Promise<Result>,
@@ -114,11 +121,11 @@ function withinBudgets<Result>(
     const refusal = limiter.refusal(key, limit);
     if (refusal !== undefined) throw refuse(context, attempt.credential, refusal.resetMs);
   }
-  return counted(context, attempt, run);
+  return runAndCountFailure(context, attempt, run);
 }
 
-/** Runs an attempt. Counts a failure in each budget. */
-async function counted<Result>(
+/** Runs an attempt. If it fails, counts the failure in each budget. */
+async function runAndCountFailure<Result>(
   context: Context,
   { credential, budgets, failureCodes }: Attempt,
   run: () => Promise<Result>,
@@ -129,8 +136,8 @@ async function counted<Result>(
     if (!(error instanceof ApiError && failureCodes.includes(error.code))) throw error;
     const quotas = await Promise.all(budgets.map(({ limiter, key, limit }) => limiter.consume(key, limit)));
     const refused = quotas.find(({ admitted }) => !admitted);
-    // Beyond the budget, every failure gets the same response. So it does not reveal which of the failures it was, for
-    // example that the token is right but its account is suspended.
+    // Once a budget is used up, every failure gets the same response. So the response does not reveal, for example, that
+    // the token is right but its account is suspended.
     if (refused !== undefined) throw refuse(context, credential, refused.resetMs);
     context.metrics.guessed(credential, 'failed');
     throw error;

@@ -14,7 +14,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /** Compresses response bodies with an encoding that the client accepts (section 1). */
 
-/** Shorter bodies are sent uncompressed: most of them fit in one network packet anyway. */
+/** Shorter bodies are sent uncompressed, because most of them fit into one network packet anyway. */
 const LEAST_BYTES = 1_024;
 
 // The levels with the best size for their CPU time. See docs/decisions/0080-compressed-responses.md.
@@ -38,13 +38,13 @@ const ENCODINGS: Record<string, Encoding> = {
   gzip: { compress: (text) => gzipAsync(text, GZIP), createStream: () => createGzip(GZIP) },
 };
 
-/** If a client likes several encodings equally, the first in the list is used. */
+/** If a client accepts several encodings with the same preference, this chooses the first one in the list. */
 const negotiator = new Negotiator({ supportedValues: Object.keys(ENCODINGS) });
 
 /** Whether a body is long enough to be worth compressing. */
 export const isWorthCompressing = (body: string): boolean => body.length >= LEAST_BYTES;
 
-/** Chooses the encoding of a response and sets its headers; undefined if the client accepts none. */
+/** Chooses the encoding of a response and sets the headers for it. Returns undefined if the client accepts none. */
 export function chooseEncoding(request: FastifyRequest, reply: FastifyReply): Encoding | undefined {
   const others = reply.getHeader('vary');
   reply.header('vary', others === undefined ? 'Accept-Encoding' : `${others}, Accept-Encoding`);
@@ -59,6 +59,6 @@ export function chooseEncoding(request: FastifyRequest, reply: FastifyReply): En
  * complete.
  */
 export function compressStream(source: Readable, { createStream }: Encoding): Readable {
-  // The result reports the error to its own reader.
+  // The callback ignores errors, because the returned stream reports them to its reader.
   return pipeline(source, createStream(), () => {});
 }

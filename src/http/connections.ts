@@ -3,8 +3,9 @@ import type { Socket } from 'node:net';
 /** Tracks connections: how many requests each has open, and whether its client reads the responses. */
 
 /**
- * A client may send requests without waiting for responses. Node handles them all at once and sends the responses in
- * order, so each open request costs memory. Browsers, proxies and libraries send one at a time.
+ * A connection with more open requests is cut. A client may send requests without waiting for responses. Node handles
+ * all of them at once and sends the responses in order, so each open request costs memory. Browsers, proxies and
+ * libraries send one request at a time.
  */
 const MAX_OPEN_REQUESTS = 16;
 
@@ -14,7 +15,7 @@ const MAX_OPEN_REQUESTS = 16;
  */
 const PROGRESS_BYTES = 16 * 1_024;
 
-/** Number of checks per stall time. A stalled connection is cut about one check late. */
+/** The number of checks in each stall time. A stalled connection is cut about one check late. */
 const CHECKS_PER_STALL = 30;
 
 /** Node's internal handle of a socket. Node's own socket timeout also uses `writeQueueSize` (lib/net.js). */
@@ -25,7 +26,7 @@ interface StreamHandle {
   writeQueueSize: number;
 }
 
-/** Bytes that the kernel has taken on a connection. Unlike `bytesWritten`, this grows during a large write. */
+/** Returns the bytes that the kernel has taken. Unlike `socket.bytesWritten`, this grows during a large write. */
 function countTaken(socket: Socket): number {
   const { _handle: handle } = socket as { _handle?: StreamHandle | null };
   return handle ? handle.bytesWritten - handle.writeQueueSize : socket.bytesWritten;
@@ -34,11 +35,11 @@ function countTaken(socket: Socket): number {
 /** A client's connection. Notices when the client stops reading its responses. */
 export class Connection {
   readonly #socket: Socket;
-  /** Requests whose responses are not sent completely. */
+  /** The number of requests whose responses are not sent completely. */
   #openRequests = 0;
-  /** Bytes written before the first of the open requests, when the connection had none. */
+  /** The bytes that were written before the first of the open requests. */
   #takenBefore = 0;
-  /** Bytes the kernel had taken when the client last made progress. */
+  /** The bytes that the kernel had taken when the client last made progress. */
   #taken = 0;
   /** The time of that progress, by `performance.now()`; undefined while all bytes are sent. */
   #progressAt: number | undefined;
@@ -53,7 +54,7 @@ export class Connection {
     return this.#isStalled;
   }
 
-  /** Bytes that the client had read at its last progress, since the connection last had no open request. */
+  /** The bytes that the kernel had taken of the open requests' responses when the client last made progress. */
   get sentBytes(): number {
     return Math.max(0, this.#taken - this.#takenBefore);
   }
@@ -85,12 +86,12 @@ export class Connection {
     }
     if (now - this.#progressAt < stallMs) return;
     this.#isStalled = true;
-    // Sends a reset, because an orderly end would leave the unread bytes in the kernel.
+    // The connection ends with a reset, because the kernel would keep the unread bytes after an orderly end.
     this.#socket.resetAndDestroy();
   }
 }
 
-/** Cuts each connection whose client reads less than `PROGRESS_BYTES` within `stallMs` while bytes are unsent. */
+/** Cuts each connection whose client reads less than `PROGRESS_BYTES` in `stallMs`, although there is more to read. */
 export class Connections {
   readonly #stallMs: number;
   readonly #connections = new Map<Socket, Connection>();
@@ -102,7 +103,7 @@ export class Connections {
     this.#timer.unref();
   }
 
-  /** The connection of a request; undefined if the socket is closed. */
+  /** Returns the connection of a socket; undefined if the socket is closed. */
   of(socket: Socket): Connection | undefined {
     const known = this.#connections.get(socket);
     if (known !== undefined || socket.destroyed) return known;

@@ -23,7 +23,7 @@ export const STATUS_BY_CODE = {
 } as const satisfies Record<ErrorCode, number>;
 
 /**
- * Headers of every response, even to malformed requests. They keep personal data out of caches, and stop browsers
+ * The headers of every response, even to malformed requests. They keep personal data out of caches, and prevent browsers
  * from treating text as a page, a script or a style.
  */
 export const SECURITY_HEADERS = {
@@ -52,7 +52,7 @@ const describeUnavailable = ({ reason }: DatabaseUnavailable): string =>
     ? 'the request took too long'
     : 'the service cannot reach its database';
 
-/** The error to send; undefined for a defect of the service, whose details stay in the log. */
+/** Returns the error to send. Returns undefined for a defect of the service, because only the log may have its details. */
 export function toApiError(error: unknown): ApiError | undefined {
   if (error instanceof ApiError) return error;
   // The delay is random between 1 and 5 s, so that clients do not all return at once.
@@ -72,12 +72,12 @@ const INTERNAL: ErrorBody = {
   code: 'INTERNAL_ERROR',
 };
 
-/** Whether a stream ended because its client left before the first byte. That is not a failure. */
+/** Whether a stream ended because its client left before the first byte. The service has no defect then. */
 const hasClientLeft = (error: unknown, reply: FastifyReply): boolean =>
   reply.raw.destroyed && systemCodeOf(error) === 'ERR_STREAM_PREMATURE_CLOSE';
 
 /**
- * Sends an error response. Logs a defect with its stack. The reason of a 503 goes into the log line of the request.
+ * Sends an error response. Logs a defect with its stack. The log line of the request will contain the reason for a 503.
  */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const known = toApiError(error);

@@ -3,19 +3,19 @@ import type { Context } from '../context.ts';
 import { isNamedFault } from '../store/database-faults.ts';
 import type { DatabaseState } from '../store/probe.ts';
 
-/** Endpoints for operators and the platform: is the process alive, and does it accept requests? */
+/** Endpoints that tell the operator and the platform whether the process is alive and whether it accepts requests. */
 
-/** Whether a route is one of them. */
+/** Whether a route is one of these endpoints. */
 export const isProbe = (route: string | undefined): boolean => route === '/livez' || route === '/readyz';
 
-/** Only faults that an operator can act on are named; all others are `unreachable`. */
+/** Returns the state to report. A fault that an operator cannot act on is reported as `unreachable`. */
 const nameState = (state: DatabaseState): string =>
   state === 'reachable' || isNamedFault(state) ? state : 'unreachable';
 
 /**
- * Adds `/livez` (200 while the event loop runs) and `/readyz` (503 while the process drains). A replica stays ready
- * when it loses its database or Redis. All replicas lose them together, and a response with `Retry-After` serves clients
- * better than a gateway without replicas. `/readyz` still reports the state of both.
+ * Adds `/livez` (200 while the event loop runs) and `/readyz` (503 while the process drains). A replica that loses its
+ * database or Redis stays ready, because all replicas lose these together. Then a response with `Retry-After` serves
+ * clients better than a gateway without replicas. `/readyz` still reports the state of both.
  */
 export function healthRoutes(
   app: FastifyInstance,

@@ -11,8 +11,8 @@ import { traceRequests } from './trace-requests.ts';
 /** Hooks that run for every request. */
 
 /**
- * Adds the hook that runs before CORS. So preflight responses have the request id and the security headers too. The
- * hook refuses OPTIONS requests that are no preflights, and all preflights for paths that use the session cookie.
+ * Adds the hook that runs before CORS, so that responses to preflights have the request id and the security headers too.
+ * The hook refuses OPTIONS requests that are no preflights, and all preflights for paths that use the session cookie.
  */
 export function addFirstHook(
   app: FastifyInstance,
@@ -23,6 +23,7 @@ export function addFirstHook(
   app.addHook('onRequest', (request, reply, done) => {
     const { id, method, url, headers } = request;
     const connection = connections.of(request.raw.socket);
+    // The connection is closed, or `begin` has cut it. Nothing can be sent on it.
     if (connection?.begin() !== true) {
       reply.hijack();
       return;
@@ -44,12 +45,12 @@ export function addFirstHook(
 }
 
 /**
- * Headers that identify the client or the host. If one of them came twice, a proxy might trust the first value and the
- * service the second.
+ * Headers that identify the client or the host. They may be sent only once. Otherwise, a proxy might trust the first
+ * value, and the service the second.
  */
 const SINGLE_HEADERS = ['Host', 'Authorization'];
 
-/** How often a header was sent. Names and values alternate in `rawHeaders`. */
+/** Counts how often a header was sent. `rawHeaders` contains the names and values of the headers in turn. */
 function countHeader(rawHeaders: readonly string[], name: string): number {
   let count = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -68,7 +69,7 @@ export function addHooks(app: FastifyInstance, context: Context): void {
       throw invalid('Host: is required');
     const repeated = SINGLE_HEADERS.find((name) => countHeader(request.raw.rawHeaders, name) > 1);
     if (repeated !== undefined) throw invalid(`${repeated}: was sent more than once`);
-    // Checked before the body is read: an unknown path is a 404, whatever the body (decision 1).
+    // An unknown path gives a 404, whatever the body is. So this check comes before the body is read (decision 1).
     if (request.is404) throw notFound('the path');
     done();
   });

@@ -4,21 +4,24 @@ import type { Duplex } from 'node:stream';
 import { type ApiError, invalid, notFound } from '../domain/errors.ts';
 import { SECURITY_HEADERS, STATUS_BY_CODE } from './error-responses.ts';
 
-/** Answers requests that Node would refuse without a body, or not at all, with the usual JSON error (decision 2). */
+/**
+ * Node itself would answer some bad requests with an empty response or with none. This file answers them with the usual
+ * JSON error (decision 2).
+ */
 
 /**
- * How long the client may keep its side open after the response. Closing at once could destroy the response on its
- * way.
+ * How long the client may keep its side of the connection open after the response. If the service closed the connection
+ * at once, the response could be lost on its way.
  */
 const LINGER_MS = 2_000;
 
 /** Sends a response on a bare socket and closes it. */
 function respondOnSocket(socket: Duplex, error: ApiError): void {
   const text = JSON.stringify(error.body);
-  // Node removes its error listener together with the parser. Without a listener, a reset would end the process.
+  // Node has removed its own error listener. Without any listener, a reset of the connection would end this process.
   socket.on('error', () => socket.destroy());
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
-  // Reads and drops further bytes.
+  // Read and drop further bytes.
   socket.resume();
   const headers = {
     'content-type': 'application/json; charset=utf-8',
@@ -31,7 +34,7 @@ function respondOnSocket(socket: Duplex, error: ApiError): void {
   socket.end(`HTTP/1.1 ${STATUS_BY_CODE[error.code]} ${error.code}\r\n${lines.join('')}\r\n${text}`);
 }
 
-/** Responds to bytes that are not HTTP, or to headers that are too large. */
+/** Responds to bytes that are not HTTP, to headers that are too large, and to requests that take too long to arrive. */
 export function respondToMalformedHttp(error: Error & { code?: string }, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   respondOnSocket(socket, invalid(describeFault(error.code)));
@@ -43,8 +46,8 @@ function describeFault(code: string | undefined): string {
 }
 
 /**
- * Responds to CONNECT, which Node would disconnect without a response. Accepts `Expect`, which Node would refuse with
- * an empty 417.
+ * Responds to CONNECT requests, which Node would disconnect without a response. Accepts requests with an unknown
+ * `Expect` header, which Node would refuse with an empty 417.
  */
 export function respondToOddRequests(server: Server): void {
   server.on('connect', (_request, socket) => respondOnSocket(socket, notFound('the path')));

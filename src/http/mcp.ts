@@ -13,8 +13,8 @@ import { BOOKMARK_BODY_BYTES } from './route.ts';
 import { type EndpointRunner, type RunEndpoint, runEndpointsFor } from './run-endpoint.ts';
 
 /**
- * `/mcp`: the tools of `src/mcp/` over Streamable HTTP. It is stateless, so any replica serves any request. A request
- * counts once against the rate limits, however many tools it calls.
+ * Serves the tools of `src/mcp/` at `/mcp`, by the protocol's Streamable HTTP. The endpoint keeps no state, so any
+ * replica serves any request. A request counts once against the rate limits, however many tools it calls.
  */
 
 const PATH = '/mcp';
@@ -36,7 +36,7 @@ export function mcpRoutes(app: FastifyInstance, runner: EndpointRunner): void {
       const api = apiOf(runEndpointsFor(runner, request, reply), (error) => {
         fault = error;
       });
-      // The server sends no notifications, so it allows no subscriptions.
+      // This server allows no subscriptions, because it sends no notifications.
       const handler = createMcpHandler(() => createMcpServer(api, VERSION), { maxSubscriptions: 0 });
       const headers = new Headers();
       for (const [name, value] of Object.entries(request.headers)) headers.set(name, String(value));
@@ -45,7 +45,7 @@ export function mcpRoutes(app: FastifyInstance, runner: EndpointRunner): void {
         { parsedBody: request.body },
       );
       const text = await response.text();
-      // A revoked token and a defect fail the whole request, as on every other path.
+      // After a revoked token or a defect, the whole request gets the error response, as on every other path.
       if (fault !== undefined) throw fault;
       reply
         .code(response.status)
@@ -64,7 +64,7 @@ export function mcpRoutes(app: FastifyInstance, runner: EndpointRunner): void {
   });
 }
 
-/** Stops pages of other origins from using a token that a local program holds (DNS rebinding). */
+/** Throws `PERMISSION_DENIED` for pages of other origins. The protocol requires this check against DNS rebinding. */
 function refuseForeignOrigin({ config, site }: Context, { headers }: FastifyRequest): void {
   const { origin } = headers;
   if (origin === undefined || origin === site.origin || config.corsOrigins.includes(origin)) return;
@@ -72,8 +72,8 @@ function refuseForeignOrigin({ config, site }: Context, { headers }: FastifyRequ
 }
 
 /**
- * The API that the tools of one request use. Tools receive only errors that clients may see. `onFault` receives the
- * errors that fail the whole request: a token that was revoked meanwhile, and defects of the service.
+ * Returns the API that the tools of one request use. If an endpoint fails because the token was revoked, or because of a
+ * defect of the service, `onFault` gets the error, and the whole request must fail.
  */
 function apiOf(run: RunEndpoint, onFault: (error: unknown) => void): BookmarkApi {
   const runWatched: RunEndpoint = (path, body) =>

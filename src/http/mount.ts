@@ -4,16 +4,15 @@ import { invalid, permissionDenied } from '../domain/errors.ts';
 import { type PresentedToken, parseToken } from '../domain/tokens.ts';
 import { readSessionCookie } from './session-cookie.ts';
 
-/** The base paths of routes, and how a request presents its token at each. */
-
+/** A base path at which routes are served, and how requests to these routes present their token. */
 export interface Mount {
-  /** The prefix of its routes. */
+  /** The prefix of the routes' paths. */
   basePath: string;
-  /** Whether only the service's own pages use it. Their session is a cookie. */
+  /** Whether only the service's own pages use these routes. Their requests present the session in a cookie. */
   isForBrowser: boolean;
-  /** Throws if a request is not allowed here, whatever its token. */
+  /** Throws if a request to these routes is not allowed, whatever its token is. */
   refuse(context: Context, request: FastifyRequest): void;
-  /** The request's token; undefined if there is none or it is malformed. */
+  /** Returns the request's token; undefined if there is none or if it is malformed. */
   readToken(context: Context, request: FastifyRequest): PresentedToken | undefined;
 }
 
@@ -22,11 +21,11 @@ export const BASE_PATH = '/api/v1';
 
 const AUTHORIZATION = /^Bearer +([\w-]+) *$/i;
 
-/** The token in an `Authorization` header; undefined if there is none or it is malformed. */
+/** Returns the token in an `Authorization` header; undefined if there is none or if it is malformed. */
 const readBearerToken = (header: string | undefined): PresentedToken | undefined =>
   parseToken(AUTHORIZATION.exec(header ?? '')?.[1]);
 
-/** The API. The token is in the `Authorization` header; cookies are ignored. */
+/** The API for all clients. The token is in the `Authorization` header. Cookies are ignored. */
 export const API: Mount = {
   basePath: BASE_PATH,
   isForBrowser: false,
@@ -45,15 +44,15 @@ export const WEB: Mount = {
   readToken: ({ site }, { headers }) => readSessionCookie(headers.cookie, site.origin),
 };
 
-/** The routes of the API again, with the session cookie as the token. */
+/** The routes of the API, for the service's own pages. The token is in the session cookie. */
 export const WEB_API: Mount = { ...WEB, basePath: WEB_PATH + BASE_PATH };
 
 const JSON_TYPE = /^application\/json *(;|$)/i;
 
 /**
- * Browsers also send the session cookie with requests of some other pages, for example those on another port of this
- * host. So this checks the page's origin, which a page cannot forge. JSON from another origin would also need a
- * preflight, which is always refused here.
+ * Refuses requests from pages that are not the service's own. Browsers send the session cookie also for some other
+ * pages, for example those on another port of this host. But no page can forge its `Origin`. As a second barrier, only
+ * JSON is accepted: it needs a preflight from other origins, and preflights for these paths are refused.
  */
 function refuseForeignPage({ site }: Context, { headers }: FastifyRequest): void {
   if (headers.origin === undefined || ![site.origin, site.namedOrigin].includes(headers.origin))

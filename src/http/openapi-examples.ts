@@ -15,8 +15,8 @@ interface Schema {
 }
 
 /**
- * Returns a value that fits a JSON Schema: its example, its default, or one built from its parts. `shared` holds the
- * schemas that references point to.
+ * Returns a value that fits a JSON Schema: the schema's example, its default, or a value built from the examples of its
+ * parts. `shared` contains the schemas that references point to.
  */
 export function exampleOf(schema: Schema, shared: Record<string, Schema>): unknown {
   const { $ref, examples, type, properties = {}, items = {} } = schema;

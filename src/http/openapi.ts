@@ -30,7 +30,7 @@ const TAGS: Record<string, string> = {
   import: 'Import bookmarks',
 };
 
-/** `export` and `import` are reserved words in the languages of generated clients. */
+/** Operation ids that are not made from the path, because `export` and `import` are reserved words in many languages. */
 const OPERATION_IDS: Record<string, string> = {
   '/export': 'export_bookmarks',
   '/import': 'import_bookmarks',
@@ -48,8 +48,8 @@ describes the limit that has fewer requests left, in \`X-RateLimit-Limit\`, \`X-
 type Shared = Record<string, Json>;
 
 /**
- * The JSON Schema of a body. Schemas with an `id` go to `shared`. The schemas allow additional fields, because
- * responses may gain fields within v1 (decision 29).
+ * Returns the JSON Schema of a body. Adds the schemas that have an `id` to `shared`. Additional fields are allowed,
+ * because later releases of v1 may add fields to responses (decision 29).
  */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output', shared: Shared): Json {
   const json = z.toJSONSchema(schema, {
@@ -64,12 +64,12 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output', shared: Shared): Js
       if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
     },
   });
-  // References must point into the document, not into the schema that contains them.
+  // Zod's references point into the schema that contains them. They must point into the document.
   const text = JSON.stringify(json).replaceAll('"#/$defs/', '"#/components/schemas/');
   const { $schema: _, id: __, $defs, anyOf, ...own } = JSON.parse(text);
   Object.assign(shared, $defs);
   if (anyOf === undefined) return own;
-  // A request has exactly one of the forms. A response of one form may also match another form.
+  // A request matches exactly one of the alternatives. A response may match several of them.
   return { [io === 'input' ? 'oneOf' : 'anyOf']: anyOf, ...own };
 }
 
@@ -96,7 +96,10 @@ const HEADERS = {
   'Retry-After': { description: 'Seconds to wait, at least 1.', schema: { type: 'integer', minimum: 1 } },
 };
 
-/** The headers of a response with this status. Rate-limit headers appear if the limiter has counted the request. */
+/**
+ * Returns the headers of responses with this status. Responses with 401, 500 or 503 may come before the request is
+ * counted, so no rate-limit headers are promised for them.
+ */
 function headersOf(status: number): Json {
   const names: (keyof typeof HEADERS)[] = ['X-Request-Id'];
   if (![401, 500, 503].includes(status))
@@ -136,7 +139,7 @@ function codesOf(route: Route): ErrorCode[] {
   return [...new Set([...common, ...ofPrincipals, ...(route.errors ?? [])])];
 }
 
-/** Error responses by status. Several codes may share a status. */
+/** Describes the error responses of a route, by status. Several codes may share a status. */
 function errorResponses(route: Route): Json {
   const codesByStatus = Map.groupBy(codesOf(route), (code) => STATUS_BY_CODE[code]);
   return Object.fromEntries(
@@ -160,11 +163,11 @@ function errorResponses(route: Route): Json {
   );
 }
 
-/** `/tags/create` becomes `TagsCreate`, the prefix of its schemas' names. */
+/** Converts a path like `/tags/create` to `TagsCreate`, the prefix of the names of its schemas. */
 const pascalCase = (path: string): string =>
   path.replace(/[/-](\w)/g, (_, letter: string) => letter.toUpperCase());
 
-/** Describes a JSON body: a named schema, and an example built from the examples of the fields. */
+/** Describes a JSON body by its schema and an example. The example has an example of each field, except `leftOut`. */
 function contentOf(name: string, schema: Json, shared: Shared, leftOut: readonly string[] = []): Json {
   const example = Object.entries(exampleOf(schema, shared) as Json).filter(
     ([name]) => !leftOut.includes(name),

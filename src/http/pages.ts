@@ -9,9 +9,9 @@ import { SignInError } from '../sign-in/sign-in-error.ts';
 import { limitAddress } from './authentication.ts';
 import { toApiError } from './error-responses.ts';
 
-/** The pages of signing in. Requests are limited by address, and errors are pages too. */
+/** The pages of signing in. Requests for them are limited by client address, and their errors are pages too. */
 
-/** One request for a page. */
+/** A request for a page, and its reply. */
 export interface PageRequest {
   request: FastifyRequest;
   reply: FastifyReply;
@@ -36,18 +36,18 @@ export function addPage(
   });
 }
 
-/** The public origin. Throws `UNAVAILABLE` while the service does not listen yet. */
+/** Returns the public origin. Throws `UNAVAILABLE` if the service does not listen yet. */
 export function originOf({ site: { origin } }: Context): string {
   if (origin === undefined) throw unavailable('the service is starting');
   return origin;
 }
 
-/** The query string of a request as it was sent, without the question mark. */
+/** Returns the query string of a request as it was sent, without the question mark. */
 export const queryOf = ({ url }: FastifyRequest): string => url.replace(/^[^?]*\??/, '');
 
 /**
- * The query parameters of a request. Throws `VALIDATION_ERROR` if one was sent twice, because two readers could pick
- * different values.
+ * Returns the query parameters of a request. Throws `VALIDATION_ERROR` if one was sent twice, because two programs that
+ * read the query could use different values.
  */
 export function readParameters(request: FastifyRequest): Record<string, string> {
   const parameters = new Map<string, string>();
@@ -61,11 +61,11 @@ export function readParameters(request: FastifyRequest): Record<string, string> 
 const sendPage = (reply: FastifyReply, page: Page): FastifyReply =>
   reply.code(page.status).headers(pageHeaders(page)).send(renderPage(page));
 
-/** Redirects to another address, always by GET. */
+/** Redirects the browser to another address. With status 303, the browser always uses GET there. */
 const redirect = (reply: FastifyReply, address: string): FastifyReply =>
   reply.code(303).headers(PRIVATE_HEADERS).header('location', address).send();
 
-/** The page for a thrown error. */
+/** Returns the page for a thrown error. Logs the error, and counts a failed sign-in. */
 function pageOf(context: Context, error: unknown, request: FastifyRequest): Page {
   const name = context.config.signIn.provider?.name;
   if (error instanceof SignInError) {

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Quota } from '../coordination/port.ts';
 import { rateLimited } from '../domain/errors.ts';
 
-/** The limit that the headers describe. */
+/** The limit that the rate-limit headers describe. */
 type QuotaScope = 'token' | 'account' | 'address';
 
 const REFUSALS: Record<QuotaScope, string> = {
@@ -12,7 +12,7 @@ const REFUSALS: Record<QuotaScope, string> = {
   address: 'too many requests from this address',
 };
 
-/** The value of `Retry-After`: whole seconds, rounded up, at least 1. */
+/** Returns the value of `Retry-After`: whole seconds, rounded up, at least 1. */
 export const retryAfterSeconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1000));
 
 /** Sets the four rate-limit headers (section 8, decision 26). Throws `RATE_LIMITED` for a refused request. */
@@ -25,18 +25,18 @@ export function requireQuota(reply: FastifyReply, quota: Quota, of: 'token' | 'a
   if (!quota.admitted) throw rateLimited(retryAfterSeconds(quota.resetMs), REFUSALS[scope]);
 }
 
-/** Removes the headers, for a response to an invalid token. */
+/** Removes the rate-limit headers, which a response to an invalid token must not have. */
 export function removeQuotaHeaders(reply: FastifyReply): void {
   for (const name of ['limit', 'remaining', 'reset', 'scope']) reply.removeHeader(`x-ratelimit-${name}`);
 }
 
-/** The client's address, as the trusted proxies report it. */
+/** Returns the client's address, as the trusted proxies report it. */
 export const clientAddress = ({ ip, socket }: FastifyRequest): string =>
   isIP(ip) > 0 ? ip : (socket.remoteAddress ?? '');
 
 /**
- * The limiter's key for a client address: the IPv4 address, even if it is mapped into IPv6, or the /64 network of an
- * IPv6 address (decision 25).
+ * Returns the limiter's key for a client address (decision 25): an IPv4 address, even if it is mapped into IPv6, or the
+ * /64 network of an IPv6 address.
  */
 export function addressKey(ip: string): string {
   if (!isIPv6(ip)) return ip;
@@ -46,9 +46,9 @@ export function addressKey(ip: string): string {
   return bytes.join('.');
 }
 
-/** The eight groups of an IPv6 address. */
+/** Returns the eight groups of an IPv6 address. */
 function expandIpv6(ip: string): string[] {
-  // WHATWG's URL parser writes each address in one canonical form. A zone (`%eth0`) is not part of the address.
+  // `URL` converts each address to one canonical form. It does not accept a zone such as `%eth0`, so the zone is cut.
   const canonical = new URL(`http://[${ip.split('%')[0]}]`).hostname.slice(1, -1);
   const [head = '', tail] = canonical.split('::');
   const left = head === '' ? [] : head.split(':');

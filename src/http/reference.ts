@@ -27,7 +27,7 @@ const PAGE = `<!doctype html>
 const START = `SwaggerUIBundle({ url: '/openapi.json', dom_id: '#reference', deepLinking: true });
 `;
 
-/** All content comes from this origin. The page's styles contain inline images and set inline styles. */
+/** All content comes from this origin. Swagger UI also needs inline images and inline styles. */
 const SECURITY_POLICY =
   "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'";
 
@@ -37,9 +37,9 @@ const TYPE_BY_FILE = {
   'favicon-32x32.png': 'image/png',
 };
 
-/** Adds the reference, outside the versioned base path. */
+/** Adds the reference. Its paths are not below `basePath`. */
 export function referenceRoutes(app: FastifyInstance, routes: readonly Route[], basePath: string): void {
-  // A buffer is shared by all responses. A string would be copied for each client that does not read.
+  // All responses share this buffer. A string would be copied for each client that does not read its response.
   const document = Buffer.from(JSON.stringify(describeApi(routes, basePath)));
   const { resolve } = createRequire(import.meta.url);
   const serve = (url: string, type: string, read: () => string | Buffer) =>

@@ -13,16 +13,16 @@ declare module 'fastify' {
   }
 }
 
-/** The class of a route's requests. An import is held like a poll, but has its own class. */
+/** Returns the class of a route's requests. An import may be held like a poll, but has its own class. */
 export function classOf({ path, scope, isHeld }: Route): RequestClass {
   if (path === '/import') return 'import';
   if (isHeld) return 'poll';
   return scope === 'read' ? 'read' : 'write';
 }
 
-/** The logged length of an unknown path. Its query, and anything that looks like a token, are removed first. */
 const LOGGED_PATH_LENGTH = 200;
 
+/** Returns the path of a url, cut to the length that is logged. Replaces everything that looks like a token. */
 const cutPath = (url: string): string =>
   url
     .split('?')[0]!
@@ -32,7 +32,7 @@ const cutPath = (url: string): string =>
 /** Routes that open or end sessions, handle tokens, or delete accounts. */
 const SECURITY_ROUTES = /^(\/web)?(\/api\/v1)?\/(auth|login|logout|tokens|sessions|account\/delete)(\/|$)/;
 
-/** A request that is not held is slow beyond this time. */
+/** A request that takes longer, and was not held, is slow. */
 const SLOW_MS = 1_000;
 
 /** The facts that decide whether a request is logged. */
@@ -46,9 +46,9 @@ export interface RequestFacts {
 }
 
 /**
- * Decides whether to log a request. `share` (0 to 1) is the share of ordinary requests to log. Failures, slow requests,
- * and requests about sign-ins and tokens are always logged. A 404 or 429 is sampled, because clients can cause any
- * number of them. The request id decides, so all processes agree about a request.
+ * Decides whether to log a request. Failures, slow requests, and requests to security routes are always logged. Of all
+ * others, the share `share` (0 to 1) is logged. The others include 404 and 429, because clients can cause any number of
+ * these. The request id decides, so all processes decide the same.
  */
 export function isLogged({ id, route, status, ms, wasHeld, unserved }: RequestFacts, share: number): boolean {
   if (share === 1 || unserved !== undefined) return true;
@@ -58,8 +58,8 @@ export function isLogged({ id, route, status, ms, wasHeld, unserved }: RequestFa
 }
 
 /**
- * Counts every request when its response ends, and logs the share that `LOG_REQUESTS` sets. Probes come every few
- * seconds: they are logged at `debug` and not counted.
+ * Counts every request when its response ends, and logs the share that `LOG_REQUESTS` sets. Probes are not counted, and
+ * are logged only at `debug`, because they come every few seconds.
  */
 export function reportRequests(
   app: FastifyInstance,
@@ -84,8 +84,11 @@ export function reportRequests(
     if (!isProbe(route)) {
       const seconds = reply.elapsedTime / 1_000;
       metrics.finished({
-        ...{ route: route ?? 'unknown', class: config.class ?? 'other' },
-        ...{ status, seconds, held: wasHeld },
+        route: route ?? 'unknown',
+        class: config.class ?? 'other',
+        status,
+        seconds,
+        held: wasHeld,
       });
     }
     done();
@@ -105,7 +108,7 @@ export function reportAborted(
     {
       route: request.routeOptions.url,
       user: request.principal?.userId,
-      // Responses on one connection are sent in order. One that is still queued has no socket.
+      // A response has no socket while it waits for an earlier one on the same connection. Nothing of it was sent then.
       sentBytes: reply.raw.socket ? connection.sentBytes : 0,
       reason,
       ms: Math.round(reply.elapsedTime),

@@ -14,7 +14,7 @@ export const DEFAULT_BODY_BYTES = 64 * 1_024;
  */
 export const BOOKMARK_BODY_BYTES = 640 * 1_024;
 
-/** One request of a route. Its token, limits, scope and body have been checked. */
+/** What a handler gets for one request. The request's token, limits, scope and body have been checked. */
 export interface RouteRequest<Body> {
   context: Context;
   body: Body;
@@ -29,37 +29,37 @@ interface Described {
   path: string;
   summary: string;
   description: string;
-  /** The schema of a success, for the reference. */
+  /** The schema of a successful response. Only the reference uses it. */
   response: z.ZodType;
-  /** Fields that the example request omits, because they cannot be combined with others. */
+  /** Fields that the example of a request omits, for example because they cannot be combined with other fields. */
   exampleLeavesOut?: readonly string[];
   /** Error codes in addition to those that all routes share. */
   errors?: readonly ErrorCode[];
-  /** Maximum body in bytes. Default: `DEFAULT_BODY_BYTES`. */
+  /** The maximum length of a body in bytes. Default: `DEFAULT_BODY_BYTES`. */
   bodyLimit?: number;
-  /** The handler checks the body itself. The schema only serves the reference. */
+  /** Whether the handler checks the body itself. Then only the reference uses the schema of the body. */
   checksOwnBody?: boolean;
-  /** Accepts an `Idempotency-Key`. */
+  /** Whether requests may have an `Idempotency-Key`. */
   isIdempotent?: boolean;
-  /** May be held as a long poll. Such a route takes a user's permit only for each statement, not while it waits. */
+  /** Whether requests may wait long. The handler then takes the user's permits itself, and holds none while it waits. */
   isHeld?: boolean;
-  /** Takes a user's permit for each of its statements, although it is not held. */
+  /** Whether the handler takes the user's permits itself, although its requests do not wait long. */
   takesOwnPermits?: boolean;
 }
 
-/** A string is JSON text and is sent unchanged. An object is serialized. */
+/** The response of a handler. A string must be JSON and is sent unchanged. An object is converted to JSON. */
 export type ResponseBody = string | object;
 
 /** An endpoint that requires a token. */
 export interface PrincipalRoute<Body extends z.ZodType = z.ZodType> extends Described {
   scope: Scope;
-  /** Refuses API tokens, whatever their scope. */
+  /** Whether the token must be that of a session. An API token is then refused, whatever its scope is. */
   needsSession?: boolean;
   body: Body;
   handle(request: RouteRequest<z.output<Body>> & { principal: Principal }): Promise<ResponseBody>;
 }
 
-/** An endpoint without a token, limited by client address. */
+/** An endpoint that needs no token. Its requests are limited by client address. */
 export interface PublicRoute<Body extends z.ZodType = z.ZodType> extends Described {
   scope: 'public';
   body: Body;
@@ -71,7 +71,7 @@ export type Route = PrincipalRoute | PublicRoute;
 /** A route whose path is one of the endpoints in `resources.ts`. */
 type ApiRoute = Route & { path: keyof Endpoints };
 
-/** Takes the routes of the API. If an endpoint of `resources.ts` has no route, the call does not compile. */
+/** Returns the routes that it gets. If an endpoint of `resources.ts` has no route, the call does not compile. */
 export const routesOfAll = <Given extends ApiRoute>(
   routes: readonly Given[] & Missing<Exclude<keyof Endpoints, Given['path']>>,
 ): readonly Route[] => routes;
@@ -86,8 +86,9 @@ type Fields<T> = T extends readonly (infer Entry)[]
     : never;
 
 /**
- * Compares `Type`, the type of a schema, with the type that `resources.ts` declares. If they are equal, this is `Schema`.
- * Otherwise it is a type that no schema has, so the route does not compile, and the compiler names the declared type.
+ * Compares `Type`, the type of a schema's values, with `Declared`, the type in `resources.ts`. If they are equal, the
+ * result is `Schema`. Otherwise the result is a type that no schema has. Then the route does not compile, and the
+ * compiler's message contains the declared type.
  *
  * Two types are equal if each is assignable to the other and both have the same field names. The names count, because
  * types that differ only in optional fields are assignable to each other.

@@ -5,7 +5,7 @@ import { parseBody } from '../domain/validation.ts';
 import { requirePrincipal, requireScope } from './authentication.ts';
 import type { Route } from './route.ts';
 
-/** Runs an endpoint for another interface. Scope, body and permits are checked as in a direct request. */
+/** Runs an endpoint of the API for another interface. Checks the scope, the body and the permits as the API does. */
 export type RunEndpoint = <Path extends keyof Endpoints>(
   path: Path,
   body: Endpoints[Path]['request'],
@@ -18,8 +18,8 @@ export interface EndpointRunner {
 }
 
 /**
- * Runs endpoints as the principal of an authenticated request. The request counts once, however many endpoints it
- * runs.
+ * Returns a function that runs endpoints as the principal of an authenticated request. The request counts once against
+ * the rate limits, however many endpoints it runs.
  */
 export function runEndpointsFor(
   { context, routes }: EndpointRunner,

@@ -3,24 +3,24 @@ import type { Context } from '../context.ts';
 import { MAX_SESSION_DAYS, type PresentedToken, parseToken } from '../domain/tokens.ts';
 
 /**
- * The name of the session cookie. With the prefix `__Host-`, a browser sends it to this host only, and only over TLS.
- * Plain HTTP, which only loopback uses, does not allow the prefix.
+ * Returns the full name of a cookie. With the prefix `__Host-`, a browser sends the cookie to this host only, and only
+ * over TLS. Plain HTTP, which is used only on loopback, does not allow the prefix.
  */
 const nameOf = (origin: string | undefined, name: 'session' | 'login' = 'session'): string =>
   origin?.startsWith('https:') ? `__Host-${name}` : name;
 
-/** How long a browser may take for a sign-in by a provider. */
+/** How long a sign-in through the provider may take. */
 const LOGIN_SECONDS = 600;
 
 /**
- * A cookie that scripts can read, unlike the session. It only tells the page that a session exists. Without it, the
- * page asks to sign in at once.
+ * The name of a cookie that tells the page whether a session exists. Scripts can read it, unlike the session cookie.
+ * Without it, the page asks the user to sign in at once.
  */
 const HINT = 'signed-in';
 
 /**
- * The value of a cookie; undefined if there is none. Also undefined if several cookies have this name, because another
- * site on this host may have set one of them.
+ * Returns the value of a cookie; undefined if there is none. If several cookies have this name, also returns undefined,
+ * because another site on this host may have set one of them.
  */
 function readCookie(header: string | undefined, name: string): string | undefined {
   const values = listCookies(header, name);
@@ -37,7 +37,7 @@ const listCookies = (header: string | undefined, name: string): string[] =>
 export const hasSessionCookie = ({ site }: Context, header: string | undefined): boolean =>
   listCookies(header, nameOf(site.origin)).length > 0;
 
-/** The session token in a `Cookie` header; undefined for anything else, including an API token. */
+/** Returns the session token in a `Cookie` header; undefined if there is none, or if the cookie has an API token. */
 export function readSessionCookie(
   header: string | undefined,
   origin: string | undefined,
@@ -53,11 +53,11 @@ export function setSessionCookie({ site, config }: Context, reply: FastifyReply,
   addCookie(reply, site.origin, HINT, '1', maxAge, false);
 }
 
-/** The secret that a browser keeps while it signs in by a provider. */
+/** Returns the secret that a browser keeps in a cookie while its user signs in through the provider. */
 export const readLoginCookie = ({ site }: Context, header: string | undefined): string | undefined =>
   readCookie(header, nameOf(site.origin, 'login'));
 
-/** Keeps that secret in a cookie. It is `Lax`, because browsers send no `Strict` cookie when the provider redirects. */
+/** Sets the cookie with the secret of a login. The cookie lasts for as long as the login may take. */
 export function setLoginCookie({ site }: Context, reply: FastifyReply, secret: string): void {
   addCookie(reply, site.origin, nameOf(site.origin, 'login'), secret, LOGIN_SECONDS);
 }
@@ -73,6 +73,7 @@ export function clearSessionCookie({ site }: Context, reply: FastifyReply): void
   addCookie(reply, site.origin, HINT, '', 0, false);
 }
 
+/** Sets a cookie. It is `Lax`, because browsers would not send a `Strict` cookie after a redirect from the provider. */
 function addCookie(
   reply: FastifyReply,
   origin: string | undefined,

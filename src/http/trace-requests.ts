@@ -4,8 +4,9 @@ import { continueClientTrace, tracer } from '../observability/tracing.ts';
 import { isProbe } from './health.ts';
 
 /**
- * Gives every request except probes a span that continues the client's trace, and adds the trace id to its log lines.
- * Register this before all other hooks. `ratio` is the share of recorded traces.
+ * Records a span for every request except probes, and adds the trace id to the log lines of the request. The span
+ * continues the client's trace, if there is one. `ratio` is the share of traces to record. Hooks that need the span must
+ * be added after this call.
  */
 export function traceRequests(app: FastifyInstance, ratio: number): void {
   const spans = new WeakMap<FastifyRequest, Span>();
@@ -19,7 +20,7 @@ export function traceRequests(app: FastifyInstance, ratio: number): void {
     request.log = request.log.child({ trace: span.spanContext().traceId });
     context.with(trace.setSpan(parent, span), done);
   });
-  // Reading the body loses the context, because its events belong to the socket.
+  // While the body is read, the context is lost, because the socket's events do not belong to the request.
   app.addHook('preValidation', (request, _reply, done) => {
     const span = spans.get(request);
     if (span === undefined) done();

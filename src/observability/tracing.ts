@@ -162,8 +162,7 @@ export const traceDatabase = (database: Database): Database => ({
     span('postgres read', 'postgresql', (rename) =>
       database.readShort(renamingSpan(run, rename), deadlineMs),
     ),
-  write: (run) =>
-    span('postgres write', 'postgresql', (rename) => database.write(renamingSpan(run, rename))),
+  write: (run) => span('postgres write', 'postgresql', (rename) => database.write(renamingSpan(run, rename))),
   close: (graceMs) => database.close(graceMs),
 });
 

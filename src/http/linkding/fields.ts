@@ -4,7 +4,8 @@ import type { Bookmark } from '../../domain/resources.ts';
 import { parseBody } from '../../domain/validation.ts';
 
 /**
- * Translates linkding's bookmarks into ours without loss: flags become tags, and notes become part of the comment.
+ * Converts bookmarks between linkding's form and that of this service without loss. linkding's flags become tags, and
+ * its notes become a part of the comment.
  */
 
 /** The tag of each flag. Imports of linkding's files use the same names. */
@@ -20,7 +21,7 @@ const FLAGS = Object.keys(FLAG_TAGS) as Flag[];
 const NOTES_LINE = '--- notes ---';
 const COMMENT = new RegExp(`^(?:${NOTES_LINE}\\n|([\\s\\S]*?)\\n\\n${NOTES_LINE}\\n)([\\s\\S]*)$`);
 
-/** The fields of a bookmark that linkding's clients write. Unknown fields are ignored, as in linkding. */
+/** The fields of a bookmark that linkding's clients may send. Unknown fields are ignored, as in linkding. */
 const given = z.object({
   url: z.string().exactOptional(),
   title: z.string().exactOptional(),
@@ -34,7 +35,7 @@ const given = z.object({
 
 export type LinkdingFields = Required<z.output<typeof given>>;
 
-/** The known fields of a body. Throws `VALIDATION_ERROR` for a wrong type. */
+/** Returns the known fields of a body. Throws `VALIDATION_ERROR` if one has a wrong type. */
 export const readFields = (body: unknown): Partial<LinkdingFields> => parseBody(given, body);
 
 /** A bookmark as linkding returns it. */
@@ -49,7 +50,8 @@ interface LinkdingBookmark extends LinkdingFields {
   website_description: null;
 }
 
-export const NEW: Omit<LinkdingFields, 'url'> = {
+/** The values of fields that the request for a new bookmark omits. */
+export const DEFAULTS: Omit<LinkdingFields, 'url'> = {
   title: '',
   description: '',
   notes: '',
@@ -62,7 +64,7 @@ export const NEW: Omit<LinkdingFields, 'url'> = {
 const isTagOf = (name: string, flag: Flag): boolean => name.toLowerCase() === FLAG_TAGS[flag];
 const isFlag = (name: string): boolean => FLAGS.some((flag) => isTagOf(name, flag));
 
-/** A bookmark as linkding's clients see it. */
+/** Converts a bookmark to the form that linkding's clients expect. */
 export function toLinkding(bookmark: Bookmark): LinkdingBookmark {
   const { id, url, title, comment, tags, created_at, updated_at } = bookmark;
   const [, description = '', notes = ''] = COMMENT.exec(comment) ?? [undefined, comment];
@@ -89,8 +91,8 @@ export function toLinkding(bookmark: Bookmark): LinkdingBookmark {
 }
 
 /**
- * Translates linkding's fields into ours. Throws `VALIDATION_ERROR` if the description contains the line that
- * separates the notes.
+ * Converts linkding's fields to those of this service. Throws `VALIDATION_ERROR` if the description contains the line
+ * that separates the notes from it.
  */
 export function fromLinkding(fields: LinkdingFields): {
   url: string;

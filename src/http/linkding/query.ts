@@ -14,7 +14,7 @@ type Query = Record<string, unknown>;
 const MAX_LIMIT = 100;
 const MAX_OFFSET = 1_000_000_000;
 
-/** Reads `limit` (at most 100, default 100) and `offset`. As in linkding, an invalid value counts as absent. */
+/** Reads `limit` (at most 100, default 100) and `offset`. Ignores invalid values, as linkding does. */
 export function readRange(query: Query): Range {
   const limit = readInteger(query.limit, MAX_LIMIT);
   return {
@@ -26,13 +26,13 @@ export function readRange(query: Query): Range {
 const readInteger = (value: unknown, byDefault: number): number =>
   typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : byDefault;
 
-/** Filters that this service does not have. */
+/** linkding's filters that this service does not have. */
 const UNSUPPORTED = ['modified_since', 'bundle'];
 
 /**
- * Reads the search in `q` and `added_since`: words, `#tag`, `!untagged` and `!unread`. Quotes are ignored. Throws
- * `VALIDATION_ERROR` for an unsupported filter, so that a client never mistakes other bookmarks for the ones it asked
- * for.
+ * Reads the search in `q` and `added_since`. `q` may contain words, `#tag`, `!untagged` and `!unread`. Quotes are
+ * ignored. Throws `VALIDATION_ERROR` for an unsupported filter, because the client would otherwise get bookmarks that it
+ * did not ask for.
  */
 export function readSearch(query: Query): BookmarkSearch {
   for (const name of UNSUPPORTED) if (query[name] !== undefined) throw invalid(`${name}: is not supported`);

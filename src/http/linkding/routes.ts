@@ -10,12 +10,12 @@ import { authenticate } from '../authentication.ts';
 import { API } from '../mount.ts';
 import { BOOKMARK_BODY_BYTES } from '../route.ts';
 import { type EndpointRunner, type RunEndpoint, runEndpointsFor } from '../run-endpoint.ts';
-import { ARCHIVED, fromLinkding, type LinkdingFields, NEW, readFields, toLinkding } from './fields.ts';
+import { ARCHIVED, DEFAULTS, fromLinkding, type LinkdingFields, readFields, toLinkding } from './fields.ts';
 import { type Range, readRange, readSearch } from './query.ts';
 
 /**
- * linkding's REST API for the programs that use it (docs/linkding.md). `COMPAT_LINKDING=true` enables it. Each
- * request runs our own endpoints as its principal, so tokens, scopes and limits apply.
+ * linkding's REST API, for programs that were made for linkding (docs/linkding.md). `COMPAT_LINKDING=true` enables it.
+ * Each request runs endpoints of this service's own API as its principal, so tokens, scopes and limits apply.
  */
 
 const ROOT = '/compat/linkding';
@@ -24,22 +24,22 @@ const BASE = `${ROOT}/api`;
 /** The version of linkding that this API imitates. */
 const VERSION = '1.46.0';
 
-/** How often an edit is tried if somebody else changes the bookmark at the same time. */
+/** How often an edit is tried if other requests change the bookmark at the same time. */
 const EDIT_TRIES = 10;
 
-/** One request, as a handler sees it. */
-interface Linkding {
+/** What a handler gets for one request. */
+interface LinkdingRequest {
   run: RunEndpoint;
   query: Record<string, unknown>;
   /** The id in the path. */
   id: number;
   body: unknown;
-  /** The url of this list with another range. */
+  /** Returns the url of the same list with another range. */
   linkTo(range: Range): string;
   reply: FastifyReply;
 }
 
-type Handler = (request: Linkding) => Promise<object | undefined>;
+type Handler = (request: LinkdingRequest) => Promise<object | undefined>;
 
 export function linkdingRoutes(scope: FastifyInstance, runner: EndpointRunner): void {
   scope.addHook('onSend', async ({ method }, reply, payload) =>
@@ -47,11 +47,11 @@ export function linkdingRoutes(scope: FastifyInstance, runner: EndpointRunner): 
       ? formatError(JSON.parse(payload), method === 'GET' ? PARAMETERS : FIELDS)
       : payload,
   );
-  // Some libraries send a content type without a body.
+  // Some libraries send a content type without a body. Such a request is not refused.
   scope.addContentTypeParser('*', async ({ bodyReader }: FastifyRequest) => {
     if (bodyReader !== undefined) throw invalid('Content-Type: expected application/json');
   });
-  // Clients ask for the version first, without a token.
+  // Clients ask for the version first, and send no token with that request.
   scope.get(`${ROOT}/health`, async () => ({ version: VERSION, status: 'healthy' }));
   const add = (method: HTTPMethods, path: string, scopeNeeded: Scope, handle: Handler) =>
     scope.route<Parts>({
@@ -82,7 +82,7 @@ export function linkdingRoutes(scope: FastifyInstance, runner: EndpointRunner): 
   add('PUT', '/bookmarks/:id/', 'write', async ({ run, id, body }) => {
     const fields = readFields(body);
     requireUrl(fields);
-    return editBookmark(run, id, () => ({ ...NEW, ...fields }));
+    return editBookmark(run, id, () => ({ ...DEFAULTS, ...fields }));
   });
   add('PATCH', '/bookmarks/:id/', 'write', async ({ run, id, body }) => {
     const fields = readFields(body);
@@ -110,7 +110,11 @@ interface Parts {
   Querystring: Record<string, unknown>;
 }
 
-function readRequest(runner: EndpointRunner, request: FastifyRequest<Parts>, reply: FastifyReply): Linkding {
+function readRequest(
+  runner: EndpointRunner,
+  request: FastifyRequest<Parts>,
+  reply: FastifyReply,
+): LinkdingRequest {
   const { id } = request.params;
   if (id !== undefined && !(/^[1-9]\d{0,15}$/.test(id) && Number.isSafeInteger(Number(id))))
     throw notFound('the bookmark');
@@ -130,11 +134,11 @@ function readRequest(runner: EndpointRunner, request: FastifyRequest<Parts>, rep
   };
 }
 
-/** linkding's names of our fields, in bodies and in query strings. */
+/** For fields of this service, linkding's names in bodies and in query strings. */
 const FIELDS: Record<string, string> = { comment: 'description', tags: 'tag_names' };
 const PARAMETERS: Record<string, string> = { query: 'q', tags: 'q', created_after: 'added_since' };
 
-/** An error in linkding's form: by field, or as `detail`. */
+/** Formats an error as linkding does: under the name of the invalid field, or else as `detail`. */
 function formatError({ error, code }: ErrorBody, names: Record<string, string>): string {
   const [, field, rule] = /^([a-z_]+)(?:\[\d+\])?: (.*)$/s.exec(error) ?? [];
   if (code === 'VALIDATION_ERROR' && field !== undefined)
@@ -142,20 +146,25 @@ function formatError({ error, code }: ErrorBody, names: Record<string, string>):
   return JSON.stringify({ detail: error });
 }
 
-/** A page of results, with links to the pages around it. */
-const formatPage = ({ linkTo }: Linkding, { offset, limit }: Range, count: number, results: object[]) => ({
+/** Makes a page of results, with links to the previous and the next page. */
+const formatPage = (
+  { linkTo }: LinkdingRequest,
+  { offset, limit }: Range,
+  count: number,
+  results: object[],
+) => ({
   count,
   next: offset + limit < count ? linkTo({ offset: offset + limit, limit }) : null,
   previous: offset > 0 ? linkTo({ offset: Math.max(0, offset - limit), limit }) : null,
   results,
 });
 
-async function listBookmarks(request: Linkding, filter: BookmarkSearch): Promise<object> {
+async function listBookmarks(request: LinkdingRequest, filter: BookmarkSearch): Promise<object> {
   const range = readRange(request.query);
   const search = readSearch(request.query);
   const tags = [...(search.tags ?? []), ...(filter.tags ?? [])];
   const whole: BookmarkSearch = { ...search, ...filter, ...(tags.length > 0 && { tags }), sort: 'created' };
-  // The wanted range spans at most two of our pages.
+  // A range may begin in the middle of a page of `/bookmarks/search`. So it is in one page or in two pages.
   const found: Bookmark[] = [];
   const first = Math.floor(range.offset / range.limit) + 1;
   let total = 0;
@@ -184,8 +193,8 @@ async function getBookmark(run: RunEndpoint, id: number): Promise<Bookmark> {
   return bookmark;
 }
 
-/** Whether a URL is saved. The page itself is not fetched, so there is no metadata. */
-async function checkUrl({ run, query }: Linkding): Promise<object> {
+/** Returns the bookmark with a url, or null. The service does not fetch the page, so there is no metadata. */
+async function checkUrl({ run, query }: LinkdingRequest): Promise<object> {
   const url = String(query.url ?? '');
   const [bookmark] = (await run('/bookmarks/get', { url })).bookmarks;
   return {
@@ -201,11 +210,11 @@ function requireUrl(
   if (fields.url === undefined) throw invalid('url: is required');
 }
 
-/** Creates a bookmark. As in linkding, a bookmark that has the same URL is updated instead. */
-async function createBookmark({ run, body, reply }: Linkding): Promise<object> {
+/** Creates a bookmark. If a bookmark with the same url exists, edits that bookmark instead, as linkding does. */
+async function createBookmark({ run, body, reply }: LinkdingRequest): Promise<object> {
   const fields = readFields(body);
   requireUrl(fields);
-  const wanted = { ...NEW, ...fields };
+  const wanted = { ...DEFAULTS, ...fields };
   const { url } = wanted;
   reply.code(201);
   const editExisting = async () => {
@@ -214,22 +223,22 @@ async function createBookmark({ run, body, reply }: Linkding): Promise<object> {
   };
   const add = async () =>
     toLinkding(await run('/bookmarks/add', { ...fromLinkding(wanted), on_duplicate: 'error' }));
-  // Another request may save the same url in the meantime.
-  return (await editExisting()) ?? (await orElse(add(), editExisting));
+  // Another request may add the same url between these steps. Then `add` fails, and that new bookmark is edited.
+  return (await editExisting()) ?? (await recoverWith(add(), editExisting));
 }
 
 /**
- * Resolves with the result of `work`. If `work` fails, resolves with what `find` finds. If it finds nothing, rejects
- * with the error of `work`.
+ * Resolves with the result of `work`. If `work` fails, resolves with the result of `find`. If `find` finds nothing,
+ * rejects with the error of `work`.
  */
-const orElse = <T>(work: Promise<T>, find: () => Promise<T | undefined>): Promise<T> =>
+const recoverWith = <T>(work: Promise<T>, find: () => Promise<T | undefined>): Promise<T> =>
   work.catch(async (error: unknown) => {
     const found = await find();
     if (found === undefined) throw error;
     return found;
   });
 
-/** Edits the current state of a bookmark, so that concurrent changes are not lost. */
+/** Edits a bookmark. If another request has changed it meanwhile, edits its new state, so that no change is lost. */
 async function editBookmark(
   run: RunEndpoint,
   id: number,
@@ -252,18 +261,18 @@ function applyChange(current: Bookmark, change: (current: LinkdingFields) => Lin
   const before = toLinkding(current);
   const after = change(before);
   if (after.description !== before.description || after.notes !== before.notes) return fromLinkding(after);
-  // The comment may come from another program and contain the line of the notes anywhere. So if description and notes
-  // are unchanged, the stored comment is kept and not built again.
+  // If description and notes are unchanged, this keeps the stored comment and does not build it again. The comment may
+  // come from another program, with the line of the notes anywhere.
   return { ...fromLinkding({ ...after, description: '', notes: '' }), comment: current.comment };
 }
 
-async function setArchived({ run, id }: Linkding, isArchived: boolean): Promise<undefined> {
+async function setArchived({ run, id }: LinkdingRequest, isArchived: boolean): Promise<undefined> {
   await editBookmark(run, id, (current) => ({ ...current, is_archived: isArchived }));
 }
 
 const formatTag = ({ id, name }: { id: number; name: string }) => ({ id, name, date_added: null });
 
-async function listTags(request: Linkding): Promise<object> {
+async function listTags(request: LinkdingRequest): Promise<object> {
   const range = readRange(request.query);
   const { tags } = await request.run('/tags/list', {});
   const results = tags.slice(range.offset, range.offset + range.limit).map(formatTag);
@@ -272,8 +281,8 @@ async function listTags(request: Linkding): Promise<object> {
 
 const namedTag = z.object({ name: z.string() });
 
-/** Creates a tag. As in linkding, an existing tag is returned. */
-async function createTag({ run, body, reply }: Linkding): Promise<object> {
+/** Creates a tag. If a tag with this name exists, returns that tag, as linkding does. */
+async function createTag({ run, body, reply }: LinkdingRequest): Promise<object> {
   const { name } = parseBody(namedTag, body);
   reply.code(201);
   const key = foldText(name.trim());
@@ -282,10 +291,10 @@ async function createTag({ run, body, reply }: Linkding): Promise<object> {
     const existing = tags.find((tag) => foldText(tag.name) === key);
     return existing && formatTag(existing);
   };
-  return orElse(run('/tags/create', { name }).then(formatTag), findExisting);
+  return recoverWith(run('/tags/create', { name }).then(formatTag), findExisting);
 }
 
-/** linkding's default settings. They have no counterpart here. */
+/** linkding's default settings. This service has no such settings. */
 const PROFILE = {
   theme: 'auto',
   bookmark_date_display: 'relative',

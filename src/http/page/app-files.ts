@@ -46,15 +46,16 @@ export const MANIFEST = JSON.stringify({
 /** At the root, because a service worker controls only paths below its own. */
 export const SERVICE_WORKER_PATH = '/service-worker.js';
 
-/** Parsers of import files are not kept: importing needs a network. */
+/** Whether the service worker keeps a file for use offline. It keeps no parsers, because an import needs the network. */
 const isKept = (path: string): boolean => !path.startsWith('lib/') && !path.startsWith('formats/');
 
 /**
- * The service worker of one version of the page. It caches the page's documents and files, which are the same for
- * everybody. It does not handle requests to the API or to sign-in.
+ * Returns the script of the service worker for one version of the page. The service worker caches the page's documents
+ * and files, which are the same for everybody. It does not handle requests to the API or for signing in.
  *
- * A new version is installed while the old one still serves. It takes over when the last tab of the old version
- * closes; until then, each tab finds the files of its own version. Documents come from the network if there is one.
+ * The browser installs a new service worker while the old one still serves. The new one takes over when the last tab of
+ * the old version closes. Until then, each tab finds the files of its own version. The service worker gets documents
+ * from the network, and from its cache only if there is no network.
  */
 export function formatServiceWorker({ hash, files }: Assets, documents: readonly string[]): string {
   const kept = [...files.keys()].filter(isKept).map((path) => `/assets/${hash}/${path}`);

@@ -3,8 +3,8 @@ import { Worker } from 'node:worker_threads';
 import type { Assets } from './build-assets.ts';
 
 /**
- * The files of the page, built at the first request for one. A worker thread builds them, so that this process keeps
- * serving. A replica that nobody asks for the page never builds them.
+ * The files of the page. They are built at the first request for one of them, in a worker thread, so that the process
+ * keeps serving. A replica that gets no such request never builds them.
  */
 let made: Promise<Assets> | undefined;
 

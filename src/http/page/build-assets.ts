@@ -27,16 +27,16 @@ export interface Assets {
   hash: string;
   /** The files, by path below that folder. */
   files: Map<string, Asset>;
-  /** For each page, the modules it loads at once, its own first. Paths are below the folder. */
+  /** For each page, the paths of the modules that the page loads at once. The page's own module comes first. */
   modules: Map<string, string[]>;
 }
 
-/** A source file: the text to send, and the files it refers to. */
+/** A source file: the text to send, and the files that this file refers to. */
 interface Module {
   text: string;
-  /** Modules in static imports. */
+  /** Files of static imports. */
   imports: string[];
-  /** Modules in dynamic imports, or started as a worker. */
+  /** Files that are imported dynamically or started as a worker. */
   later: string[];
 }
 
@@ -54,17 +54,17 @@ const TYPES: Record<string, string> = {
   '.svg': 'image/svg+xml',
 };
 
-/** Browser builds of packages that have a different one for Node. */
+/** For packages with different builds for browsers and Node: the name of the build for browsers. */
 const FOR_BROWSERS: Record<string, string> = { 'csv-parse/sync': 'csv-parse/browser/esm/sync' };
 
 /**
- * Matches `} from '…'`, `import '…'`, `import('…')` and `new URL('…', import.meta.url)`, as this repository and its
- * packages write them.
+ * Matches `} from '…'`, `import '…'`, `import('…')` and `new URL('…', import.meta.url)`, in the forms that this
+ * repository and its packages use.
  */
-const NAMED =
+const REFERENCE =
   /((?<=[}\w*]\s*)\bfrom\s*|^import\s*|\bimport\(\s*|\bnew URL\(\s*(?=['"][^'"]+['"], import\.meta\.url))(['"])([@\w./-]+)\2/gm;
 
-/** The address of a source file below the folder, for example `web/list.js` or `lib/htmlparser2/dist/index.js`. */
+/** Returns a source file's path below the folder, for example `web/list.js` or `lib/htmlparser2/dist/index.js`. */
 function addressOf(file: string): string {
   const modules = `${sep}node_modules${sep}`;
   const at = file.lastIndexOf(modules);
@@ -84,19 +84,19 @@ function relativeAddress(from: string, to: string): string {
   return path.startsWith('.') ? path : `./${path}`;
 }
 
-/** Comments on lines of their own, and trailing spaces, which stripped types leave behind. */
-const UNSENT = /^[ \t]*(?:\/\*\*[\s\S]*?\*\/|\/\/.*)[ \t]*$|[ \t]+$/gm;
+/** Matches comments on lines of their own, and trailing spaces, which remain where types were stripped. */
+const COMMENT_OR_SPACES = /^[ \t]*(?:\/\*\*[\s\S]*?\*\/|\/\/.*)[ \t]*$|[ \t]+$/gm;
 
 /** Removes comments but keeps the line breaks, so that line numbers in errors match the source. */
 const withoutComments = (code: string): string =>
-  code.replace(UNSENT, (comment) => '\n'.repeat(comment.split('\n').length - 1));
+  code.replace(COMMENT_OR_SPACES, (comment) => '\n'.repeat(comment.split('\n').length - 1));
 
-/** Reads a module, strips its types, and replaces the names in its imports with addresses. */
+/** Reads a module, strips its types, and replaces the names of imported modules with relative addresses. */
 function readModule(file: string): Module {
   const source = readFileSync(file, 'utf8');
   const code = file.endsWith('.ts') ? withoutComments(stripTypeScriptTypes(source)) : source;
   const module: Module = { text: '', imports: [], later: [] };
-  module.text = code.replace(NAMED, (_whole, before: string, quote: string, name: string) => {
+  module.text = code.replace(REFERENCE, (_whole, before: string, quote: string, name: string) => {
     const target = resolveModule(name, file);
     (before.includes('(') ? module.later : module.imports).push(target);
     return `${before}${quote}${relativeAddress(file, target)}${quote}`;
@@ -104,7 +104,7 @@ function readModule(file: string): Module {
   return module;
 }
 
-/** Finds all modules that the entries import, directly or not. */
+/** Reads the entries and all modules that they import, directly or indirectly. */
 function readModules(entries: readonly string[]): Map<string, Module> {
   const modules = new Map<string, Module>();
   const visit = (file: string) => {
@@ -117,7 +117,7 @@ function readModules(entries: readonly string[]): Map<string, Module> {
   return modules;
 }
 
-/** The modules that a page loads at once: its own, and all that it imports statically, directly or not. */
+/** Returns the modules that a page loads at once: its own module, and all static imports, direct and indirect. */
 function loadedAtOnce(modules: ReadonlyMap<string, Module>, entry: string): string[] {
   const reached = new Set([entry]);
   for (const file of reached) for (const next of modules.get(file)?.imports ?? []) reached.add(next);
@@ -126,7 +126,7 @@ function loadedAtOnce(modules: ReadonlyMap<string, Module>, entry: string): stri
 
 async function compress(path: string, text: string): Promise<[string, Asset]> {
   const raw = Buffer.from(text);
-  // Level 11 takes ten times as long and saves hardly any bytes.
+  // Level 11 would take ten times as long and save hardly any bytes.
   const params = { [constants.BROTLI_PARAM_QUALITY]: 10, [constants.BROTLI_PARAM_SIZE_HINT]: raw.length };
   const [gzipped, br] = await Promise.all([
     promisify(gzip)(raw, { level: 9 }),

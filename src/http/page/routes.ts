@@ -15,16 +15,16 @@ import { findAssets } from './assets.ts';
 import type { Asset, Assets } from './build-assets.ts';
 
 /**
- * Serves the page in a browser: HTML documents, and their files below `/assets/`. The documents are the same for
- * everybody; scripts find out which page it is and who is signed in.
+ * Serves the page to browsers: HTML documents, and their files below `/assets/`. The documents are the same for
+ * everybody. Their scripts find out who is signed in.
  */
 
 /** The paths of the documents, and the module of each. */
 const PAGES: Record<string, string> = { '/': 'bookmarks', '/settings': 'settings', '/save': 'save' };
 
 /**
- * All content comes from this origin, nothing is inline, and scripts can only insert text. The one trusted-types
- * policy allows the worker that reads import files.
+ * All content comes from this origin, no script or style is inline, and scripts can insert only text, no HTML. The one
+ * trusted-types policy allows the worker that reads import files.
  */
 const SECURITY_POLICY = [
   "default-src 'none'",
@@ -51,9 +51,9 @@ const HEADERS = {
 };
 
 /**
- * A script that applies the user's theme and row height before anything is drawn. It also reloads the document a
- * little later if a module fails to load: during a rollout, one replica may send a document whose modules another
- * replica does not have. The address of this script has no hash, because every replica must have it.
+ * A script that applies the user's theme and row height before the browser draws anything. It also reloads the document
+ * after a pause if a module fails to load. This happens during a rollout, when one replica sends a document and another
+ * replica does not have its modules. The script's address has no hash, so that replicas of every version have it.
  */
 const START = `'use strict';
 for (const choice of ['theme', 'rows']) document.documentElement.dataset[choice] = localStorage.getItem(choice) ?? '';
@@ -70,11 +70,11 @@ addEventListener('load', () => { if (document.body.dataset.started === 'yes') se
 
 const START_PATH = '/assets/start.js';
 
-/** Tells the scripts the name of the sign-in provider, if there is one. */
+/** Returns the element that tells the scripts the name of the sign-in provider. Empty if there is no provider. */
 const formatProvider = (name: string | undefined): string =>
   name === undefined ? '' : html`\n<meta name="provider" content="${name}">`.text;
 
-/** The HTML document of a page. */
+/** Returns the HTML document of a page. */
 function formatDocument({ hash, modules }: Assets, page: string, provider: string | undefined): string {
   const address = (path: string) => `/assets/${hash}/${path}`;
   const [own, ...others] = modules.get(page) ?? [];
@@ -104,7 +104,7 @@ ${others.map((path) => `<link rel="modulepreload" href="${address(path)}">`).joi
 /** Content that may change while its address stays the same. */
 interface Checked {
   type: string;
-  /** Shared by all responses. A string would be encoded for each. */
+  /** All responses share this buffer. A string would be encoded again for each response. */
   bytes: Buffer;
   etag: string;
 }
@@ -115,14 +115,14 @@ const check = (type: string, content: string | Buffer): Checked => ({
   etag: `"${createHash('sha256').update(content).digest('hex').slice(0, 16)}"`,
 });
 
-/** Adds the page's documents, which browsers revalidate each time, and its files, which they keep. */
+/** Adds the page's documents, which browsers revalidate at each visit, and its files, which they keep. */
 export function pageRoutes(app: FastifyInstance, { signIn }: Config): void {
   for (const [path, page] of Object.entries(PAGES)) {
     const makeDocument = async () => {
       const provider = app.hasRoute({ method: 'GET', url: '/login' }) ? signIn.provider?.name : undefined;
       return check('text/html; charset=utf-8', formatDocument(await findAssets(), page, provider));
     };
-    // Formatted and hashed once, because anybody may request it thousands of times a second.
+    // The document is formatted and hashed once, because anybody may request it thousands of times a second.
     let document: Checked | undefined;
     app.get(path, async (request, reply) => {
       document ??= await makeDocument();
@@ -153,7 +153,7 @@ export function pageRoutes(app: FastifyInstance, { signIn }: Config): void {
   });
 }
 
-/** Sends content that may change. The browser revalidates it each time. */
+/** Sends content that may change. The browser revalidates it before each use. */
 function sendChecked(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -163,7 +163,7 @@ function sendChecked(
   return request.headers['if-none-match'] === etag ? reply.code(304).send() : reply.send(bytes);
 }
 
-/** Sends a file that never changes: new content gets a new address. */
+/** Sends a file. Browsers may keep it for a year, because changed files get a new address. */
 function sendAsset(request: FastifyRequest, reply: FastifyReply, asset: Asset): FastifyReply {
   const accepted = String(request.headers['accept-encoding'] ?? '');
   const encoding = (['br', 'gzip'] as const).find((name) => new RegExp(`\\b${name}\\b`).test(accepted));
