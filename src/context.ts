@@ -73,7 +73,9 @@ export interface Context {
 /** How many long polls of one token a replica holds at the same time (decision 16). */
 const HELD_POLLS_PER_TOKEN = 16;
 
-/** The limit of response bytes that one user's clients have not read yet. It has room for eight of the largest pages. */
+/**
+ * The limit of response bytes that one user's clients have not read yet. It has room for eight of the largest pages.
+ */
 const UNSENT_BYTES_PER_USER = 8 * 1_048_576;
 
 /**
@@ -100,8 +102,8 @@ const countShared = ({ databasePoolSize, databasePrepare }: Config): number =>
 
 /**
  * Creates a semaphore that gives each user half as many permits as the pool has connections, so that no user takes all
- * connections. For example, a slow search keeps its connection for seconds, and so does a write that waits for an import
- * of the same user.
+ * connections. For example, a slow search keeps its connection for seconds, and so does a write that waits for an
+ * import of the same user.
  */
 const createUserPermits = (connections: number, waitMs: number) =>
   new Semaphore<number>({

@@ -39,7 +39,9 @@ function buildProgram(host: CommandHost): Command {
   return program;
 }
 
-/** Whether the operator can fix the cause of an error. Such an error is printed as its message, without a stack trace. */
+/**
+ * Whether the operator can fix the cause of an error. Such an error is printed as its message, without a stack trace.
+ */
 const isForOperator = (error: unknown): error is Error =>
   [
     CommandError,

@@ -26,7 +26,9 @@ export function text({ max, min = 0 }: { max: number; min?: number }) {
     .meta({ maxLength: max, ...(min > 0 && { minLength: min }) });
 }
 
-/** Makes the schema of an absolute http or https url. The url is trimmed, and otherwise stored as sent (decision 10). */
+/**
+ * Makes the schema of an absolute http or https url. The url is trimmed, and otherwise stored as sent (decision 10).
+ */
 export const url = ({ max }: { max: number }) =>
   text({ max, min: 1 })
     .check((ctx) => {

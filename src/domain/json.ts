@@ -30,8 +30,8 @@ export function parseJsonText(text: string): unknown {
 const COUNTED_ABOVE_BYTES = 65_536;
 
 /**
- * The maximum number of commas and opening brackets in a body. A valid body has at most about 46,000 of them, nearly all
- * of them inside its texts.
+ * The maximum number of commas and opening brackets in a body. A valid body has at most about 46,000 of them, nearly
+ * all of them inside its texts.
  */
 const MAX_STRUCTURE = 50_000;
 

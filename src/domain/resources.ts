@@ -190,7 +190,9 @@ interface SeveralDone {
   count: number;
   /** The ids that do not exist. */
   missing: number[];
-  /** The ids of bookmarks that were not handled, because they changed after `if_updated_at`. Only present for `items`. */
+  /**
+   * The ids of bookmarks that were not handled, because they changed after `if_updated_at`. Only present for `items`.
+   */
   conflicts?: number[] | undefined;
 }
 
@@ -403,7 +405,9 @@ export interface NewTag {
 export interface TagRename {
   id: number;
   name: string;
-  /** Whether to rename all tags below it too (`a/b` is below `a`). If one cannot be renamed, none is. Default: false. */
+  /**
+   * Whether to rename all tags below it too (`a/b` is below `a`). If one cannot be renamed, none is. Default: false.
+   */
   with_children?: boolean | undefined;
 }
 

@@ -35,7 +35,9 @@ export const foldText = (text: string): string =>
 export const searchTerms = (query: string): string[] =>
   [...new Set(foldText(query).split(/\s+/u))].filter(Boolean);
 
-/** Returns a field's line in the search text: normalized, and with a blank for each white space, so that it is one line. */
+/**
+ * Returns a field's line in the search text: normalized, and with a blank for each white space, so that it is one line.
+ */
 export const searchTextLine = (text: string): string =>
   PRINTABLE_ASCII.test(text) ? text.toLowerCase() : foldText(text).replace(/\s/gu, ' ');
 
@@ -102,8 +104,8 @@ export function textRule(text: string, max: number, min: number): string | undef
 /**
  * Whether a tag name is refused without normalizing it, for one of two reasons:
  *
- * - It has more than eight code units per allowed character. NFC combines at most four characters into one, and each has
- *   at most two code units. So the name would be too long in NFC too.
+ * - It has more than eight code units per allowed character. NFC combines at most four characters into one, and each
+ *   has at most two code units. So the name would be too long in NFC too.
  * - It is too long as sent, and has many combining marks in a row. Normalizing it would take too much time.
  */
 const isRefusedUnnormalized = (name: string): boolean =>

@@ -120,7 +120,9 @@ async function sendResponse(
   countBacklog(outboundBacklog, request, reply);
 }
 
-/** Counts the bytes of a response that the socket has not taken yet. They count until the response is sent or aborted. */
+/**
+ * Counts the bytes of a response that the socket has not taken yet. They count until the response is sent or aborted.
+ */
 export function countBacklog(
   outboundBacklog: OutboundBacklog,
   { principal }: FastifyRequest,

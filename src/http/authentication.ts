@@ -20,8 +20,8 @@ type Needs = Pick<PrincipalRoute, 'scope' | 'needsSession'>;
 
 /**
  * Finds the principal and counts the request. Throws `INVALID_TOKEN`, `RATE_LIMITED` or `PERMISSION_DENIED`. Does not
- * look up a token that this replica remembers, because the operation's statement checks it. Throws synchronously if this
- * replica already knows that the token has reached its limit.
+ * look up a token that this replica remembers, because the operation's statement checks it. Throws synchronously if
+ * this replica already knows that the token has reached its limit.
  */
 export function authenticate(
   context: Context,
@@ -39,7 +39,9 @@ export function authenticate(
   return admitToken(context, needs, token, remembered, request, reply);
 }
 
-/** Returns the two rate limits of a principal with their keys: that of the token and that of the account (section 8). */
+/**
+ * Returns the two rate limits of a principal with their keys: that of the token and that of the account (section 8).
+ */
 function requestLimits({ config }: Context, { key, userId, isPremium }: Principal): [string, number, Group] {
   const account = `{u${userId}}`;
   const limit = isPremium ? config.rateLimitRequestsPremium : config.rateLimitRequests;

@@ -13,7 +13,9 @@ import { invalid } from '../domain/errors.ts';
  * - ended: the body is complete or was aborted. The caller still gets the gathered bytes.
  */
 
-/** The reserved time for one chunk, in milliseconds. With this time, one user's chunks take at most a tenth of a core. */
+/**
+ * The reserved time for one chunk, in milliseconds. With this time, one user's chunks take at most a tenth of a core.
+ */
 const CHUNK_MS = 0.02;
 
 /** Time is reserved for this many chunks at once. In chunks of 64 KiB, these are 16 MiB, so most bodies never pause. */
@@ -22,7 +24,9 @@ const CHUNKS_PER_PAUSE = 256;
 /** Reading pauses while this many bytes are gathered. */
 const MAX_GATHERED_BYTES = 65_536;
 
-/** The reserved times. All bodies with the same key share one: a user's id, or undefined for requests without a token. */
+/**
+ * The reserved times. All bodies with the same key share one: a user's id, or undefined for requests without a token.
+ */
 export class ChunkPace {
   readonly #busyUntilMs = new Map<number | undefined, number>();
 

@@ -10,9 +10,9 @@ import type { Credential } from '../observability/metrics.ts';
 import { addressKey, clientAddress, retryAfterSeconds } from './quota-headers.ts';
 
 /**
- * Limits guesses of invite codes and tokens. Only failures count, and they count across all replicas. Before an attempt,
- * only this replica's memory is checked, so a correct attempt needs no call to Redis. A network is an IPv4 address or a
- * /64 network of IPv6.
+ * Limits guesses of invite codes and tokens. Only failures count, and they count across all replicas. Before an
+ * attempt, only this replica's memory is checked, so a correct attempt needs no call to Redis. A network is an IPv4
+ * address or a /64 network of IPv6.
  */
 
 /** The error for a lookup that gets no permit of `lookUpPermits`. */
@@ -53,8 +53,8 @@ const NAMED_FAILURES_PER_HOUR = 10;
 const TOKEN_FAILURES_PER_MINUTE = 600;
 
 /**
- * Runs an exchange of an invite code. Throws `RATE_LIMITED` if a budget is used up. Requests that name an e-mail address
- * have their own budgets. So somebody who guesses codes without an address cannot block these requests.
+ * Runs an exchange of an invite code. Throws `RATE_LIMITED` if a budget is used up. Requests that name an e-mail
+ * address have their own budgets. So somebody who guesses codes without an address cannot block these requests.
  */
 export function limitInviteFailures<Result>(
   context: Context,
@@ -136,8 +136,8 @@ async function runAndCountFailure<Result>(
     if (!(error instanceof ApiError && failureCodes.includes(error.code))) throw error;
     const quotas = await Promise.all(budgets.map(({ limiter, key, limit }) => limiter.consume(key, limit)));
     const refused = quotas.find(({ admitted }) => !admitted);
-    // Once a budget is used up, every failure gets the same response. So the response does not reveal, for example, that
-    // the token is right but its account is suspended.
+    // Once a budget is used up, every failure gets the same response. So the response does not reveal, for example,
+    // that the token is right but its account is suspended.
     if (refused !== undefined) throw refuse(context, credential, refused.resetMs);
     context.metrics.guessed(credential, 'failed');
     throw error;

@@ -23,8 +23,8 @@ export const STATUS_BY_CODE = {
 } as const satisfies Record<ErrorCode, number>;
 
 /**
- * The headers of every response, even to malformed requests. They keep personal data out of caches, and prevent browsers
- * from treating text as a page, a script or a style.
+ * The headers of every response, even to malformed requests. They keep personal data out of caches, and prevent
+ * browsers from treating text as a page, a script or a style.
  */
 export const SECURITY_HEADERS = {
   'cache-control': 'no-store',
@@ -52,7 +52,9 @@ const describeUnavailable = ({ reason }: DatabaseUnavailable): string =>
     ? 'the request took too long'
     : 'the service cannot reach its database';
 
-/** Returns the error to send. Returns undefined for a defect of the service, because only the log may have its details. */
+/**
+ * Returns the error to send. Returns undefined for a defect of the service, because only the log may have its details.
+ */
 export function toApiError(error: unknown): ApiError | undefined {
   if (error instanceof ApiError) return error;
   // The delay is random between 1 and 5 s, so that clients do not all return at once.

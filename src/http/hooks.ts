@@ -11,8 +11,9 @@ import { traceRequests } from './trace-requests.ts';
 /** Hooks that run for every request. */
 
 /**
- * Adds the hook that runs before CORS, so that responses to preflights have the request id and the security headers too.
- * The hook refuses OPTIONS requests that are no preflights, and all preflights for paths that use the session cookie.
+ * Adds the hook that runs before CORS, so that responses to preflights have the request id and the security headers
+ * too. The hook refuses OPTIONS requests that are no preflights, and all preflights for paths that use the session
+ * cookie.
  */
 export function addFirstHook(
   app: FastifyInstance,

@@ -30,7 +30,9 @@ const TAGS: Record<string, string> = {
   import: 'Import bookmarks',
 };
 
-/** Operation ids that are not made from the path, because `export` and `import` are reserved words in many languages. */
+/**
+ * Operation ids that are not made from the path, because `export` and `import` are reserved words in many languages.
+ */
 const OPERATION_IDS: Record<string, string> = {
   '/export': 'export_bookmarks',
   '/import': 'import_bookmarks',

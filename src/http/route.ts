@@ -41,7 +41,9 @@ interface Described {
   checksOwnBody?: boolean;
   /** Whether requests may have an `Idempotency-Key`. */
   isIdempotent?: boolean;
-  /** Whether requests may wait long. The handler then takes the user's permits itself, and holds none while it waits. */
+  /**
+   * Whether requests may wait long. The handler then takes the user's permits itself, and holds none while it waits.
+   */
   isHeld?: boolean;
   /** Whether the handler takes the user's permits itself, although its requests do not wait long. */
   takesOwnPermits?: boolean;

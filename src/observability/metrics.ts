@@ -41,7 +41,8 @@ export type AbortReason = (typeof ABORT_REASONS)[number];
  * - `event_loop`: the event loop is late.
  * - `pool`: statements wait too long for a connection.
  * - `unsent`, `account`: clients of all users, or of this account, leave too many bytes of responses unread.
- * - `received`, `account_received`: the replica holds too many bytes of request bodies, of all users or of this account.
+ * - `received`, `account_received`: the replica holds too many bytes of request bodies, of all users or of this
+ *   account.
  */
 const OVERLOAD_REASONS = ['event_loop', 'pool', 'unsent', 'account', 'received', 'account_received'] as const;
 export type OverloadReason = (typeof OVERLOAD_REASONS)[number];

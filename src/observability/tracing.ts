@@ -25,8 +25,8 @@ interface TracingOptions {
 }
 
 /**
- * Starts to send traces to a collector. Before this call, the other functions of this file work but record no spans. The
- * returned function sends the pending spans and ends tracing.
+ * Starts to send traces to a collector. Before this call, the other functions of this file work but record no spans.
+ * The returned function sends the pending spans and ends tracing.
  */
 export async function openTracing({
   endpoint,
@@ -103,8 +103,8 @@ export function currentTraceParent(): string | undefined {
 }
 
 /**
- * Returns the context of a request. It continues the client's trace if `traceparent` is valid. Only the share `ratio` of
- * clients' traces is recorded, because a client could otherwise fill the collector by asking for all of its traces.
+ * Returns the context of a request. It continues the client's trace if `traceparent` is valid. Only the share `ratio`
+ * of clients' traces is recorded, because a client could otherwise fill the collector by asking for all of its traces.
  */
 export function continueClientTrace(text: unknown, ratio: number) {
   const parent = parseTraceParent(text);
@@ -140,7 +140,9 @@ export function nameStatement(text: string): string {
     : `read ${/\bfrom (\w+)/.exec(text)?.[1] ?? ''}`.trim();
 }
 
-/** Wraps `run` so that the span is named after the statement. The name is made from the SQL text, without its values. */
+/**
+ * Wraps `run` so that the span is named after the statement. The name is made from the SQL text, without its values.
+ */
 const renamingSpan =
   <T>(run: (sql: Sql) => Statement<T>, rename: RenameSpan) =>
   (sql: Sql): Statement<T> => {

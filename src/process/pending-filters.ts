@@ -26,8 +26,8 @@ export interface Round {
 export const beginRound = (usersPerGroup = USERS_PER_GROUP): Round => ({ after: 0, usersPerGroup });
 
 /**
- * Builds the filters of all users. Repeats rounds until every block has a filter. A user whose work never ends or always
- * fails does not block other users, because each round goes on to the next group.
+ * Builds the filters of all users. Repeats rounds until every block has a filter. A user whose work never ends or
+ * always fails does not block other users, because each round goes on to the next group.
  */
 export async function buildPendingFilters(context: Context, round = beginRound()): Promise<void> {
   let isLeft: boolean;

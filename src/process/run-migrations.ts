@@ -20,7 +20,9 @@ function isTransient(error: unknown): boolean {
   return !isRefused;
 }
 
-/** Migrates the database. Retries after transient errors for `MIGRATE_WAIT_SECONDS`, then rejects with the last error. */
+/**
+ * Migrates the database. Retries after transient errors for `MIGRATE_WAIT_SECONDS`, then rejects with the last error.
+ */
 export async function migrateWithRetries(
   url: string,
   { migrateWaitSeconds, databaseSharding }: Pick<Config, 'migrateWaitSeconds' | 'databaseSharding'>,

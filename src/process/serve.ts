@@ -128,8 +128,8 @@ function buildHealthApp(context: Context): FastifyInstance {
 }
 
 /**
- * Ends the process gracefully at the first SIGTERM or SIGINT, and immediately at the second. An uncaught error also ends
- * the process gracefully, with exit code 1.
+ * Ends the process gracefully at the first SIGTERM or SIGINT, and immediately at the second. An uncaught error also
+ * ends the process gracefully, with exit code 1.
  */
 function endOnSignal(context: Context, stack: AsyncDisposableStack): void {
   const { log, lifecycle } = context;

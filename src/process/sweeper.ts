@@ -34,7 +34,9 @@ async function requeueImports({ database, coordination }: Context): Promise<void
   }
 }
 
-/** Deletes old and abandoned imports. This runs often, because an abandoned upload blocks its user's next large import. */
+/**
+ * Deletes old and abandoned imports. This runs often, because an abandoned upload blocks its user's next large import.
+ */
 async function deleteAbandonedImports({ database, log }: Context): Promise<void> {
   const deleted = await deleteOldImports(database);
   if (deleted > 0) log.info({ deleted }, 'deleted old imports');

@@ -37,7 +37,7 @@ export const user = z.object({ id, email }).meta({ id: 'User' });
 
 const exchangeBody = z.object({ code, email: invitedEmail.optional() });
 
-/** Opens a session with an invite code, or with a code from another device. Throws `NOT_FOUND` for a wrong code. */
+/** Opens a session with an invite code or a code from another device. Throws `NOT_FOUND` for a wrong code. */
 async function openSession({
   context,
   body,
@@ -141,7 +141,7 @@ const remove = principalRoute({
   body: z.object({ confirm: text({ max: 254, min: 1 }).meta({ examples: ['you@example.org'] }) }),
   response: deleted,
   async handle({ context, principal, body, request, reply }) {
-    // The statement may take long and may wait for an import, so it uses the pool of imports.
+    // This uses the import pool, because the statement may take long and may wait for an import of the account.
     const { importDatabase } = context;
     await notifyAfter(context, principal, notifyPolls, () =>
       deleteAccount(importDatabase, principal, foldText(body.confirm)),

@@ -21,7 +21,7 @@ export function appPages(app: FastifyInstance, context: Context): void {
   addPage(app, context, APP_PATH, (given) => askForApproval(context, given));
 }
 
-/** Shows the approval page, or the sign-in page if nobody is signed in. Opening it changes nothing. */
+/** Returns the approval page, or the sign-in page if nobody is signed in. Opening either page changes nothing. */
 async function askForApproval(context: Context, { request }: PageRequest): Promise<Page> {
   const { config, database } = context;
   const asked = parseBody(appRequestSchema(config.signIn.appRedirects), readParameters(request));
@@ -65,7 +65,7 @@ const approve: PrincipalRoute = {
 
 const linkBody = z.object({ return_to: returnTo });
 
-/** Starts linking the provider to the account of this browser's session. The page then redirects to the provider. */
+/** Starts to link the provider to the account of this browser's session. The page then redirects to the provider. */
 const link: PrincipalRoute<typeof linkBody> = {
   path: '/login/link',
   scope: 'write',
@@ -84,5 +84,5 @@ const link: PrincipalRoute<typeof linkBody> = {
   },
 };
 
-/** Endpoints that pages use under `/web/`, where the origin of every request is checked. */
+/** Endpoints that the service's own pages use under `/web/`. */
 export const appWebRoutes = [approve, link];

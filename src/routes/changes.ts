@@ -43,7 +43,7 @@ const changes = principalRoute({
     limit: integer(1, 500, 100),
     wait: schemas.wait,
   }),
-  // The cursor of an example would belong to another user.
+  // The cursor of an example would belong to another user, so the request would fail.
   exampleLeavesOut: ['cursor'],
   response: z.object({
     reset: z.boolean(),

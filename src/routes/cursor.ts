@@ -12,7 +12,7 @@ import type { TrashPosition } from '../store/trash.ts';
 /** Long enough for a version and six numbers of 16 digits, in base64url. */
 const MAX_LENGTH = 200;
 
-/** The schemas of a cursor: `given` in a request, and `next` in a response. Both may be absent. */
+/** Makes the schemas of a cursor: `given` in a request, and `next` in a response. Either may be absent. */
 export const cursorSchemas = (example: string, maxLength = MAX_LENGTH) => {
   const next = z.string().meta({ examples: [example] });
   const given = z
@@ -22,7 +22,7 @@ export const cursorSchemas = (example: string, maxLength = MAX_LENGTH) => {
   return { given: given.optional(), next: next.optional() };
 };
 
-/** The last fields of a page, as JSON. `cursor` is where the next page begins; undefined on the last page. */
+/** Returns the last fields of a page as JSON. `cursor` is the cursor of the next page; undefined on the last page. */
 export const formatNext = (cursor: string | undefined): string =>
   cursor === undefined ? '"has_more":false' : `"has_more":true,"next_cursor":"${cursor}"`;
 
@@ -49,18 +49,18 @@ const encodeNumbers = (parts: readonly unknown[]): string => encode(parts.join('
 const encodeJson = (parts: readonly unknown[]): string => encode(JSON.stringify(parts));
 
 /**
- * Checks the parts of a cursor. Throws `VALIDATION_ERROR` for a malformed cursor or another user's. Only the text that
- * `encoded` makes from the parts is a valid cursor for them.
+ * Checks the decoded parts of a cursor. Throws `VALIDATION_ERROR` if the cursor is malformed or belongs to another
+ * user. To be valid, the cursor must be the same text that `encodeParts` makes from the parts.
  */
-function check<Parts extends readonly [number, number, ...unknown[]]>(
+function checkParts<Parts extends readonly [number, number, ...unknown[]]>(
   cursor: string,
   userId: number,
   schema: z.ZodType<Parts>,
   parts: unknown,
-  encoded: (parts: Parts) => string,
+  encodeParts: (parts: Parts) => string,
 ): Parts {
   const { data } = schema.safeParse(parts);
-  if (data === undefined || encoded(data) !== cursor) throw invalid('cursor: is malformed');
+  if (data === undefined || encodeParts(data) !== cursor) throw invalid('cursor: is malformed');
   if (data[1] !== userId) throw invalid('cursor: belongs to another user');
   return data;
 }
@@ -71,12 +71,12 @@ function decodeNumbers<Parts extends readonly [number, number, ...unknown[]]>(
   schema: z.ZodType<Parts>,
 ): Parts {
   const numbers = Buffer.from(cursor, 'base64url').toString('latin1').split(':').map(Number);
-  return check(cursor, userId, schema, numbers, encodeNumbers);
+  return checkParts(cursor, userId, schema, numbers, encodeNumbers);
 }
 
 export const formatCursor = (userId: number, afterId: number): string => encodeNumbers([1, userId, afterId]);
 
-/** Returns the id after which a page starts. Throws `VALIDATION_ERROR` for a malformed cursor or another user's. */
+/** Returns the id after which a page starts. Throws like `checkParts`. */
 export function parseCursor(cursor: string, userId: number): number {
   const [, , afterId] = decodeNumbers(cursor, userId, LIST);
   return afterId;
@@ -87,7 +87,7 @@ export const formatChangesCursor = (userId: number, position: ChangesPosition): 
   return encodeNumbers([2, userId, epoch, generation, change, bookmarkId, tagId]);
 };
 
-/** Returns the position of a cursor. Throws like `parseCursor`. */
+/** Returns the position of a cursor. Throws like `checkParts`. */
 export function parseChangesCursor(cursor: string, userId: number): ChangesPosition {
   const [, , epoch, generation, change, bookmarkId, tagId] = decodeNumbers(cursor, userId, CHANGES);
   return { epoch, generation, change, bookmarkId, tagId };
@@ -96,7 +96,7 @@ export function parseChangesCursor(cursor: string, userId: number): ChangesPosit
 export const formatTrashCursor = (userId: number, { deletedAtMs, id }: TrashPosition): string =>
   encodeNumbers([4, userId, deletedAtMs, id]);
 
-/** Returns the position of a cursor. Throws like `parseCursor`. */
+/** Returns the position of a cursor. Throws like `checkParts`. */
 export function parseTrashCursor(cursor: string, userId: number): TrashPosition {
   const [, , deletedAtMs, id] = decodeNumbers(cursor, userId, TRASH);
   return { deletedAtMs, id };
@@ -104,22 +104,23 @@ export function parseTrashCursor(cursor: string, userId: number): TrashPosition 
 
 /** The start of a search's next page. */
 export interface SearchPlace {
-  /** The number of that page, and the total that the first page counted. */
+  /** The number of the next page. */
   page: number;
+  /** The number of matches when the first page was read. */
   total: number;
-  /** The last bookmark before that page, and its sort key. */
+  /** The id of the last bookmark before the next page, and the value that it is sorted by; null if that is the id. */
   lastId: number;
   lastKey: string | null;
 }
 
-/** Makes the cursor of a search. `search` is a hash of the search, so that the cursor works with no other. */
+/** Makes the cursor of a search. `search` is a hash of the search, so that the cursor works only with this search. */
 export const formatSearchCursor = (userId: number, search: string, place: SearchPlace): string =>
   encodeJson([3, userId, search, place.page, place.total, place.lastId, place.lastKey]);
 
-/** Returns the place of a cursor. Throws like `parseCursor`, and for a cursor of another search. */
+/** Returns the place of a cursor. Throws like `checkParts`, and if the cursor belongs to another search. */
 export function parseSearchCursor(cursor: string, userId: number, search: string): SearchPlace {
   const parts = readJson(Buffer.from(cursor, 'base64url').toString('utf8'));
-  const [, , hash, page, total, lastId, lastKey] = check(cursor, userId, SEARCH, parts, encodeJson);
+  const [, , hash, page, total, lastId, lastKey] = checkParts(cursor, userId, SEARCH, parts, encodeJson);
   if (hash !== search) throw invalid('cursor: belongs to another search');
   return { page, total, lastId, lastKey };
 }

@@ -26,7 +26,7 @@ const issue: PrincipalRoute = {
     qr: z.object({ size: z.number(), path: z.string() }),
   }),
   async handle({ context, principal, request }) {
-    // A replica may remember a session that was revoked since.
+    // This replica may remember a session that was revoked meanwhile. No statement below checks the token again.
     if ((await findPrincipal(context.database, principal)) === undefined) throw invalidToken();
     const code = await issueDeviceCode(context.coordination.pending, principal);
     const link = `${request.headers.origin}/#code=${code}`;
@@ -35,7 +35,8 @@ const issue: PrincipalRoute = {
 };
 
 /**
- * Draws a QR code as an SVG path. `size` is its width and height in units, including a border of four on each side.
+ * Draws a QR code as an SVG path. `size` is the width and the height of the code in units, including a border of four
+ * units on each side.
  */
 function drawQr(text: string): { size: number; path: string } {
   const rows = encodeQR(text, 'raw', { ecc: 'medium', border: 4 });
@@ -59,8 +60,8 @@ const ways: PrincipalRoute = {
 export const deviceRoutes = [issue, ways];
 
 /**
- * Opens a session with a code from another device. Throws `NOT_FOUND` for an invalid code. The code is used up in
- * either case.
+ * Opens a session with a code from another device, and uses the code up. Throws `NOT_FOUND` if the code is invalid, or
+ * if it belongs to an account with another e-mail address.
  */
 export async function exchangeDeviceCode(
   context: Context,
@@ -72,7 +73,8 @@ export async function exchangeDeviceCode(
   const opened = maker && (await openAppSession(database, maker, null, config.sessionDays, client));
   const session = parseToken(opened?.token);
   if (maker === undefined || opened === undefined || session === undefined) throw notFound('the code');
-  // Nobody has the token yet. If revoking it fails too, the session stays listed until it expires.
+  // Nobody has the token of the new session yet. So if revoking it fails, the session only stays listed until it
+  // expires.
   const end = () => revokeToken(database, session).catch(() => {});
   const isConfirmed = await confirmDeviceCode(coordination.pending, code, maker).catch(async (error) => {
     await end();

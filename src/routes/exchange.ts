@@ -43,7 +43,9 @@ export const exchangeCode = publicRoute({
   },
 });
 
-/** Opens the session that a code grants. Undefined if the code is invalid or was sent twice at the same time. */
+/**
+ * Opens the session that a code grants. Returns undefined if the code is invalid or was sent twice at the same time.
+ */
 async function openApprovedSession(
   context: Context,
   exchange: z.output<typeof exchangeSchema>,
@@ -56,9 +58,10 @@ async function openApprovedSession(
   const session = parseToken(opened?.token);
   if (opened === undefined || session === undefined) return undefined;
   try {
-    if (!(await noteExchange(coordination.pending, exchange.code, session))) return opened;
+    const wasSentAgain = await noteExchange(coordination.pending, exchange.code, session);
+    if (!wasSentAgain) return opened;
   } catch (error) {
-    // Nobody has the token yet.
+    // Nobody has the token of this session yet. If ending it fails too, the session only stays listed until it expires.
     await endSession(context, session).catch(() => {});
     throw error;
   }
@@ -74,7 +77,7 @@ async function endRepeated(context: Context, code: string): Promise<undefined> {
   try {
     await endSession(context, session);
   } catch (error) {
-    // Remembers the code, so that the next repeat ends the session.
+    // Remember the code again, so that its next repeat ends the session.
     await noteExchange(pending, code, session);
     throw error;
   }

@@ -30,7 +30,7 @@ const exportAll = principalRoute({
   takesOwnPermits: true,
   async handle({ context, principal, request }) {
     const { database, requestPermits, outboundBacklog, config } = context;
-    // Before this time is over, a client that reads nothing is disconnected.
+    // An export waits at most this long for room. A client that reads nothing is disconnected before that.
     const waitMs = (config.responseStallSeconds + 5) * 1_000;
     const stream = await exportBookmarks({ database, requestPermits, outboundBacklog, waitMs }, principal);
     return stream.once('error', () => {
@@ -88,7 +88,7 @@ const importAll = principalRoute({
   },
 });
 
-/** Lets `/import` read its own body. The replica holds only one chunk of a large body at a time. */
+/** Adds the body parser of `/import`. With it, the replica holds only one chunk of a large body at a time. */
 export function addImportParser(scope: FastifyInstance, context: Context, bodies: Bodies): void {
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('application/json', async (request: FastifyRequest) => {

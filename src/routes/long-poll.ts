@@ -6,7 +6,7 @@ import type { Principal } from '../domain/tokens.ts';
 
 /** Long polling (decision 16) for `sync` and `changes`. */
 
-/** How far the database's clock may be ahead of this process's estimate. */
+/** How far the clock of the database may be ahead of this process's estimate of it. */
 const CLOCK_MARGIN_MS = 1_000;
 
 /** A long poll. */
@@ -16,7 +16,7 @@ interface Poll<Page> {
   channel: string;
   /** Reads the current page. */
   read(): Promise<Page>;
-  /** Whether a read may find news. Called when a notification may have been lost. */
+  /** Whether a read may find news. This is called when a notification may have been lost. */
   check(): Promise<boolean>;
   /** Whether the page has news, so that the poll ends. */
   hasNews(page: Page): boolean;
@@ -26,7 +26,7 @@ interface Poll<Page> {
 export interface PollEnd<Page> {
   page: Page;
   waited: boolean;
-  /** Set if the replica drains: a random delay before the client should poll again. */
+  /** A random delay before the client should poll again. Set only if the replica drains. */
   retryAfterMs?: number | undefined;
 }
 
@@ -34,9 +34,9 @@ export interface PollEnd<Page> {
  * Reads a page. If it has no news, holds the request until something may have changed, then reads again. Throws
  * `UNAVAILABLE` if the replica holds its maximum of polls.
  *
- * No change is missed, because the waiter is registered before the first read. A later commit is seen by that read,
- * or notifies the waiter, or is found by the check after a lost notification. If none of these happened, there is
- * nothing to read at the end (docs/design.md, "The end of a poll").
+ * No change is missed, because the waiter is registered before the first read. After a later commit, either that read
+ * sees the change, or a notification wakes the waiter, or the check after a lost notification finds the change. So a
+ * poll that was never woken has nothing to read at its end (docs/design.md, "The end of a poll").
  */
 export async function readOrWait<Page>(
   context: Context,
@@ -46,12 +46,12 @@ export async function readOrWait<Page>(
 ): Promise<PollEnd<Page>> {
   const waiter = context.coordination.notifier.register(poll.channel, poll.principal.key);
   const cancel = () => waiter.cancel();
-  // The client may have left while the body was read. Then no further `close` event comes.
+  // If the client left while the body was read, the `close` event has already come.
   if (reply.raw.destroyed) cancel();
   else reply.raw.once('close', cancel);
   try {
     const page = await poll.read();
-    if (poll.hasNews(page) || !hold(waiter)) return { page, waited: false };
+    if (poll.hasNews(page) || !tryHold(waiter)) return { page, waited: false };
     request.wasHeld = true;
     const { news, retryAfterMs } = await waitForNews(context, poll, waiter);
     return { page: news ?? page, waited: true, retryAfterMs };
@@ -61,7 +61,8 @@ export async function readOrWait<Page>(
   }
 }
 
-function hold(waiter: Waiter): boolean {
+/** Returns false if this replica already holds the maximum of polls of this token. Such a poll responds at once. */
+function tryHold(waiter: Waiter): boolean {
   const refusal = waiter.hold();
   if (refusal === 'replica-full') {
     throw unavailable('this replica cannot hold more long polls', 1 + Math.floor(Math.random() * 5));
@@ -69,7 +70,7 @@ function hold(waiter: Waiter): boolean {
   return refusal === undefined;
 }
 
-/** The result of a wait: a page, nothing, or a delay because the replica drains. */
+/** The result of a wait: a page, or a delay because the replica drains, or neither. */
 interface WaitResult<Page> {
   news?: Page | undefined;
   retryAfterMs?: number | undefined;
@@ -95,10 +96,12 @@ async function waitForNews<Page>(
   }
 }
 
-/** The last fields of every page, as JSON. */
+/** Returns the last fields of a page as JSON. */
 export const formatEnd = ({ waited, retryAfterMs }: Omit<PollEnd<unknown>, 'page'>): string =>
   `"waited":${waited}${retryAfterMs === undefined ? '' : `,"retry_after_ms":${retryAfterMs}`}}`;
 
-/** An expired token notifies no poll, so a poll checks for expiry at its end. */
+/**
+ * Whether the token may have expired. A poll asks this at its end, because no notification comes when a token expires.
+ */
 const mayHaveExpired = ({ expiresAtMs }: Principal): boolean =>
   expiresAtMs <= performance.now() + CLOCK_MARGIN_MS;

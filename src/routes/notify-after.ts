@@ -3,13 +3,13 @@ import type { Notifier } from '../coordination/port.ts';
 import type { Principal } from '../domain/tokens.ts';
 import { DatabaseUnavailable } from '../store/errors.ts';
 
-/** A statement whose connection was lost may still run for this long. Postgres cancels it after 6 s. */
+/** A statement whose connection was lost has ended after this time, because Postgres cancels statements after 6 s. */
 const LATE_COMMIT_MS = 7_000;
 
 /**
- * Runs a write, then notifies the polls that it concerns with `notifyPolls` or `notifyChangesPolls`. If the response
- * of the database was lost, the write may have happened or may still happen. Then it notifies at once, and again when
- * the write must have ended.
+ * Runs a write, then calls `notify` to notify the user's polls. If the response of the database was lost, the write may
+ * have happened, or may still happen. Then this function notifies the polls at once, and again when the write must have
+ * ended.
  */
 export async function notifyAfter<Result>(
   { coordination: { notifier, clock } }: Context,

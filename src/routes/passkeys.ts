@@ -36,7 +36,7 @@ const base64url = (max: number) =>
 /** WebAuthn allows ids of up to 1,023 bytes. */
 const credentialId = base64url(1_364);
 
-/** The relying party of the page that sent the request. `refuseForeignPage` has checked its origin. */
+/** Returns the relying party for the page that sent the request. `refuseForeignPage` has checked the page's origin. */
 function requireRelyingParty({ headers }: FastifyRequest): RelyingParty {
   const party = findRelyingParty(headers.origin);
   if (party === undefined) throw permissionDenied('passkeys need a host name, not an IP address');

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { shownFields } from '../domain/bookmark-schemas.ts';
 import { id } from '../domain/fields.ts';
 
-/** Schemas of responses, for the reference. SQL builds the responses themselves. */
+/** Schemas of responses. They only describe the responses in the reference; SQL functions build most responses. */
 
 export const timestampText = z.iso
   .datetime({ precision: 3 })
@@ -30,7 +30,7 @@ export const bookmark = z
   })
   .meta({ id: 'Bookmark' });
 
-/** The response to an operation on several bookmarks: how many were found, and the ids of the others. */
+/** Fields of the response to an operation on several bookmarks: how many it handled, and the ids of the others. */
 export const severalDone = { count, missing: z.array(id), conflicts: z.array(id).optional() };
 
 export const deleted = z.object({ deleted: z.literal(true) }).meta({ id: 'Deleted' });

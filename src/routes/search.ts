@@ -44,7 +44,7 @@ function pageNumber() {
   return z.int(rule).min(1, rule).meta({ default: 1 }).optional();
 }
 
-/** Splits a body into the search itself, which cursors belong to, and the page that is requested. */
+/** Splits a body into the search itself and the requested page. A cursor belongs to the hash of one search. */
 function readSearch({ query, phrases, sort, page, cursor, per_page: perPage, ...filter }: SearchBody) {
   const terms = [...new Set([...searchTerms(query), ...phrases.map(searchTextLine)])];
   const searchHash = hash('sha256', JSON.stringify([terms, filter, sort]), 'hex').slice(0, 16);
@@ -62,7 +62,7 @@ function findPlace({ cursor, sort, searchHash }: Search, userId: number): Search
 
 const isTimestamp = (key: string | null): boolean => key !== null && parseTimestamp(key) === key;
 
-/** Whether a cursor's key is valid for a sort order. */
+/** For each sort order, whether the key in a cursor is valid. */
 const isKeyOf: Record<Sort, (key: string | null) => boolean> = {
   newest: (key) => key === null,
   oldest: (key) => key === null,

@@ -22,12 +22,12 @@ import { returnTo } from '../sign-in/return-to.ts';
 import { SignInError } from '../sign-in/sign-in-error.ts';
 import { findPrincipal, revokeToken } from '../store/tokens.ts';
 
-/** Signing in by the provider in a browser (decision 31). */
+/** Signing in through the provider in a browser (decision 31). */
 
-/** A fresh login is one within this many seconds. */
+/** A login counts as fresh for this many seconds. */
 const FRESH_SECONDS = 900;
 
-/** Where the provider redirects to. It must be registered there exactly like this. */
+/** The path that the provider redirects to. It must be registered at the provider. */
 const CALLBACK_PATH = '/login/callback';
 
 /** Adds `/login`, and `/login/callback` if there is a provider. */
@@ -37,7 +37,7 @@ export function signInRoutes(app: FastifyInstance, context: Context): void {
   if (provider) addPage(app, context, CALLBACK_PATH, (given) => finishSignIn(context, provider, given));
 }
 
-/** Looks up the session of a browser in the database. Undefined if it has no valid one. */
+/** Looks up the session of a browser in the database. Returns undefined if the browser has no valid session. */
 export async function findBrowserPrincipal(
   { database, site }: Context,
   { headers }: FastifyRequest,
@@ -65,7 +65,7 @@ async function beginSignIn(context: Context, { request, reply }: PageRequest): P
   return sendToProvider(context, { request, reply }, intent, returnTo, isFresh);
 }
 
-/** Starts a login for a browser, which keeps a secret in a cookie. Returns the provider's address. */
+/** Starts a login, and sets the cookie with the browser's secret for it. Returns the address at the provider. */
 export async function sendToProvider(
   context: Context,
   { request, reply }: Pick<PageRequest, 'request' | 'reply'>,
@@ -83,7 +83,7 @@ export async function sendToProvider(
   return location;
 }
 
-/** Opens a session for the person that the provider sent back. It replaces the browser's previous session. */
+/** Opens a session for the person who comes back from the provider. Ends the browser's previous session. */
 async function finishSignIn(
   context: Context,
   provider: Provider,
@@ -105,7 +105,7 @@ async function finishSignIn(
   return login.returnTo;
 }
 
-/** The parameters of a callback. The provider never sends one twice. */
+/** Returns the parameters of a callback. Throws if one was sent twice, because the provider never does that. */
 function readCallback(request: FastifyRequest): Record<string, string> {
   try {
     return readParameters(request);
@@ -114,7 +114,7 @@ function readCallback(request: FastifyRequest): Record<string, string> {
   }
 }
 
-/** Ends a session that was replaced. Failures are ignored, because the new session works in any case. */
+/** Ends the browser's previous session. Ignores failures of the database, because the new session works anyway. */
 async function endSession(context: Context, principal: Principal): Promise<void> {
   await revokeToken(context.database, principal).catch(() => {});
   context.principals.forget(principal);

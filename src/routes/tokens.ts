@@ -18,7 +18,7 @@ import * as schemas from './response-schemas.ts';
 
 /** A user's own tokens and sessions: the settings area of section 2.4. All endpoints require a session. */
 
-/** The same rules as for a tag's name. */
+/** The name of a token follows the same rules as that of a tag. */
 const name = tagName.meta({ examples: ['backup script'] });
 
 const scope = z.enum(['read', 'write']);
@@ -146,7 +146,7 @@ const revokeOthers = principalRoute({
   response: z.object({ revoked: schemas.count }),
   isIdempotent: true,
   async handle({ context, principal, idempotency }) {
-    // If Redis is away, the code cannot be used anyway, and sessions must still end.
+    // A failure is ignored. If Redis is away, nobody can use the code anyway, and the sessions must still end.
     await cancelDeviceCode(context.coordination.pending, principal).catch(() => {});
     return notifyAfter(context, principal, notifyPolls, () =>
       revokeOtherSessions(context.database, principal, idempotency),

@@ -31,8 +31,8 @@ const UNSUPPORTED = ['modified_since', 'bundle'];
 
 /**
  * Reads the search in `q` and `added_since`. `q` may contain words, `#tag`, `!untagged` and `!unread`. Quotes are
- * ignored. Throws `VALIDATION_ERROR` for an unsupported filter, because the client would otherwise get bookmarks that it
- * did not ask for.
+ * ignored. Throws `VALIDATION_ERROR` for an unsupported filter, because the client would otherwise get bookmarks that
+ * it did not ask for.
  */
 export function readSearch(query: Query): BookmarkSearch {
   for (const name of UNSUPPORTED) if (query[name] !== undefined) throw invalid(`${name}: is not supported`);

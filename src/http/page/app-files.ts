@@ -46,7 +46,9 @@ export const MANIFEST = JSON.stringify({
 /** At the root, because a service worker controls only paths below its own. */
 export const SERVICE_WORKER_PATH = '/service-worker.js';
 
-/** Whether the service worker keeps a file for use offline. It keeps no parsers, because an import needs the network. */
+/**
+ * Whether the service worker keeps a file for use offline. It keeps no parsers, because an import needs the network.
+ */
 const isKept = (path: string): boolean => !path.startsWith('lib/') && !path.startsWith('formats/');
 
 /**
