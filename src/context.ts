@@ -56,8 +56,8 @@ export interface Context {
   /** The sign-in provider; undefined if people sign in by invite only. */
   readonly provider: Provider | undefined;
   /**
-   * The public origin; undefined if the service has no pages. Without `PUBLIC_URL` it is known only once the service
-   * listens.
+   * The public origin; undefined if the service has no pages. Without `PUBLIC_URL`, the origin is known only once the
+   * service listens.
    */
   readonly site: {
     origin: string | undefined;

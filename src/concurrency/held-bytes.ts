@@ -12,8 +12,8 @@ interface ByteLimits {
 type ByteRefusal = 'account' | 'process';
 
 /**
- * Counts the bytes held for each user. A caller asks `refusal` before it reads more bytes. It calls `hold` after the
- * read, because only then it knows their number. So the last read may exceed a limit.
+ * Counts the bytes held for each user. A caller asks `refusal` before it reads more bytes. It calls `hold` only after
+ * the read, when the number of bytes is known. So the last read may exceed a limit.
  */
 export class HeldBytes {
   protected readonly limits: ByteLimits;

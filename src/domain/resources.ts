@@ -354,7 +354,7 @@ export interface SyncedBookmarks {
 export interface ChangesPosition {
   /** The `cursor` of the last response. Absent to start from the beginning. */
   cursor?: string | undefined;
-  /** Used instead of a cursor. The response is then an empty page with the current cursor. */
+  /** Sent instead of a cursor. The response is then an empty page with the current cursor. */
   from?: 'now' | undefined;
   /** The maximum of objects in a page, 1 to 500. Default: 100. */
   limit?: number | undefined;

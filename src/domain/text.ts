@@ -91,7 +91,7 @@ export function withoutEndSlashes(name: string): string {
   return name.slice(0, end);
 }
 
-/** Whether a tag equals a path or is below it: `a/b` is below `a`. Both must be normalized by `foldText`. */
+/** Whether a tag equals a path or is below it: `a/b` is below `a`. `foldText` must have normalized both texts. */
 export const isUnder = (name: string, path: string): boolean => name === path || name.startsWith(`${path}/`);
 
 /** Returns the rule that a text breaks; undefined if it is valid. */

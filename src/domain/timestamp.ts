@@ -10,8 +10,8 @@ const MAX_MS = Date.parse('9999-12-31T23:59:59.999Z');
 const DAY_MS = 86_400_000;
 
 /**
- * Whether a moment is in the first second of a month. A leap second comes at the end of a month, so the second after it
- * is the first one of a month.
+ * Whether a moment is in the first second of a month. A leap second is always at the end of a month, so the second
+ * after it is the first second of the next month.
  */
 const isMonthStart = (ms: number): boolean =>
   new Date(ms).getUTCDate() === 1 && ((ms % DAY_MS) + DAY_MS) % DAY_MS < 1_000;

@@ -8,16 +8,16 @@ export type Scope = 'read' | 'write';
 const PREFIX_BY_KIND: Record<TokenKind, string> = { session: 'bks', api: 'bka' };
 const KIND_BY_PREFIX: Record<string, TokenKind> = { bks: 'session', bka: 'api' };
 
-/** The maximum life of a session, however often it is prolonged. */
+/** A session can be prolonged to at most this many days after its creation. */
 export const MAX_SESSION_DAYS = 365;
 
 /** A token from a request, not yet known to be valid. */
 export interface PresentedToken {
   kind: TokenKind;
   userId: number;
-  /** SHA-256 of the secret part. The secret itself is never stored. */
+  /** SHA-256 of the token's secret. The secret itself is never stored. */
   hash: Buffer;
-  /** The hash as text, the key for counting requests and held polls. */
+  /** The hash as text. It is the key by which requests and held polls are counted. */
   key: string;
 }
 
@@ -39,7 +39,7 @@ export interface FoundPrincipal extends Principal {
 /** What the database stores of a token's secret. */
 export interface StoredSecret {
   hash: Buffer;
-  /** The last four characters, so that the token's owner can recognize it. The other 232 random bits stay secret. */
+  /** The last four characters, so that the token's owner can recognize it. They reveal 22 of the 256 random bits. */
   lastFour: string;
 }
 
@@ -62,7 +62,7 @@ export const formatToken = (kind: TokenKind, userId: number, secret: string): st
 
 const TOKEN = /^(bks|bka)_([1-9]\d{0,15})_([A-Za-z0-9_-]{43})$/;
 
-/** Parses the text of a token. Undefined if it is malformed. */
+/** Parses the text of a token. Returns undefined if the text is malformed. */
 export function parseToken(text: string | undefined): PresentedToken | undefined {
   const [, prefix = '', id, secret = ''] = TOKEN.exec(text ?? '') ?? [];
   const kind = KIND_BY_PREFIX[prefix];
@@ -112,7 +112,7 @@ export class KnownPrincipals {
   add(principal: Principal, nowMs = Date.now()): void {
     makeRoom(this.#principals, this.#capacity);
     this.#principals.set(principal.key, { principal, untilMs: nowMs + this.#ttlMs });
-    // Moves the token to the end, so that the one seen longest ago is evicted first.
+    // This moves the token to the end of the set, so that the token seen longest ago is removed first.
     this.#seen.delete(principal.key);
     makeRoom(this.#seen, this.#capacity);
     this.#seen.add(principal.key);

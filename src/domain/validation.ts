@@ -4,7 +4,7 @@ import { invalid } from './errors.ts';
 type Issue = z.core.$ZodIssue;
 type RawIssue = z.core.$ZodRawIssue;
 
-/** Formats a path like `tags[2].name`, or `body` for the whole body. */
+/** Formats a path as text like `tags[2].name`. The text for the whole body is `body`. */
 function formatPath(path: readonly PropertyKey[]): string {
   let text = '';
   for (const step of path) {

@@ -21,7 +21,7 @@ function hostLength(authority: string): number {
   return host.replace(/:\d*$/, '').length;
 }
 
-/** Parses an absolute http or https url without white space at its ends. Returns the broken rule if it is invalid. */
+/** Parses an absolute http or https url without white space at its ends. Returns the broken rule for any other text. */
 function readWebUrl(text: string): URL | string {
   if (CONTROL_CHARACTERS.test(text)) return 'may not contain control characters';
   const authority = AUTHORITY.exec(text)?.[1];
@@ -46,7 +46,7 @@ export function findUrlFault(text: string): string | undefined {
   return typeof url === 'string' ? url : undefined;
 }
 
-/** Parses an http or https url. Null for anything else. */
+/** Parses an http or https url. Returns null for any other text. */
 export function parseWebUrl(text: string): URL | null {
   const url = readWebUrl(text.trim());
   return typeof url === 'string' ? null : url;

@@ -20,8 +20,8 @@ declare module 'fastify' {
 }
 
 /**
- * Adds one endpoint. Every endpoint takes the same steps: token, rate limit, overload, scope, body, handler,
- * response. All checks of the token come before the body is read.
+ * Adds one endpoint. Every request takes the same steps: token, rate limit, overload, scope, body, handler, response.
+ * All checks of the token come before the body is read.
  */
 export function addRoute(app: FastifyInstance, context: Context, mount: Mount, route: Route): void {
   app.route({
@@ -69,7 +69,7 @@ async function respond(
   };
   if (userId === undefined || route.takesOwnPermits || route.isHeld) return handle();
   await context.requestPermits.run(userId, () => {
-    // While this request waited for the permit, responses to the same user may have filled the backlog.
+    // While this request waited for the permit, the user may have reached the limit of unread bytes.
     context.overload.refuse(userId);
     return handle();
   });

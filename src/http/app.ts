@@ -194,7 +194,7 @@ async function mountRoutes(
   });
 }
 
-/** Turns a number of trusted proxies into the function that Fastify calls to ask whether it trusts a hop. */
+/** Returns the value of Fastify's `trustProxy`. A number of proxies becomes a function that trusts as many hops. */
 const trustFunction = (trust: Config['trustProxy']) =>
   typeof trust === 'number' ? (_address: string, hop: number) => hop < trust : trust;
 

@@ -70,7 +70,7 @@ async function admitToken(
   requireScope(needs, principal);
 }
 
-/** Throws `PERMISSION_DENIED` if the route needs another scope than the token's, or a session. */
+/** Throws `PERMISSION_DENIED` if the token's scope is not sufficient, or if the route needs a session token. */
 export function requireScope({ scope, needsSession }: Needs, principal: Principal): void {
   if (needsSession && principal.kind !== 'session')
     throw permissionDenied('this needs a session, not an API token');

@@ -5,8 +5,6 @@ import { invalid } from '../domain/errors.ts';
 import { type Idempotency, parseIdempotencyKey } from '../domain/idempotency.ts';
 import { BodyReader, ChunkPace } from './body-reader.ts';
 
-/** Reads the bodies of requests, and the idempotency keys that belong to the requests. */
-
 /** Reads bodies at a limited pace for each user, and counts their bytes until the responses are sent. */
 export class Bodies {
   readonly #pace = new ChunkPace();
@@ -26,7 +24,7 @@ export class Bodies {
 
   /**
    * Returns a reader of the request's body. The first `countedBytes` count as held until the response is sent. The
-   * reader throws `UNAVAILABLE` if too many bytes are already held, for this account or for all.
+   * reader throws `UNAVAILABLE` if too many bytes are already held for this account or for all accounts.
    */
   source(request: FastifyRequest, countedBytes: number): Pick<BodyReader, 'next'> {
     const { principal, bodyReader } = request;
@@ -81,8 +79,8 @@ function readKey(request: FastifyRequest): string | undefined {
 }
 
 /**
- * Starts the hash of a request with an `Idempotency-Key`. The caller adds the body. Undefined without a key. Throws
- * `VALIDATION_ERROR` for an invalid key.
+ * Starts the hash of a request with an `Idempotency-Key`. The caller adds the body to the hash. Returns undefined
+ * without a key. Throws `VALIDATION_ERROR` for an invalid key.
  */
 export function hashKeyedRequest(request: FastifyRequest): Hash | undefined {
   if (readKey(request) === undefined) return undefined;

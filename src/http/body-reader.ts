@@ -24,9 +24,7 @@ const CHUNKS_PER_PAUSE = 256;
 /** Reading pauses while this many bytes are gathered. */
 const MAX_GATHERED_BYTES = 65_536;
 
-/**
- * The reserved times. All bodies with the same key share one: a user's id, or undefined for requests without a token.
- */
+/** Keeps the reserved time of each key. A key is a user's id, or undefined for all requests without a token. */
 export class ChunkPace {
   readonly #busyUntilMs = new Map<number | undefined, number>();
 
@@ -50,7 +48,7 @@ export class BodyReader {
   readonly #body: IncomingMessage;
   #gathered: Buffer[] = [];
   #gatheredBytes = 0;
-  /** Set by `begin`. */
+  /** The pace of this body and its key. Set by `begin`. */
   #pace: { of: ChunkPace; key: number | undefined } | undefined;
   /** Chunks for which no time is reserved yet. */
   #chunks = 0;

@@ -11,8 +11,8 @@ import { addressKey, clientAddress, retryAfterSeconds } from './quota-headers.ts
 
 /**
  * Limits guesses of invite codes and tokens. Only failures count, and they count across all replicas. Before an
- * attempt, only this replica's memory is checked, so a correct attempt needs no call to Redis. A network is an IPv4
- * address or a /64 network of IPv6.
+ * attempt, only this replica's memory is checked, so a correct attempt needs no call to Redis. In this file, a network
+ * is an IPv4 address or a /64 network of IPv6.
  */
 
 /** The error for a lookup that gets no permit of `lookUpPermits`. */
@@ -20,7 +20,7 @@ class NoPermit extends Error {}
 
 /**
  * Permits to look up tokens for networks that have used up their budget of failures. One lookup of each network runs at
- * a time. Up to 100 others of the network wait, for at most one second.
+ * a time. Up to 100 other lookups of that network wait, each for at most one second.
  */
 const lookUpPermits = new Semaphore<string>({
   permits: 1,

@@ -10,8 +10,8 @@ import type { Socket } from 'node:net';
 const MAX_OPEN_REQUESTS = 16;
 
 /**
- * A client must read this many bytes within the stall time. Otherwise it could hold a response for hours by reading
- * one byte now and then.
+ * A client must read this many bytes within the stall time. Otherwise a client could hold a response for hours by
+ * reading one byte now and then.
  */
 const PROGRESS_BYTES = 16 * 1_024;
 

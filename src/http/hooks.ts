@@ -12,7 +12,7 @@ import { traceRequests } from './trace-requests.ts';
 
 /**
  * Adds the hook that runs before CORS, so that responses to preflights have the request id and the security headers
- * too. The hook refuses OPTIONS requests that are no preflights, and all preflights for paths that use the session
+ * too. The hook refuses OPTIONS requests that are not preflights, and all preflights for paths that use the session
  * cookie.
  */
 export function addFirstHook(

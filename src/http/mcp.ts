@@ -13,8 +13,9 @@ import { BOOKMARK_BODY_BYTES } from './route.ts';
 import { type EndpointRunner, type RunEndpoint, runEndpointsFor } from './run-endpoint.ts';
 
 /**
- * Serves the tools of `src/mcp/` at `/mcp`, by the protocol's Streamable HTTP. The endpoint keeps no state, so any
- * replica serves any request. A request counts once against the rate limits, however many tools it calls.
+ * Serves the tools of `src/mcp/` at `/mcp`, with the transport Streamable HTTP of the Model Context Protocol. The
+ * endpoint keeps no state, so any replica serves any request. A request counts once against the rate limits, however
+ * many tools it calls.
  */
 
 const PATH = '/mcp';

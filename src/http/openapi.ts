@@ -169,7 +169,10 @@ function errorResponses(route: Route): Json {
 const pascalCase = (path: string): string =>
   path.replace(/[/-](\w)/g, (_, letter: string) => letter.toUpperCase());
 
-/** Describes a JSON body by its schema and an example. The example has an example of each field, except `leftOut`. */
+/**
+ * Describes a JSON body by its schema and an example. The example consists of the examples of the fields, without those
+ * in `leftOut`.
+ */
 function contentOf(name: string, schema: Json, shared: Shared, leftOut: readonly string[] = []): Json {
   const example = Object.entries(exampleOf(schema, shared) as Json).filter(
     ([name]) => !leftOut.includes(name),

@@ -65,7 +65,7 @@ const sendPage = (reply: FastifyReply, page: Page): FastifyReply =>
 const redirect = (reply: FastifyReply, address: string): FastifyReply =>
   reply.code(303).headers(PRIVATE_HEADERS).header('location', address).send();
 
-/** Returns the page for a thrown error. Logs the error, and counts a failed sign-in. */
+/** Returns the page for a thrown error. Logs and counts the error, unless the request was invalid or limited. */
 function pageOf(context: Context, error: unknown, request: FastifyRequest): Page {
   const name = context.config.signIn.provider?.name;
   if (error instanceof SignInError) {

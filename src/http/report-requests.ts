@@ -46,9 +46,9 @@ export interface RequestFacts {
 }
 
 /**
- * Decides whether to log a request. Failures, slow requests, and requests to security routes are always logged. Of all
- * others, the share `share` (0 to 1) is logged. The others include 404 and 429, because clients can cause any number of
- * these. The request id decides, so all processes decide the same.
+ * Decides whether to log a request. Failures, slow requests and requests to `SECURITY_ROUTES` are always logged. Of the
+ * other requests, the share `share` (0 to 1) is logged. A 404 or 429 belongs to these, because clients can cause any
+ * number of them. The request id decides, so all processes decide the same.
  */
 export function isLogged({ id, route, status, ms, wasHeld, unserved }: RequestFacts, share: number): boolean {
   if (share === 1 || unserved !== undefined) return true;

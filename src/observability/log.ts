@@ -14,7 +14,7 @@ interface ErrorFields {
 }
 
 /**
- * Returns the fields of an error that may be logged. It omits all other fields, because errors of Postgres contain row
+ * Returns the fields of an error that may be logged. Omits all other fields, because errors of Postgres contain row
  * values, and errors of Redis contain arguments of the command.
  */
 export function describeError(error: unknown): object {
@@ -53,9 +53,9 @@ function openIsoTime(): () => string {
 }
 
 /**
- * Opens the process's log on standard output. It writes JSON lines, at most 100 ms late. If standard output is a
- * terminal, it writes lines for people instead. With `isStarting`, a terminal shows the progress of the start in one
- * changing line until the message `LISTENING`.
+ * Opens the process's log on standard output. The log has JSON lines, written at most 100 ms late. On a terminal, it
+ * has lines for people instead. With `isStarting`, a terminal shows the progress of the start in one changing line,
+ * until the message `LISTENING`.
  */
 export const openLog = (level: string, { isStarting = false } = {}): Logger =>
   pino(

@@ -12,9 +12,9 @@ import { REVISION, VERSION } from './version.ts';
 /** The service's metrics for Prometheus. The number of label values does not grow with the number of users. */
 
 /**
- * The class of a request, for the service-level objectives. `poll` is a request for news that may be held, whether it
- * was held or not. `read` and `write` are the other requests of the API. `other` is everything outside of the API. The
- * probes `/livez` and `/readyz` are not counted.
+ * The class of a request, for the service-level objectives. `poll` is a request to `/bookmarks/sync` or
+ * `/bookmarks/changes`. `read` and `write` are the other requests of the API, except imports. `other` is everything
+ * outside of the API. The probes `/livez` and `/readyz` are not counted.
  */
 export type RequestClass = 'read' | 'write' | 'poll' | 'import' | 'other';
 
@@ -54,7 +54,7 @@ export type Credential = (typeof CREDENTIALS)[number];
 const ATTEMPT_ENDS = ['failed', 'refused'] as const;
 type AttemptEnd = (typeof ATTEMPT_ENDS)[number];
 
-/** How a staged import ended. `given_up`: every worker that started it died. */
+/** How a staged import ended. `given_up`: three workers began the import, and none of them completed it. */
 const IMPORT_ENDS = ['done', 'failed', 'cancelled', 'given_up'] as const;
 
 export type ImportEnd = (typeof IMPORT_ENDS)[number];

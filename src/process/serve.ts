@@ -15,7 +15,7 @@ import { startSweeper } from './sweeper.ts';
 
 export type ServingRole = 'all' | 'api' | 'worker';
 
-/** A draining process responds to held polls over this time, so that their clients do not all return at once. */
+/** A draining process spreads its responses to held polls over this time, so that clients do not all return at once. */
 const DRAIN_SPREAD_MS = 3_000;
 
 /** How long a stopping worker may continue an import. Then it returns the import to the queue for another worker. */

@@ -24,7 +24,7 @@ const FILTER_INTERVAL_MS = 3_000;
 /**
  * A staged import that has waited for a worker for this long is queued again. Its job may be lost, because Redis
  * restarted empty or a process died. If the worker of an import died, its lease must expire before the import is queued
- * again. Another worker begins the import within 13 s of that death.
+ * again. Another worker begins the import within 13 s after the first one died.
  */
 const REQUEUE_AFTER_MS = 3_000;
 

@@ -108,8 +108,9 @@ export interface SearchPlace {
   page: number;
   /** The number of matches when the first page was read. */
   total: number;
-  /** The id of the last bookmark before the next page, and the value that it is sorted by; null if that is the id. */
+  /** The id of the last bookmark before the next page. */
   lastId: number;
+  /** The value by which that bookmark is sorted. Null if the search is sorted by id. */
   lastKey: string | null;
 }
 

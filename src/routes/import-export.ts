@@ -30,7 +30,7 @@ const exportAll = principalRoute({
   takesOwnPermits: true,
   async handle({ context, principal, request }) {
     const { database, requestPermits, outboundBacklog, config } = context;
-    // An export waits at most this long for room. A client that reads nothing is disconnected before that.
+    // How long the export waits until it may read its next page. A client that reads nothing is disconnected earlier.
     const waitMs = (config.responseStallSeconds + 5) * 1_000;
     const stream = await exportBookmarks({ database, requestPermits, outboundBacklog, waitMs }, principal);
     return stream.once('error', () => {

@@ -9,7 +9,7 @@ import type { Principal } from '../domain/tokens.ts';
 /** How far the clock of the database may be ahead of this process's estimate of it. */
 const CLOCK_MARGIN_MS = 1_000;
 
-/** A long poll. */
+/** What `readOrWait` needs to know about a long poll. */
 interface Poll<Page> {
   principal: Principal;
   /** The channel whose notifications end the wait. */

@@ -14,7 +14,7 @@ import * as schemas from './response-schemas.ts';
 
 /** Search: section 4.2, decision 13. */
 
-/** The longest cursor contains the first 200 characters of a title. */
+/** The longest cursor contains 200 characters of a title. */
 const cursor = cursorSchemas('WzMsNDIsIjAwIiwyLDEwMCw0MixudWxsXQ', 2_000);
 
 const searchBody = z

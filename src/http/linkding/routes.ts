@@ -134,8 +134,9 @@ function readRequest(
   };
 }
 
-/** For fields of this service, linkding's names in bodies and in query strings. */
+/** linkding's names for fields of this service, in bodies. */
 const FIELDS: Record<string, string> = { comment: 'description', tags: 'tag_names' };
+/** linkding's names for fields of this service, in query strings. */
 const PARAMETERS: Record<string, string> = { query: 'q', tags: 'q', created_after: 'added_since' };
 
 /** Formats an error as linkding does: under the name of the invalid field, or else as `detail`. */

@@ -43,11 +43,12 @@ export const MANIFEST = JSON.stringify({
   },
 });
 
-/** At the root, because a service worker controls only paths below its own. */
+/** This path is at the root, because a service worker controls only paths below its own folder. */
 export const SERVICE_WORKER_PATH = '/service-worker.js';
 
 /**
- * Whether the service worker keeps a file for use offline. It keeps no parsers, because an import needs the network.
+ * Whether the service worker keeps a file for use offline. Parsers of import files are left out, because an import
+ * needs the network anyway.
  */
 const isKept = (path: string): boolean => !path.startsWith('lib/') && !path.startsWith('formats/');
 
