@@ -161,6 +161,7 @@ export async function openContext(
 
   const untraced = await openCoordination(coordinationOptions(config), {
     log,
+    // `context` is assigned below. No import runs before that.
     runImport: (id, stop) => runImport(context, id, stop),
   });
   opened.defer(() => untraced.close());

@@ -30,6 +30,7 @@ function visitSequences(text: string, start: number, visit: (bit: number, length
   for (let at = start; at < end; at += 1) {
     const letter = text.charCodeAt(at);
     if (letter === BLANK || letter === LINE_FEED) return;
+    // The factor is a prime near 2^32 divided by the golden ratio. The upper 16 bits of the hash choose the bit.
     hash = Math.imul(hash ^ letter, 0x9e3779b1);
     hash ^= hash >>> 15;
     visit(((hash >>> 16) * (FILTER_BYTES * 8)) >>> 16, at + 1 - start);

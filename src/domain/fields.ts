@@ -109,9 +109,10 @@ function readTagNames(
     }
     const key = foldText(name);
     if (!nameByKey.has(key)) nameByKey.set(key, name);
-    if (nameByKey.size <= BOUNDS.tagsPerBookmark) continue;
-    ctx.issues.push({ code: 'custom', message: `at most ${BOUNDS.tagsPerBookmark} tags`, input: given });
-    return z.NEVER;
+    if (nameByKey.size > BOUNDS.tagsPerBookmark) {
+      ctx.issues.push({ code: 'custom', message: `at most ${BOUNDS.tagsPerBookmark} tags`, input: given });
+      return z.NEVER;
+    }
   }
   return { names: [...nameByKey.values()], keys: [...nameByKey.keys()] };
 }

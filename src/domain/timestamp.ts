@@ -7,14 +7,15 @@ const PLAIN =
 const MIN_MS = Date.parse('0001-01-01T00:00:00.000Z');
 const MAX_MS = Date.parse('9999-12-31T23:59:59.999Z');
 
-const DAY_MS = 86_400_000;
-
 /**
  * Whether a moment is in the first second of a month. A leap second is always at the end of a month, so the second
  * after it is the first second of the next month.
  */
-const isMonthStart = (ms: number): boolean =>
-  new Date(ms).getUTCDate() === 1 && ((ms % DAY_MS) + DAY_MS) % DAY_MS < 1_000;
+function isMonthStart(ms: number): boolean {
+  const date = new Date(ms);
+  const isFirstSecond = date.getUTCHours() === 0 && date.getUTCMinutes() === 0 && date.getUTCSeconds() === 0;
+  return date.getUTCDate() === 1 && isFirstSecond;
+}
 
 /**
  * Converts an RFC 3339 timestamp to UTC with milliseconds and `Z`, and drops finer digits. A leap second becomes the

@@ -314,12 +314,13 @@ export class Metrics {
   }
 
   #addCounters(): void {
-    const total = <Label extends string>(
+    const addTotal = <Label extends string>(
       name: string,
       help: string,
       labelNames: Label[],
       collect: (counter: Counter<Label>, counters: Coordination['counters']) => void,
     ) => {
+      // In `collect`, `this` is the counter.
       const sources = () => this.#sources;
       new Counter({
         name,
@@ -328,24 +329,25 @@ export class Metrics {
         registers: this.#registers,
         collect() {
           const counters = sources()?.coordination.counters;
+          // The numbers of `counters` are totals. So the counter is set to 0 before they are added.
           this.reset();
           if (counters !== undefined) collect(this, counters);
         },
       });
     };
-    total(
+    addTotal(
       'bookmarks_wakes_published_total',
       'Notifications sent to other replicas.',
       [],
       (counter, counters) => counter.inc(counters.wakesPublished),
     );
-    total(
+    addTotal(
       'bookmarks_wakes_received_total',
       'Notifications received from other replicas.',
       [],
       (counter, counters) => counter.inc(counters.wakesReceived),
     );
-    total(
+    addTotal(
       'bookmarks_limiter_decisions_total',
       'Decisions of the rate limiter. Those made without Redis count as `fallback` and also as admitted or refused.',
       ['decision'],

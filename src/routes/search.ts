@@ -92,11 +92,11 @@ const search = principalRoute({
   scope: 'read',
   summary: 'Search bookmarks',
   description:
-    'All conditions must hold. Every word of the query and every phrase must occur in url, title or comment, in any case. ' +
-    '`tags` must all be present and `without_tags` absent, by whole names. For each name in `tag_under`, that tag or one ' +
-    'below it must be present (`a/b` is below `a`). `site` matches the host and its subdomains. The total is exact. To ' +
-    'read on, send the same search with the `next_cursor` of the last response as `cursor`. Concurrent writes then cause ' +
-    'no duplicates and no gaps. A page holds at most about 1 MiB.',
+    'A bookmark must meet all conditions. Every word of the query and every phrase must occur in url, title or comment, ' +
+    'ignoring case. The bookmark must have all `tags` and none of `without_tags`; both take whole names. For each name in ' +
+    '`tag_under`, it must have that tag or one below it (`a/b` is below `a`). `site` matches the host and its subdomains. ' +
+    'The total is exact. For the next page, send the same search with the `next_cursor` of the last response as `cursor`. ' +
+    'Concurrent writes then cause no duplicates and no gaps. A page holds at most about 1 MiB.',
   body: searchBody,
   exampleLeavesOut: ['cursor'],
   bodyLimit: BOOKMARK_BODY_BYTES,
