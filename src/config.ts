@@ -145,7 +145,10 @@ const SETTINGS = {
       .default('info')
       .meta({ example: 'info' }),
   ),
-  /** The share of ordinary requests that are logged, from 0 to 1. `isLogged` says which requests are always logged. */
+  /**
+   * The share of ordinary requests that are logged, from 0 to 1. `isLogged` in `http/report-requests.ts` says which
+   * requests are always logged.
+   */
   logRequests: variable(
     'LOG_REQUESTS',
     z

@@ -113,7 +113,7 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
     http: {
       requireHostHeader: false,
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
-      // 60 s is Node's default. It must not exceed `requestTimeout`, because Node would swap the two times.
+      // 60 s is Node's default. This time must not exceed `requestTimeout`, because Node would swap the two times.
       headersTimeout: Math.min(60, config.requestTimeoutSeconds) * 1_000,
     },
     genReqId: (request) => {
