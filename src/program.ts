@@ -52,7 +52,7 @@ const isForOperator = (error: unknown): error is Error =>
     DatabaseUnavailable,
   ].some((kind) => error instanceof kind);
 
-/** Refuses an unknown command. Commander would take its name for an argument of the default role. */
+/** Refuses an unknown command. Otherwise, the library commander takes its name for an argument of the default role. */
 function refuseUnknownCommand(program: Command, name: string | undefined): void {
   if (name === undefined || /^(-|help$)/.test(name)) return;
   if (program.commands.some((command) => command.name() === name)) return;

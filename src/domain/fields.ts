@@ -12,8 +12,8 @@ export { BOUNDS } from './bounds.ts';
 export const MAX_ID = Number.MAX_SAFE_INTEGER;
 
 /**
- * Makes the schema of a text. It has `min` to `max` code points after trimming, and no characters that Postgres cannot
- * store (decision 5).
+ * Makes the schema of a text. The text has `min` to `max` code points after trimming, and no characters that Postgres
+ * cannot store (decision 5).
  */
 export function text({ max, min = 0 }: { max: number; min?: number }) {
   return z
@@ -243,7 +243,7 @@ function readVersions(given: readonly unknown[], ctx: z.RefinementCtx): Bookmark
   return { ids: [...timeById.keys()], times: [...timeById.values()] };
 }
 
-/** Several bookmarks, each with its last change as the client knows it. Duplicates count once. */
+/** Several bookmarks, each with the `updated_at` that the client saw last. Duplicates count once. */
 export const bookmarkVersions = z
   .custom<BookmarkVersion[]>(Array.isArray, 'expected an array')
   .transform(readVersions)

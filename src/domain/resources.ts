@@ -347,7 +347,9 @@ export interface SyncedBookmarks {
   has_more: boolean;
   /** Whether the request was held (decision 16). */
   waited: boolean;
-  /** Only in the empty response of a replica that is shutting down: how long to wait before the next request. */
+  /**
+   * How long to wait before the next request. Only present in the empty response of a replica that is shutting down.
+   */
   retry_after_ms?: number | undefined;
 }
 
@@ -389,7 +391,9 @@ export interface Changes {
   has_more: boolean;
   /** Whether the request was held (decision 16). */
   waited: boolean;
-  /** Only in the empty response of a replica that is shutting down: how long to wait before the next request. */
+  /**
+   * How long to wait before the next request. Only present in the empty response of a replica that is shutting down.
+   */
   retry_after_ms?: number | undefined;
 }
 

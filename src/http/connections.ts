@@ -3,9 +3,9 @@ import type { Socket } from 'node:net';
 /** Tracks connections: how many requests each has open, and whether its client reads the responses. */
 
 /**
- * A connection with more open requests is cut. A client may send requests without waiting for responses. Node handles
- * all of them at once and sends the responses in order, so each open request costs memory. Browsers, proxies and
- * libraries send one request at a time.
+ * A connection with more open requests than this is cut. A client may send requests without waiting for responses. Node
+ * handles all of them at once and sends the responses in order, so each open request costs memory. Browsers, proxies
+ * and libraries send one request at a time.
  */
 const MAX_OPEN_REQUESTS = 16;
 

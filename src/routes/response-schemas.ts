@@ -37,7 +37,7 @@ export const deleted = z.object({ deleted: z.literal(true) }).meta({ id: 'Delete
 
 export const retryAfterMs = z.int().min(0).optional().meta({
   description:
-    'Only in the empty response of a replica that is shutting down: how long to wait before the next request.',
+    'How long to wait before the next request. Only present in the empty response of a replica that is shutting down.',
 });
 
 export const wait = z

@@ -165,7 +165,7 @@ async function listBookmarks(request: LinkdingRequest, filter: BookmarkSearch): 
   const search = readSearch(request.query);
   const tags = [...(search.tags ?? []), ...(filter.tags ?? [])];
   const whole: BookmarkSearch = { ...search, ...filter, ...(tags.length > 0 && { tags }), sort: 'created' };
-  // A range may begin in the middle of a page of `/bookmarks/search`. So it is in one page or in two pages.
+  // The range may begin in the middle of a page of `/bookmarks/search`. Then its end is in the next page.
   const found: Bookmark[] = [];
   const first = Math.floor(range.offset / range.limit) + 1;
   let total = 0;
