@@ -94,8 +94,8 @@ const PERMIT_WAIT_MS = 3_000;
 const SHARED_CONNECTIONS = 2;
 
 /**
- * Returns how many connections short reads share. It is at most a third of the pool. One user has permits for half of
- * the pool, so at least one of the connections that are not shared stays free for other users.
+ * Returns how many connections short reads share: none, or at most a third of the pool. One user has permits for half
+ * of the pool. So one user cannot take all connections that are not shared.
  */
 const countShared = ({ databasePoolSize, databasePrepare }: Config): number =>
   databasePrepare && databasePoolSize >= 3 * SHARED_CONNECTIONS ? SHARED_CONNECTIONS : 0;

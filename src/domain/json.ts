@@ -39,7 +39,7 @@ const [COMMA, OPEN_BRACKET, OPEN_BRACE] = Buffer.from(',[{');
 
 /**
  * Parses the body of any request except an import. Throws `VALIDATION_ERROR` if the body has more values than a valid
- * body can have, because parsing so many values could block the event loop for a noticeable time.
+ * body can have. Parsing so many values could block the event loop for a noticeable time.
  */
 export function parseShortJson(bytes: Buffer): unknown {
   if (bytes.length > COUNTED_ABOVE_BYTES && hasMoreStructure(bytes, MAX_STRUCTURE))

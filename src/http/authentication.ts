@@ -113,9 +113,9 @@ export async function limitAddress(
 }
 
 /**
- * Looks the token up again before an error is sent, if the operation's statement found the token invalid, or if no
- * statement has checked it for this request. Forgets a token that is no longer valid, and throws `INVALID_TOKEN` or
- * `ACCOUNT_SUSPENDED` instead of the error.
+ * Looks the token up again before an error is sent. Does this only if the operation's statement found the token
+ * invalid, or if no statement has checked it for this request. Forgets a token that is no longer valid, and throws
+ * `INVALID_TOKEN` or `ACCOUNT_SUSPENDED` instead of the error.
  */
 export async function confirmPrincipal(
   context: Context,

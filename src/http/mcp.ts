@@ -73,8 +73,8 @@ function refuseForeignOrigin({ config, site }: Context, { headers }: FastifyRequ
 }
 
 /**
- * Returns the API that the tools of one request use. If an endpoint fails because the token was revoked, or because of
- * a defect of the service, `onFault` gets the error, and the whole request must fail.
+ * Returns the API that the tools of one request use. `onFault` gets the errors after which the whole request must fail:
+ * a token that was revoked meanwhile, and defects of the service.
  */
 function apiOf(run: RunEndpoint, onFault: (error: unknown) => void): BookmarkApi {
   const runWatched: RunEndpoint = (path, body) =>

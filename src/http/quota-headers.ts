@@ -35,8 +35,8 @@ export const clientAddress = ({ ip, socket }: FastifyRequest): string =>
   isIP(ip) > 0 ? ip : (socket.remoteAddress ?? '');
 
 /**
- * Returns the limiter's key for a client address (decision 25): an IPv4 address, even if it is mapped into IPv6, or the
- * /64 network of an IPv6 address.
+ * Returns the limiter's key for a client address (decision 25). The key is an IPv4 address, even if it is mapped into
+ * IPv6, or the /64 network of an IPv6 address.
  */
 export function addressKey(ip: string): string {
   if (!isIPv6(ip)) return ip;

@@ -53,7 +53,7 @@ export async function deleteLeftovers({ config, database, lifecycle, log }: Cont
     () => deleteOldResponses(database),
     () => deleteOldChanges(database, config.changesDays),
     () => deleteOldTrash(database, config.trashDays),
-    // This step is the last one, because it fails while a node of a sharded database is down: every node has a copy of
+    // This step is the last one, because it fails while a node of a sharded database is down. Every node has a copy of
     // the invites.
     () => deleteExpiredInvites(database),
   ];

@@ -34,9 +34,9 @@ export interface PollEnd<Page> {
  * Reads a page. If it has no news, holds the request until something may have changed, then reads again. Throws
  * `UNAVAILABLE` if the replica holds its maximum of polls.
  *
- * No change is missed, because the waiter is registered before the first read. After a later commit, either that read
- * sees the change, or a notification wakes the waiter, or the check after a lost notification finds the change. So a
- * poll that was never woken has nothing to read at its end (docs/design.md, "The end of a poll").
+ * No change is missed, because the waiter is registered before the first read. A later change is seen by that read, or
+ * its notification wakes the waiter. If the notification may have been lost, a check finds the change. So a poll that
+ * was never woken has nothing to read at its end (docs/design.md, "The end of a poll").
  */
 export async function readOrWait<Page>(
   context: Context,

@@ -8,9 +8,9 @@ import { parentPort } from 'node:worker_threads';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 
 /**
- * Makes the files of the page from their sources, without a build step: it strips the types, compresses each file,
- * and puts all files into one folder named after a hash of their contents. This module runs as a worker thread and
- * posts one `Assets` to the thread that started it.
+ * Makes the files of the page from their sources, without a build step. This module strips the types and compresses
+ * each file. It puts all files into one folder, which is named after a hash of their contents. It runs as a worker
+ * thread and posts one `Assets` to the thread that started it.
  */
 
 /** A file in its encodings. */
