@@ -168,22 +168,15 @@ async function listBookmarks(request: LinkdingRequest, filter: BookmarkSearch): 
   // The range may begin in the middle of a page of `/bookmarks/search`. Then its end is in the next page.
   const found: Bookmark[] = [];
   const first = Math.floor(range.offset / range.limit) + 1;
+  const skipped = range.offset % range.limit;
   let total = 0;
   for (const page of [first, first + 1]) {
-    const {
-      bookmarks,
-      total: count,
-      has_more,
-    } = await request.run('/bookmarks/search', {
-      ...whole,
-      page,
-      per_page: range.limit,
-    });
-    found.push(...bookmarks);
-    total = count;
-    if (range.offset % range.limit === 0 || !has_more) break;
+    const body = { ...whole, page, per_page: range.limit };
+    const result = await request.run('/bookmarks/search', body);
+    found.push(...result.bookmarks);
+    total = result.total;
+    if (skipped === 0 || !result.has_more) break;
   }
-  const skipped = range.offset % range.limit;
   const results = found.slice(skipped, skipped + range.limit).map(toLinkding);
   return formatPage(request, range, total, results);
 }
