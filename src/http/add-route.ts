@@ -142,7 +142,7 @@ export function handleErrors(context: Context) {
     endDeadSession(context, error, request, reply);
     return sendError(error, request, reply);
   };
-  const confirm = async (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+  const confirmAndSend = async (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     try {
       await confirmPrincipal(context, request, reply, error);
       return send(error, request, reply);
@@ -150,9 +150,9 @@ export function handleErrors(context: Context) {
       return send(later, request, reply);
     }
   };
-  // Without a principal there is nothing to wait for. Most of these responses are 429.
+  // Most error responses are 429 to requests without a principal. They need no lookup, so they are sent at once.
   return (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
-    request.principal === undefined ? send(error, request, reply) : confirm(error, request, reply);
+    request.principal === undefined ? send(error, request, reply) : confirmAndSend(error, request, reply);
 }
 
 /**

@@ -38,7 +38,10 @@ export function describeError(error: unknown): object {
  */
 const LINES = { sync: false, minLength: 4_096, periodicFlush: 100 };
 
-/** Returns pino's field `time` in ISO 8601. Formats each millisecond once, because a busy process logs many lines in it. */
+/**
+ * Makes the function that returns pino's field `time` in ISO 8601. It formats the time once in each millisecond,
+ * because a busy process logs many lines in that time.
+ */
 function openIsoTime(): () => string {
   let formattedMs = 0;
   let field = '';
