@@ -19,7 +19,7 @@ export function findAssets(): Promise<Assets> {
 
 async function makeAssets(): Promise<Assets> {
   const worker = new Worker(new URL('./build-assets.ts', import.meta.url), {
-    // Silences Node's warning that stripping types is experimental.
+    // This option silences the warning that `stripTypeScriptTypes` is experimental.
     execArgv: ['--disable-warning=ExperimentalWarning'],
   });
   try {
