@@ -128,7 +128,7 @@ test("a runbook section is refused if it is renamed, incomplete or too long, or 
     ['`BookmarksSlow` (ticket)', '`BookmarksSlow` (page)'],
     ['`BookmarksSlow` (ticket)', '`BookmarksSlow` (ticket), `BookmarksSlower` (page)'],
     ['`BookmarksSlow` (ticket), ', ''],
-    ['**It means**, for `BookmarksSlowForMany`,', 'For `BookmarksSlowForMany`,'],
+    ['**It means** that more than 14 %', 'More than 14 %'],
     ['**It helped when** the p99', 'The p99'],
     ['## Everything is slow\n', `## Everything is slow\n${'\n'.repeat(30)}`],
   ] as const) {
