@@ -6,9 +6,9 @@ import type { CollectionStore } from './outbox.ts';
 
 /**
  * The client of the Bookmark Service: one method per endpoint, plus `sync`, `listAll`, `searchAll`, `mirror` and
- * `collection`. It stays within the token's rate limit and waits as long as the service asks. It retries failed
- * requests if that is safe: reads, and writes that carry an `Idempotency-Key`. Every failure is an `ApiError`, except
- * an abort.
+ * `collection`. It stays within the token's rate limit and waits as long as the service asks. It retries a failed
+ * request if a repeat is safe: every read, and every write that carries an `Idempotency-Key`. Every failure except an
+ * abort is an `ApiError`.
  */
 export class BookmarkClient extends EndpointClient {
   /** Returns a client with the same options for another token. The new client has its own quota. */
@@ -17,8 +17,10 @@ export class BookmarkClient extends EndpointClient {
   }
 
   /**
-   * Yields every bookmark after a cursor once, in order of ids, and then each new one. It retries failures and never
-   * ends by itself, unless the service refuses the token. Store the cursor of each batch together with its bookmarks.
+   * Yields every bookmark after a cursor once, in order of ids. Then it waits for new bookmarks and yields these too,
+   * unless `follow` is false. It retries lost connections and temporary errors for as long as they last. It throws if
+   * the service refuses the request, for example because the token was revoked. Store the cursor of each batch together
+   * with the bookmarks.
    */
   sync(options?: FollowOptions): AsyncGenerator<SyncBatch, void, undefined> {
     return followBookmarks(this.requester, options);
@@ -26,16 +28,17 @@ export class BookmarkClient extends EndpointClient {
 
   /**
    * Keeps a local copy equal to the collection, including edits and deletions. It continues from the store's cursor,
-   * applies each page to the store, and then yields it. While it follows, it retries failures and never ends by
-   * itself, unless the service refuses the token.
+   * applies each page of changes to the store, and then yields the page. It retries lost connections and temporary
+   * errors for as long as they last. It throws if the service refuses the request, for example because the token was
+   * revoked.
    */
   mirror(options: MirrorOptions): AsyncGenerator<MirrorBatch, void, undefined> {
     return mirrorBookmarks(this.requester, options);
   }
 
   /**
-   * Opens a local copy that you can read and write without a connection. Its `sync` sends the writes and reads
-   * changes. A store belongs to one account: use another store for another account.
+   * Opens a local copy that you can read and write without a connection. Its method `sync` sends the writes and reads
+   * the changes of other clients. A store belongs to one account: use another store for another account.
    */
   collection(store: CollectionStore, options?: CollectionOptions): Collection {
     return new Collection(this.requester, store, options);

@@ -49,7 +49,10 @@ import { type ClientOptions, type KeyedOptions, Requester, type RequestOptions }
 const LIST_LIMIT = 500;
 const SEARCH_LIMIT = 100;
 
-/** A method for each endpoint. `BookmarkClient` extends it. The page uses this class to load less code. */
+/**
+ * A client with one method for each endpoint. `BookmarkClient` extends this class. The service's own web page uses this
+ * class directly, so that it loads less code.
+ */
 export class EndpointClient {
   protected readonly options: ClientOptions;
   protected readonly requester: Requester;
@@ -66,8 +69,9 @@ export class EndpointClient {
   }
 
   /**
-   * Exchanges a single-use invite code for a session token (spec 4.1). It is not retried. Pass the invite's `email`
-   * if you know it: then the request is not refused while strangers are guessing codes.
+   * Exchanges a single-use invite code for a session token (spec 4.1). The request is not retried. Pass the invite's
+   * `email` if you know it. Then the exchange works even while the service refuses others, because strangers are
+   * guessing codes.
    */
   exchangeInvite(
     code: string,
@@ -76,7 +80,7 @@ export class EndpointClient {
     return this.requester.request('/auth/invite', { code, email }, options);
   }
 
-  /** Exchanges the single-use code from `/login/app` for a session token. It is not retried. */
+  /** Exchanges the single-use code from `/login/app` for a session token. The request is not retried. */
   exchangeCode(exchange: CodeExchange, options?: RequestOptions): Promise<Session> {
     return this.requester.request('/auth/exchange', exchange, options);
   }
@@ -92,8 +96,8 @@ export class EndpointClient {
   }
 
   /**
-   * Changes the given fields. `tags` replaces all tags (spec 4.2). With `if_updated_at`, it rejects with `CONFLICT`
-   * if the bookmark has changed since.
+   * Changes the given fields of a bookmark. `tags` replaces all its tags (spec 4.2). With `if_updated_at`, it rejects
+   * with `CONFLICT` if the bookmark has changed since that time.
    */
   editBookmark(edit: BookmarkEdit, options?: KeyedOptions): Promise<EditedBookmark> {
     return this.requester.request('/bookmarks/edit', edit, options);
@@ -105,8 +109,8 @@ export class EndpointClient {
   }
 
   /**
-   * Deletes a bookmark (spec 4.2). With `if_updated_at`, it rejects with `CONFLICT` if the bookmark has changed
-   * since.
+   * Deletes a bookmark (spec 4.2). With `if_updated_at`, it rejects with `CONFLICT` if the bookmark has changed since
+   * that time.
    */
   deleteBookmark(bookmark: number | BookmarkVersion, options?: KeyedOptions): Promise<Deleted> {
     const body = typeof bookmark === 'number' ? { id: bookmark } : bookmark;
@@ -123,8 +127,8 @@ export class EndpointClient {
   }
 
   /**
-   * Returns the bookmark with an id, or all bookmarks with the same url, newest first. The array is empty if there
-   * are none (spec 4.2).
+   * Returns the bookmark with an id, or all bookmarks with the same url, newest first (spec 4.2). The array is empty if
+   * no bookmark has this id or url.
    */
   getBookmarks(choice: { id: number } | { url: string }, options?: RequestOptions): Promise<ChosenBookmarks> {
     return this.requester.request('/bookmarks/get', choice, options);
@@ -140,12 +144,18 @@ export class EndpointClient {
     return this.requester.request('/bookmarks/list', position, options);
   }
 
-  /** Returns the new bookmarks since a cursor, and waits for some if asked to (spec 4.2). `sync` calls it in a loop. */
+  /**
+   * Returns the bookmarks that were added after a cursor (spec 4.2). With `wait`, it waits for one if there are none
+   * yet. `sync` calls this method in a loop.
+   */
   syncBookmarks(position: SyncPosition = {}, options?: RequestOptions): Promise<SyncedBookmarks> {
     return this.requester.request('/bookmarks/sync', position, options);
   }
 
-  /** Returns the changes since a cursor, and waits for some if asked to. `mirror` calls it in a loop. */
+  /**
+   * Returns the changes that were made after a cursor. With `wait`, it waits for one if there are none yet. `mirror`
+   * calls this method in a loop.
+   */
   readChanges(position: ChangesPosition = {}, options?: RequestOptions): Promise<Changes> {
     return this.requester.request('/bookmarks/changes', position, options);
   }
@@ -170,7 +180,7 @@ export class EndpointClient {
     return this.requester.request('/trash/delete', { all: true }, options);
   }
 
-  /** Returns all tags with their numbers of bookmarks (spec 4.3). */
+  /** Returns all tags, each with its number of bookmarks (spec 4.3). */
   listTags(options?: RequestOptions): Promise<TagList> {
     return this.requester.request('/tags/list', {}, options);
   }
@@ -199,8 +209,8 @@ export class EndpointClient {
   }
 
   /**
-   * Creates an API token. Only this response contains it. The request is not retried, because a repeat would find the
-   * name taken.
+   * Creates an API token. Only this response contains the token itself. The request is not retried: if the response was
+   * lost, the token exists, and a repeat would be refused because its name is taken.
    */
   createToken(token: NewToken, options?: RequestOptions): Promise<CreatedToken> {
     return this.requester.request('/tokens/create', token, options);
@@ -236,7 +246,7 @@ export class EndpointClient {
     return this.requester.request('/account/delete', { confirm }, options);
   }
 
-  /** Returns all bookmarks at once (spec 4.4). */
+  /** Returns all bookmarks in one response (spec 4.4). */
   exportBookmarks(options?: RequestOptions): Promise<BookmarkExport> {
     return this.requester.request('/export', {}, options);
   }
@@ -252,8 +262,8 @@ export class EndpointClient {
   }
 
   /**
-   * Yields all bookmarks in pages of 500, in order of ids. A bookmark that exists the whole time appears exactly
-   * once.
+   * Yields all bookmarks in pages of 500, in order of ids. A bookmark that exists during the whole iteration appears
+   * exactly once.
    */
   async *listAll(options?: RequestOptions): AsyncGenerator<Bookmark[], void, undefined> {
     let cursor: string | undefined;
@@ -265,8 +275,8 @@ export class EndpointClient {
   }
 
   /**
-   * Yields all results of a search in pages, in order. No bookmark appears twice, and none that matches the whole
-   * time is missed.
+   * Yields all results of a search in pages, in the order of the search. No bookmark appears twice. A bookmark that
+   * matches during the whole iteration is not missed.
    */
   async *searchAll(
     search: Omit<BookmarkSearch, 'page' | 'cursor' | 'per_page'> = {},

@@ -7,24 +7,31 @@ import { finishAttempt, type Pushing, pushWrites } from './push.ts';
 import type { Requester, RequestOptions } from './requester.ts';
 
 export interface CollectionOptions {
-  /** Resolves conflicts in fields that both sides changed. Default: `theirs`. Each conflict is reported. */
+  /**
+   * Resolves conflicts. A conflict is a field that was changed both in this copy and by another client. Default:
+   * `theirs`, which keeps the service's value. Each conflict is reported.
+   */
   onConflict?: ConflictPolicy | undefined;
 }
 
-/** The fields to change. `tags` is the complete new list. It is sent as additions and removals. */
+/**
+ * The fields to change. `tags` is the complete new list. The store keeps it as added and removed tags, so that `sync`
+ * can merge it with tags that another client has changed.
+ */
 export type LocalEdit = Omit<BookmarkEdit, 'id' | 'if_updated_at'>;
 
-/** The local copy has no bookmark with this id. */
+/** Thrown if the local copy has no bookmark with this id. */
 export class NotInCollection extends Error {
   override readonly name = 'NotInCollection';
 }
 
-/** How often one `sync` starts again because another process uses the same store. */
+/** How often one `sync` starts again because another process has changed the same store. */
 const MAX_RESTARTS = 100;
 
 /**
- * A writable local copy. Reads and writes use only the store. `sync` sends the writes in order and brings the copy up
- * to date. Each stored write is applied exactly once or reported, even after a crash.
+ * A local copy of the user's bookmarks that can be changed offline. All methods except `sync` use only the store.
+ * `sync` sends the writes in order and reads the changes of other clients. Each stored write is applied exactly once or
+ * reported, even after a crash.
  */
 export class Collection {
   readonly #requester: Requester;
@@ -38,14 +45,17 @@ export class Collection {
     this.#policy = options.onConflict ?? 'theirs';
   }
 
-  /** Returns a bookmark, including pending changes. The id that `add` returned stays valid. */
+  /**
+   * Returns a bookmark, including pending changes. The negative id that `add` returned stays valid after the service
+   * has assigned another one.
+   */
   async get(id: number): Promise<Bookmark | undefined> {
     return showState(await this.#store.update(id, () => ({})));
   }
 
   /**
-   * Returns all bookmarks, including pending changes. Those that the service does not have yet come first, with
-   * negative ids.
+   * Returns all bookmarks, including pending changes. Bookmarks that the service does not have yet have negative ids,
+   * so they come first.
    */
   async list(): Promise<Bookmark[]> {
     const { rows, writes: outbox } = await this.#store.readAll();
@@ -72,7 +82,7 @@ export class Collection {
         title: title.trim(),
         comment: comment.trim(),
         tags: mergeTags([], trimAll(tags), []).map(({ name }) => name),
-        // By the wall clock: the client's clock may stand still while the computer sleeps.
+        // Uses the wall clock, because the client's clock may stand still while the computer sleeps.
         created_at: created_at ?? new Date().toISOString(),
       },
       onDuplicate: on_duplicate,
@@ -106,20 +116,23 @@ export class Collection {
     return this.#store.readOutbox();
   }
 
-  /** Returns conflicts, refusals and duplicates. Reports are kept until they are acknowledged. */
+  /**
+   * Returns the reports about writes that were not applied, or not exactly as requested. A report is kept until it is
+   * acknowledged.
+   */
   reports(): Promise<Report[]> {
     return this.#store.readReports();
   }
 
-  /** Removes these reports. Call it after they were shown or stored elsewhere. */
+  /** Removes these reports. Call this after you have shown them or stored them elsewhere. */
   async acknowledge(reports: readonly Report[]): Promise<void> {
     await this.#store.dropReports(reports.map(({ seq }) => seq));
   }
 
   /**
    * Sends pending writes and brings the copy up to date. Resolves with all reports that are not acknowledged. Lost
-   * connections and the statuses 429 and 5xx are retried for `retryForMs`. After that it rejects, and the next `sync`
-   * continues from there.
+   * connections and the statuses 429 and 5xx are retried for `retryForMs`. After that time it rejects, and the next
+   * `sync` continues where this one stopped.
    */
   sync(options: RequestOptions = {}): Promise<Report[]> {
     const run = this.#syncing.then(() => this.#sync(options));
@@ -139,16 +152,18 @@ export class Collection {
         await this.#exchange(pushing);
         return await this.reports();
       } catch (error) {
-        // Another process has sent a write or applied a page in the meantime. Start again from the new state.
+        // The error means that another process has sent a write or applied a page in the meantime. The loop starts
+        // again from the new state.
         if (!(error instanceof MirrorConflict) || restarts === MAX_RESTARTS) throw error;
       }
     }
   }
 
   async #exchange(pushing: Pushing): Promise<void> {
-    // The outcome of a sent request must be known before a page is applied: see `MirrorStore.apply`.
+    // The outcome of a request that was already sent must be known before a page is applied: see `requireNoAttempt`.
     await finishAttempt(pushing);
-    // Reads changes before it sends writes. So writes are merged with the newest state, and few conflict.
+    // Changes are read before writes are sent. So the writes are merged with the newest state, and few of them
+    // conflict.
     await this.#pull(pushing.options);
     if ((await this.#store.readNext()) !== undefined) {
       await pushWrites(pushing);
@@ -167,7 +182,10 @@ export class Collection {
   }
 }
 
-/** Returns a bookmark as the user sees it. `id` is the id that the caller passed; the error names it. */
+/**
+ * Returns a bookmark with its pending changes. Throws `NotInCollection` if the bookmark does not exist. The error names
+ * `id`, which is the id that the caller passed.
+ */
 function requireBookmark(state: BookmarkState, id: number): Bookmark {
   const shown = showState(state);
   if (shown === undefined) throw new NotInCollection(`there is no bookmark ${id}`);
@@ -176,7 +194,7 @@ function requireBookmark(state: BookmarkState, id: number): Bookmark {
 
 const trimAll = (names: readonly string[]): string[] => names.map((name) => name.trim());
 
-/** Returns the intent of an edit. Returns undefined if nothing changes. */
+/** Compares an edit with the bookmark that the user saw. Returns undefined if nothing changes. */
 function toIntent(shown: Bookmark, edit: LocalEdit): Intent | undefined {
   const intent: Intent = { kind: 'edit', fields: {}, addTags: [], removeTags: [] };
   for (const name of TEXT_FIELDS) {

@@ -1,19 +1,20 @@
 import type { Clock } from './timing.ts';
 
-/** Cancels a request when the caller aborts it, or when nothing has arrived for too long. */
+/** Cancels a request when the caller aborts it, or when it has made no progress for too long. */
 export interface Deadline {
-  /** Passed to `fetch`. */
+  /** The signal to pass to `fetch`. */
   readonly signal: AbortSignal;
+  /** True if the request was cancelled because it made no progress. */
   readonly isExpired: boolean;
   /** Restarts the timeout after progress. */
   extend(): void;
-  /** Removes the timer and the listener. */
+  /** Removes the timer, and the listener on the caller's signal. */
   end(): void;
 }
 
 /**
- * Starts a deadline that expires after `timeoutMs` without progress. Throws the signal's reason if it is already
- * aborted.
+ * Starts a deadline that expires after `timeoutMs` without progress. `signal` is the caller's. If it is already
+ * aborted, throws its reason.
  */
 export function startDeadline(clock: Clock, timeoutMs: number, signal: AbortSignal | undefined): Deadline {
   signal?.throwIfAborted();

@@ -6,7 +6,7 @@ import { systemCodeOf } from '../domain/thrown.ts';
  *
  * - `CONNECTION_LOST`: no response, or a truncated one
  * - `TIMEOUT`: no response in time
- * - `UNEXPECTED_ANSWER`: a response from something else, perhaps a proxy
+ * - `UNEXPECTED_ANSWER`: a response that the service would not send, perhaps from a proxy
  */
 export type ClientErrorCode = ErrorCode | 'CONNECTION_LOST' | 'TIMEOUT' | 'UNEXPECTED_ANSWER';
 
@@ -41,7 +41,7 @@ export class ApiError extends Error {
 /** Returns Node's codes for a failed connection, for example `ECONNREFUSED`. Browsers give none. */
 export function connectionCodes({ cause }: ApiError): string[] {
   const reason = cause instanceof Error ? cause.cause : undefined;
-  // One error for each address of the host.
+  // If a host has several addresses, Node reports one error for each.
   const several = reason instanceof AggregateError ? reason.errors : [];
   return [reason, ...several].flatMap((each) => systemCodeOf(each) ?? []);
 }

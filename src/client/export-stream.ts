@@ -4,11 +4,12 @@ import type { Requester, RequestOptions } from './requester.ts';
 /** Matches the end of a complete export. */
 const END = /\],"exported_at":"[^"]{20,40}","count":\d{1,16}\}\s*$/;
 
+/** The end of an export is shorter than this. */
 const TAIL_BYTES = 128;
 
 /**
- * Yields the bytes of an export. Throws `CONNECTION_LOST` if they end too early. Does not retry once the response has
- * begun.
+ * Yields the bytes of an export. Throws `CONNECTION_LOST` if the end of the export is missing. Does not retry once the
+ * response has begun.
  */
 export async function* streamExport(
   requester: Requester,
@@ -18,7 +19,8 @@ export async function* streamExport(
   const decoder = new TextDecoder();
   let tail = '';
   for await (const chunk of chunks) {
-    // A chunk may begin or end inside a character. The end of a complete export is ASCII.
+    // A chunk may begin in the middle of a character, which is then decoded wrongly. That does no harm, because the end
+    // that `END` matches is ASCII.
     tail = (tail + decoder.decode(chunk.subarray(-TAIL_BYTES))).slice(-TAIL_BYTES);
     yield chunk;
   }

@@ -14,17 +14,20 @@ export interface FollowOptions {
 export interface SyncBatch {
   /** Ordered by ascending id. Never empty. */
   bookmarks: Bookmark[];
-  /** Store it together with the bookmarks. `sync` continues after them from here, even in another process. */
+  /**
+   * Store this cursor together with the bookmarks. A `sync` that starts with it, even in another process, continues
+   * after these bookmarks.
+   */
   cursor: string;
   /** True if there were no more bookmarks when the batch was read. */
   isCaughtUp: boolean;
 }
 
-/** The largest pages (spec 8). */
+/** The most bookmarks in a page of `/bookmarks/list` and of `/bookmarks/sync` (spec 8). */
 const LIST_LIMIT = 500;
 const SYNC_LIMIT = 100;
 
-/** The last id received and, during the first catch-up, the cursor of the list. */
+/** The last id received. During the first catch-up, also the cursor of the list. */
 interface Position {
   lastId: number;
   listCursor: string | undefined;
@@ -41,12 +44,12 @@ function parsePosition(cursor: string | number): Position {
 }
 
 /**
- * Yields everything after a cursor in batches. From the beginning, it first catches up through the list, which has
- * larger pages than sync. Then it uses sync, and finally long polls.
+ * Yields the bookmarks after a cursor in batches. Without a cursor, it first reads `/bookmarks/list`, whose pages are
+ * larger than those of `/bookmarks/sync`. Then it reads `/bookmarks/sync`, and waits there for new bookmarks.
  *
- * No bookmark is lost between the list and sync. Both return ascending ids, and a user's ids become visible in order
- * (decision 15). So everything that becomes visible after a list page has a larger id than the page, and sync finds
- * it. For the same reason the last id is the only state to keep.
+ * No bookmark is lost between the list and the sync. Both return ascending ids, and a user's ids become visible in
+ * order (decision 15). So a bookmark that becomes visible after a page of the list was read has a larger id than that
+ * page, and the sync finds it. For the same reason, the last id is all that the sync needs in order to continue.
  */
 export async function* followBookmarks(
   requester: Requester,
@@ -100,7 +103,7 @@ async function* syncFrom(
       cursor = page.cursor;
       yield { bookmarks: page.bookmarks, cursor: String(cursor), isCaughtUp: !page.has_more };
     } else if (follow) {
-      // The service did not hold the poll, or a replica that is shutting down ended it early.
+      // A poll is short if the service did not hold it, or if a replica that is shutting down ended it early.
       const wasShort = !page.waited || timing.clock.now() - askedMs < POLL_PAUSE_MS;
       await pausePolling(timing, { wasShort, retryAfterMs: page.retry_after_ms }, signal);
     }

@@ -22,7 +22,7 @@ const openTables = (transaction: IDBTransaction) => ({
 
 type Tables = ReturnType<typeof openTables>;
 
-/** The version of the tables. Browsers refuse to open a database with a newer version. */
+/** The version of the tables. A browser refuses to open a database that a newer version has created. */
 const VERSION = 1;
 
 function createTables(db: IDBDatabase): void {
@@ -39,7 +39,7 @@ const CURSOR = 'cursor';
 
 /**
  * A local copy in an IndexedDB database, for browsers. Each change is one transaction, which is on disk when its
- * promise resolves. Any number of tabs may use it at once.
+ * promise resolves. Any number of tabs may use the same database at once.
  */
 export class IndexedDbStore implements CollectionStore {
   readonly #name: string;
@@ -132,8 +132,8 @@ export class IndexedDbStore implements CollectionStore {
   }
 
   /**
-   * Runs `work` in a transaction. A transaction ends as soon as it has no pending request, so `work` must await
-   * nothing else.
+   * Runs `work` in a transaction. IndexedDB ends a transaction as soon as it has no pending request. So `work` must
+   * await only requests of this transaction.
    */
   async #transact<T>(mode: IDBTransactionMode, work: (tables: Tables) => Promise<T>): Promise<T> {
     const db = await this.#open();
@@ -169,7 +169,7 @@ async function open(name: string, onClose: () => void): Promise<IDBDatabase> {
   request.onupgradeneeded = () => createTables(request.result);
   const db = await result(request);
   db.onclose = onClose;
-  // Another tab deletes the database or runs a newer version of the page.
+  // The event means that another tab deletes the database, or opens it with a newer version.
   db.onversionchange = () => {
     onClose();
     db.close();
@@ -206,7 +206,7 @@ async function findBookmark({ bookmarks, tags }: Tables, id: number): Promise<Bo
   return showStored(stored, new Map(names.map((tag) => [tag.id, tag.name])));
 }
 
-/** Returns the ids of bookmarks with a tag that the page renames or deletes. */
+/** Returns the ids of bookmarks with a tag that the page of changes renames or deletes. */
 async function findTagged({ bookmarks, tags }: Tables, page: MirrorPage): Promise<number[]> {
   const shown = [...page.bookmarks.flatMap((bookmark) => bookmark.tags), ...page.tags];
   const ids = [...new Set(shown.map(({ id }) => id))];
@@ -217,7 +217,7 @@ async function findTagged({ bookmarks, tags }: Tables, page: MirrorPage): Promis
   return (await Promise.all(tagged)).flat().map(Number);
 }
 
-/** Returns the stored versions of the page's bookmarks. */
+/** Returns the stored `updated_at` of each bookmark that the page also contains. */
 async function findVersions({ bookmarks }: Tables, page: MirrorPage): Promise<Map<number, string>> {
   const stored = page.bookmarks.map(({ id }) => result<StoredBookmark | undefined>(bookmarks.get(id)));
   const known = (await Promise.all(stored)).filter((bookmark) => bookmark !== undefined);
@@ -250,7 +250,7 @@ function removeBookmark({ bookmarks, ahead }: Tables, id: number): void {
   ahead.delete(id);
 }
 
-/** Writes the changes of `update`. Returns the new id of the bookmark. */
+/** Writes the changes that `update` was asked for. Returns the bookmark's id, which may be new. */
 async function writeChange(
   tables: Tables,
   before: BookmarkState,

@@ -10,7 +10,7 @@ import {
 } from './mirror.ts';
 import type { BookmarkState, CollectionStore, PendingWrite, Report, StateChange } from './outbox.ts';
 
-/** A bookmark with the ids of its tags. Tag names are stored once for all bookmarks. */
+/** A bookmark as a store keeps it, with the ids of its tags. The name of each tag is stored only once. */
 export type StoredBookmark = Omit<Bookmark, 'tags'> & { tagIds: number[] };
 
 /** A local copy in memory. */
@@ -137,6 +137,6 @@ export function showStored(
 export const sortTags = (tags: BookmarkTag[]): BookmarkTag[] =>
   tags
     .map((tag) => ({ tag, key: foldText(tag.name) }))
-    // Two tags may share a name between two pages of a catch-up.
+    // Between two pages of changes, two stored tags may have the same name for a short time.
     .sort((a, b) => compareByCodePoints(a.key, b.key) || a.tag.id - b.tag.id)
     .map(({ tag }) => tag);

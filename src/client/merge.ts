@@ -3,10 +3,13 @@ import { foldText } from '../domain/text.ts';
 import { sortTags } from './memory-store.ts';
 import type { Attempt, BookmarkState, FieldConflict, Intent, PendingWrite, TextField } from './outbox.ts';
 
-/** How to resolve a field that both sides changed. A function returns the value to keep. */
+/**
+ * How to resolve a field that was changed both in the copy and on the service. `theirs` keeps the service's value, and
+ * `mine` the copy's. A function returns the value to keep.
+ */
 export type ConflictPolicy = 'theirs' | 'mine' | ((conflict: Omit<FieldConflict, 'kept'>) => string);
 
-/** A missing field is a compile error. */
+/** Lists all text fields. The compiler reports a missing one. */
 const IS_TEXT: Record<TextField, true> = { url: true, title: true, comment: true };
 
 export const TEXT_FIELDS = Object.keys(IS_TEXT) as TextField[];
@@ -33,7 +36,7 @@ function applyIntent(id: number, shown: Bookmark | undefined, intent: Intent): B
   return edited;
 }
 
-/** Adds tags to a set and removes tags from it. Names are compared ignoring case. */
+/** Returns `tags` without the removed tags and with the added ones. Names are compared ignoring case. */
 export function mergeTags(
   tags: readonly BookmarkTag[],
   added: readonly string[],
@@ -50,8 +53,11 @@ export function mergeTags(
 }
 
 /**
- * What to do for a write, given the service's current bookmark: send a request, nothing (`done`), or drop the write and
- * report why (`gone`, `kept`).
+ * What to do about a write:
+ *
+ * - `send`: send a request
+ * - `done`: send nothing, because the service already has the wanted state
+ * - `gone`, `kept`: drop the write and report this reason
  */
 export type Plan =
   | ({ kind: 'send' } & Pick<Attempt, 'body' | 'version' | 'conflicts'>)
@@ -59,7 +65,10 @@ export type Plan =
   | { kind: 'gone' }
   | { kind: 'kept' };
 
-/** Merges a write with the service's bookmark, field by field. The policy resolves conflicts. */
+/**
+ * Decides what to do about a write. `row` is the bookmark as the service last returned it. An edit is merged with it,
+ * field by field. The policy resolves conflicts.
+ */
 export function planWrite(
   { intent, seen }: PendingWrite,
   row: Bookmark | undefined,

@@ -5,21 +5,24 @@ import { POLL_PAUSE_MS, pausePolling } from './timing.ts';
 /**
  * Where a mirror keeps its copy: a `MemoryStore`, a `SqliteStore` for Node, or an `IndexedDbStore` for browsers.
  *
- * A store must apply pages as `Changes` says, and change its cursor and content together. Then it equals the
- * collection at one moment after each page with `isCaughtUp`.
+ * A store must apply pages as the type `Changes` describes. It must change its cursor and its content together. Then
+ * the copy equals the collection at one moment after each page with `isCaughtUp`.
  */
 export interface MirrorStore {
   /** Returns the cursor of the last applied page. Undefined in a new store. */
   readCursor(): Promise<string | undefined>;
   /**
-   * Applies a page and stores its cursor in one transaction, so that a crash loses nothing. The page follows the
-   * cursor `after`. A store that others can write to throws `MirrorConflict` if it is at another cursor.
+   * Applies a page and stores its cursor in one transaction, so that a crash loses nothing. The page was read from the
+   * cursor `after`. If the store may have other writers and is at another cursor, it throws `MirrorConflict`.
    *
-   * Resolves with the ids of bookmarks whose tags look different because a tag was renamed or deleted. Bookmarks of
-   * the page itself are not included.
+   * Resolves with the ids of bookmarks that have a renamed or deleted tag. Bookmarks in the page itself are not
+   * included.
    */
   apply(page: MirrorPage, after?: string | undefined): Promise<number[]>;
-  /** Returns the ids of bookmarks in the copy that no page has contained yet. See `CollectionStore.readAhead`. */
+  /**
+   * Returns the ids of bookmarks in the copy that no page of changes has contained yet. See
+   * `CollectionStore.readAhead`.
+   */
   readAhead?(): Promise<number[]>;
 }
 
@@ -31,13 +34,19 @@ export class MirrorConflict extends Error {
   override readonly name = 'MirrorConflict';
 }
 
-/** Throws `MirrorConflict` if a page does not follow the store's cursor. A reset follows any cursor. */
+/**
+ * Throws `MirrorConflict` if a page does not follow the store's cursor. A page with `reset` replaces everything, so it
+ * follows any cursor.
+ */
 export function requireNext({ reset }: MirrorPage, after: string | undefined, at: string | undefined): void {
   if (reset || after === undefined || after === at) return;
   throw new MirrorConflict('another mirror is writing to this store');
 }
 
-/** Throws `MirrorConflict` while the outcome of a sent write is unknown. Its response could be older than the page. */
+/**
+ * Throws `MirrorConflict` while the outcome of a sent write is unknown. The response to that write could be older than
+ * the page, and would later replace newer content.
+ */
 export function requireNoAttempt(attempt: object | undefined): void {
   if (attempt !== undefined) throw new MirrorConflict('a write to this store is in progress');
 }
@@ -45,7 +54,7 @@ export function requireNoAttempt(attempt: object | undefined): void {
 /**
  * Returns the bookmarks of a page that are not older than those in the store. A bookmark in the store is newer if it
  * comes from the response to a write that another process sent after the page was read. `findVersion` returns the
- * stored `updated_at`, which every change raises. A reset replaces everything.
+ * stored `updated_at` of a bookmark, which grows with each change. A page with `reset` replaces everything.
  */
 export const omitOutdated = (
   { reset, bookmarks }: MirrorPage,
@@ -74,20 +83,19 @@ export interface MirrorBatch {
   deletedTags: number[];
   /**
    * The ids of other bookmarks that changed because a tag was renamed or deleted. If you keep bookmarks elsewhere,
-   * write these too.
+   * update these too.
    */
   retagged: number[];
   /** True if the copy was up to date when the page was read. */
   isCaughtUp: boolean;
 }
 
-/** The largest page. */
+/** The largest `limit` that the service accepts for a page of changes. */
 const LIMIT = 500;
 
 /**
- * Keeps a store up to date. It reads changes since the store's cursor, applies them, and waits for more. Yields each
- * page that changed something. Also yields the first page after which the copy is up to date, even for an empty
- * account.
+ * Keeps a store up to date. It reads the changes after the store's cursor, applies them, and waits for more. Yields
+ * each page that changed something. Also yields the first page after which the copy is up to date, even if it is empty.
  */
 export async function* mirrorBookmarks(
   requester: Requester,
@@ -119,7 +127,7 @@ export async function* mirrorBookmarks(
     wasCaughtUp = isCaughtUp;
     if (!follow && isCaughtUp) return;
     if (!wait || hasContent(page)) continue;
-    // The service did not hold the poll, or a replica that is shutting down ended it early.
+    // A poll is short if the service did not hold it, or if a replica that is shutting down ended it early.
     const wasShort = !page.waited || timing.clock.now() - askedMs < POLL_PAUSE_MS;
     await pausePolling(timing, { wasShort, retryAfterMs: page.retry_after_ms }, signal);
   }
@@ -141,7 +149,7 @@ const toBatch = (
   isCaughtUp: !has_more,
 });
 
-/** Returns the ids of tags whose name on the page differs from the store's, and of deleted tags. */
+/** Returns the ids of tags that the page deletes, and of tags whose name on the page differs from the store's. */
 export function findChangedTags(
   { reset, bookmarks, tags, deleted_tags }: MirrorPage,
   findName: (tagId: number) => string | undefined,

@@ -4,7 +4,9 @@ import type { MirrorStore } from './mirror.ts';
 /** The fields that can conflict: all that an edit takes, except the tags. Tags are merged as sets instead. */
 export type TextField = Exclude<keyof BookmarkEdit, 'id' | 'if_updated_at' | 'tags'>;
 
-/** What the user changed, and what the user saw before. The latter is the base of the merge. */
+/**
+ * What the user changed, and the values that the user saw before. The merge compares these values with the service's.
+ */
 export type Intent =
   | {
       kind: 'add';
@@ -16,13 +18,17 @@ export type Intent =
       fields: { [Name in TextField]?: { from: string; to: string } };
       addTags: string[];
       /**
-       * Identified by id, so that a renamed tag is found. A tag with the id 0 is identified by its name.
+       * A tag is identified by its id, so that it is found after a rename. A tag with the id 0 is identified by its
+       * name.
        */
       removeTags: BookmarkTag[];
     }
   | { kind: 'delete'; bookmark: Bookmark };
 
-/** A field that both sides changed, and the value that was kept. */
+/**
+ * A field that was changed both in the copy (`mine`) and on the service (`theirs`). `base` is the value before both
+ * changes.
+ */
 export interface FieldConflict {
   field: TextField;
   base: string;
@@ -31,12 +37,12 @@ export interface FieldConflict {
   kept: string;
 }
 
-/** A stored request. It is sent again with the same body and key after a crash. */
+/** A stored request. After a crash, it is sent again with the same body and key. */
 export interface Attempt {
   key: string;
-  /** An edit, or the version to delete. For an add, the new bookmark. */
+  /** The body of the request: a new bookmark, an edit, or the version to delete. */
   body: NewBookmark | BookmarkEdit;
-  /** The version that the request was made for. Undefined for an add. */
+  /** The `updated_at` of the bookmark when the request was made. Undefined for an add. */
   version: string | undefined;
   conflicts: FieldConflict[];
   /** Milliseconds since the epoch, by the wall clock. */
@@ -59,10 +65,10 @@ export interface PendingWrite {
 /**
  * Why a write was not applied, or not applied exactly as requested:
  *
- * - `conflict`: both sides changed a field; `conflict` holds both values and the one that was kept
+ * - `conflict`: another client changed the same field; `conflict` has both values and the one that was kept
  * - `kept`: a deletion was dropped because the bookmark was edited elsewhere
- * - `gone`: an edit was dropped because the bookmark was deleted elsewhere; `intent` holds the lost edit
- * - `refused`: the service refused the write, or the add before it, for good
+ * - `gone`: an edit was dropped because the bookmark was deleted elsewhere; `intent` has the lost edit
+ * - `refused`: the service will never accept the write, or has refused the add of its bookmark
  * - `duplicate`: the url was already saved, and `on_duplicate` asked for the existing bookmark
  */
 export type Report = {
@@ -88,12 +94,13 @@ export interface BookmarkState {
 /** The changes that `update` writes. Omitted fields are kept. */
 export interface StateChange {
   /**
-   * Replaces the pending writes. A write without `seq` is appended. For a new bookmark, its `seq` determines the id.
+   * Replaces the pending writes of the bookmark. A write without `seq` is appended. The id of a new bookmark is minus
+   * the `seq` of its add.
    */
   writes?: (Omit<PendingWrite, 'seq'> & { seq?: number })[];
   /**
-   * The bookmark as the service returned it. Null if it no longer exists there. If its id differs, `writes` is given
-   * too, and they get that id.
+   * The bookmark as the service returned it. Null if it no longer exists there. If the service has assigned a new id,
+   * `writes` must be given too, because its writes get that id.
    */
   row?: Bookmark | null;
   reports?: Report[];
@@ -113,9 +120,9 @@ export interface CollectionStore extends MirrorStore {
   /** Returns all bookmarks as the service last returned them, and the outbox, from one transaction. */
   readAll(): Promise<{ rows: Bookmark[]; writes: PendingWrite[] }>;
   /**
-   * Returns the ids of bookmarks that were stored from the response to an add, and have not been in a page since. The
-   * changes do not report the deletion of a bookmark that is newer than their cursor. So the last page of a catch-up
-   * removes those bookmarks that no page contained.
+   * Returns the ids of bookmarks that were stored from the response to an add, and that no page of changes has
+   * contained since. If a bookmark was added after the cursor, the changes do not report its deletion. So the last page
+   * of a catch-up removes the bookmarks with these ids that it does not contain.
    */
   readAhead(): Promise<number[]>;
   readReports(): Promise<Report[]>;

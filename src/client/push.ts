@@ -7,12 +7,14 @@ import { KEY_LIFE_MS, type Requester, type RequestOptions, randomId } from './re
 /**
  * Sends the writes of an outbox, in order. Each write goes through these steps. A crash after any step loses nothing.
  *
- * 1. plan: merge the write with the service's bookmark, and store the request and its key (`attempt`)
+ * 1. begin: merge the write with the service's bookmark, and store the request and its key (`attempt`)
  * 2. send: send the same request under the same key until it is answered
  * 3. finish: in one transaction, store the bookmark from the response, remove the write, and add reports
  *
- * On `CONFLICT` and `NOT_FOUND` it reads the bookmark again and returns to step 1.
+ * After `CONFLICT` or `NOT_FOUND`, it reads the bookmark again and returns to step 1.
  */
+
+/** What every step needs. */
 export interface Pushing {
   requester: Requester;
   store: CollectionStore;
@@ -28,14 +30,15 @@ export async function finishAttempt(pushing: Pushing): Promise<void> {
   const { requester, store, options } = pushing;
   const write = await store.readNext();
   if (write?.attempt === undefined) return;
-  // Rejects if the token now belongs to another account, which must not receive the request.
+  // This request rejects if the token belongs to another account than the store. That account must not receive the
+  // write.
   await requester.request('/bookmarks/changes', { cursor: await store.readCursor(), limit: 1 }, options);
   await send(pushing, write, write.attempt);
 }
 
 /**
- * Sends all writes. Rejects if the service cannot be reached or refuses the token. The remaining writes stay in the
- * outbox.
+ * Sends all writes. Rejects if the service cannot be reached or refuses the token. Then the remaining writes stay in
+ * the outbox.
  */
 export async function pushWrites(pushing: Pushing): Promise<void> {
   for (;;) {
@@ -100,6 +103,8 @@ async function request(
       ? requester.request('/bookmarks/delete', body, keyed)
       : requester.request('/bookmarks/edit', body, keyed);
   }
+  // With an expired key, a repeated add could create a second bookmark. So it first looks for the bookmark that an
+  // earlier attempt may have added.
   if (intent.kind === 'add' && !isFresh(startedMs)) {
     const { bookmarks } = await requester.request('/bookmarks/get', { url: body.url }, options);
     const added = bookmarks.find((one) => isSame(intent, one));
@@ -108,15 +113,18 @@ async function request(
   return requester.request('/bookmarks/add', body, keyed);
 }
 
-/** Whether the service still knows the key. False if that is uncertain, for example after the clock was set back. */
+/**
+ * Returns whether the service still knows the key of a request that was first sent at this time. Returns false if that
+ * is uncertain, for example after the clock was set back.
+ */
 function isFresh(startedMs: number): boolean {
   const ageMs = Date.now() - startedMs;
   return ageMs >= 0 && ageMs < KEY_LIFE_MS;
 }
 
 /**
- * Stores a successful response. Later writes that were made on the same version now build on the version that this
- * write made, unless another client changed the bookmark in between.
+ * Stores a successful response. Later writes that the user made on the same version now build on the version that this
+ * write has created, unless another client changed the bookmark in between.
  */
 function succeed(
   state: BookmarkState,
@@ -129,8 +137,8 @@ function succeed(
   const isWhole = 'created_at' in response;
   const isOther = intent.kind === 'add' && isWhole && !isSame(intent, response);
   if (isOther) reports.push(toReport(write, 'duplicate'));
-  // The `updated_at` that this write made. An add makes both times equal. The response's own `updated_at` may be later,
-  // because a bookmark that was found by its url may have been edited since.
+  // The `updated_at` that this write has created. An add sets it equal to `created_at`. The `updated_at` in the
+  // response may be later: if the bookmark was found by its url, somebody may have edited it since.
   const made = isWhole ? response.created_at : response.updated_at;
   const sees = version === seen && !isOther;
   const writes = state.writes
@@ -145,7 +153,7 @@ const isSame = (
   { created_at }: Bookmark,
 ): boolean => Date.parse(bookmark.created_at) === Date.parse(created_at);
 
-/** Reads the current bookmark, so that the write is planned again. */
+/** Reads the current bookmark and forgets the request, so that the write is planned again. */
 async function refresh(pushing: Pushing, write: PendingWrite, attempt: Attempt): Promise<void> {
   const { requester, options } = pushing;
   const { bookmarks } = await requester.request('/bookmarks/get', { id: write.id }, options);
@@ -155,7 +163,7 @@ async function refresh(pushing: Pushing, write: PendingWrite, attempt: Attempt):
   }));
 }
 
-/** Removes a refused write. If it was an add, also removes the later writes to that bookmark. */
+/** Removes a refused write. If it was an add, also removes the later writes to the same bookmark. */
 async function refuse(
   pushing: Pushing,
   write: PendingWrite,

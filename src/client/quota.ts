@@ -36,8 +36,8 @@ export class Quota {
       this.#onWait?.(waitMs);
       await sleep(this.#clock, waitMs, signal);
     }
-    // A sliding window frees one request at a time. So of several requests that waited, one goes on, and the others
-    // wait again.
+    // The service's sliding window frees one request at a time. So only one of the waiting requests continues now, and
+    // the others wait again.
     if (this.#remaining <= 0) this.#resetAtMs = this.#clock.now() + PROBE_MS;
     else this.#remaining -= 1;
     this.#sent += 1;
@@ -50,9 +50,10 @@ export class Quota {
     const resetSeconds = readNumber(headers, 'x-ratelimit-reset');
     if (remaining === undefined || resetSeconds === undefined || request < this.#newest) return;
     this.#newest = request;
+    // The service had not counted the requests that were sent after this one.
     this.#remaining = remaining - (this.#sent - request);
-    // Uses the service's clock if the response has a date, because the local clock may be wrong. Browsers hide that
-    // header.
+    // Uses the service's clock if the response has a `Date` header, because the local clock may be wrong. Browsers hide
+    // that header from scripts.
     const date = Date.parse(headers.get('date') ?? '');
     const resetMs = resetSeconds * 1_000 - (Number.isNaN(date) ? this.#clock.now() : date);
     this.#resetAtMs = this.#clock.now() + Math.min(Math.max(resetMs, 0), MAX_RESET_MS);

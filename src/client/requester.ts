@@ -20,7 +20,10 @@ export interface RetryEvent {
 export interface RequestOptions {
   /** Cancels the request, including its waits and retries. The call rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
-  /** The longest time without progress, in ms. The client adds the time for which the service may hold the request. */
+  /**
+   * The longest time without progress, in ms. For requests that the service may hold, the client adds the longest time
+   * that the service holds them.
+   */
   timeoutMs?: number | undefined;
   /** How long a failed request is retried, in ms from the first failure. 0 disables retries. */
   retryForMs?: number | undefined;
@@ -30,17 +33,20 @@ export interface RequestOptions {
 
 export interface KeyedOptions extends RequestOptions {
   /**
-   * Makes repeats of a request harmless for 24 hours, even from another process. Up to 255 visible ASCII characters.
-   * The default is a new key per call. Revocations have no default key, because a write with a key waits for the
-   * account's other writes.
+   * Makes repeats of a request harmless for 24 hours, even from another process. Up to 255 visible ASCII characters. By
+   * default, each call that may have a key gets a new one. Only revocations get none, because a write with a key waits
+   * for the account's other writes.
    */
   idempotencyKey?: string | undefined;
 }
 
-/** Retries the request forever. */
+/** Options that make the client retry a request forever. */
 export const WITHOUT_END = { retryForMs: Number.POSITIVE_INFINITY };
 
-/** How long the service recognizes an `Idempotency-Key`: 24 hours, minus some time for the request. */
+/**
+ * How long a request may be repeated with the same `Idempotency-Key`. The service keeps keys for 24 hours. The client
+ * stops one hour earlier, so that the last repeat still arrives in time.
+ */
 export const KEY_LIFE_MS = 23 * 3_600_000;
 
 export interface ClientOptions {
@@ -49,8 +55,8 @@ export interface ClientOptions {
   /** A session token or an API token. Exchanging an invite needs none. */
   token?: string | undefined;
   /**
-   * The longest time without progress, in ms. Default: 30,000. The client adds the time for which the service may
-   * hold a request.
+   * The longest time without progress, in ms. Default: 30,000. For requests that the service may hold, the client adds
+   * the longest time that the service holds them.
    */
   timeoutMs?: number | undefined;
   /**
@@ -72,7 +78,9 @@ export interface ClientOptions {
 /** True if a header can carry the token: visible ASCII, like every token of the service. */
 export const isSendable = (token: string): boolean => /^[\x21-\x7e]+$/.test(token);
 
-/** Rejects unusable options at once. Otherwise each request would fail like a lost connection and be retried. */
+/**
+ * Throws a `TypeError` for unusable options. Otherwise each request would fail like a lost connection and be retried.
+ */
 function checkOptions({ baseUrl, token }: ClientOptions): void {
   const url = parseWebUrl(baseUrl);
   if (url === null) throw new TypeError('baseUrl: expected an http or https url');
@@ -92,7 +100,7 @@ function checkOptions({ baseUrl, token }: ClientOptions): void {
  */
 type Kind = 'read' | 'poll' | 'keyed' | 'write' | 'public';
 
-/** Every endpoint of the service. A missing endpoint is a type error. */
+/** How requests to each endpoint are sent. The compiler reports a missing endpoint. */
 const KINDS: Readonly<Record<Path, Kind>> = {
   '/user/profile': 'read',
   '/auth/invite': 'public',
@@ -126,8 +134,8 @@ const KINDS: Readonly<Record<Path, Kind>> = {
 };
 
 /**
- * How long the service may hold a request. A poll is held for up to 30 s. An import may take 2 minutes to upload and
- * 2 minutes to run.
+ * Returns how long the service may hold a request, in ms. A poll is held for up to 30 s. An import may take 2 minutes
+ * to upload and 2 minutes to run.
  */
 function holdMs(path: Path, body: object): number {
   if (path === '/import') return 240_000;
@@ -139,10 +147,13 @@ const keyHeader = (
   key = KINDS[path] === 'keyed' ? randomId() : undefined,
 ): Record<string, string> => (key === undefined ? {} : { 'idempotency-key': key });
 
-/** The parts of a request that all attempts share. */
+/** The parts of a request that are the same in all attempts. */
 type Prepared = Pick<Sending, 'url' | 'body' | 'headers' | 'timeoutMs'>;
 
-/** An edit or a deletion of one bookmark is answered differently from one of several. */
+/**
+ * The response to a request. An edit or a deletion of one bookmark has another response than an edit or a deletion of
+ * several.
+ */
 type Answer<P extends Path, Body> = P extends '/bookmarks/edit' | '/bookmarks/delete'
   ? Body extends { id: number }
     ? Exclude<Endpoints[P]['response'], { count: number }>
@@ -232,7 +243,8 @@ export class Requester {
         if (waitMs === undefined || clock.now() + waitMs > firstFailureMs + retryForMs) throw error;
         onRetry?.({ path, error, failures, waitMs });
         await sleep(clock, waitMs, signal);
-        // By the wall clock, because the key also expires while the computer sleeps and `clock` may stand still.
+        // Uses the wall clock, because the key also expires while the computer sleeps, and `clock` may stand still
+        // then.
         if (isKeyed && Date.now() - startedMs >= KEY_LIFE_MS) throw error;
       }
     }

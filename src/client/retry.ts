@@ -1,16 +1,16 @@
 import { type ApiError, connectionCodes } from './errors.ts';
 import { backoffMs } from './timing.ts';
 
-/** A wait that the service asks for is extended by up to this share, so that clients do not all return at once. */
+/** The client extends a wait that the service asks for by up to this share. So not all clients return at once. */
 const STRETCH = 0.1;
 
-/** Node's codes for a connection that was never made, so nothing was sent. */
+/** Node's codes for a connection that was never made. In these cases nothing was sent. */
 const NEVER_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']);
 
 /**
- * Returns how long to wait before the request is sent again, after its nth failure in a row. Returns undefined if it
- * must not be retried. `isRepeatable` means that the service does the work only once, even if it receives the request
- * again.
+ * Returns how long to wait before the request is sent again, in ms, after its nth failure in a row. Returns undefined
+ * if the request must not be retried. `isRepeatable` means that the service does the work only once, even if it
+ * receives the request again.
  */
 export function retryDelayMs(
   error: ApiError,
@@ -23,13 +23,14 @@ export function retryDelayMs(
   if (error.retryAfterSeconds === undefined) return backoff;
   const askedMs = error.retryAfterSeconds * 1_000;
   const stretched = askedMs + random() * STRETCH * askedMs;
-  // A rate limit states when it ends. Other failures do not, so the client waits longer after each one.
+  // For a rate limit, `Retry-After` is the time when it ends. Nobody knows when other failures end, so the client waits
+  // longer after each one.
   return error.code === 'RATE_LIMITED' ? stretched : Math.max(stretched, backoff);
 }
 
 function mayRetry(error: ApiError, isRepeatable: boolean): boolean {
   if (error.status === 429) return true;
-  // A redirect. The next attempt would be redirected too.
+  // The address redirects, and would redirect the next attempt too.
   if (error.code === 'UNEXPECTED_ANSWER' && error.status === 0) return false;
   if (error.status === 0) return isRepeatable || connectionCodes(error).some((code) => NEVER_SENT.has(code));
   return isRepeatable && (error.status >= 500 || error.status === 408);

@@ -6,19 +6,26 @@ import { parseWebUrl } from '../domain/web-url.ts';
  *
  * - words and `"a phrase"`
  * - `tag:name` or `#name`, and `-tag:name`
- * - `under:name`: the tag or one below it; `a/b` is below `a`
+ * - `under:name`, which finds the tag and all tags below it; `a/b` is below `a`
  * - `site:example.org`, `before:2026-01-31`, `after:2026-01` and `is:untagged`
  *
- * A value that contains spaces is quoted: `tag:"to read"`. Inside quotes, two quotes in a row mean one.
+ * A value that contains spaces is quoted: `tag:"to read"`. Inside quotes, two quotes in a row stand for one quote.
  */
 
 /**
- * A part of a search text that cannot be applied, and the reason. It is searched as plain text, except `is:untagged`,
- * which is ignored.
+ * A part of a search text that cannot be applied, and the reason. The part is searched as plain text. Only an
+ * `is:untagged` that contradicts another part is ignored instead.
  */
 export interface SearchProblem {
   part: string;
-  /** The operator is unknown, cannot be negated, has an invalid value, or contradicts `tag:` or `under:`. */
+  /**
+   * The reason:
+   *
+   * - `unknown`: there is no such operator
+   * - `minus`: the operator cannot be negated
+   * - `value`: the value is invalid
+   * - `untagged`: `is:untagged` contradicts `tag:` or `under:`
+   */
   kind: 'unknown' | 'minus' | 'value' | 'untagged';
 }
 
@@ -42,7 +49,7 @@ interface SearchPart {
 
 const PART = /(-?)(#|[a-z]{2,}:|(?="))(?:"((?:[^"]|"")*)(?:"|$)|(\S*))|\S+/gi;
 
-/** Splits a search text into its parts. `https://example.org` and a bare `#` are words. */
+/** Splits a search text into its parts. `https://example.org` and a `#` without a name are plain words. */
 export const splitSearch = (text: string): SearchPart[] =>
   [...text.matchAll(PART)].map(([part, minus, prefix, quoted, bare]) => {
     const value = (quoted?.replaceAll('""', '"') ?? bare ?? '').trim();
@@ -71,7 +78,7 @@ export function parseSearch(text: string): ParsedSearch {
   return { search: { query: words.join(' '), ...search }, problems };
 }
 
-/** Adds an operator to a search. Returns a problem if it cannot be applied. */
+/** Adds an operator to a search. Returns the kind of problem if it cannot be applied. */
 function applyOperator(
   search: SearchFilter,
   key: string,
@@ -120,15 +127,18 @@ function set<Field extends keyof SearchFilter>(
   return true;
 }
 
-/** Returns the host of a host name or a whole url. Dots alone are no host. */
+/**
+ * Returns the host of a whole url or of a host name. Returns undefined if the text is neither, or consists only of
+ * dots.
+ */
 const readHost = (text: string): string | undefined => {
   const host = parseWebUrl(/^https?:/i.test(text) ? text : `http://${text}`)?.hostname;
   return host !== undefined && /[^.]/.test(host) ? host : undefined;
 };
 
 /**
- * Returns the local midnight at which a year, a month or a day begins, plus `shiftMs`. Returns undefined for other
- * texts.
+ * Returns the local midnight at which a year, a month or a day begins, plus `shiftMs`. Returns undefined if the text is
+ * not such a date.
  */
 function readDay(text: string, shiftMs: number): string | undefined {
   const match = /^([1-9]\d{3})(?:-(\d\d))?(?:-(\d\d))?$/.exec(text);

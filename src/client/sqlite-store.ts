@@ -16,8 +16,8 @@ import type { BookmarkState, CollectionStore, PendingWrite, Report, StateChange 
 const VERSION = 2;
 
 /**
- * Users may read the tables `bookmarks`, `tags` and `bookmark_tags` directly. They have one row per bookmark, per tag,
- * and per tag of a bookmark.
+ * The tables. Users may read `bookmarks`, `tags` and `bookmark_tags` directly. These tables have one row per bookmark,
+ * per tag, and per tag of a bookmark.
  */
 const SCHEMA = `
   create table position (only_row integer primary key check (only_row = 1), cursor text not null) strict;
@@ -84,21 +84,21 @@ const showWrite = (row: Row): PendingWrite => ({
   id: Number(row.bookmark_id),
 });
 
-/** The file is not a local copy, or another version of this program wrote it. */
+/** Thrown if a file is not a local copy, or if another version of this program wrote it. */
 export class UnusableMirror extends Error {
   override readonly name = 'UnusableMirror';
 }
 
-/** SQLite's codes for a file that is damaged, or is not a SQLite file. */
+/** SQLite's codes for a file that is damaged or that is not a SQLite file. */
 const UNUSABLE = new Set([11, 26]);
 
 const isUnusable = (error: unknown): boolean =>
   error instanceof Error && 'errcode' in error && UNUSABLE.has(Number(error.errcode) & 0xff);
 
 /**
- * A local copy in a SQLite file, for Node. Each page is one transaction, so the copy continues from its cursor after
- * a crash. Several processes can read and write a file at once. If several mirrors use it, all but the first to write
- * throw `MirrorConflict`.
+ * A local copy in a SQLite file, for Node. Each page of changes is one transaction, so the copy continues from its
+ * cursor after a crash. Several processes can read and write a file at once. If several mirrors use one file, only the
+ * first one that writes continues. The others throw `MirrorConflict`.
  */
 export class SqliteStore implements CollectionStore, Disposable {
   readonly #db: DatabaseSync;
@@ -153,7 +153,7 @@ export class SqliteStore implements CollectionStore, Disposable {
     });
   }
 
-  /** Returns the ids of bookmarks with a tag that the page renames or deletes. */
+  /** Returns the ids of bookmarks with a tag that the page of changes renames or deletes. */
   #findTagged(page: MirrorPage): number[] {
     const changed = findChangedTags(page, this.#finder('select name from tags where id = ?'));
     return [...changed].flatMap((id) =>
@@ -231,7 +231,7 @@ export class SqliteStore implements CollectionStore, Disposable {
       .map(showWrite);
   }
 
-  /** Stores the writes of a bookmark. Returns its id, which is new if `given` is 0. */
+  /** Stores the writes of a bookmark. Returns the bookmark's id, which is new if `given` is 0. */
   #appendWrites(given: number, writes: NonNullable<StateChange['writes']>): number {
     const put = this.#db.prepare('insert into outbox (seq, bookmark_id, pending) values (?, ?, ?)');
     const setId = this.#db.prepare('update outbox set bookmark_id = ? where seq = ?');
@@ -250,7 +250,7 @@ export class SqliteStore implements CollectionStore, Disposable {
   readAhead = async (): Promise<number[]> => this.#listNumbers('select bookmark_id from ahead');
 
   async readAll(): Promise<{ rows: Bookmark[]; writes: PendingWrite[] }> {
-    // Not `immediate`: it reads one snapshot without waiting for writers.
+    // A plain `begin` reads one snapshot and does not wait for writers. `begin immediate` would wait.
     return this.#transact(
       () => ({ rows: [...this.bookmarks()], writes: this.#findWrites('order by seq') }),
       'begin',
@@ -293,7 +293,10 @@ export class SqliteStore implements CollectionStore, Disposable {
     this.#db.close();
   }
 
-  /** Prepares a query. The function returns the first column of the first row, or undefined if there is no row. */
+  /**
+   * Prepares a query. Returns a function that runs it and returns the first column of the first row, or undefined if
+   * there is no row.
+   */
   #finder(sql: string): (...values: number[]) => string | undefined {
     const statement = this.#db.prepare(sql);
     return (...values) => {
@@ -302,7 +305,7 @@ export class SqliteStore implements CollectionStore, Disposable {
     };
   }
 
-  /** Returns the first column of all rows. */
+  /** Runs a query and returns the first column of all rows. */
   #listNumbers(sql: string, ...values: number[]): number[] {
     return this.#db
       .prepare(sql)
@@ -311,8 +314,8 @@ export class SqliteStore implements CollectionStore, Disposable {
   }
 
   /**
-   * `immediate` takes the write lock at once. A second process then waits here instead of failing later in the
-   * transaction.
+   * Runs `work` in a transaction. `begin immediate` takes the write lock at once. If another process has the lock, this
+   * one waits here instead of failing later in the transaction.
    */
   #transact<T>(work: () => T, begin = 'begin immediate'): T {
     this.#db.exec(begin);

@@ -6,7 +6,7 @@ export interface Clock {
   after(delayMs: number, run: () => void): () => void;
 }
 
-/** The longest delay that a timer supports. A longer one would fire at once. */
+/** The longest delay that a timer supports. A timer with a longer delay would fire at once. */
 const MAX_DELAY_MS = 2_147_483_647;
 
 /** The platform's clock. Adjustments of the wall clock do not affect it. */
@@ -18,7 +18,10 @@ export const systemClock: Clock = {
   },
 };
 
-/** Resolves after a delay. On abort, rejects at once with the signal's reason. Leaves no timer or listener behind. */
+/**
+ * Resolves after a delay. If the signal is aborted, rejects at once with its reason. Leaves no timer or listener
+ * behind.
+ */
 export async function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted();
   await new Promise<void>((resolve, reject) => {
@@ -34,22 +37,25 @@ export async function sleep(clock: Clock, delayMs: number, signal?: AbortSignal)
   });
 }
 
-/** What every function that waits needs. */
+/** The sources of time and chance that every function that waits needs. */
 export interface Timing {
   clock: Clock;
   /** Returns a number from 0 up to but not including 1, for jitter. */
   random: () => number;
 }
 
-/** The pause after a poll that the service did not hold (decision 16). It prevents a busy loop. */
+/**
+ * The shortest pause after a poll that the service did not hold (decision 16). Without a pause, the client would poll
+ * in a busy loop.
+ */
 export const POLL_PAUSE_MS = 1_000;
 
 /** The longest pause that the client accepts from `retry_after_ms`. */
 const MAX_RETURN_MS = 60_000;
 
 /**
- * Waits before the next poll if necessary. Pauses with jitter after a poll that was not held. Also waits as long as a
- * replica that is shutting down asks (`retry_after_ms`). Rejects with the signal's reason.
+ * Waits before the next poll if necessary: with jitter after a poll that was not held, and as long as a replica that is
+ * shutting down asks (`retry_after_ms`). If the signal is aborted, rejects with its reason.
  */
 export async function pausePolling(
   { clock, random }: Timing,

@@ -3,13 +3,13 @@ import { type Deadline, startDeadline } from './deadline.ts';
 import { ApiError } from './errors.ts';
 import type { Clock } from './timing.ts';
 
-/** A request in its final form. Each attempt sends the same bytes. */
+/** One attempt of a request. All attempts of a request have the same body. */
 export interface Sending {
   url: string;
   headers: Record<string, string>;
   body: string;
   requestId: string;
-  /** The longest time without progress. */
+  /** The longest time without progress, in ms. */
   timeoutMs: number;
   signal: AbortSignal | undefined;
   onUpload: OnUpload | undefined;
@@ -25,7 +25,7 @@ interface Transport {
 /** A response whose headers have arrived, but not its body. */
 export interface OpenResponse {
   headers: Headers;
-  /** The chunks of the body. Throws an `ApiError` if the body is truncated. Read it to the end, or call `return`. */
+  /** The chunks of the body. Throws an `ApiError` if the body is truncated. Read them to the end, or call `return`. */
   chunks: AsyncGenerator<Uint8Array, void, undefined>;
 }
 
@@ -61,7 +61,10 @@ export async function openRequest(
 
 const UPLOAD_CHUNK_BYTES = 65_536;
 
-/** Sends the body at once, or in chunks that report progress and extend the deadline. */
+/**
+ * Returns the options of `fetch` for the body. With `onUpload`, the body is a stream that reports its progress and
+ * extends the deadline.
+ */
 function describeBody({ headers, body, onUpload }: Sending, deadline: Deadline): UploadInit {
   if (onUpload === undefined) return { headers, body };
   const bytes = new TextEncoder().encode(body);
@@ -80,12 +83,13 @@ function describeBody({ headers, body, onUpload }: Sending, deadline: Deadline):
     headers: { ...headers, 'content-length': String(bytes.length) },
     body: stream,
     duplex: 'half',
-    // With credentials, `fetch` would hide a 401 response to a streamed body, because it cannot send the stream again.
+    // With credentials, `fetch` would hide a 401 response to a streamed body. It would try to sign in and send the body
+    // again, which it cannot do with a stream.
     credentials: 'omit',
   };
 }
 
-/** Some runtimes lack `duplex` in their types. */
+/** The types of some runtimes lack `duplex`. */
 type UploadInit = RequestInit & { duplex?: 'half' };
 
 async function* readChunks(
@@ -127,7 +131,7 @@ export async function readJson<T>(chunks: AsyncIterable<Uint8Array>, requestId: 
   }
 }
 
-/** Turns a failed `fetch` or read into an error: an abort by the caller, a timeout or a lost connection. */
+/** Turns a failed `fetch` or read into an error: the caller's abort, a timeout or a lost connection. */
 function describeFailure(
   error: unknown,
   { signal, requestId, timeoutMs }: Sending,
@@ -173,7 +177,7 @@ function toApiError({ status, headers }: Response, text: string, sending: Sendin
   });
 }
 
-/** Returns undefined for a body that the service would not send. */
+/** Parses the body of an error. Returns undefined if the service would not send such a body. */
 function parseErrorBody(text: string): { error: string; code: ErrorCode } | undefined {
   try {
     const { error, code: given } = JSON.parse(text);
@@ -184,7 +188,7 @@ function parseErrorBody(text: string): { error: string; code: ErrorCode } | unde
   }
 }
 
-/** Reads whole seconds, which the service sends, or a date, which proxies may send. */
+/** Returns the seconds that `Retry-After` asks for. The service sends a number of seconds. Proxies may send a date. */
 function readRetryAfter(headers: Headers): number | undefined {
   const text = headers.get('retry-after') ?? '';
   if (/^\d{1,9}$/.test(text)) return Number(text);

@@ -6,11 +6,14 @@ import { keep, readKept } from './offline-store.ts';
 import { scriptAddress } from './script-address.ts';
 import { ask, client } from './session.ts';
 
-/** Makes the page an app that works without a network. Loaded after the first list, so that it delays nothing. */
+/**
+ * Makes the page an app that works without a network. The page loads this file after it has shown the list, so that the
+ * list is not delayed.
+ */
 
 /**
- * Registers the service worker, which shows the page without a network. Keeps the newest bookmarks for the next visit
- * and sends those that were added offline.
+ * Registers the service worker, which shows the page without a network. Stores the newest bookmarks, to show them
+ * without a network. Sends the bookmarks that were added offline.
  */
 export async function startApp({ email }: Profile, newest: readonly Bookmark[] | undefined): Promise<void> {
   // Browsers support service workers only over TLS and on `localhost`.
@@ -19,22 +22,25 @@ export async function startApp({ email }: Profile, newest: readonly Bookmark[] |
   try {
     if (newest !== undefined) keep(email, { bookmarks: [...newest] });
   } catch {
-    // The browser's storage is full.
+    // The browser's storage is full. Only the page without a network needs these bookmarks.
   }
   await sendWaiting(email);
 }
 
-/** Sends the waiting bookmarks. Each has a key, so two tabs that send the same one add it only once. */
+/**
+ * Sends the bookmarks that were added offline. Each has an idempotency key, so it is added only once even if two tabs
+ * send it.
+ */
 async function sendWaiting(email: string): Promise<void> {
   const kept = readKept();
   if (kept?.email !== email) return;
-  // The oldest is last in the list.
+  // The newest bookmark is first in the list. The oldest is sent first.
   for (const { key, bookmark } of kept.waiting.toReversed()) {
     try {
       await ask(() => client.addBookmark(bookmark, { idempotencyKey: key }));
     } catch (error) {
       if (!(error instanceof ApiError) || [0, 401].includes(error.status) || error.status >= 429) return;
-      // The service will never accept this bookmark. Report it once and drop it.
+      // The service will never accept this bookmark. The page reports it once and drops it.
       notifyError(`${bookmark.url}: ${describeError(error)}`);
     }
     keep(email, { waiting: (readKept() ?? kept).waiting.filter((one) => one.key !== key) });

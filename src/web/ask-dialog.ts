@@ -23,7 +23,7 @@ async function confirm(
 export const confirmDeletion = (question: string, submit: string): Promise<boolean> =>
   confirm(question, submit, 'danger');
 
-/** Asks for a text. Resolves with undefined if the user cancels. `others` are additional fields of the dialog. */
+/** Asks for a text. Resolves with undefined if the user cancels. `others` are further fields of the dialog. */
 export async function askForText(
   title: string,
   label: string,

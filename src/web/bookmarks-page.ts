@@ -39,10 +39,10 @@ interface Editing {
 
 const user = await requireUser();
 
-/** The reader's position in the list. It is stored with each entry of the browser's history. */
+/** The user's position in the list. It is stored with each entry of the browser's history. */
 interface Place {
   order: Order;
-  /** The number of rows read, and the scroll position in pixels. */
+  /** The number of bookmarks that were read, and the scroll position in pixels. */
   count: number;
   top: number;
 }
@@ -52,7 +52,10 @@ const placeOf = (state: { place?: Place } | null): Place | undefined => state?.p
 const textInAddress = () => new URLSearchParams(location.search).get('q') ?? '';
 const addressOf = (text: string) => (text.trim() === '' ? '/' : `/?q=${encodeURIComponent(text)}`);
 
-/** The terms that the rows highlight: those of the search that found them. */
+/**
+ * The terms that the rows highlight. They belong to the search that found the shown rows. The search field may already
+ * have a newer text.
+ */
 let terms: readonly string[] = [];
 let editing: Editing | undefined;
 let adding: Editor | undefined;
@@ -123,7 +126,7 @@ function toggleSide(): void {
   tagsButton.setAttribute('aria-expanded', String(isOpen));
 }
 
-/** Adds a search to the browser's history, so that Back undoes it. */
+/** Starts a search and adds it to the browser's history, so that Back undoes it. */
 function changeSearch(text: string): void {
   keepPlace();
   history.pushState(null, '', addressOf(text));
@@ -131,7 +134,7 @@ function changeSearch(text: string): void {
   beginSearch();
 }
 
-/** Changes the search in place. */
+/** Starts a search that replaces the last one in the browser's history. */
 function replaceSearch(text: string): void {
   history.replaceState(null, '', addressOf(text));
   box.text = text;
@@ -150,10 +153,13 @@ function keepPlace(): void {
   history.replaceState({ place }, '');
 }
 
-/** Reads as many rows as the reader had read before, and scrolls to the same position. */
+/**
+ * Reads as many bookmarks as the list had at this place, and scrolls to the same position. Without a place, reads the
+ * first page.
+ */
 async function returnTo(place: Place | undefined): Promise<void> {
   await collection.search(box.text, orders.value, place?.count);
-  // The list gets its height in its first frame.
+  // The list has its height only after its first frame.
   if (place !== undefined) requestAnimationFrame(() => scrollTo(0, place.top));
 }
 
@@ -182,7 +188,7 @@ function drawCount(): void {
     const offer = texts.search.offer(tag.bookmark_count, tag.name);
     drawn.push(button(offer, () => changeSearch(replaceWordsByTag(box.text, tag.name)), { icon: 'tag' }));
   }
-  // Screen readers announce each change, so equal texts are not written again.
+  // Screen readers announce each change, so the same texts are not inserted again.
   if (notes.textContent !== drawn.map(({ textContent }) => textContent).join('')) refill(notes, ...drawn);
   if (state === 'failed' || total === undefined) refill(count);
   else if (!isBlank(box.text)) refill(count, texts.search.found(total));
@@ -286,7 +292,7 @@ function closeEditor(): void {
   if (at >= 0) list.focus(at);
 }
 
-/** Moves the form above the list, with all input, if its row is not in the list any more. */
+/** Moves the form above the list, with all input, if its row is no longer in the list. */
 function keepEditor(): void {
   if (!editing || collection.rows.some(({ id }) => id === editing?.bookmark.id)) return;
   const { element } = editing.editor;
@@ -297,7 +303,7 @@ function keepEditor(): void {
   if (focused instanceof HTMLElement && element.contains(focused)) focused.focus();
 }
 
-/** Shows in the form that its bookmark was changed or deleted elsewhere. */
+/** Warns in the open form if its bookmark was changed or deleted elsewhere. */
 function warnEditor(page: Changes): void {
   if (!editing) return;
   const { bookmark, editor } = editing;
@@ -311,7 +317,7 @@ function warnEditor(page: Changes): void {
   if (changed && changed.updated_at > bookmark.updated_at) editor.warn('changed', changed.updated_at);
 }
 
-/** Changes the search if a tag in it was renamed, here or elsewhere. */
+/** Puts the new name of a renamed tag into the search text. It may have been renamed elsewhere. */
 function followRename(from: string, to: string): void {
   const renamed = renameInSearch(box.text, from, to);
   if (renamed !== box.text) replaceSearch(renamed);
@@ -319,7 +325,7 @@ function followRename(from: string, to: string): void {
 
 function applyChanges(page: Changes, sinceMs: number): void {
   warnEditor(page);
-  // Counts first: they need the previous tags of each bookmark.
+  // The panel comes first: it counts from the tags that each bookmark had before.
   panel.apply(page, sinceMs);
   collection.apply(page, sinceMs);
 }
@@ -353,7 +359,10 @@ addKeys({
   remove: actions.remove,
   select: (bookmark) => selection.select(bookmark, !selection.has(bookmark), false),
 });
-/** Whether the user drags something of this page. A link dropped from elsewhere opens the form for a new bookmark. */
+/**
+ * Whether the user drags an element of this page. Only a link that is dropped from elsewhere opens the form for a new
+ * bookmark.
+ */
 let isOwnDrag = false;
 addEventListener('dragstart', () => {
   isOwnDrag = true;

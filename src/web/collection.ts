@@ -5,8 +5,8 @@ import { isBlank, makeMatcher } from './search-text.ts';
 import { ask, client, delayMs } from './session.ts';
 
 /**
- * The bookmarks that the list shows: the pages of one search that were read so far. Changes from elsewhere are applied
- * as they arrive. The service is asked again only if the order or the total cannot be known otherwise.
+ * The bookmarks that the list shows: those of one search that were read so far. Changes from elsewhere are applied as
+ * they arrive. The list is read again only if the page cannot determine the order or the total itself.
  */
 
 export type Order = 'created' | 'oldest' | 'updated' | 'title';
@@ -18,17 +18,20 @@ export interface Collection {
   readonly total: number | undefined;
   readonly hasMore: boolean;
   readonly state: 'reading' | 'ready' | 'failed';
-  /** Starts another search and aborts the one before. Reads pages until it has `count` bookmarks. */
+  /** Starts another search and aborts the previous one. Reads pages until the list has `count` bookmarks. */
   search(text: string, order: Order, count?: number): Promise<void>;
-  /** Reads the next page, unless there is none or one is being read. */
+  /** Reads the next page. Does nothing if there is none or if a page is being read. */
   readMore(): Promise<void>;
-  /** Reads all pages of the search. Returns false if one could not be read or `signal` was aborted. */
+  /** Reads all pages of the search. Returns false if a page cannot be read or if `signal` was aborted. */
   readAll(signal: AbortSignal): Promise<boolean>;
   /** Applies a page of changes that were made after `sinceMs`. */
   apply(page: Changes, sinceMs: number): void;
   /** Inserts or moves a bookmark that this page has saved. */
   put(bookmark: Bookmark): void;
-  /** Hides bookmarks that will be deleted, until `show` or `forget`. */
+  /**
+   * Hides bookmarks that are being deleted. `show` shows them again if the deletion fails. `forget` removes them when
+   * they are deleted.
+   */
   hide(ids: readonly number[]): void;
   show(ids: readonly number[]): void;
   forget(ids: readonly number[]): void;
@@ -44,15 +47,18 @@ interface Options {
 const FIRST_PAGE = 50;
 const NEXT_PAGES = 100;
 
-/** The most bookmarks to read at once for a reader who returns. */
+/** The most bookmarks to read again when the user returns to an earlier place in the list. */
 const MOST_AT_ONCE = 500;
 
-/** The delay that combines several changes into one request. */
+/** The delay in ms that combines several changes into one request. */
 const REFRESH_MS = 300;
 
 const compareTexts = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
 
-/** The orders in which the page can place a bookmark. Only the service can compare titles. */
+/**
+ * The orders in which the page itself can find a bookmark's position. The order by title is missing, because only the
+ * service can compare titles.
+ */
 const COMPARISONS: Partial<Record<Order, (one: Bookmark, other: Bookmark) => number>> = {
   created: (one, other) => compareTexts(other.created_at, one.created_at) || other.id - one.id,
   oldest: (one, other) => one.id - other.id,
@@ -64,23 +70,25 @@ export function createCollection({ onChange, onRead }: Options): Collection {
   /** The bookmarks whose addition or deletion the total already includes. */
   const counted = new Set<number>();
   /**
-   * The highest id that was read. A bookmark with a higher id is new here, even if its times say that it was edited:
-   * it may have been restored from the trash, which gives it a new id.
+   * The highest id that was read. A bookmark with a higher id is new here, even if its times say that it was edited. It
+   * may have been restored from the trash, which gives it a new id.
    */
   let highestId = 0;
+  /** The changes that arrived while a page of the search was being read. */
   const missed: [page: Changes, sinceMs: number][] = [];
   let all: Bookmark[] = [];
   let rows: Bookmark[] = [];
-  /** The number of bookmarks that match the search, with the hidden ones. */
+  /** The number of bookmarks that match the search, including the hidden ones. */
   let found: number | undefined;
   let text = '';
   let matches = makeMatcher('');
   let order: Order = 'created';
   let cursor: string | undefined;
   let state: Collection['state'] = 'reading';
+  /** When the list or its total was last read from the start. */
   let readMs = 0;
   let reading: AbortController | undefined;
-  /** The latest request of a page. */
+  /** The latest request for a page of the search. */
   let request: Promise<unknown> = Promise.resolve();
   let timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -142,7 +150,10 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     changed();
   };
 
-  /** Reads the shown bookmarks again. If there are many, reads only the total, so that the reader keeps their place. */
+  /**
+   * Reads the shown bookmarks again. If there are many, reads only the total, so that the user keeps their place in the
+   * list.
+   */
   const refresh = async () => {
     if (reading !== undefined) return refreshSoon();
     if (all.length <= NEXT_PAGES) return load(Math.max(FIRST_PAGE, all.length), undefined);
@@ -158,9 +169,9 @@ export function createCollection({ onChange, onRead }: Options): Collection {
   };
 
   /**
-   * Moves a bookmark to its position. Returns its index, or -1 if the rows read so far do not contain it. Returns
-   * undefined if only the service knows the order or the total. `isSure` says that the change is later than the last
-   * read.
+   * Puts a bookmark at its position. Returns its index, or -1 if it does not belong to the rows that were read so far.
+   * Returns undefined if only the service knows the order or the total. `isSure` is true if the change was made after
+   * the last read.
    */
   const place = (bookmark: Bookmark, isNew: boolean, isSure: boolean): number | undefined => {
     const compare = COMPARISONS[order];
@@ -189,13 +200,14 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     const to = next < 0 ? all.length : next;
     all = all.toSpliced(to, 0, bookmark);
     if (before !== undefined) return to;
-    // In the order `updated`, an edited bookmark may come from a page that was not read.
+    // In the order `updated`, an edited bookmark may come from a page that was not read yet. Then the total already
+    // includes it.
     if (isNew || order !== 'updated' || cursor === undefined) count(1);
     else if (!isBlank(text) || !isCounted) return undefined;
     return to;
   };
 
-  /** Inserts or moves a bookmark. Returns true if it is new at the top of the list. */
+  /** Inserts or moves a bookmark. Returns true if it has appeared at the top of the list. */
   const insert = (bookmark: Bookmark, isSure: boolean): boolean => {
     const isNew = bookmark.created_at === bookmark.updated_at && !counted.has(bookmark.id);
     const isShown = all.some(({ id }) => id === bookmark.id);
@@ -285,7 +297,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
   };
 }
 
-/** Renames and removes tags in the shown bookmarks. */
+/** Renames tags and removes deleted tags in the shown bookmarks. */
 function applyTags(bookmarks: Bookmark[], { tags, deleted_tags }: Changes): Bookmark[] {
   if (tags.length + deleted_tags.length === 0) return bookmarks;
   const names = new Map(tags.map(({ id, name }) => [id, name]));
@@ -297,7 +309,10 @@ function applyTags(bookmarks: Bookmark[], { tags, deleted_tags }: Changes): Book
   });
 }
 
-/** Returns the found bookmarks. Unchanged ones are the same objects as before, so that their rows are kept. */
+/**
+ * Returns the found bookmarks. If a bookmark has not changed, returns the same object as before, so that its row is
+ * kept.
+ */
 function keepSame(shown: readonly Bookmark[], found: readonly Bookmark[]): Bookmark[] {
   const ids = new Set(found.map(({ id }) => id));
   const before = new Map(shown.filter(({ id }) => ids.has(id)).map((bookmark) => [bookmark.id, bookmark]));

@@ -9,7 +9,7 @@ const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** `5 min. ago`, `yesterday`; a date if it is more than four weeks ago. */
+/** Formats how long ago a time is: `5 min. ago`, `yesterday`. After four weeks, formats its date instead. */
 export function formatAgo(time: string, nowMs = Date.now()): string {
   const seconds = Math.round((Date.parse(time) - nowMs) / 1_000);
   const distance = Math.abs(seconds);
@@ -20,15 +20,15 @@ export function formatAgo(time: string, nowMs = Date.now()): string {
   return formatDay(time);
 }
 
-/** The day and the minute, in words. */
+/** Formats the day and the minute in words. */
 const formatMoment = (time: string): string => absolute.format(Date.parse(time));
 
 export const formatDay = (time: string): string => day.format(Date.parse(time));
 
-/** The time of the day with seconds. */
+/** Formats the time of day with seconds. */
 export const formatClock = (ms: number): string => clock.format(ms);
 
-/** A `<time>` that shows how long ago it was, and the moment when the pointer is over it. */
+/** Makes a `<time>` show how long ago a time is. Its tooltip shows the exact time. */
 export function fillTime(element: HTMLTimeElement, time: string): void {
   element.dateTime = time;
   element.title = formatMoment(time);

@@ -8,7 +8,7 @@ import { texts } from './texts.ts';
 
 /** Deletes bookmarks with undo. The last deletions can be restored from the trash, even after a reload of the page. */
 
-/** How long a notice offers to undo. */
+/** How long the notice of a deletion offers to undo it. */
 const NOTICE_MS = 10_000;
 
 /** How long a deletion can be undone with the keyboard or after a reload. */
@@ -30,13 +30,16 @@ interface Deletions {
   undo(): void;
 }
 
-/** The tab stores deletions separately for each user. */
+/**
+ * Creates the deletions of a user in this tab. They are stored under the user's address, so that the next user of the tab
+ * cannot undo them.
+ */
 export function createDeletions(collection: Collection, user: string): Deletions {
   const key = `deleted:${user}`;
   const isRecent = ({ atMs }: Deletion) => Date.now() - atMs < UNDO_MS;
   const read = (): Deletion[] => JSON.parse(sessionStorage.getItem(key) ?? '[]');
   const kept = read().filter(isRecent);
-  /** Functions that remove the notices. */
+  /** For each deletion, the function that removes its notice. */
   const notices = new Map<Deletion, () => void>();
   /** The pending requests. Each resolves to true if its bookmarks are in the trash. */
   const sending = new Map<Deletion, Promise<boolean>>();
@@ -74,7 +77,7 @@ export function createDeletions(collection: Collection, user: string): Deletions
     }
   };
   const restore = async (deletion: Deletion) => {
-    // Does nothing on a second click, or if the deletion has failed.
+    // `drop` returns false on a second click, and if the deletion has failed.
     if (!drop(deletion)) return;
     if ((await sending.get(deletion)) === false) return;
     try {
@@ -108,14 +111,14 @@ export function createDeletions(collection: Collection, user: string): Deletions
 }
 
 /**
- * Deletes bookmarks. Bookmarks that no longer exist are not an error. All requests start at once, so that they are
- * under way if the page is closed.
+ * Deletes bookmarks. It is no error if a bookmark no longer exists. All requests start at once, so that none is left
+ * out if the user closes the page.
  */
 async function deleteAll(ids: readonly number[]): Promise<void> {
   await Promise.all(batchesOf(ids).map((batch) => client.deleteBookmarks(batch, { retryForMs: 10_000 })));
 }
 
-/** Restores bookmarks from the trash. Returns how many were still there. */
+/** Restores bookmarks from the trash. Returns how many of them were still in the trash. */
 async function restoreAll(ids: readonly number[]): Promise<number> {
   let count = 0;
   for (const batch of batchesOf(ids)) {

@@ -4,7 +4,7 @@ import { moreTexts } from './more-texts.ts';
 import { describeFailure, post } from './post.ts';
 import { texts } from './texts.ts';
 
-/** Signs in another device, and warns before a sign-out that would lock the user out. */
+/** Dialogs that sign in another device, and that warn before a sign-out that would lock the user out. */
 
 interface DeviceCode {
   code: string;
@@ -13,7 +13,9 @@ interface DeviceCode {
   qr: { size: number; path: string };
 }
 
-/** Requests a code, and shows it with its link and QR code until it expires. Rejects if the service returns none. */
+/**
+ * Requests a code, and shows it with its link and QR code until it expires. Rejects if the service refuses the request.
+ */
 export async function showDeviceCode(): Promise<void> {
   const words = moreTexts.device;
   const { code, link, expires_in_seconds, qr } = await post<DeviceCode>('/web/login/device', {});

@@ -2,10 +2,16 @@
 
 type Child = Node | string | false | null | undefined;
 
-/** Listens to an event. TypeScript accepts listeners of a more specific event, because this is the type of a method. */
+/**
+ * A listener of an event. TypeScript accepts a listener of a more specific event here, because this is the type of a
+ * method.
+ */
 type Listener = { listen(event: Event): void }['listen'];
 
-/** `true` sets an empty attribute; false and undefined set none. A function such as `onclick` listens to an event. */
+/**
+ * The attributes of an element by name. `true` sets an empty attribute. False and undefined set none. A function, for
+ * example `onclick`, becomes a listener of that event.
+ */
 type Attributes = Record<string, string | number | boolean | undefined | Listener>;
 
 /** Creates an element. */
@@ -24,7 +30,7 @@ export function make<Name extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** Appends children and skips those that are false, empty or undefined. */
+/** Appends children. Skips false, null, undefined and empty texts. */
 export function put(element: Element, ...children: Child[]): void {
   for (const child of children) if (child) element.append(child);
 }
@@ -59,7 +65,7 @@ export function drawPath(size: number, d: string, attributes: Record<string, str
   return svg;
 }
 
-/** Creates an icon that is hidden from screen readers. Its button has a label. */
+/** Creates an icon that is hidden from screen readers, because its button has a label. */
 export const icon = (name: keyof typeof ICONS): SVGSVGElement =>
   drawPath(24, ICONS[name], { class: 'icon', 'aria-hidden': 'true' });
 
@@ -96,7 +102,7 @@ let ids = 0;
 /** Returns an id that is unique in the page. */
 export const newId = (): string => `e${++ids}`;
 
-/** Creates a field with its label above it. `shown` contains the input. */
+/** Creates a field with its label above it. If the input is inside another element, `shown` is that element. */
 export function field(label: string, input: HTMLElement, hint?: string, shown = input): HTMLElement {
   input.id ||= newId();
   const hintElement = hint === undefined ? undefined : make('p', { class: 'hint', id: newId() }, hint);
@@ -104,7 +110,7 @@ export function field(label: string, input: HTMLElement, hint?: string, shown = 
   return make('div', { class: 'field' }, make('label', { for: input.id }, label), shown, hintElement);
 }
 
-/** Creates a field that finds entries of a list. */
+/** Creates a search field that filters a list. */
 export const searchField = (label: string, oninput: () => void): HTMLInputElement =>
   make('input', {
     type: 'search',
@@ -119,7 +125,7 @@ export const searchField = (label: string, oninput: () => void): HTMLInputElemen
 export const check = (input: HTMLInputElement, label: string): HTMLElement =>
   make('label', { class: 'check' }, input, label);
 
-/** Creates a form that checks its own input and stays in the page when it is submitted. */
+/** Creates a form that calls `onSubmit`. The browser does not check the fields, and does not leave the page. */
 export const makeForm = (kind: string, onSubmit: () => unknown, ...children: Child[]): HTMLFormElement =>
   make(
     'form',
@@ -167,7 +173,7 @@ export function makeChoice<Value extends string>(
 export const makeDialog = (title: string, ...content: Child[]): HTMLDialogElement =>
   make('dialog', { 'aria-label': title }, make('h2', {}, title), ...content);
 
-/** Shows a dialog until it is closed. Resolves with its return value, which is empty if the reader cancels. */
+/** Shows a dialog until it is closed. Resolves with its return value, which is empty if the user cancels. */
 export function showDialog(dialog: HTMLDialogElement): Promise<string> {
   document.body.append(dialog);
   dialog.showModal();

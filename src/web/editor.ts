@@ -9,7 +9,7 @@ import { ask, client } from './session.ts';
 import { tagField } from './tag-field.ts';
 import { texts } from './texts.ts';
 
-/** The form that adds or edits a bookmark. The input is kept until it is saved or cancelled. */
+/** The form that adds or edits a bookmark. It keeps what the user has typed until they save or cancel. */
 
 export interface Draft {
   url?: string;
@@ -18,7 +18,10 @@ export interface Draft {
   tags?: string[];
 }
 
-/** Reads the draft in the page's address. Android apps share an address as `url` or inside a text. */
+/**
+ * Reads the draft of a bookmark from the page's address. Android apps share an address either as `url` or inside a
+ * text.
+ */
 export function readDraft(): { url: string; title: string } {
   const given = new URLSearchParams(location.search);
   const [shared = ''] = /https?:\/\/\S+/i.exec(given.get('text') ?? '') ?? [];
@@ -37,8 +40,8 @@ export interface Editor {
   /** Returns the current input. */
   read(): Required<Draft>;
   /**
-   * Warns that the bookmark was changed or deleted elsewhere while it is being edited. The next save then applies to
-   * the version of `updatedAt`.
+   * Warns that the bookmark was changed or deleted elsewhere while the user edits it. The next save then applies to the
+   * version with this `updatedAt`.
    */
   warn(what: 'changed' | 'gone', updatedAt?: string): void;
 }
@@ -48,7 +51,7 @@ interface EditorForm {
   draft: Draft;
   options: EditorOptions;
   save(draft: Required<Draft>): Promise<Bookmark>;
-  /** Called with the current text of the address field. */
+  /** Called with the text of the address field when it changes. */
   onUrl?(url: string, notice: HTMLElement): void;
 }
 
@@ -118,7 +121,7 @@ function buildEditor({ title, draft, options, save, onUrl }: EditorForm): Editor
     if (event.isComposing) return;
     if (event.key === 'Escape') options.onCancel();
     else if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void submit();
-    // Keeps the keys typed here from triggering the shortcuts of the list.
+    // The keys that are typed here must not trigger the shortcuts of the list.
     event.stopPropagation();
   });
   if (onUrl) {
@@ -133,7 +136,10 @@ function buildEditor({ title, draft, options, save, onUrl }: EditorForm): Editor
   };
 }
 
-/** Checks, shortly after the last key, whether the address is already saved. Offers to edit that bookmark. */
+/**
+ * Returns a function that checks, shortly after the last key, whether a bookmark has this address. If so, it offers to
+ * edit that bookmark.
+ */
 function watchForKnown(onEdit: (bookmark: Bookmark) => void): (url: string, notice: HTMLElement) => void {
   let asking = new AbortController();
   return (text, notice) => {
@@ -154,7 +160,7 @@ function watchForKnown(onEdit: (bookmark: Bookmark) => void): (url: string, noti
           button(texts.editor.editKnown, () => onEdit(known)),
         );
       } catch (error) {
-        // The check is optional. If the service is unavailable, saving will report it.
+        // The check is optional. If the service is unavailable, the save will report that.
         if (!isAbort(error)) refill(notice);
       }
     };
@@ -164,8 +170,8 @@ function watchForKnown(onEdit: (bookmark: Bookmark) => void): (url: string, noti
 }
 
 /**
- * Makes a form for a new bookmark. `onEdit` is called if the reader chooses to edit an existing bookmark with the
- * same address.
+ * Makes a form for a new bookmark. `onEdit` is called if the user chooses to edit an existing bookmark with the same
+ * address.
  */
 export const addForm = (
   draft: Draft,
@@ -189,8 +195,8 @@ export const addForm = (
 };
 
 /**
- * Makes a form for an existing bookmark. It sends only changed fields, and only if the bookmark has not changed since
- * the last warning. So nobody overwrites a change unseen.
+ * Makes a form for an existing bookmark. It sends only changed fields. The service refuses them if the bookmark has
+ * changed since the form was opened or last warned. So users do not overwrite changes that they have not seen.
  */
 export const editForm = (bookmark: Bookmark, options: EditorOptions): Editor => {
   const before = { ...bookmark, tags: bookmark.tags.map(({ name }) => name) };

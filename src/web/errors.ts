@@ -1,11 +1,11 @@
 import { ApiError } from '../client/errors.ts';
 import { texts } from './texts.ts';
 
-/** Describes an error and what the reader can do. */
+/** Describes an error to the user, and says what they can do. */
 export const describeError = (error: unknown): string =>
   error instanceof ApiError ? describeFault(error) : texts.errors.unexpected;
 
-/** Like `describeError`, for an error from a worker, which arrives as a code and a message. */
+/** Like `describeError`, for an error from a worker. Such an error arrives as a code and a message. */
 export function describeFault({ code, message }: { code: string; message: string }): string {
   const { errors } = texts;
   switch (code) {
@@ -39,6 +39,6 @@ export function describeFault({ code, message }: { code: string; message: string
 export const hasCode = (error: unknown, code: ApiError['code']): error is ApiError =>
   error instanceof ApiError && error.code === code;
 
-/** True if a newer call replaced this one. */
+/** True if a request was aborted, because a newer one replaces it. */
 export const isAbort = (error: unknown): boolean =>
   error instanceof DOMException && error.name === 'AbortError';

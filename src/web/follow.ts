@@ -7,29 +7,31 @@ import { ask, client, signals } from './session.ts';
 import { texts } from './texts.ts';
 
 /**
- * Reports changes made elsewhere as they happen. A lock lets only one tab of a browser poll. That tab passes each page
- * of changes to the others. When it closes, another tab takes the lock. Every tab keeps the cursor of the last page, so
- * the tab that polls next continues there. Applying a page twice does no harm.
+ * Reports changes that are made elsewhere as they happen. A lock lets only one tab of a browser poll. That tab passes
+ * each page of changes to the other tabs. When it closes, another tab takes the lock. Every tab keeps the cursor of the
+ * last page, so the tab that polls next continues there. Applying a page twice does no harm.
  */
 
 const timing = { clock: systemClock, random: Math.random };
 
-/** A held poll reports a change at most this long after it was made. */
+/** A held poll reports a change at most this many ms after it was made. */
 const LATE_MS = 5_000;
 
-/** A shorter poll was not held, so it is not repeated at once. */
+/**
+ * If an empty poll takes less than this many ms, the service did not hold it. Then the page waits before the next poll.
+ */
 const SHORT_MS = 1_000;
 
 interface Following {
-  /** Starts polling, unless another tab does. */
+  /** Starts polling. While another tab polls, waits until that tab stops. */
   resume(): void;
-  /** Stops polling until `resume`. A page in the back/forward cache must not hold a poll or a lock. */
+  /** Stops polling until `resume`. A page in the back/forward cache must hold neither a poll nor the lock. */
   pause(): void;
 }
 
 /**
- * A page of changes, as tabs pass it on. All its changes were made after `sinceMs`, and all later ones after
- * `askedMs`.
+ * A page of changes, as tabs pass it on. All its changes were made after `sinceMs`. All changes that it lacks are made
+ * after `askedMs`.
  */
 interface Message {
   page: Changes;
@@ -38,8 +40,9 @@ interface Message {
 }
 
 /**
- * Calls `onChanges` with every page of changes from now on, and with a time before all of them. Resolves once the
- * starting point is fixed. It polls only after `resume`, which the caller calls after it has read the collection.
+ * Calls `onChanges` with every page of changes from now on. `sinceMs` is a time before all changes of that page.
+ * Resolves when it knows the position from which it follows. It polls only after the caller has read the collection and
+ * called `resume`.
  */
 export async function followChanges(
   userEmail: string,
@@ -88,18 +91,18 @@ export async function followChanges(
   };
 }
 
-/** Runs a function in one tab at a time. Browsers have no locks without TLS. Then every tab polls. */
+/** Runs a function in one tab at a time. Without TLS, browsers have no locks, so every tab runs it. */
 const whenAlone = (name: string, signal: AbortSignal, run: () => Promise<void>): Promise<void> =>
   'locks' in navigator ? navigator.locks.request(name, { signal }, run) : run();
 
-/** Polls until the signal aborts. Passes every page to `onPage`. */
+/** Polls until the signal is aborted. Passes every page to `onPage`. */
 async function poll(
   cursor: () => string,
   signal: AbortSignal,
   onPage: (page: Changes, askedMs: number) => void,
 ): Promise<void> {
   let attempt = new AbortController();
-  // A held request does not notice that the network is gone.
+  // A held request would not notice that the network is gone.
   addEventListener('offline', () => attempt.abort(), { signal });
   for (let failures = 0; !signal.aborted; ) {
     const askedMs = Date.now();
@@ -129,7 +132,10 @@ async function poll(
 const isEmpty = ({ bookmarks, deleted, tags, deleted_tags, reset }: Changes): boolean =>
   !reset && bookmarks.length + deleted.length + tags.length + deleted_tags.length === 0;
 
-/** Waits longer after each failure. Stops waiting when the network is back, or when the user has signed in. */
+/**
+ * Waits before the next poll, longer after each failure. Stops waiting when the network is back, or when the user has
+ * signed in.
+ */
 async function pauseAfter(error: unknown, failures: number, signal: AbortSignal): Promise<void> {
   if (!navigator.onLine) sayConnection(texts.connection.offline);
   else if (failures > 1 && !hasCode(error, 'RATE_LIMITED')) sayConnection(texts.connection.unreachable);
@@ -139,7 +145,7 @@ async function pauseAfter(error: unknown, failures: number, signal: AbortSignal)
   const listening = { signal: ended.signal };
   addEventListener('online', end, listening);
   signals.addEventListener('message', ({ data }) => data === 'signed-in' && end(), listening);
-  // If the user declined to sign in again, the poll waits until they do.
+  // The session has ended, and the user has declined to sign in again. So there is no poll until they sign in.
   const isSignedOut = hasCode(error, 'INVALID_TOKEN') || hasCode(error, 'ACCOUNT_SUSPENDED');
   const pauseMs = isSignedOut
     ? Number.POSITIVE_INFINITY

@@ -1,16 +1,19 @@
 import { foldText } from '../domain/text.ts';
 import { make } from './dom.ts';
 
-/** Highlights search results in a text. The cost is bounded for any bookmark and any search. */
+/** Highlights search results in a text. The limits bound the cost for any bookmark and any search. */
 
-/** Only this many characters are highlighted. A row shows fewer. */
+/** Only this many characters from the start are highlighted. A row shows fewer. */
 const MARKED_LENGTH = 500;
 
 const MOST_TERMS = 10;
 
 const MOST_MARKS = 20;
 
-/** Normalizes a text for search, and maps each code unit of the result to its position in the original. */
+/**
+ * Normalizes a text for search. `places` has the position in the original text of each code unit of the result. It is
+ * undefined if all positions are the same.
+ */
 function foldWithPlaces(text: string): { folded: string; places: number[] | undefined } {
   const folded = foldText(text);
   if (folded.length === text.length) return { folded, places: undefined };

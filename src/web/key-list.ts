@@ -2,7 +2,7 @@ import { button, buttonRow, make, makeDialog, showDialog } from './dom.ts';
 import { moreTexts } from './more-texts.ts';
 import { texts } from './texts.ts';
 
-/** Lists what each keyboard shortcut does. */
+/** Creates the list of the keyboard shortcuts. */
 export const keyList = (): HTMLElement =>
   make(
     'dl',
@@ -13,7 +13,7 @@ export const keyList = (): HTMLElement =>
     ]),
   );
 
-/** Shows the list in a dialog. */
+/** Shows the list of the keyboard shortcuts in a dialog. */
 export function showKeys(): void {
   const dialog = makeDialog(
     moreTexts.keys.title,

@@ -2,8 +2,8 @@ import type { Bookmark } from '../domain/resources.ts';
 import { shortcutsAreOn } from './shortcuts.ts';
 
 /**
- * The keyboard shortcuts of the list. They are inactive while the user types, and with Ctrl, Alt or Meta. Shortcuts
- * on character keys can be turned off.
+ * The keyboard shortcuts of the list. They are inactive while the user types, and while Ctrl, Alt or Meta is pressed.
+ * Users can turn off the shortcuts on character keys.
  */
 
 interface KeyActions {

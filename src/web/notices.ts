@@ -2,21 +2,21 @@ import { button, iconButton, make, put } from './dom.ts';
 import { describeError } from './errors.ts';
 import { texts } from './texts.ts';
 
-/** The page's messages to the reader: short notices that disappear by themselves, and one line about the connection. */
+/** The page's messages to the user: short notices that disappear by themselves, and a line about the connection. */
 
 const region = make('div', { class: 'notice-list', role: 'status' });
 const line = make('p', { class: 'connection', role: 'status', hidden: true });
 
-/** Returns the corner with the notices and the connection line. Each page adds it once. */
+/** Returns the element that shows the notices and the line about the connection. Each page adds it once. */
 export const noticeElements = (): HTMLElement[] => [make('div', { class: 'notices' }, line, region)];
 
 interface NoticeOptions {
-  /** A button: its text and its action. */
+  /** The text and the action of a button in the notice. */
   action?: { text: string; run: () => void };
-  /** How long the notice stays, in ms. If undefined, until it is removed. */
+  /** How long the notice stays, in ms. If undefined, it stays until it is removed. */
   forMs?: number;
   kind?: 'plain' | 'error';
-  /** Adds a close button. Default: only for a notice without an action and a time. */
+  /** Whether the notice has a close button. Default: only if it has neither an action nor a time. */
   isClosable?: boolean;
 }
 
@@ -31,7 +31,7 @@ export function notify(
   if (isClosable) put(element, iconButton('close', texts.close, remove));
   if (forMs !== undefined) setTimeout(remove, forMs);
   region.append(element);
-  // More notices would cover the list.
+  // More than four notices would cover the list. The oldest are removed.
   while (region.childElementCount > 4) region.firstElementChild?.remove();
   return remove;
 }
@@ -39,11 +39,11 @@ export function notify(
 /** Shows a notice that disappears after a few seconds. */
 export const notifyBriefly = (text: string): (() => void) => notify(text, { forMs: 4_000 });
 
-/** Shows an error or a text about one until the reader closes it. */
+/** Shows an error, or a text about an error, until the user closes it. */
 export const notifyError = (error: unknown): (() => void) =>
   notify(typeof error === 'string' ? error : describeError(error), { kind: 'error' });
 
-/** Sets the line about the connection. Undefined hides it. */
+/** Sets the line about the connection. Undefined hides the line. */
 export function sayConnection(text: string | undefined): void {
   if (text !== undefined && line.textContent !== text) line.textContent = text;
   line.hidden = text === undefined;

@@ -9,11 +9,11 @@ import { drawLink } from './row.ts';
 import { texts } from './texts.ts';
 
 /**
- * The page without a network. It shows the newest bookmarks of the last visit, and a form for a new bookmark that is
- * sent later.
+ * The page without a network. It shows the newest bookmarks of the last visit, and a form for a new bookmark. The new
+ * bookmark is sent later.
  */
 
-/** Shows the page. Resolves when the network is back or the reader tries again. */
+/** Shows the page. Resolves when the network is back or when the user tries again. */
 export function showOfflinePage(kept: Kept): Promise<void> {
   const words = moreTexts.offline;
   const draft = readDraft();

@@ -2,7 +2,7 @@ import type { Bookmark, NewBookmark } from '../domain/resources.ts';
 import { hasSession } from './session.ts';
 
 /**
- * The data that this browser keeps for use without a network: the newest bookmarks, and new ones that wait to be
+ * The data that this browser keeps for use without a network: the newest bookmarks, and new bookmarks that wait to be
  * sent.
  */
 
@@ -35,8 +35,8 @@ export function readKept(): Kept | undefined {
 export const forgetKept = (): void => localStorage.removeItem(KEY);
 
 /**
- * Deletes all but the bookmarks that wait to be sent. They are sent when the same user signs in again, and deleted when
- * another user does.
+ * Deletes all data except the bookmarks that wait to be sent. When the same user signs in again, these are sent. When
+ * another user signs in, they are deleted.
  */
 export function forgetShown(): void {
   const kept = readKept();

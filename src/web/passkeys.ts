@@ -2,9 +2,9 @@ import { moreTexts } from './more-texts.ts';
 import { notify, notifyBriefly, notifyError } from './notices.ts';
 import { describeFailure, hasStatus, post } from './post.ts';
 
-/** Passkeys, through the browser's WebAuthn. Loaded when a passkey is used or created. */
+/** Signs in with passkeys and creates them, through the browser's WebAuthn. */
 
-/** Signs in with a passkey that the reader chooses. Returns false if they choose none. */
+/** Signs in with a passkey that the user chooses. Returns false if they choose none. */
 export async function signInByPasskey(): Promise<boolean> {
   const options = await post<PublicKeyCredentialRequestOptionsJSON>('/web/login/passkey/options', {});
   const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options);
@@ -22,7 +22,7 @@ export async function signInByPasskey(): Promise<boolean> {
   return true;
 }
 
-/** Creates a passkey for the account. Returns false if the reader cancels. */
+/** Creates a passkey for the account. Returns false if the user cancels. */
 export async function addPasskey(): Promise<boolean> {
   const options = await post<PublicKeyCredentialCreationOptionsJSON>('/web/login/passkey/new', {});
   const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options);
@@ -38,13 +38,13 @@ export async function addPasskey(): Promise<boolean> {
   return true;
 }
 
-/** Returns the credential from the browser's dialog. Undefined if the reader cancelled or no credential fits. */
+/** Returns the credential from the browser's dialog. Returns undefined if the user cancels or if no credential fits. */
 async function choose(ask: () => Promise<Credential | null>): Promise<PublicKeyCredential | undefined> {
   try {
     const credential = await ask();
     return credential instanceof PublicKeyCredential ? credential : undefined;
   } catch (error) {
-    // InvalidStateError: this authenticator already has a passkey for the account.
+    // `InvalidStateError` means that this authenticator already has a passkey for the account.
     if (
       error instanceof DOMException &&
       ['NotAllowedError', 'InvalidStateError', 'AbortError'].includes(error.name)
@@ -54,7 +54,7 @@ async function choose(ask: () => Promise<Credential | null>): Promise<PublicKeyC
   }
 }
 
-/** Describes why a request for passkeys failed. */
+/** Describes to the user why a request about passkeys failed. */
 export function describePasskeyFailure(error: unknown): string {
   if (hasStatus(error, 403)) return moreTexts.passkeys.sessionOld;
   if (hasStatus(error, 409)) return moreTexts.passkeys.lastOne;
@@ -63,7 +63,7 @@ export function describePasskeyFailure(error: unknown): string {
 
 const OFFERED = 'passkey-offered';
 
-/** Offers a passkey to a user who has neither a linked provider nor a passkey. Asks once per browser. */
+/** Offers to add a passkey to a user who has neither a linked provider nor a passkey. Asks once per browser. */
 export async function offerPasskey(): Promise<void> {
   if (localStorage.getItem(OFFERED) !== null) return;
   const ways = await post<{ provider: boolean; passkeys: number }>('/web/login/ways', {});

@@ -1,6 +1,6 @@
 import { texts } from './texts.ts';
 
-/** Requests outside the API: they sign in and out. */
+/** Requests about sessions and passkeys. They are not part of the API. */
 
 /** Sends JSON. Rejects with the response if its status is not a success. */
 export async function post<Body>(path: string, body: object): Promise<Body> {
@@ -14,7 +14,7 @@ export async function post<Body>(path: string, body: object): Promise<Body> {
 export const hasStatus = (error: unknown, ...statuses: number[]): boolean =>
   error instanceof Response && statuses.includes(error.status);
 
-/** Describes why `post` rejected: with a response, or because the connection failed. */
+/** Describes to the user why `post` rejected. Without a response, the connection has failed. */
 export function describeFailure(error: unknown): string {
   if (!(error instanceof Response)) return texts.errors.lost;
   if (hasStatus(error, 401)) return texts.signIn.needed;

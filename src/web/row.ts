@@ -17,10 +17,10 @@ export interface RowActions {
   terms(): readonly string[];
 }
 
-/** The number of tags that fit next to a title. The others are counted. */
+/** The number of tags that fit next to a title. The row shows only the number of the other tags. */
 const SHOWN_TAGS = 3;
 
-/** The number of colours of the letters. */
+/** The number of different colours of the letters. */
 const HUES = 8;
 
 export const hostOf = (url: string): string => (parseWebUrl(url)?.host ?? '').replace(/^www\./, '');
@@ -30,8 +30,8 @@ export const titleOf = ({ title, url }: Pick<Bookmark, 'title' | 'url'>): string
   title || url.replace(/^https?:\/\/(www\.)?/i, '').replace(/\/$/, '') || texts.list.untitled;
 
 /**
- * The first letter of the host, in a colour that depends on the host. A site's own icon would tell the site who
- * reads.
+ * Creates a tile with the first letter of the host, in a colour that depends on the host. The page does not load the
+ * site's own icon, because that would tell the site who has the bookmark.
  */
 function tile(host: string): HTMLElement {
   let sum = 0;
@@ -52,9 +52,10 @@ function picker(bookmark: Bookmark, host: string, actions: RowActions): HTMLElem
   return make('label', { class: 'pick' }, tile(host), box);
 }
 
-/** The title as a link to the page. */
+/** Creates a bookmark's title as a link to its address. */
 export function drawLink(bookmark: Pick<Bookmark, 'url' | 'title'>, terms: readonly string[]): HTMLElement {
-  // The service accepts only web addresses. The page does not rely on that, and shows anything else as text.
+  // The service accepts only web addresses. The page does not rely on that: any other address becomes text without a
+  // link.
   const url = parseWebUrl(bookmark.url);
   const title = highlight(titleOf(bookmark), terms);
   const attributes = { class: 'title', dir: 'auto', title: bookmark.title };
@@ -88,7 +89,7 @@ function tagList({ tags }: Bookmark, actions: RowActions): HTMLElement {
   return make('div', { class: 'chips' }, ...chips, rest);
 }
 
-/** A row: letter and checkbox, title, host, date, comment, tags and buttons. */
+/** Creates a row: letter and checkbox, title, host, date, comment, tags and buttons. */
 export function drawRow(bookmark: Bookmark, actions: RowActions): HTMLElement {
   const host = hostOf(bookmark.url);
   const title = titleOf(bookmark);
@@ -129,5 +130,5 @@ export function drawRow(bookmark: Bookmark, actions: RowActions): HTMLElement {
   );
 }
 
-/** A row with a form in place of its bookmark. */
+/** Creates a row that contains a form instead of its bookmark. */
 export const openRow = (form: HTMLElement): HTMLElement => make('li', { class: 'row open' }, form);

@@ -6,7 +6,10 @@ import { ask, client, watchSession } from './session.ts';
 import { requireUser } from './start.ts';
 import { texts } from './texts.ts';
 
-/** The window that the bookmarklet opens: a form for the page that the user was reading. Saving takes a click. */
+/**
+ * The window that the bookmarklet opens: a form for the page that the user was reading. It saves only when the user
+ * clicks.
+ */
 
 await requireUser();
 
@@ -15,11 +18,14 @@ const main = make('main', { class: 'save' });
 
 function end(text: string): void {
   refill(main, make('p', { class: 'done', role: 'status' }, text), make('a', { href: '/' }, texts.save.open));
-  // `close` works only in a window that a script opened, for example by the bookmarklet.
+  // Browsers allow `close` only in a window that a script has opened, as the bookmarklet does.
   setTimeout(() => close(), 1_200);
 }
 
-/** Confirms that the bookmark is saved. The window closes by itself unless the reader edits or undoes. */
+/**
+ * Confirms that the bookmark is saved. Then the window closes by itself, unless the user chooses to edit the bookmark
+ * or to undo.
+ */
 function endSaved(bookmark: Bookmark, isNew: boolean): void {
   const timer = setTimeout(() => close(), 5_000);
   const act = (work: () => void) => () => {
@@ -60,7 +66,7 @@ document.body.dataset.started = 'yes';
 document.title = texts.save.title;
 watchSession();
 show(addForm(readDraft(), optionsFor(true), (known) => show(editForm(known, optionsFor(false)))));
-// If the tags cannot be read, only their suggestions are missing.
+// Without the tags, the form works but suggests none.
 await ask(() => client.listTags()).then(
   (list) => {
     tags = list.tags;

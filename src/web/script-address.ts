@@ -5,7 +5,7 @@ interface TrustedRules {
 }
 
 declare global {
-  /** Not in every browser, and not in TypeScript's types. */
+  /** Some browsers lack this API, and TypeScript does not declare it. */
   var trustedTypes: { createPolicy(name: string, rules: TrustedRules): TrustedRules } | undefined;
 }
 

@@ -9,11 +9,14 @@ import { texts } from './texts.ts';
 interface SearchBox {
   readonly element: HTMLFormElement;
   readonly input: HTMLInputElement;
-  /** The text of the last search. The field may have a newer one, whose search begins soon. */
+  /** The text of the last search. The field may already have a newer text, which is searched shortly after. */
   text: string;
 }
 
-/** The pause after a key, in ms. It is longer when little of the minute's quota is left. */
+/**
+ * Returns how long to wait after a key before the search, in ms. The pause is longer if little of the quota of requests
+ * is left.
+ */
 function pauseMs(): number {
   if (quotaLeft() > 50) return 60;
   return quotaLeft() > 20 ? 350 : 1_500;
@@ -50,7 +53,7 @@ export function searchBox(onSearch: (text: string) => void, ownTags: () => reado
     clearTimeout(timer);
     timer = setTimeout(search, pauseMs());
   });
-  /** Loads the suggestions on first use. The field works without them. */
+  /** Loads the suggestions when the field is first used. The field works without them. */
   const loadSuggestions = async () => {
     const { addSuggestions } = await import('./search-suggestions.ts');
     addSuggestions(input, ownTags, search);

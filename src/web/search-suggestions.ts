@@ -7,10 +7,10 @@ import { texts } from './texts.ts';
 
 /**
  * Suggestions below the search field: the user's tags and the operators. An empty field lists all operators. Enter
- * searches for the typed text unless the reader has highlighted a suggestion.
+ * searches for the typed text, unless the user has highlighted a suggestion.
  */
 
-/** A text that can replace the part being typed, and a description of what it finds. */
+/** A text that can replace the part of the search that the user is typing, and a description of what it finds. */
 interface Suggestion {
   text: string;
   about: string;
@@ -21,14 +21,17 @@ const OPERATORS: readonly Suggestion[] = Object.entries(moreTexts.operators).map
   about,
 }));
 
-/** Returns the last part of a text while it is being typed. Undefined after a space. */
+/**
+ * Returns the part of a text that the user is typing, which is the last one. Returns undefined if the text ends with a
+ * space.
+ */
 function typedPart(text: string): string | undefined {
   if (text.trim() === '') return '';
   const last = splitSearch(text).at(-1)?.text;
   return last !== undefined && text.endsWith(last) ? last : undefined;
 }
 
-/** Lists texts that could replace the part being typed. */
+/** Returns texts that could replace the part that the user is typing. */
 function suggest(text: string, own: readonly Tag[]): readonly Suggestion[] {
   const part = typedPart(text);
   if (part === undefined) return [];
@@ -55,7 +58,7 @@ export function addSuggestions(
 ): void {
   const list = suggestionList(input, {
     label: moreTexts.suggestions,
-    // A suggestion replaces the last part. So there are none while the caret is in another part.
+    // A suggestion replaces the last part of the text. So none is shown unless the caret is at the end.
     suggest: () => (input.selectionStart === input.value.length ? suggest(input.value, ownTags()) : []),
     onChoose(text) {
       const part = typedPart(input.value) ?? '';

@@ -10,9 +10,9 @@ import {
 } from '../domain/text.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
 
-/** How the page uses the text in the search field. */
+/** Reads and changes the text in the search field. */
 
-/** True if the text finds all bookmarks. */
+/** True if a search with this text finds all bookmarks. */
 export const isBlank = (text: string): boolean => {
   const { query, ...others } = parseSearch(text).search;
   return query === '' && Object.keys(others).length === 0;
@@ -34,7 +34,7 @@ export function findNamedTag(text: string, tags: readonly Tag[]): Tag | undefine
   return tags.find(({ name }) => name.length <= query.length && names.has(foldText(name)));
 }
 
-/** Replaces the words that name a tag with `tag:` and the name. */
+/** Replaces the words that are the name of a tag with `tag:` and that name. */
 export function replaceWordsByTag(text: string, name: string): string {
   const parts = splitSearch(text);
   const isWord = parts.some(({ key, value }) => key === undefined && sameName(value, name));
@@ -42,7 +42,7 @@ export function replaceWordsByTag(text: string, name: string): string {
   return [...kept.map((part) => part.text), formatTag(name)].join(' ');
 }
 
-/** Returns a test: does the text contain this tag? */
+/** Returns a function that says whether the search text contains a tag. */
 export function tagsOf(text: string): (name: string) => boolean {
   const names = new Set((parseSearch(text).search.tags ?? []).map(foldText));
   return (name) => names.has(foldText(name));
@@ -50,13 +50,13 @@ export function tagsOf(text: string): (name: string) => boolean {
 
 const foldPath = (path: string): string => withoutEndSlashes(foldText(path));
 
-/** Returns a test: does the text search at and below this path? */
+/** Returns a function that says whether the search text contains `under:` with a path. */
 export function pathsOf(text: string): (path: string) => boolean {
   const paths = new Set((parseSearch(text).search.tag_under ?? []).map(foldPath));
   return (path) => paths.has(foldPath(path));
 }
 
-/** Adds a tag to the search text or removes it. */
+/** Adds a tag to the search text. Removes it if the text already contains it. */
 export function toggleTag(text: string, name: string): string {
   const parts = splitSearch(text);
   const kept = parts.filter(
@@ -66,7 +66,7 @@ export function toggleTag(text: string, name: string): string {
   return (kept.length < parts.length ? texts : [...texts, formatTag(name)]).join(' ');
 }
 
-/** Adds a search below a path to the search text or removes it. */
+/** Adds `under:` with a path to the search text. Removes it if the text already contains it. */
 export function togglePath(text: string, path: string): string {
   const parts = splitSearch(text);
   const kept = parts.filter(({ key, value }) => !(key === 'under' && foldPath(value) === foldPath(path)));
@@ -80,7 +80,10 @@ export function renameInSearch(text: string, from: string, to: string): string {
   return pathsOf(renamed)(from) ? togglePath(togglePath(renamed, from), to) : renamed;
 }
 
-/** Makes a test that matches the same bookmarks as a search on the service. */
+/**
+ * Returns a function that says whether a search with this text finds a bookmark. It gives the same result as the
+ * service.
+ */
 export function makeMatcher(text: string): (bookmark: Bookmark) => boolean {
   const { tags, tag_under, without_tags, untagged, site, created_after, created_before } =
     parseSearch(text).search;

@@ -10,10 +10,13 @@ import { texts } from './texts.ts';
 interface Selection {
   readonly element: HTMLElement;
   has(bookmark: Bookmark): boolean;
-  /** Selects or deselects a bookmark. With `isRange`, also all between it and the last one that was (de)selected. */
+  /**
+   * Selects or deselects a bookmark. With `isRange`, does the same for all bookmarks between it and the one of the
+   * previous call.
+   */
   select(bookmark: Bookmark, isSelected: boolean, isRange: boolean): void;
   clear(): void;
-  /** Drops the bookmarks that left the list. Call it when the list has changed. */
+  /** Draws the bar. Deselects bookmarks that are no longer in the list. Call this when the list has changed. */
   draw(): void;
 }
 
@@ -26,7 +29,7 @@ interface Options {
 export function createSelection(collection: Collection, { onChange, onDelete, ownTags }: Options): Selection {
   const ids = new Set<number>();
   let last: number | undefined;
-  /** Set while all pages of the search are read. */
+  /** Set while all pages of the search are being read. */
   let readingAll: AbortController | undefined;
   const element = make('div', {
     class: 'selection',

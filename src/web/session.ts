@@ -8,13 +8,13 @@ import { askToSignIn } from './sign-in.ts';
 import { texts } from './texts.ts';
 
 /**
- * The service's TypeScript client. It uses the session cookie, which scripts cannot read, instead of a token. Every
- * call goes through `ask`, so that nobody loses input when the session expires.
+ * The page's client of the API. It uses the session cookie, which scripts cannot read, instead of a token. Every call
+ * goes through `ask`, so that the user loses no input when the session expires.
  */
 
 const API_BASE = `${location.origin}/web/api/v1`;
 
-/** The remaining quota from the last response. Searches while typing leave some of it for other requests. */
+/** The remaining quota in the last response. Searches while the user types leave some of it for other requests. */
 let left = Number.POSITIVE_INFINITY;
 
 export const quotaLeft = (): number => left;
@@ -23,7 +23,7 @@ export const quotaLeft = (): number => left;
 export const delayMs = (usualMs: number): number => (left > 30 ? usualMs : 15_000);
 
 const watchedFetch: typeof fetch = async (input, init) => {
-  // The browser completes a deletion even if the page is closed meanwhile.
+  // With `keepalive`, the browser completes a deletion even if the user closes the page.
   const keepalive = String(input).endsWith('/bookmarks/delete');
   const response = await fetch(input, { ...init, keepalive });
   const remaining = response.headers.get('x-ratelimit-remaining');
@@ -32,10 +32,10 @@ const watchedFetch: typeof fetch = async (input, init) => {
   return response;
 };
 
-/** The most ids that one request may have. */
+/** The most ids that the service accepts in one request. */
 const BATCH = 500;
 
-/** Splits ids for several requests. */
+/** Splits ids into batches, one for each request. */
 export const batchesOf = (ids: readonly number[]): number[][] =>
   Array.from({ length: Math.ceil(ids.length / BATCH) }, (_, at) => ids.slice(at * BATCH, (at + 1) * BATCH));
 
@@ -48,7 +48,7 @@ function noteSuccess(path: string): void {
 }
 
 function sayRetry({ path, error, waitMs }: RetryEvent): void {
-  // The poll reports its own failures.
+  // `follow.ts` reports the failures of polls.
   if (path === '/bookmarks/changes') return;
   retried.add(path);
   if (error.status === 429) sayConnection(texts.connection.limited(formatClock(Date.now() + waitMs)));
@@ -74,14 +74,14 @@ export async function ask<T>(call: () => Promise<T>): Promise<T> {
 
 let user: Profile | undefined;
 
-/** True if the browser has a session. It may have ended. */
+/** True if a cookie says that the browser has a session. The service may have ended the session since. */
 export const hasSession = (): boolean => /(^|; )signed-in=1(;|$)/.test(document.cookie);
 
 /** Returns the user who is signed in, or undefined. */
 export async function findUser(): Promise<Profile | undefined> {
   if (!hasSession()) return undefined;
   try {
-    // Without a network, fails at once: see `offline-page.ts`.
+    // Without a network, this fails at once, so that the page without a network appears (`offline-page.ts`).
     user = await client.profile(navigator.onLine ? {} : { retryForMs: 0 });
   } catch (error) {
     if (!hasCode(error, 'INVALID_TOKEN')) throw error;
@@ -96,16 +96,18 @@ async function requireSameUser(): Promise<void> {
   const after = await client.profile();
   if (before !== undefined && after.email !== before) {
     location.reload();
+    // Nothing else may run before the page is gone.
     await new Promise(() => {});
   }
 }
 
-/** Messages about the session between the tabs of a browser. */
+/** Sends messages about the session between the tabs of a browser. */
 export const signals = new BroadcastChannel('session');
 
 /**
  * Reacts to other tabs: returns to the start page after a sign-out, asks to sign in again when the session has ended,
- * and reloads the page when another user has signed in. A page from the back-forward cache may have missed that.
+ * and reloads the page when another user has signed in. A page in the back/forward cache may miss these messages. So it
+ * checks the user when it is shown again.
  */
 export function watchSession(): void {
   signals.addEventListener('message', ({ data }) => {

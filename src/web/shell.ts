@@ -40,7 +40,7 @@ export function showShell(page: PageName, content: HTMLElement, middle?: HTMLEle
 
 /**
  * Ends the session in all tabs of this browser and loads the start page. Asks for confirmation if the user could not
- * sign in again: no linked provider, no passkey and no other session.
+ * sign in again, because they have no linked provider, no passkey and no other session.
  */
 export async function signOut(): Promise<void> {
   const ways = await post<{ provider: boolean; passkeys: number; other_sessions: number }>(

@@ -59,7 +59,7 @@ function passkeyButton(onSignedIn: () => void): HTMLElement[] {
   return [submit, failed];
 }
 
-/** A link to the provider, if the service has one, and a field for a code. */
+/** The form for signing in: a field for a code, and a link to the provider if the service has one. */
 interface SignInForm {
   elements: HTMLElement[];
   input: HTMLInputElement;
@@ -106,8 +106,8 @@ function signInForm(onSignedIn: () => void, returnTo: string, isAgain: boolean):
 
 /**
  * Takes the code from a link's fragment (`#code=…`), which browsers do not send to servers. The service prints such a
- * link when it starts on the user's own machine, and there the code signs in at once. Elsewhere the code only fills in
- * the field, so that a link cannot sign somebody in to another person's account.
+ * link when it starts on the user's own machine. There, the code signs in at once. On other machines, the code only
+ * fills in the field, so that a link cannot sign somebody in to another person's account.
  */
 function takeLinkedCode(): string | undefined {
   const code = /^#code=([A-Z0-9]{8,12})$/.exec(location.hash)?.[1];
@@ -124,7 +124,7 @@ export const dropLinkedCode = (): void => void takeLinkedCode();
 export async function showSignIn(): Promise<void> {
   const linked = takeLinkedCode();
   if (linked !== undefined && isOwnMachine() && (await exchange(linked)) === undefined) return;
-  // Opening a link with a code in this tab only changes the fragment, so the page reloads itself.
+  // If the user opens a link with a code in this tab, only the fragment changes. So the page reloads itself.
   addEventListener('hashchange', () => location.reload(), { once: true });
   await new Promise<void>((resolve) => {
     const { elements, input } = signInForm(resolve, location.pathname + location.search, false);
@@ -143,7 +143,7 @@ export async function showSignIn(): Promise<void> {
   });
 }
 
-/** Offers to sign in again in a new tab, for actions that require a recent sign-in. */
+/** Creates an offer to sign in again in a new tab, for actions that require a recent sign-in. */
 export const freshLogin = (reason: string): HTMLElement =>
   make(
     'p',
@@ -156,8 +156,8 @@ export const freshLogin = (reason: string): HTMLElement =>
 let asked: Promise<boolean> | undefined;
 
 /**
- * Asks the user to sign in again in a dialog. Resolves with false if they close it. Concurrent calls share one
- * dialog.
+ * Asks the user to sign in again in a dialog. Resolves with false if they close it. Several calls at the same time
+ * share one dialog.
  */
 export function askToSignIn(): Promise<boolean> {
   asked ??= showSignInDialog().finally(() => {
@@ -167,8 +167,8 @@ export function askToSignIn(): Promise<boolean> {
 }
 
 async function showSignInDialog(): Promise<boolean> {
-  // A channel does not receive its own messages. This one is not `signals` of `session.ts`, so that the message also
-  // reaches the listeners of `signals` in this tab.
+  // A `BroadcastChannel` does not receive its own messages. So this function does not use `signals` of `session.ts`.
+  // Then the listeners of `signals` in this tab get the message too.
   const channel = new BroadcastChannel('session');
   const dialog = makeDialog(texts.signIn.again, make('p', {}, texts.signIn.ended));
   const end = () => dialog.close('yes');

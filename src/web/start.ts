@@ -14,7 +14,7 @@ export async function requireUser(): Promise<Profile> {
       if (user !== undefined) {
         dropLinkedCode();
         forgetOthers(user.email);
-        // Another tab may be waiting: signing in through a provider happens in a new tab.
+        // Another tab may be waiting for this sign-in, because signing in again through a provider opens a new tab.
         signals.postMessage('signed-in');
         signals.postMessage({ user: user.email });
         return user;
@@ -30,7 +30,7 @@ export async function requireUser(): Promise<Profile> {
   }
 }
 
-/** Shows why the page cannot load. Resolves when the reader tries again. */
+/** Shows why the page cannot load. Resolves when the user tries again. */
 const showFailure = (error: unknown): Promise<void> =>
   new Promise((resolve) => {
     const again = button(texts.tryAgain, () => resolve(), { kind: 'primary' });

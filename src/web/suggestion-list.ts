@@ -11,9 +11,12 @@ interface Suggestion {
 }
 
 interface SuggestionList {
-  /** Insert it after the field. Its position on the screen is relative to the nearest positioned element around it. */
+  /**
+   * The list. Insert it after the field. Its position on the screen is relative to the nearest positioned element
+   * around it.
+   */
   readonly element: HTMLElement;
-  /** Suggests again, with nothing highlighted. */
+  /** Shows the suggestions for the current text, with nothing highlighted. */
   update(): void;
   close(): void;
 }
@@ -67,7 +70,7 @@ export function suggestionList(
         role: 'option',
         id: `${element.id}-${at}`,
         onmousemove: () => active !== at && highlight(at),
-        // Keeps the focus in the field.
+        // Without this, the field would lose the focus.
         onmousedown: (event: MouseEvent) => event.preventDefault(),
         onclick: () => onChoose(text),
       },

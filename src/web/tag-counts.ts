@@ -6,14 +6,14 @@ import { foldText } from '../domain/text.ts';
 interface TagCounts {
   /** Remembers the tags of bookmarks that were read. */
   note(bookmarks: readonly Bookmark[]): void;
-  /** Returns the tags after a page of changes. `isSure` is false if the counts must be read again. */
+  /** Returns the tags after a page of changes. If `isSure` is false, the counts must be read again. */
   apply(tags: readonly Tag[], page: Changes): { tags: readonly Tag[]; isSure: boolean };
 }
 
 interface Known {
   ids: readonly number[];
   updatedAt: string;
-  /** True if its tags came with a page of changes, so that the counts include them. */
+  /** True if the bookmark came with a page of changes. Then the counts include its tags. */
   isCounted: boolean;
 }
 
@@ -27,7 +27,7 @@ export function createTagCounts(): TagCounts {
       for (const bookmark of bookmarks) if (!known.has(bookmark.id)) noteOne(bookmark, false);
     },
     apply(tags, page) {
-      // The page does not contain all bookmarks of a deleted or merged tag.
+      // The page of changes does not contain all bookmarks of a deleted or merged tag.
       let isSure = !page.reset && !page.has_more && page.deleted_tags.length === 0;
       const after = new Map(tags.map((tag) => [tag.id, tag]));
       const name = ({ id, name }: BookmarkTag) => {

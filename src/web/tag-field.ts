@@ -3,7 +3,7 @@ import { field, make, refill } from './dom.ts';
 import { suggestionList } from './suggestion-list.ts';
 import { texts } from './texts.ts';
 
-/** A field for the tags of a bookmark. Each tag is a chip, and the user's own tags are suggested while typing. */
+/** A field for the tags of a bookmark. Each tag is a chip. While the user types, the field suggests their tags. */
 
 interface TagField {
   readonly element: HTMLElement;
@@ -16,7 +16,10 @@ const SHOWN = 8;
 const isSame = (one: string, other: string): boolean =>
   one.normalize('NFC').toLowerCase() === other.normalize('NFC').toLowerCase();
 
-/** Suggests tags that begin with the text, then those that contain it. In both groups the most used come first. */
+/**
+ * Returns suggestions: first the tags that begin with the text, then those that contain it. In both groups, the most
+ * used tags come first.
+ */
 export function suggestTags(own: readonly Tag[], text: string, taken: readonly string[]): Tag[] {
   const sought = text.toLowerCase();
   const rank = (name: string) => (name.toLowerCase().startsWith(sought) ? 0 : 1);
@@ -64,7 +67,7 @@ export function tagField(given: readonly string[], ownTags: () => readonly Tag[]
     list.close();
   };
   input.addEventListener('input', () => {
-    // Also handles pasted lists. Only a comma ends a tag, because names may contain spaces.
+    // A pasted text may contain several tags. Only a comma ends a tag, because names may contain spaces.
     const ended = input.value.split(',');
     const rest = ended.pop() ?? '';
     for (const text of ended) add(text);

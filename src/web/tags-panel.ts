@@ -10,15 +10,16 @@ import type { TagsScreen } from './tags-screen.ts';
 import { texts } from './texts.ts';
 
 /**
- * The list of the user's tags with their counts, next to the bookmarks. Selecting a tag filters the list. The tag
- * `a/b` appears in a branch below `a`, which is closed at first. Selecting a branch selects all tags in it.
+ * The list of the user's tags with their counts, next to the bookmarks. Selecting a tag filters the bookmarks. The tag
+ * `a/b` appears in a branch below `a`, which is closed at first. Selecting a branch finds the bookmarks with any tag in
+ * it.
  */
 
 interface TagsPanel {
   readonly element: HTMLElement;
   /** The user's tags, as they were last read. */
   readonly tags: readonly Tag[];
-  /** Highlights the tags that the search contains. */
+  /** Highlights the tags that the search text contains. */
   mark(searchText: string): void;
   /** Remembers the tags of bookmarks that were read, so that later changes can be counted. */
   note(bookmarks: readonly Bookmark[]): void;
@@ -30,7 +31,7 @@ interface TagsPanel {
   read(first?: Promise<unknown>): Promise<void>;
 }
 
-/** Longer lists are not useful. The field above finds the other tags. */
+/** The most tags to show. A longer list would not be useful, and the field above the list finds the other tags. */
 const SHOWN = 300;
 
 const REFRESH_MS = 1_000;
@@ -38,7 +39,7 @@ const REFRESH_MS = 1_000;
 interface Options {
   /** Adds a tag to the search or removes it. */
   onToggleTag(name: string): void;
-  /** The same for all tags at and below a path. */
+  /** Adds a path to the search, which means all tags at and below it. Removes it if the search contains it. */
   onTogglePath(path: string): void;
   onRename(from: string, to: string): void;
 }
@@ -86,8 +87,8 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
     screen?.draw();
   };
   /**
-   * Only one tag is a tab stop. The up and down arrows move to the others. The left and right arrows close and open a
-   * branch.
+   * Only one tag is a tab stop. The up and down arrows move to the other tags. The left and right arrows close and open
+   * a branch.
    */
   const buttons = () => [...list.querySelectorAll<HTMLElement>('.tag')];
   const stopAt = (stop: Element | undefined) => {
@@ -108,7 +109,7 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
     else return;
     event.preventDefault();
   });
-  /** Draws nodes, with those below them if they are open, until there is no room left. */
+  /** Draws nodes, and the nodes below each open one. Stops after `room.left` nodes. */
   const drawNodes = (nodes: readonly TagNode[], room: { left: number }): HTMLElement[] =>
     nodes.flatMap(({ name, path, tag, bookmark_count, tags: below }) => {
       if (room.left === 0) return [];
@@ -125,7 +126,7 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
           onclick: () => (isBranch ? onTogglePath(path) : onToggleTag(path)),
         },
         make('span', { class: 'name', dir: 'auto' }, name),
-        // The style shows the count. As text it would repeat the label, which already says it in words.
+        // The style sheet shows the count. As text, it would repeat the label, which already contains the count.
         tag !== null && make('span', { class: 'count', 'data-count': texts.number(bookmark_count) }),
       );
       if (!isBranch) return make('li', {}, filter);
@@ -175,7 +176,7 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
       return tags;
     },
     mark(text) {
-      // Typing plain words changes nothing here.
+      // Plain words do not change what the panel shows.
       const key = JSON.stringify([parseSearch(text).search.tags, parseSearch(text).search.tag_under]);
       if (key === soughtKey) return;
       soughtKey = key;

@@ -37,7 +37,7 @@ interface Options {
   onClose(): void;
 }
 
-/** The field above finds the other tags. */
+/** The most tags to show. The field above the list finds the other tags. */
 const SHOWN = 300;
 
 const COMPARISONS = {
@@ -73,7 +73,7 @@ export function openTagsScreen({ tags, read, onClose }: Options): TagsScreen {
     try {
       await ask(work);
     } catch (error) {
-      // The tag was deleted elsewhere, which the list shows after reading it again.
+      // The tag was deleted elsewhere. The list shows that after it is read again.
       if (!hasCode(error, 'NOT_FOUND')) notifyError(error);
     }
     await read().catch(() => {});

@@ -38,7 +38,7 @@ export function openTrash(): void {
   let isRead = false;
   let isBusy = false;
 
-  /** Runs one action at a time. Reports a failure and keeps the list. */
+  /** Runs an action unless another one is running. If it fails, reports that and keeps the list. */
   const act = async (work: () => Promise<unknown>) => {
     if (isBusy) return;
     isBusy = true;

@@ -1,20 +1,20 @@
 import { make } from './dom.ts';
 
 /**
- * A list of any length that creates elements only for the rows in view. A row has one of two heights, `--row` or
+ * A list of any length that creates elements only for the visible rows. A row has one of two heights, `--row` or
  * `--row-low` in the style sheet. One row may be open: it is as high as its content.
  */
 
 interface WindowedList<Item extends { id: number }> {
   readonly element: HTMLElement;
-  /** Shows these items. The first `added` of them are new. What the reader sees stays in place. */
+  /** Shows these items. The first `added` of them are new. The rows that the user sees stay in place. */
   show(items: readonly Item[], total: number, added?: number): void;
   redrawAll(): void;
   /** Opens a row and closes the one that was open. */
   open(id: number | undefined): void;
   /** Moves the focus to a row and scrolls it into view. */
   focus(index: number): void;
-  /** The index of the row that has the focus; -1 for none. */
+  /** Returns the index of the row that has the focus, or -1 if none has it. */
   focused(): number;
 }
 
@@ -23,19 +23,19 @@ interface Options<Item> {
   draw(item: Item): HTMLElement;
   /** Whether the row of this item has the height `--row-low`. */
   isLow(item: Item): boolean;
-  /** The element of a row that gets the focus. */
+  /** Returns the element of a row that gets the focus. */
   focusTarget(row: HTMLElement): HTMLElement | null;
-  /** Called when the reader is near the end of the items. */
+  /** Called when the user is near the end of the items. */
   onNearEnd(): void;
 }
 
-/** Rows to draw above and below the view. */
+/** The number of rows to draw above the visible ones, and below them. */
 const MARGIN = 8;
 
-/** New rows to draw in one frame, those in view first, so that no frame takes long. */
+/** The most new rows to draw in one frame, so that no frame takes long. The visible rows are drawn first. */
 const ROWS_A_FRAME = 16;
 
-/** Rows before the end at which the next page is read, once the reader has scrolled. */
+/** Once the user has scrolled, the next page is read when this many rows are left. */
 const NEAR_END = 40;
 
 export function windowedList<Item extends { id: number }>({
@@ -49,13 +49,13 @@ export function windowedList<Item extends { id: number }>({
   const probe = make('div', { class: 'row-probe', 'aria-hidden': 'true' });
   const lowProbe = make('div', { class: 'row-probe low', 'aria-hidden': 'true' });
   const frame = make('div', { class: 'rows-frame' }, probe, lowProbe, element);
-  /** The rows that have elements. A row without its item is drawn again. */
+  /** The rows that have elements, by the ids of their items. A row whose `item` is undefined is drawn again. */
   const drawn = new Map<number, { item: Item | undefined; row: HTMLElement }>();
   let items: readonly Item[] = [];
   let total = 0;
   let rowHeight = 0;
   let lowHeight = 0;
-  /** The top of each row in pixels while none is open, and the end of the last one. */
+  /** The top of each row in pixels if no row is open, and the end of the last row. */
   let tops: readonly number[] = [0];
   let openId: number | undefined;
   let openHeight = 0;
@@ -63,7 +63,7 @@ export function windowedList<Item extends { id: number }>({
 
   const openIndex = () => (openId === undefined ? -1 : items.findIndex(({ id }) => id === openId));
   const closedTop = (index: number) => tops[index] ?? 0;
-  /** How much higher the open row is than when it is closed. */
+  /** Returns how much higher the open row is than a closed one. */
   const extra = (opened: number) =>
     opened < 0 ? 0 : Math.max(0, openHeight - closedTop(opened + 1) + closedTop(opened));
   const topOf = (index: number, opened: number) => closedTop(index) + (index > opened ? extra(opened) : 0);
@@ -72,7 +72,7 @@ export function windowedList<Item extends { id: number }>({
     tops = [0, ...items.map((item) => (top += isLow(item) ? lowHeight : rowHeight))];
   };
 
-  /** The last row that begins at or above this position, if none is open. */
+  /** Returns the last row that begins at or above this position if no row is open. */
   const rowAt = (position: number): number =>
     Math.max(
       0,
@@ -108,7 +108,7 @@ export function windowedList<Item extends { id: number }>({
     if (known?.item === item) return known.row;
     const row = draw(item);
     row.dataset.id = String(item.id);
-    // An open form is the same element as before: replacing it would lose the caret.
+    // An open form is the same element as before. To replace it would lose the caret.
     if (known && known.row !== row) replaceRow(known.row, row);
     drawn.set(item.id, { item, row });
     return row;
@@ -120,7 +120,10 @@ export function windowedList<Item extends { id: number }>({
     if (hadFocus) focusTarget(row)?.focus({ preventScroll: true });
   };
 
-  /** The indexes in view, and whether the reader has scrolled. Call this before drawing, or it forces a layout. */
+  /**
+   * Returns the indexes of the first and the last visible row, and whether the user has scrolled. Call it before
+   * anything is drawn. Afterwards, it would force another layout.
+   */
   const inView = (opened: number): { first: number; last: number; isScrolled: boolean } => {
     const top = -element.getBoundingClientRect().top;
     const first = Math.min(items.length - 1, rowAt(top - extra(opened)));
@@ -128,7 +131,9 @@ export function windowedList<Item extends { id: number }>({
     return { first, last, isScrolled: scrollY > 0 };
   };
 
-  /** The indexes that need an element, the most urgent first: `others`, the rows in view, those around them. */
+  /**
+   * Returns the indexes that need an element, the most urgent first: `others`, the visible rows, the rows around them.
+   */
   const wanted = ({ first, last }: ReturnType<typeof inView>, ...others: number[]): Set<number> => {
     const indexes = new Set(others);
     for (let index = first; index <= last; index += 1) indexes.add(index);
@@ -136,7 +141,7 @@ export function windowedList<Item extends { id: number }>({
     return indexes;
   };
 
-  /** The items that this frame draws, in order. The next frames draw the others. */
+  /** Returns the items that this frame draws, in order. The next frames draw the other ones. */
   const chosen = (indexes: Iterable<number>): [index: number, item: Item][] => {
     let left = ROWS_A_FRAME;
     const now: [number, Item][] = [];
@@ -149,7 +154,7 @@ export function windowedList<Item extends { id: number }>({
     return now.sort(([one], [other]) => one - other);
   };
 
-  /** Draws the rows that need an element. `also` is the index of one that may be out of view. */
+  /** Draws the rows that need an element. `also` is the index of a further row, which may not be visible. */
   const render = (also = -1) => {
     if (rowHeight === 0) return;
     const opened = openIndex();
@@ -157,7 +162,7 @@ export function windowedList<Item extends { id: number }>({
     const view = inView(opened);
     const rows = chosen(wanted(view, opened, focused(), also));
     const kept = new Set(rows.map(([, { id }]) => id));
-    // Removes rows before it inserts others: an element that is moved loses the focus.
+    // Old rows are removed before new ones are inserted. So no row moves, because a moved element loses the focus.
     for (const [id, { row }] of drawn) {
       if (kept.has(id)) continue;
       row.remove();

@@ -8,7 +8,7 @@ import { freshLogin } from '../sign-in.ts';
 import { texts } from '../texts.ts';
 import { failure, section } from './section.ts';
 
-/** The profile of the account. */
+/** Creates the section with the account's profile. */
 export function profileSection({
   email,
   is_premium,
@@ -32,7 +32,7 @@ export function profileSection({
   return section('profile', words.title, words.lead, make('dl', { class: 'profile' }, ...list));
 }
 
-/** The bookmarklet: a link for the browser's bookmarks bar that saves the current page. */
+/** Creates the section with the bookmarklet: a link for the browser's bookmarks bar that saves the current page. */
 export function saveSection(): HTMLElement {
   const words = moreTexts.bookmarklet;
   const code = `javascript:(()=>{open('${location.origin}/save?url='+encodeURIComponent(location.href)+'&title='+encodeURIComponent(document.title),'_blank','popup,width=560,height=640')})()`;
@@ -50,7 +50,7 @@ export function saveSection(): HTMLElement {
   return section('save', words.title, words.lead, link, field(words.code, text));
 }
 
-/** Deletes the account. */
+/** Creates the section that deletes the account. */
 export function deleteSection({ email }: Profile): HTMLElement {
   const words = moreTexts.deleteAccount;
   const failed = failure();

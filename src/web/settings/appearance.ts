@@ -4,13 +4,13 @@ import { LANGUAGES } from '../texts/language.ts';
 import { section } from './section.ts';
 
 /**
- * How the page looks in this browser: colours, height of rows, language. The first script of each page reads theme and
- * rows before anything is drawn.
+ * How the page looks in this browser: colours, height of rows, language. The first script of each page reads the
+ * colours and the height of rows before the browser draws anything.
  */
 
 type Choice = 'theme' | 'rows' | 'language';
 
-/** Stores the choice. An empty value is the default. */
+/** Stores and applies a choice. An empty value means the default. */
 function choose(choice: Choice, value: string): void {
   if (value === '') localStorage.removeItem(choice);
   else localStorage.setItem(choice, value);

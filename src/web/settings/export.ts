@@ -5,7 +5,7 @@ import { moreTexts } from '../more-texts.ts';
 import { download, failure, section } from './section.ts';
 import { startTransfer } from './transfer.ts';
 
-/** Downloads all bookmarks as a file. */
+/** Creates the section that downloads all bookmarks as a file. */
 export function exportSection(profile: Profile): HTMLElement {
   const words = moreTexts.export;
   const failed = failure();

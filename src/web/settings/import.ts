@@ -6,7 +6,10 @@ import { texts } from '../texts.ts';
 import { download, failure, section } from './section.ts';
 import { type Outcome, type Preview, type Report, startTransfer, type Transfer } from './transfer.ts';
 
-/** Imports a file: choose it, see what is in it, decide what happens to the existing bookmarks, import. */
+/**
+ * The section that imports a file. The user chooses a file, sees what is in it, decides what happens to the existing
+ * bookmarks, and starts the import.
+ */
 export function importSection(profile: Profile): HTMLElement {
   const words = moreTexts.import;
   const failed = failure();
@@ -20,7 +23,7 @@ export function importSection(profile: Profile): HTMLElement {
     transfer = undefined;
   };
   const [nameId, hintId] = [newId(), newId()];
-  // The field covers its label, so it also takes files that are dropped there.
+  // The style sheet puts the field over its label, so the user can also drop a file there.
   const input = make('input', {
     type: 'file',
     accept: '.html,.htm,.json,.csv,.xml,.txt',
@@ -85,7 +88,8 @@ export function importSection(profile: Profile): HTMLElement {
         failed.say(words.notConfirmed(words.replaceWord));
         return typed.focus();
       }
-      // In both modes, the account has a bookmark for each address afterwards.
+      // In both modes, the account has at least one bookmark for each address afterwards. So more addresses than the
+      // limit never fit.
       if (cap !== null && found.addresses > cap) return failed.say(words.tooMany(found.addresses, cap));
       failed.say(undefined);
       begin(replace.checked ? 'replace' : 'merge', found.count);
@@ -171,7 +175,7 @@ export function importSection(profile: Profile): HTMLElement {
 
 type Folders = Preview['folders'];
 
-/** The folders, and the tags that they become. */
+/** Creates the list of the file's folders, and of the tags that they become. */
 function folderList(folders: Folders): HTMLElement {
   const words = moreTexts.import;
   const line = ({ folder, tag, bookmarks }: Folders[number]) =>
@@ -196,7 +200,7 @@ interface Refused {
   reason: string;
 }
 
-/** The entries that are not imported: those that the service refuses, and those of the file that are not web pages. */
+/** Returns the entries that are not imported: those that the service refuses, and those that are not web pages. */
 const refusedOf = (
   errors: readonly { url: string | null; error: string }[],
   preview: Preview | undefined,
@@ -205,7 +209,7 @@ const refusedOf = (
   ...(preview?.leftOut ?? []).map((entry) => ({ ...entry, reason: moreTexts.import.noWebPage })),
 ];
 
-/** The number of rows to show. The downloaded table has all of them. */
+/** The number of rows to show. The table that the user can download has all rows. */
 const SHOWN = 50;
 
 function refusedTable(refused: readonly Refused[]): HTMLElement[] {
@@ -229,7 +233,10 @@ function refusedTable(refused: readonly Refused[]): HTMLElement[] {
   ];
 }
 
-/** Spreadsheets run a cell that begins like a formula. A quote before it makes it text. */
+/**
+ * Formats a cell of a CSV file. A spreadsheet runs a text that begins like a formula. An apostrophe before the text
+ * prevents that.
+ */
 const cell = (text: string): string =>
   `"${(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
 

@@ -4,7 +4,7 @@ import { moreTexts } from '../more-texts.ts';
 import { setShortcuts, shortcutsAreOn } from '../shortcuts.ts';
 import { section } from './section.ts';
 
-/** The list of keyboard shortcuts, and the switch that turns them off. */
+/** Creates the section with the keyboard shortcuts, and with the switch that turns them off. */
 export function keyboardSection(): HTMLElement {
   const words = moreTexts.keys;
   const list = keyList();

@@ -14,7 +14,7 @@ interface Passkey {
   last_used_at: string | null;
 }
 
-/** The passkeys of the account. */
+/** Creates the section with the account's passkeys. */
 export function passkeysSection(): HTMLElement {
   const words = moreTexts.passkeys;
   if (!addressHasPasskeys()) return section('passkeys', words.title, words.needsName);

@@ -1,7 +1,7 @@
 import { button, make, refill } from '../dom.ts';
 import { describeError, hasCode } from '../errors.ts';
 
-/** A section of the settings: heading, purpose, content. */
+/** Creates a section of the settings with a heading, its purpose and its content. */
 export function section(
   id: string,
   title: string,
@@ -20,9 +20,9 @@ export function section(
 /** Runs the actions of a section, and shows their errors. */
 interface Failure {
   readonly element: HTMLElement;
-  /** Shows an error or a text about one. Undefined removes it. */
+  /** Shows an error, or a text about an error. Undefined removes it. */
   say(error: unknown): void;
-  /** Runs the action of a form or a button. Disables the button meanwhile, and shows an error. */
+  /** Runs the action of a form or a button. Disables the button meanwhile, and shows the error if the action fails. */
   run(button: HTMLButtonElement, work: () => Promise<unknown>): Promise<void>;
   /** Creates a button that runs an action. */
   button(text: string, kind: 'plain' | 'danger', work: () => Promise<unknown>): HTMLButtonElement;
@@ -54,7 +54,9 @@ export function failure(describe = describeError): Failure {
   };
 }
 
-/** An entry of a list: its name, facts about it, and a button that ends it. */
+/**
+ * Creates an entry for a session, a token or a passkey: its name, facts about it, and a button that ends or removes it.
+ */
 export const entry = (name: string, facts: string[], end: HTMLElement, badge?: Node | false): HTMLElement =>
   make(
     'li',
@@ -69,7 +71,7 @@ export const entry = (name: string, facts: string[], end: HTMLElement, badge?: N
     end,
   );
 
-/** Ignores `NOT_FOUND`: the token or session to end is already gone. The list shows that once it is read again. */
+/** Ignores `NOT_FOUND`, which means that the token or session has already ended. Throws any other error. */
 export function ignoreGone(error: unknown): void {
   if (!hasCode(error, 'NOT_FOUND')) throw error;
 }
@@ -79,6 +81,6 @@ export function download(name: string, content: Blob): void {
   const href = URL.createObjectURL(content);
   const link = make('a', { href, download: name });
   link.click();
-  // The browser may read the file a little later.
+  // The browser may read the file only a little later.
   setTimeout(() => URL.revokeObjectURL(href), 60_000);
 }

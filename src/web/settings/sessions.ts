@@ -9,7 +9,7 @@ import { signOut } from '../shell.ts';
 import { texts } from '../texts.ts';
 import { entry, failure, ignoreGone, section } from './section.ts';
 
-/** The sessions of the account, with buttons to end them. */
+/** Creates the section with the account's sessions, and with buttons to end them. */
 export function sessionsSection(): HTMLElement {
   const words = moreTexts.sessions;
   const list = make('ul', { class: 'items' });

@@ -7,7 +7,7 @@ import { ask, client } from '../session.ts';
 import { freshLogin } from '../sign-in.ts';
 import { entry, failure, ignoreGone, section } from './section.ts';
 
-/** API tokens: for scripts and other programs. */
+/** The section with the API tokens, for scripts and other programs. */
 
 export function tokensSection(): HTMLElement {
   const words = moreTexts.tokens;
@@ -69,7 +69,7 @@ export function tokensSection(): HTMLElement {
       words.copy,
       async () => {
         text.select();
-        // Without TLS there is no clipboard API. The text is selected, so that the reader can copy it.
+        // Without TLS, browsers have no clipboard API. The text is selected, so that the user can copy it.
         await navigator.clipboard?.writeText(token).then(
           () => refill(copy, words.copied),
           () => {},

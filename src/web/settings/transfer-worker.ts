@@ -8,7 +8,7 @@ import type { Fault, Order, Outcome, Report } from './transfer.ts';
 
 /**
  * A worker that reads a file of bookmarks, imports it, and exports all bookmarks. It uses the session of the page. The
- * entries stay in the worker. The page gets counts and the first few entries.
+ * bookmarks of the file stay in the worker. The page gets only counts and the first few bookmarks.
  */
 
 const client = new EndpointClient({ baseUrl: `${location.origin}/web/api/v1` });
@@ -16,18 +16,19 @@ const client = new EndpointClient({ baseUrl: `${location.origin}/web/api/v1` });
 const send = (report: Report): void => postMessage(report);
 
 /**
- * A merge is sent in batches, so that its progress can be shown. Each batch is a transaction of its own, and sending
- * one twice does no harm. 100,000 entries take less than half the quota of a minute.
+ * The most entries in a batch. A merge is sent in batches, so that its progress can be shown. Each batch is a
+ * transaction of its own, and sending a batch twice does no harm. 100,000 entries take less than half of the quota for
+ * one minute.
  */
 const BATCH_ENTRIES = 2_500;
 
-/** The most characters in a batch. The service would queue a body of more than 1 MiB. */
+/** The most characters in a batch. The service puts a body of more than 1 MiB into a queue. */
 const BATCH_LENGTH = 900_000;
 
 let entries: ImportEntry[] = [];
 let onSignedIn: (isSignedIn: boolean) => void = () => {};
 
-/** Makes a call. If the session has ended, waits until the reader has signed in on the page, and calls again. */
+/** Makes a call. If the session has ended, waits until the user has signed in on the page, and makes the call again. */
 async function ask<T>(call: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -101,7 +102,7 @@ async function importEntries(mode: 'merge' | 'replace'): Promise<void> {
   }
 }
 
-/** Occurs exactly once in each bookmark of an export, because quotes inside a text are escaped. */
+/** A text that occurs exactly once in each bookmark of an export, because quotes inside a text are escaped. */
 const MARK = '"created_at":"';
 
 async function exportAll(format: 'json' | 'html'): Promise<void> {
@@ -118,7 +119,7 @@ async function readExport(): Promise<{ texts: string[]; count: number }> {
   for await (const chunk of client.exportStream()) {
     const text = decoder.decode(chunk, { stream: true });
     texts.push(text);
-    // A mark may be divided between two chunks.
+    // A mark may begin in one chunk and end in the next.
     const joined = tail + text;
     count += joined.split(MARK).length - 1;
     tail = joined.slice(1 - MARK.length);

@@ -48,7 +48,7 @@ export type Report =
   | { kind: 'outcome'; outcome: Outcome; fault?: Fault | undefined }
   | { kind: 'file'; file: Blob; count: number }
   | { kind: 'fault'; fault: Fault }
-  /** The session has ended. The worker waits until the reader has signed in again. */
+  /** The session has ended. The worker waits until the user has signed in again. */
   | { kind: 'signed-out' };
 
 export interface Transfer {
@@ -56,7 +56,7 @@ export interface Transfer {
   end(): void;
 }
 
-/** Starts the worker. `onReport` gets its messages, except for the end of the session, which is handled here. */
+/** Starts the worker. `onReport` gets the worker's messages. Only the message `signed-out` is handled here. */
 export function startTransfer(onReport: (report: Report) => void): Transfer {
   const { href } = new URL('./transfer-worker.ts', import.meta.url);
   const worker = new Worker(scriptAddress(href), { type: 'module' });

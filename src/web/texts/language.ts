@@ -1,4 +1,4 @@
-/** The languages of the page, each by its own name. */
+/** The languages of the page. Each name is in its own language. */
 export const LANGUAGES = { en: 'English', de: 'Deutsch' } as const;
 
 type Language = keyof typeof LANGUAGES;
@@ -7,16 +7,19 @@ const baseOf = (tag: string): string => tag.replace(/-.*/, '');
 const isKnown = (base: string): base is Language => Object.hasOwn(LANGUAGES, base);
 
 /**
- * The page's language: the one chosen in the settings, else the first of the browser's that the page has, else
- * English.
+ * The page's language: the one that the user has chosen in the settings, else the browser's first language that the
+ * page has, else English.
  */
 export const language: Language =
   [localStorage.getItem('language') ?? '', ...navigator.languages].map(baseOf).find(isKnown) ?? 'en';
 
-/** How numbers and dates are formatted: the browser's own variants of the page's language come first. */
+/**
+ * The locales for numbers and dates: first the variants of the page's language that the browser prefers, for example
+ * `de-AT`.
+ */
 export const locales: string[] = [...navigator.languages.filter((tag) => baseOf(tag) === language), language];
 
 const numbers = new Intl.NumberFormat(locales);
 
-/** A number as the reader writes it. */
+/** Formats a number in the user's locale. */
 export const number = (value: number): string => numbers.format(value);
