@@ -31,8 +31,8 @@ interface Deletions {
 }
 
 /**
- * Creates the deletions of a user in this tab. They are stored under the user's address, so that the next user of the tab
- * cannot undo them.
+ * Creates the deletions of a user in this tab. They are stored under the user's address, so that the next user of this
+ * tab cannot undo them.
  */
 export function createDeletions(collection: Collection, user: string): Deletions {
   const key = `deleted:${user}`;

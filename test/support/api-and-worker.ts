@@ -3,7 +3,10 @@ import { startRedis } from './redis.ts';
 import { type Replica, startReplica } from './replica.ts';
 import type { TestService } from './service.ts';
 
-/** Two processes over the database of a service, for all tests of a `describe` block, with a Redis of their own. */
+/**
+ * Starts a process for requests and a worker process for all tests of a `describe` block. Both use the database of
+ * `service` and a Redis of their own.
+ */
 export function useApiAndWorker(service: TestService): { api: Replica; worker: Replica } {
   const started = {} as { api: Replica; worker: Replica };
   const opened = new AsyncDisposableStack();

@@ -1,6 +1,6 @@
 import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 
-/** A hostile client's authenticator: it signs whatever it is given. */
+/** Creates the authenticator of a hostile client. It signs whatever it is given. */
 export function newAuthenticator() {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const { x, y } = publicKey.export({ format: 'jwk' });
@@ -15,7 +15,7 @@ export function newAuthenticator() {
     Buffer.from(JSON.stringify({ type, challenge, origin, crossOrigin: false }));
   return {
     credentialId: id.toString('base64url'),
-    /** The body of `/web/login/passkey/add`. */
+    /** Returns the body of a request to `/web/login/passkey/add`. */
     attest({ challenge, origin, rpId, certificate }: Asked & { certificate?: Buffer }) {
       // The COSE key is an ES256 key on P-256: {1: 2, 3: -7, -1: 1, -2: x, -3: y}.
       const key = Buffer.concat([
@@ -59,7 +59,7 @@ export function newAuthenticator() {
         attestation: attestation.toString('base64url'),
       };
     },
-    /** The body of `/web/login/passkey`. */
+    /** Returns the body of a request to `/web/login/passkey`. */
     assert({ challenge, origin, rpId, userId, counter = 0, flags = 0x05 }: Asked & Assertion) {
       const data = authenticatorData(rpId, flags, counter);
       const client = clientData('webauthn.get', challenge, origin);
@@ -84,7 +84,7 @@ interface Asked {
 interface Assertion {
   userId: number;
   counter?: number;
-  /** Flags: 1 means that a person was present, 4 that they were verified. */
+  /** The bits of the flags: 1 means that a person was present, and 4 that the person was verified. */
   flags?: number;
 }
 

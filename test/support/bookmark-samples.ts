@@ -7,7 +7,7 @@ import {
 
 /** Values of every field in `BOOKMARK_FIELDS`, as requests give them. */
 
-/** A value that is never a default, a different one for each `n`. */
+/** Returns a value of a field that is never its default. Except for booleans, it is a different one for each `n`. */
 export function sampleOf(name: FieldName, n: number): unknown {
   const field = BOOKMARK_FIELDS[name];
   if (field.kind === 'url') return `https://example.org/${n}`;
@@ -17,6 +17,6 @@ export function sampleOf(name: FieldName, n: number): unknown {
   return !(field as { default: boolean }).default;
 }
 
-/** A value for each field of a request. */
+/** Returns a value for each field that a request of this operation may have. */
 export const samplesFor = (operation: Operation, n: number): Record<string, unknown> =>
   Object.fromEntries(namesGivenTo(operation).map((name) => [name, sampleOf(name, n)]));

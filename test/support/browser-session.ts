@@ -1,17 +1,18 @@
 import { type ApiResponse, readResponse } from './responses.ts';
 
-/** A browser as the service sees it: it keeps the session's cookie and sends the origin of its page. */
+/** A browser as the service sees it. It keeps the session's cookie, and sends the origin of its page. */
 export interface TestBrowser {
-  /** The cookie that it sends, as name and value. */
+  /** The session cookie that the browser sends, as `name=value`. */
   cookie: string | undefined;
-  /** Sends a request of a page. `headers` override the browser's own. */
+  /** Sends a request as a page does. `headers` override the browser's own. */
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiResponse>;
   /** Logs in with an invite. Rejects if the service refuses it. */
   login(code: string): Promise<ApiResponse>;
 }
 
 /**
- * The session's cookie in a response. The cookie that tells the page's scripts about the session always comes with it.
+ * Returns the `Set-Cookie` header of the session in a response. Throws unless the response also sets the cookie
+ * `signed-in`, which tells the page's scripts whether there is a session.
  */
 export function setCookieOf({ headers }: ApiResponse): string {
   const [cookie, hint, ...others] = headers.getSetCookie();
@@ -22,7 +23,7 @@ export function setCookieOf({ headers }: ApiResponse): string {
   return cookie;
 }
 
-/** Opens a browser without a session. `pageOrigin` is the origin of its page; the service listens at `origin`. */
+/** Opens a browser without a session. `pageOrigin` is the origin of its page. The service listens at `origin`. */
 export function newBrowser(origin: string, pageOrigin = origin): TestBrowser {
   const browser: TestBrowser = {
     cookie: undefined,

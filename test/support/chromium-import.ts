@@ -9,7 +9,7 @@ import { until } from './until.ts';
 /** Where Debian's Chromium looks for an administrator's settings for new profiles. */
 const PREFERENCES_FILE = '/etc/chromium/master_preferences';
 
-/** Why Chromium cannot import on this machine; undefined if it can. */
+/** Returns why Chromium cannot import on this machine. Returns undefined if it can. */
 export function whyNotChromium(): string | undefined {
   if (!existsSync(PREFERENCES_FILE)) return `it needs Debian's Chromium, with ${PREFERENCES_FILE}`;
   const mount = spawnSync('unshare', ['--map-root-user', '--mount', 'true']);
@@ -18,8 +18,8 @@ export function whyNotChromium(): string | undefined {
 
 /**
  * Lets Chromium import a bookmark file into a new profile, and returns the path of the profile's file `Bookmarks`.
- * Chromium imports only at its first start, and only if an administrator's file asks for it. So the process gets such a
- * file of its own.
+ * Chromium imports only at its first start, and only if the administrator's file asks for that. So the process sees a
+ * file of its own in place of the administrator's.
  */
 export async function importIntoChromium(program: string, html: string, profile: string): Promise<string> {
   mkdirSync(profile);

@@ -8,11 +8,11 @@ export interface CitusNode {
   group: number;
   host: string;
   port: number;
-  /** The url of a database on it. */
+  /** The url of a database on this node. */
   url: string;
 }
 
-/** The nodes that a coordinator's database knows, the coordinator first. */
+/** Returns the nodes that a coordinator's database knows, the coordinator first. */
 export async function findNodes(coordinatorUrl: string): Promise<CitusNode[]> {
   const rows = await runOn<{ group: number; host: string; port: number }>(
     coordinatorUrl,
@@ -24,17 +24,17 @@ export async function findNodes(coordinatorUrl: string): Promise<CitusNode[]> {
   return rows.map((node) => ({ ...node, url: onNode(coordinatorUrl, node) }));
 }
 
-/** The url of the same database on another node. */
+/** Returns the url of the same database on another node. */
 export function onNode(url: string, { host, port }: { host: string; port: number }): string {
   const changed = new URL(url);
   changed.host = `${host}:${port}`;
   return changed.href;
 }
 
-/** The `DATABASE_NODES` for a database whose nodes are reached at their own addresses. */
+/** Returns the `DATABASE_NODES` for a database whose nodes are reached at their own addresses. */
 export const nodesTemplate = (url: string): string => `{host}:{port}${new URL(url).pathname}`;
 
-/** A database on all nodes of a cluster. Nobody else uses it. */
+/** A database on all nodes of a cluster. Only one test file uses it. */
 export interface ShardedDatabase extends TestDatabase {
   nodes: CitusNode[];
 }
@@ -71,7 +71,7 @@ async function createOnAllNodes(coordinatorUrl: string, template: string): Promi
 /** Eight shards, so that each of two workers has four. More shards would only take longer to create. */
 const SHARD_COUNT = 8;
 
-/** Creates a migrated, empty database on all nodes of a cluster. Nobody else uses it. */
+/** Creates a migrated, empty database on all nodes of a cluster, for one test file. */
 export async function createShardedDatabase(coordinatorUrl: string): Promise<ShardedDatabase> {
   const database = await createEmptyShardedDatabase(coordinatorUrl);
   await runOn(database.url, `alter database ${database.name} set citus.shard_count = ${SHARD_COUNT}`);
@@ -79,7 +79,10 @@ export async function createShardedDatabase(coordinatorUrl: string): Promise<Sha
   return database;
 }
 
-/** The same database as a template for copies. Nobody can connect to it, including Citus' own daemons. */
+/**
+ * Creates a migrated database on all nodes of a cluster, as a template for copies. Nobody can connect to it, not even
+ * Citus' own daemons, because Postgres copies a database only while nobody is connected to it.
+ */
 export async function makeShardedTemplate(coordinatorUrl: string): Promise<ShardedDatabase> {
   const database = await createShardedDatabase(coordinatorUrl);
   for (const node of await findNodes(coordinatorUrl)) {
@@ -93,9 +96,9 @@ export async function makeShardedTemplate(coordinatorUrl: string): Promise<Shard
 }
 
 /**
- * Copies the template on each node, which takes a tenth of the time of creating it. The copy includes what the nodes
- * know about each other and about their shards, because this does not depend on the database's name. Settings of a
- * database are not copied, so `migrate` sets them.
+ * Copies the template on each node, which takes a tenth of the time of creating a new database. The copy includes what
+ * the nodes know about each other and about their shards, because this does not depend on the database's name. Settings
+ * of a database are not copied, so `migrate` sets them.
  */
 export async function copyShardedDatabase(
   coordinatorUrl: string,
@@ -124,13 +127,13 @@ export async function withNodeClosed(node: CitusNode, run: () => Promise<void>):
   }
 }
 
-/** The node that has a user's rows. */
+/** Returns the node that has a user's rows. */
 export async function nodeOf({ url, nodes }: ShardedDatabase, { id }: { id: number }): Promise<CitusNode> {
   const address = await addressOf(url, id);
   return nodes.find(({ host, port }) => `${host}:${port}` === address)!;
 }
 
-/** The host and port of the node that has a user's rows. */
+/** Returns the host and port of the node that has a user's rows. */
 export async function addressOf(url: string, userId: number): Promise<string> {
   const [row] = await runOn<{ address: string }>(
     url,

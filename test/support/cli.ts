@@ -2,7 +2,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { readEnvironment } from '../../src/cli/environment.ts';
 import { runCli } from '../../src/cli/program.ts';
 
-/** How a command ended. */
+/** The exit code and the output of a command. */
 export interface CliRun {
   code: number;
   out: string;
@@ -13,16 +13,16 @@ export interface CliOptions {
   env?: Record<string, string>;
   /** Standard input. It is a terminal if `screen` is given too. */
   input?: string | Uint8Array;
-  /** The width of a terminal. Without it there is no terminal. */
+  /** The width of the terminal. If it is undefined, the command has no terminal. */
   screen?: number;
   signal?: AbortSignal;
   /** Called with all of standard output so far, whenever it grows. */
   onOutput?: (out: string) => void;
-  /** The same for standard error. */
+  /** Called with all of standard error so far, whenever it grows. */
   onErrorOutput?: (err: string) => void;
 }
 
-/** Runs the command line in this process, with a home folder of its own. */
+/** Runs the command line in this process. The command sees only the variables in `env`. */
 export async function runCommand(args: string[], options: CliOptions = {}): Promise<CliRun> {
   const { env = {}, input = '', screen, signal = new AbortController().signal } = options;
   const onGrowth = { out: options.onOutput, err: options.onErrorOutput };

@@ -5,7 +5,7 @@ import { runProgram } from '../../src/program.ts';
 import { noteProcess } from './processes.ts';
 import { runDir } from './run.ts';
 
-/** How `node src/main.ts …` ended. */
+/** The exit code and the output of `node src/main.ts …`. */
 export interface Outcome {
   code: number | null;
   output: string;
@@ -15,7 +15,7 @@ export interface Outcome {
 /** A running command. */
 export interface RunningCommand {
   ended: Promise<Outcome>;
-  /** Resolves when its output contains the text. Rejects if it ends without it. */
+  /** Resolves when the command's output contains the text. Rejects if the command ends before. */
   untilLogged(text: string): Promise<void>;
 }
 
@@ -44,11 +44,11 @@ export function startCommand(args: readonly string[], env: Record<string, string
   return { ended, untilLogged };
 }
 
-/** Runs `node src/main.ts` with these arguments and only these variables, to its end. */
+/** Runs `node src/main.ts` to its end, with these arguments and only these variables. */
 export const runCommand = (args: readonly string[], env: Record<string, string>): Promise<Outcome> =>
   startCommand(args, env).ended;
 
-/** Runs in this process what `src/main.ts` runs with these arguments and only these variables. */
+/** Runs in this process what `src/main.ts` would run with these arguments and only these variables. */
 export async function runHere(args: readonly string[], env: Record<string, string>): Promise<Outcome> {
   const outcome = { code: 0, output: '', errors: '' };
   outcome.code = await runProgram(args, {

@@ -1,6 +1,6 @@
 import { ConfigError, readConfig } from '../../src/config.ts';
 
-/** The message with which a configuration is refused. Throws if it is accepted. */
+/** Returns the message with which the service refuses a configuration. Throws if the service accepts it. */
 export function messageFor(env: Readonly<Record<string, string>>): string {
   try {
     readConfig(env);

@@ -9,20 +9,20 @@ export interface Visit {
 }
 
 /**
- * A browser without scripts: it keeps cookies by host, as browsers do, follows redirects and sends forms. `home` is the
- * origin of its page, for requests of scripts.
+ * A browser without scripts. It keeps cookies, follows redirects and sends forms. All hosts share its cookies, because
+ * a test's servers have different ports of one host, and browsers do not separate cookies by port.
  */
 export class CookieBrowser {
   readonly cookies = new Map<string, string>();
   /**
-   * The values of its cookies that must stay secret. `signed-in` is not included, because it only says that a session
+   * The values of the cookies that must stay secret. `signed-in` is not secret, because it only says that a session
    * exists.
    */
   get secrets(): string[] {
     return [...this.cookies].filter(([name]) => name !== 'signed-in').map(([, value]) => value);
   }
 
-  /** All addresses that it visited, in order. */
+  /** All addresses that the browser has requested, in order. */
   readonly trail: string[] = [];
 
   /** Opens an address without following redirects. */
@@ -51,7 +51,7 @@ export class CookieBrowser {
     }
   }
 
-  /** Sends JSON as a script of a page at the address's origin would. */
+  /** Sends JSON to an address, as a script would do from a page of the same origin. */
   async post(address: string, body: unknown, headers: Record<string, string> = {}): Promise<Visit> {
     const { origin } = new URL(address);
     return this.open(address, {
@@ -73,8 +73,8 @@ export class CookieBrowser {
 export const isCallback = (url: URL): boolean => url.pathname === '/login/callback';
 
 /**
- * Goes to `address`, signs in at the provider as `subject` if the provider asks, and stops before the callback. Returns
- * the callback's address, or the page at which the sign-in ended before it.
+ * Goes to `address` and signs in as `subject` if the provider asks. Stops before the callback, and returns the
+ * callback's address. If the sign-in ends earlier, returns the page at which it ended.
  */
 export async function goToCallback(
   browser: CookieBrowser,
@@ -93,7 +93,7 @@ export async function goToCallback(
   return to === null ? { page: visit } : { callback: new URL(to, visit.url) };
 }
 
-/** Signs in. Returns the page that the person sees at the end. */
+/** Signs in. Returns the page that the user sees at the end. */
 export async function signIn(browser: CookieBrowser, address: string, subject: string): Promise<Visit> {
   const { callback, page } = await goToCallback(browser, address, subject);
   return callback === undefined ? page! : browser.open(callback);
@@ -101,7 +101,7 @@ export async function signIn(browser: CookieBrowser, address: string, subject: s
 
 let people = 0;
 
-/** Adds a person with a new address to a provider, and returns their subject. */
+/** Adds a person with a new address to a provider. Returns the person's subject. */
 export function addPerson(provider: TestProvider, person: Person = {}): string {
   const subject = `person-${++people}`;
   provider.people.set(subject, {

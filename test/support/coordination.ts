@@ -9,8 +9,8 @@ import { type RedisOptions, type RedisServer, startRedis } from './redis.ts';
 import { accessTo } from './redis-access.ts';
 
 /**
- * The coordination of several replicas in this process, for tests of Redis' faults. Everything is closed at the end of
- * the test.
+ * The coordination of several replicas in this process, for tests of faults of Redis. Everything is closed at the end
+ * of the test.
  */
 
 export const LIMIT = 5;
@@ -18,8 +18,10 @@ export const WAIT_MS = 29_000;
 export const SHARED = 'Redis serves';
 export const DEGRADED = 'Redis is away';
 
-/** The first value limits how long a request waits for Redis. The second limits how soon Redis is used again. */
+/** How long a request may wait for Redis. */
 export const MAX_WAIT_MS = 300;
+
+/** How long a replica may take to use Redis again after Redis is back. */
 export const MAX_RETURN_MS = 2_000;
 
 export interface LogLine {
@@ -27,11 +29,11 @@ export interface LogLine {
   msg: string;
 }
 
-/** A replica with its log. Tests wait for lines of the log, because a replica reports changes there. */
+/** A replica with its log. A replica logs when it loses Redis and when it is back, so tests wait for these lines. */
 export interface Replica extends Coordination {
   lines: LogLine[];
   imported: string[];
-  /** Resolves when the last line about Redis has this message, or at once if it already has. */
+  /** Resolves when the last line about Redis begins with this text. */
   untilSays(text: string): Promise<void>;
 }
 
@@ -100,6 +102,7 @@ export const within = async <T>(waitMs: number, work: Promise<T>): Promise<T> =>
 export const wait = ({ notifier, clock }: Coordination, channel: string) =>
   notifier.register(channel, 'token').next(clock.now() + WAIT_MS);
 
+/** Checks that two replicas share their limits and their notifications. */
 export const expectShared = async (one: Replica, two: Replica) => {
   const key = randomUUID();
   const replicas = [one, two];
@@ -127,7 +130,7 @@ export const expectShared = async (one: Replica, two: Replica) => {
   expect(await end).toBe('woken');
 };
 
-/** Checks decision 27: each replica limits exactly by itself, and no request waits for Redis. */
+/** Checks decision 27: without Redis, a replica limits exactly by itself, and no request waits for Redis. */
 export const expectAlone = async (replica: Replica) => {
   const key = randomUUID();
   for (let i = 0; i < LIMIT; i += 1) {

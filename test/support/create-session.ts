@@ -9,13 +9,13 @@ interface NewSession {
   appName: string | null;
   /** The time when the person proved their identity. Null means now. */
   authenticatedAt: Date | null;
-  /** The number of days for which it is valid, like `SESSION_DAYS`. */
+  /** How many days the session is valid, like `SESSION_DAYS`. */
   days: number;
 }
 
 /**
- * Opens a session and returns its token, which is not stored. Throws `INVALID_TOKEN` if the user was deleted. If the
- * user has more than 100 sessions, the least recently used ones are deleted.
+ * Opens a session and returns its token. The database stores only the token's hash. Throws `INVALID_TOKEN` if the user
+ * was deleted. If the user has more than 100 sessions, the least recently used ones are deleted.
  */
 export async function createSession(
   db: Database,

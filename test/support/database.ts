@@ -8,8 +8,8 @@ import { silentLog } from './silent-log.ts';
 export { openSnapshot, runOn, type TestDatabase, withDatabase } from './run-on.ts';
 
 /**
- * Copies the run's migrated template in tens of milliseconds, so that a test file has an empty database. It can also
- * copy another database that `createDatabase` made if nobody is connected to it.
+ * Creates a database for a test file by copying the run's empty, migrated template, which takes tens of milliseconds.
+ * `template` may also name a database that `createDatabase` has made, if nobody is connected to it.
  */
 export async function createDatabase(template = inject('templateDatabase')): Promise<TestDatabase> {
   const citusUrl = inject('citusUrl');
@@ -23,7 +23,7 @@ export async function createDatabase(template = inject('templateDatabase')): Pro
   return { url: withDatabase(serverUrl, name), name, drop, [Symbol.asyncDispose]: drop };
 }
 
-/** Makes an empty, migrated database with an ICU locale such as `en-US`. */
+/** Creates an empty, migrated database with an ICU locale such as `en-US`. */
 export async function createDatabaseOfLocale(locale: string): Promise<TestDatabase> {
   const serverUrl = inject('postgresUrl');
   const name = `${inject('templateDatabase')}_${randomBytes(6).toString('hex')}`;
@@ -39,7 +39,7 @@ export async function createDatabaseOfLocale(locale: string): Promise<TestDataba
   return { url, name, drop, [Symbol.asyncDispose]: drop };
 }
 
-/** Drops the run's template and all copies of it that remain. */
+/** Drops the run's template, and all of its copies that remain. */
 export async function dropDatabasesOf(template: string, serverUrl: string): Promise<void> {
   const list = `select datname as name from pg_database where starts_with(datname, '${template}')`;
   for (const { name } of await runOn<{ name: string }>(serverUrl, list)) {

@@ -1,7 +1,7 @@
 import { attachEmbeddedPostgres, openEmbeddedPostgres } from '../../src/embedded/postgres.ts';
 
-// Opens the data folder as a service or as a command, in its own process that tests can kill. Prints one JSON object
-// per line: what it opened or why it could not, and each SIGINT. SIGTERM stops it in order.
+// Opens a data folder as a service or as a command, in a process that tests can kill. Prints one JSON object per line:
+// the server that it has opened or the reason why it could not, and each SIGINT. SIGTERM stops the server in order.
 
 const [dataDir = '', purpose = 'service'] = process.argv.slice(2);
 const log = { info: () => {}, warn: () => {}, error: () => {} };

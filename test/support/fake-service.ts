@@ -1,7 +1,7 @@
 import { BookmarkClient, type ClientOptions } from '../../src/client/index.ts';
 import { ManualClock } from './manual-clock.ts';
 
-/** A request that the fake service received. */
+/** A request that the fake service has received. */
 export interface Received {
   path: string;
   headers: Headers;
@@ -12,7 +12,7 @@ export interface Received {
   atMs: number;
 }
 
-/** A response. A function may throw, as `fetch` does when the connection is lost. */
+/** The service's reaction to a request. A function may throw, as `fetch` does when the connection is lost. */
 export type Reply = Response | ((request: Received, signal: AbortSignal) => Response | Promise<Response>);
 
 export const json = (body: object, status = 200, headers: Record<string, string> = {}): Response =>
@@ -32,7 +32,10 @@ export const hang = (_: Received, signal: AbortSignal): Promise<Response> =>
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
 
-/** A client with a clock that only tests advance. Its service sends prepared responses, one after the other. */
+/**
+ * A service that responds with prepared responses, one after the other. Its clients have a clock that only the test
+ * advances.
+ */
 export class FakeService {
   readonly clock = new ManualClock();
   readonly received: Received[] = [];
@@ -68,7 +71,7 @@ export class FakeService {
     return typeof reply === 'function' ? reply(request, init.signal!) : reply;
   }
 
-  /** The time of each request in ms, counted from the request before it. */
+  /** The time in ms between each request and the one before it. */
   get gapsMs(): number[] {
     return this.received.slice(1).map(({ atMs }, i) => atMs - this.received[i]!.atMs);
   }

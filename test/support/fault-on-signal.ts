@@ -1,6 +1,6 @@
 /**
- * Loaded into a replica. At SIGUSR2 it throws an error that nobody catches, and at SIGPIPE it rejects a promise that
- * nobody awaits.
+ * This file is loaded into a replica. At SIGUSR2 it throws an error that nobody catches, and at SIGPIPE it rejects a
+ * promise that nobody awaits.
  */
 process.on('SIGUSR2', () => {
   setImmediate(() => {

@@ -1,8 +1,8 @@
 import { runOn } from './database.ts';
 
 /**
- * Fills an account directly in the database, faster than any client could. The bookmarks have no tags, and searches do
- * not find them. Each has a comment of `commentLength` characters.
+ * Adds bookmarks to an account directly in the database, faster than any client could. They have no tags and no search
+ * text, so a search for a word does not find them. Each has a comment of `commentLength` characters.
  */
 export async function fill(
   databaseUrl: string,

@@ -14,13 +14,13 @@ export interface Firefox {
    * `args`, and loads modules of Firefox with `load(name)`.
    */
   run<T>(body: string, ...args: unknown[]): Promise<T>;
-  /** Quits like a user, so that the profile's databases are complete. */
+  /** Quits as if a user had quit it, so that the profile's databases are complete. */
   quit(): Promise<void>;
-  /** Ends the process if it still runs. */
+  /** Kills the process if it still runs. */
   kill(): void;
 }
 
-/** Firefox contacts no server, and starts without its default bookmarks. */
+/** With these settings, Firefox contacts no server, and starts without its default bookmarks. */
 const PREFERENCES = {
   'marionette.port': 0,
   'browser.bookmarks.file': '',
@@ -81,8 +81,8 @@ export async function startFirefox(program: string, profile: string): Promise<Fi
 type Send = (name: string, parameters: object) => Promise<unknown>;
 
 /**
- * A message of Marionette is JSON after its length in bytes: `[0, id, command, parameters]` or `[1, id, error,
- * result]`.
+ * Connects to Marionette, which controls Firefox. Returns a function that sends a command. A message is JSON after its
+ * length in bytes: `[0, id, command, parameters]` is a command, and `[1, id, error, result]` its response.
  */
 async function connectTo(port: number): Promise<Send> {
   const socket = connect(port, '127.0.0.1');

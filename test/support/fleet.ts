@@ -13,30 +13,30 @@ import { createPrincipal, type Principal, type UserOptions } from './users.ts';
 /** Replicas with a database and a Redis of their own. */
 export interface Fleet extends AsyncDisposable {
   readonly databaseUrl: string;
-  /** A connection for reading the database directly. */
+  /** Reads the database directly. */
   readonly sql: postgres.Sql;
   readonly redis: RedisServer;
   /** The environment of all replicas. */
   readonly env: ReplicaEnv;
   start(role: ServingRole, env?: ReplicaEnv): Promise<Replica>;
   user(options?: UserOptions): Promise<Principal>;
-  /** The urls of a user's bookmarks, in the order of their ids. */
+  /** Returns the urls of a user's bookmarks, in the order of their ids. */
   urls(user: Principal): Promise<string[]>;
-  /** The states of a user's imports, oldest first. */
+  /** Returns the states of a user's imports, oldest first. */
   imports(user: Principal): Promise<string[]>;
-  /** Takes the locks of the statement and holds them until released. */
+  /** Runs a statement in a transaction, and holds its locks until they are released. */
   hold(statement: string): Promise<Lock>;
   /** Takes the lock that every writer of the user's bookmarks takes first. */
   holdAccount(user: Principal): Promise<Lock>;
-  /** Resolves with the backend of a statement that contains this text, once one waits for a lock. */
+  /** Resolves with the backend of a statement that contains this text, once such a statement waits for a lock. */
   untilBlocked(text: string): Promise<Backend>;
-  /** The backends of statements that contain this text and wait for a lock now. */
+  /** Returns the backends of statements that contain this text and wait for a lock now. */
   blocked(text: string): Promise<Backend[]>;
-  /** The import jobs in Redis, waiting or at work. */
+  /** Returns the import jobs in Redis, waiting or running. */
   jobs(): Promise<string[]>;
 }
 
-/** Options of a fleet. Without a database it gets an empty one. */
+/** Options of a fleet. Without a database url, the fleet gets an empty database. */
 export interface FleetOptions {
   databaseUrl?: string;
   env?: ReplicaEnv;

@@ -41,7 +41,7 @@ export async function runHaproxy(describe: (port: number, folder: string) => str
 /** How often HAProxy checks `/readyz`. A replica's `DRAIN_SECONDS` must be longer. */
 export const HEALTH_CHECK_MS = 200;
 
-/** Starts HAProxy in front of these ports of this machine. If it cannot connect to one, it tries another. */
+/** Starts HAProxy in front of these ports of this machine. If it cannot connect to a port, it tries another one. */
 export const startHaproxy = (ports: readonly number[]): Promise<Balancer> =>
   runHaproxy((port) => describeBalancer(port, ports));
 

@@ -1,6 +1,6 @@
 /**
- * Bodies of imports that are valid, or nearly valid. They cost far more than their size if the parser creates all of
- * their values.
+ * Bodies of imports that are valid or nearly valid. If the parser created all of their values, they would cost far more
+ * memory than their size.
  */
 
 const MIB = 1_048_576;
@@ -31,7 +31,7 @@ const LARGEST_ENTRY = 524_288;
 const fillEntry = (n: number, part: string): string =>
   entry(n, `"x":[${listOf(Math.floor((LARGEST_ENTRY - 100) / (part.length + 1)), () => part)}]`);
 
-/** Bodies, with a description and the response to their import. */
+/** A body, and the response to its import. The key in `HOSTILE_IMPORTS` describes it. */
 export interface HostileImport {
   body: () => string;
   response: object;

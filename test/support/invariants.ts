@@ -3,7 +3,7 @@ import { buildBloomFilter } from '../../src/domain/bloom-filters.ts';
 import { searchText } from '../../src/domain/text.ts';
 import { hrefHost, urlKey } from '../../src/store/bookmarks.ts';
 
-/** The conditions that a database must meet whenever no statement is running, after any writes and any faults. */
+/** The conditions that a database must meet whenever no statement is running, also after faults. */
 
 const RECOUNTS = `
   with held as (
@@ -112,8 +112,8 @@ interface StoredText {
 }
 
 /**
- * Compares redundant data with its source: counters, tags as JSON, search text and url keys. Returns a sentence for
- * each fault, so a test expects `[]`. Nothing may write meanwhile.
+ * Compares redundant data with its source: counters, tags as JSON, search texts and url keys. Returns a sentence for
+ * each fault. A test expects `[]`. Nothing may write to the database meanwhile.
  */
 export async function findFaults(databaseUrl: string): Promise<string[]> {
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} });

@@ -3,14 +3,15 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { takeFolderLock } from '../../src/embedded/folder-lock.ts';
 
-// Takes and releases the lock of a data folder repeatedly, while other processes do the same. At the end it kills
-// itself while it has the lock. Prints how often another process had the lock at the same time, which must be 0.
+// Takes and releases the lock of a data folder repeatedly, while other processes do the same. At the end, it kills
+// itself while it has the lock. Before that, it prints how often another process had the lock at the same time. This
+// must be 0.
 
 const ROUNDS = 30;
 const [folder = ''] = process.argv.slice(2);
 const inside = join(folder, 'inside');
 
-/** Whether no other process has the lock: only one process can make the folder. */
+/** Returns whether no other process has the lock: if two processes have it, only one can make the folder. */
 async function isAlone(): Promise<boolean> {
   try {
     mkdirSync(inside);

@@ -1,9 +1,9 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
- * The longest files, in the order in which they start. Files that wait for timers alternate with files that compute, so
- * that not all workers need the cores at the same time. If a long file began last, the run would end with only one busy
- * worker.
+ * The test files that take longest, in the order in which they start. Files that wait for timers alternate with files
+ * that compute, so that not all workers need the cores at the same time. If a long file began last, the run would end
+ * with only one busy worker.
  */
 const LONGEST = [
   'long/broken-fleets',

@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/coordination/port.ts';
 
-/** A clock that only `advance` moves. */
+/** A clock that moves only when `advance` is called. */
 export class ManualClock implements Clock {
   #now = 1_000_000;
   readonly #timers = new Set<{ at: number; run: () => void }>();

@@ -3,8 +3,8 @@ import { readFileSync, statfsSync } from 'node:fs';
 const GIB = 1024 ** 3;
 
 /**
- * `/dev/shm`, if it has room for the temporary files of a test run: the databases and the files that tests write. Files
- * in memory halve the time that the run spends in the kernel. A run needs less than one GiB.
+ * Returns `/dev/shm` if it has room for the temporary files of a test run: the databases, and the files that tests
+ * write. Files in memory halve the time that the run spends in the kernel. A run needs less than one GiB.
  */
 export function findMemoryFolder(): string | undefined {
   const folder = '/dev/shm';

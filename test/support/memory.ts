@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** The resident memory of a process in bytes. Works on Linux only. */
+/** Returns the resident memory of a process in bytes. Works on Linux only. */
 export function residentBytes(pid: number): number {
   const [, kib] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!;
   return Number(kib) * 1_024;

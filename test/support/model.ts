@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 
 /**
- * The contract as plain code over arrays, for one account. It predicts every response. It shares no code with the
- * service, not even the normalization of text. It learns ids and times from responses, because only the service knows
- * them.
+ * The contract as plain code over arrays, for one account. The model predicts every response. It shares no code with
+ * the service, not even the normalization of text. It learns ids and times from responses, because only the service
+ * knows them.
  */
 
 /** A value that the first response defines and that every later response must repeat. */
@@ -15,7 +15,7 @@ export class Learned<T> {
     this.#accept = accept;
   }
 
-  /** The value that was learned. Throws if there is none yet. */
+  /** The value that was learned. Throws if no response has had one yet. */
   get value(): T {
     assert.notEqual(this.#value, undefined, 'no response has told this yet');
     return this.#value as T;
@@ -29,7 +29,9 @@ export class Learned<T> {
   }
 }
 
-/** Compares a whole response: it must have every field and no other. Learns values that are not known yet. */
+/**
+ * Compares a whole response: it must have every expected field and no other one. Learns values that are not known yet.
+ */
 export function compare(actual: unknown, expected: unknown, path = 'response'): void {
   if (expected instanceof Learned) expected.compare(actual, path);
   else if (typeof expected !== 'object' || expected === null) assert.deepEqual(actual, expected, path);
@@ -63,7 +65,7 @@ export interface ModelBookmark {
   updated_at: Time;
 }
 
-/** An entry of an import, with the expected error, if any. */
+/** An entry of an import, with the error that the service must report for it, if any. */
 export interface ModelEntry {
   sent: unknown;
   error?: string;
@@ -88,7 +90,10 @@ const LIMIT = fault(403, 'LIMIT_EXCEEDED');
 const DUPLICATE = fault(400, 'VALIDATION_ERROR', 'url: another bookmark has this url');
 const TAKEN = fault(400, 'VALIDATION_ERROR', 'name: another tag has this name');
 
-/** Decision 5: NFC, lower case, final sigma as sigma. Letters are converted one by one, so no sigma counts as final. */
+/**
+ * Normalizes a text (decision 5): NFC, lower case, and every sigma the same. Letters are converted one by one, so that
+ * JavaScript does not treat a sigma at the end of a word differently.
+ */
 export const fold = (text: string): string =>
   Array.from(text.normalize('NFC'), (letter) => letter.toLowerCase())
     .join('')
@@ -101,7 +106,7 @@ const byBytes = (a: string, b: string): number => Buffer.from(a).compare(Buffer.
 
 const byName = (a: ModelTag, b: ModelTag): number => byBytes(fold(a.name), fold(b.name));
 
-/** Decision 10: two urls are equal if their trimmed WHATWG serialisations are. */
+/** Returns whether two urls are equal (decision 10): whether their trimmed WHATWG serialisations are equal. */
 const sameUrl = (a: string, b: string): boolean => new URL(trim(a)).href === new URL(trim(b)).href;
 
 /** One account. */
@@ -217,7 +222,7 @@ export class Model {
     return ok({ bookmarks, total: found.length, page, per_page, has_more: hasMore, ...next });
   }
 
-  /** The bookmarks after an id, in the order of ids: a page of the list or of a sync. */
+  /** Returns the bookmarks after an id, in the order of ids: a page of the list or of a sync. */
   after(id: number, limit: number): { bookmarks: ModelBookmark[]; hasMore: boolean } {
     const later = this.bookmarks.filter((bookmark) => bookmark.id.value > id);
     return { bookmarks: later.slice(0, limit), hasMore: later.length > limit };
@@ -345,7 +350,10 @@ export class Model {
     }
   }
 
-  /** The tags with these names, each once, in the order of their normalized names. Creates tags that do not exist. */
+  /**
+   * Returns the tags with these names, each once, in the order of their normalized names. Creates tags that do not
+   * exist.
+   */
   #named(names: string[]): ModelTag[] {
     const carried = new Set<ModelTag>();
     for (const name of names) {
@@ -365,7 +373,7 @@ export class Model {
     return this.bookmarks.find((bookmark) => bookmark.id.value === id);
   }
 
-  /** Ids increase in the order of the writes. */
+  /** Returns an id that is not known yet. Ids increase in the order of the writes. */
   #newBookmarkId(): Id {
     return new Learned((value): value is number => {
       if (!Number.isSafeInteger(value) || (value as number) <= this.#lastId) return false;

@@ -10,7 +10,7 @@ export class NotRunReporter implements Reporter {
   }
 }
 
-/** The name of a test, and the reason why it was skipped if the test gives one. */
+/** Returns the name of a test, and the reason why it was skipped if the test gives one. */
 function describe(test: TestCase): string {
   const result = test.result();
   return result.state === 'skipped' && result.note !== undefined

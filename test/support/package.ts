@@ -25,7 +25,7 @@ const PACKAGES = [
   'undici-types',
 ];
 
-/** The environment of a command: offline, and without the settings of the npm that runs the tests. */
+/** Returns the environment of a command: offline, and without the settings of the npm that runs the tests. */
 function environment(folder: string): NodeJS.ProcessEnv {
   const own = Object.entries(process.env).filter(
     ([name]) => !/^(npm_|NODE_OPTIONS|BOOKMARKS_|VITEST)/i.test(name),

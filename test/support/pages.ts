@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { rolldown } from 'rolldown';
 import { afterAll, beforeAll } from 'vitest';
 
-/** A server of a plain page at its own origin. */
+/** A server of an empty page at its own origin. */
 export interface PageServer {
   readonly origin: string;
 }
@@ -12,7 +12,7 @@ export interface PageServer {
 const CLIENT = join(import.meta.dirname, '../../src/client/index.ts');
 let bundled: Promise<string> | undefined;
 
-/** The client's source as one module for browsers. */
+/** Bundles the client's source into one module for browsers. */
 async function bundleClient(): Promise<string> {
   const bundle = await rolldown({ input: CLIENT, platform: 'browser' });
   const { output } = await bundle.generate();
@@ -21,7 +21,7 @@ async function bundleClient(): Promise<string> {
 }
 
 /**
- * Serves an empty page at `/` and the client at `/client.js`, for all tests of a file. `handle` answers all other
+ * Serves an empty page at `/` and the client at `/client.js`, for all tests of a file. `handle` responds to all other
  * requests.
  */
 export function usePageServer(

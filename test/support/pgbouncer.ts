@@ -11,8 +11,8 @@ import { provide } from './programs.ts';
 import { runDir } from './run.ts';
 
 /**
- * Starts PgBouncer in transaction mode in front of a database until the test ends. Returns the url of the database
- * through it.
+ * Starts PgBouncer in transaction mode in front of a database until the test ends. Returns the url with which clients
+ * reach the database through PgBouncer.
  */
 export async function startPgBouncer(url: string): Promise<string> {
   return throughPort(url, await runPgBouncer((port) => describePooler(new URL(url), port)));

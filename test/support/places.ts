@@ -25,7 +25,7 @@ interface Row {
 const ROOTS = ['root________', 'menu________', 'toolbar_____', 'unfiled_____', 'mobile______'];
 const MICROSECONDS = 1_000_000;
 
-/** The sorted bookmarks in the database of a profile. Its Firefox must have ended. */
+/** Returns the bookmarks in the database of a profile, sorted. Firefox must have quit. */
 export function readPlaces(profile: string): Place[] {
   using database = new DatabaseSync(join(profile, 'places.sqlite'));
   const rows = database

@@ -10,17 +10,17 @@ export async function openPool(options: DatabaseOptions): Promise<Database> {
   return database;
 }
 
-/** The url of the same database through another port of this machine. */
+/** Returns the url of the same database through another port of this machine. */
 export function throughPort(url: string, port: number): string {
   const changed = new URL(url);
   changed.host = `127.0.0.1:${port}`;
   return changed.href;
 }
 
-/** The smallest statement. */
+/** Runs the smallest statement. */
 export const selectOne = (database: Database) => database.read((sql) => sql`select 1 as one`);
 
-/** The rows of `selectOne`. */
+/** The rows that `selectOne` returns. */
 export const one = [{ one: 1 }];
 
 /**

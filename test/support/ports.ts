@@ -3,21 +3,22 @@ import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Ports below Linux's range for outgoing connections, so that no such connection takes a port before its server does.
+ * The first port that tests use. All these ports are below Linux's range for outgoing connections. Otherwise such a
+ * connection could take a port before its server does.
  */
 const FIRST_PORT = 20_000;
 
 const PORTS = 12_000;
 
 /**
- * Processes that look for ports at the same time start at different ones. If their ids are close, the ports differ by
- * this number.
+ * Each process begins its search at its id times this number. So processes that search at the same time begin at
+ * different ports.
  */
 const PORTS_OF_A_PROCESS = 97;
 
 let next = process.pid * PORTS_OF_A_PROCESS;
 
-/** A port of 127.0.0.1 on which no process listens now. Each call returns another one. */
+/** Returns a port of 127.0.0.1 on which no process listens now. Each call returns another port. */
 export async function findFreePort(): Promise<number> {
   let port: number;
   do {

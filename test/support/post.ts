@@ -1,12 +1,12 @@
 import { BASE_PATH } from '../../src/http/mount.ts';
 import { type ApiResponse, checkResponse, readResponse } from './responses.ts';
 
-/** The parts of a request except its body. `token` becomes its `Authorization` header. */
+/** The parts of a request except its path and its body. `token` becomes the `Authorization` header. */
 export type RequestOptions = RequestInit & { token?: string };
 
 /**
- * Sends a request to a service. `path` is appended to `/api/v1`. Texts and bytes are sent unchanged, anything else as
- * JSON. Rejects if the response breaks a promise about all responses.
+ * Sends a request to a service. `path` is appended to `/api/v1`. Texts and bytes are sent unchanged, and anything else
+ * as JSON. Rejects if the response breaks a promise about all responses (`checkResponse`).
  */
 export async function post(
   origin: string,

@@ -10,19 +10,22 @@ import { runOn, withDatabase } from './run-on.ts';
 import { silentLog } from './silent-log.ts';
 import { until } from './until.ts';
 
-/** Settings that are faster and lose data only at a power loss, not if the server is killed. */
+/** Settings that make a server faster. It may lose data at a power loss, but not if it is killed. */
 export const FAST_SETTINGS: ServerSettings = {
   fsync: 'off',
   full_page_writes: 'off',
   max_connections: 300,
   autovacuum_naptime: '10s',
-  // The server has the time zone of `TZ`, too.
+  // The server also uses the time zone in `TZ`.
   ...(process.env.TZ && { TimeZone: process.env.TZ }),
 };
 
 const templateDir = (): string => join(runDir(), 'postgres-template');
 
-/** Creates the data folder from which all servers of the run are copied. That saves two thirds of a first start. */
+/**
+ * Creates the data folder from which the folders of all servers of the run are copied. A copy takes a third of the time
+ * of a first start.
+ */
 export async function makePostgresTemplate(): Promise<void> {
   const server = await openEmbeddedPostgres({
     dataDir: templateDir(),
@@ -34,7 +37,9 @@ export async function makePostgresTemplate(): Promise<void> {
   await server.stop();
 }
 
-/** Gives the server's database, and all later ones, an ICU locale such as `en-US` instead of `C`. */
+/**
+ * Gives the server's database, and all databases that are created later, an ICU locale such as `en-US` instead of `C`.
+ */
 async function setLocale(url: string, locale: string): Promise<void> {
   if (!/^[\w-]+$/.test(locale)) throw new Error(`TEST_DATABASE_LOCALE: not an ICU locale: ${locale}`);
   const run = (statement: string) => runOn(withDatabase(url, 'postgres'), statement);
@@ -46,7 +51,7 @@ async function setLocale(url: string, locale: string): Promise<void> {
   await run('alter database template1 is_template true');
 }
 
-/** Makes a data folder for a server: a copy of the template, if the run has one. */
+/** Makes a data folder for a server: a copy of the template if the run has one, otherwise an empty folder. */
 function makeDataDir(): string {
   const dataDir = makeFolder('postgres', runDir());
   if (!existsSync(templateDir())) return dataDir;
@@ -63,15 +68,18 @@ export interface PostgresServer extends AsyncDisposable {
   readonly pid: number;
   /** Sends SIGKILL to the postmaster, and resolves when its backends have ended by themselves. */
   kill(): Promise<void>;
-  /** Sends SIGINT: the server closes its connections and writes everything. */
+  /** Sends SIGINT, so that the server closes its connections and writes all data to disk. */
   shutDown(): Promise<void>;
-  /** Starts it again on the same port and data after `kill` or `shutDown`. If it runs, shuts it down first. */
+  /**
+   * Starts the server again on the same port and data after `kill` or `shutDown`. If it still runs, shuts it down
+   * first.
+   */
   restart(): Promise<void>;
   /** Sends SIGSTOP to the postmaster and all its backends. */
   freeze(): Promise<void>;
-  /** Sends SIGCONT to them. */
+  /** Sends SIGCONT to the postmaster and all its backends. */
   thaw(): void;
-  /** Ends it, frozen or not, and removes its data. */
+  /** Ends the server, even if it is frozen, and removes its data. */
   stop(): Promise<void>;
 }
 

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * When a process started, as a text that is different for any later process with the same id, even after a reboot.
- * Undefined for a process that has ended, including a zombie.
+ * Returns when a process started, as a text. A later process with the same id has another text, even after a reboot.
+ * Returns undefined for a process that has ended, including a zombie.
  */
 export function readProcessStart(pid: number): string | undefined {
   return process.platform === 'linux' ? readStartFromProc(pid) : readStartFromPs(pid);

@@ -10,7 +10,7 @@ interface ProcessState {
   state: string;
 }
 
-/** The process and its descendants. The process comes first. */
+/** Returns the process and its descendants. The process comes first. */
 export function listFamily(pid: number): number[] {
   const table = readProcessTable();
   const family = [pid];
@@ -37,14 +37,14 @@ export function thawFamily(pid: number): void {
 }
 
 /**
- * Kills a process and its descendants. A frozen child would not end with its parent, and could not be found once the
- * parent is gone.
+ * Kills a process and its descendants. A frozen child would not end together with its parent, and nobody could find it
+ * once the parent is gone.
  */
 export function killFamily(pid: number): void {
   for (const member of listFamily(pid)) sendSignal(member, 'SIGKILL');
 }
 
-/** Whether a process runs. A zombie does not. */
+/** Returns whether a process runs. A zombie does not run. */
 export function isRunning(pid: number): boolean {
   return readProcessStart(pid) !== undefined;
 }
@@ -59,8 +59,8 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
 }
 
 /**
- * Records a process that a test file started, so that the end of the run can kill it if the test file's own process was
- * killed.
+ * Records a process that a test file started. If the test file's own process is killed, the end of the run kills the
+ * recorded one.
  */
 export function noteProcess(runDir: string, pid: number): void {
   mkdirSync(join(runDir, 'processes'), { recursive: true });
@@ -68,8 +68,8 @@ export function noteProcess(runDir: string, pid: number): void {
 }
 
 /**
- * Kills the recorded processes that still run, with their descendants, and returns their ids. Each of them belongs to a
- * test that did not clean up.
+ * Kills the recorded processes that still run, with their descendants, and returns their ids. Each of them was left by
+ * a test that did not clean up.
  */
 export function killNotedProcesses(runDir: string): number[] {
   const noted = join(runDir, 'processes');
@@ -87,7 +87,7 @@ function readProcessTable(): Map<number, ProcessState> {
   return new Map(lines.map(([pid, state = '', parent]) => [Number(pid), { state, parent: Number(parent) }]));
 }
 
-/** Minimal systems have no ps. */
+/** Reads `/proc`, because minimal systems have no `ps`. */
 function listProc(): string[][] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return pids.flatMap((pid) => {

@@ -9,12 +9,13 @@ interface Requirement {
   /** Other programs that must be in the same folder. */
   beside?: readonly string[];
   debianPackage: string;
+  /** The variable that can be set instead of installing the program. */
   instead: string | undefined;
 }
 
 const CHROMIUM_NAMES = ['chromium', 'chromium-browser', 'google-chrome'] as const;
 
-/** The system's programs that tests need: equivalent names, and the Debian package of the first one. */
+/** The system's programs that tests need: names of equivalent programs, and the Debian package of the first one. */
 const PROGRAMS = {
   redis: {
     names: ['redis-server', 'valkey-server'],
@@ -30,25 +31,25 @@ const PROGRAMS = {
   pgbouncer: { names: ['pgbouncer'], debianPackage: 'pgbouncer', instead: undefined },
   buildah: { names: ['buildah'], debianPackage: 'buildah', instead: undefined },
   debootstrap: { names: ['debootstrap'], debianPackage: 'debootstrap', instead: undefined },
-  // Tests use only Prometheus's tool for rules.
+  // Tests use only the tool that checks Prometheus's rules.
   promtool: { names: ['promtool'], debianPackage: 'prometheus', instead: undefined },
   chromium: {
     names: CHROMIUM_NAMES,
     debianPackage: 'chromium',
     instead: 'CHROMIUM',
   },
-  // Tests of the page run only if it is installed. It is large, so only CI installs it. The headless shell takes a
-  // third less time for each tab.
+  // Tests of the page run only if this browser is installed. Only CI installs it, because it is large. The headless
+  // shell opens a tab in a third less time than Chromium.
   headlessChromium: {
     names: ['chromium-headless-shell', 'chrome-headless-shell', ...CHROMIUM_NAMES],
     debianPackage: 'chromium-headless-shell',
     instead: 'CHROMIUM',
   },
-  // Programs that read and write bookmarks. Tests use them only if they are installed.
+  // Programs that read and write bookmark files. Tests use them only if they are installed.
   firefox: { names: ['firefox-esr', 'firefox'], debianPackage: 'firefox-esr', instead: undefined },
   buku: { names: ['buku'], debianPackage: 'buku', instead: undefined },
   php: { names: ['php'], debianPackage: 'php-cli', instead: undefined },
-  // A PostgreSQL server together with pg_dump and other programs, which the embedded one lacks.
+  // A PostgreSQL server, together with `pg_dump` and other programs that the embedded Postgres lacks.
   postgresql: {
     names: ['postgres'],
     beside: ['initdb', 'pg_dump', 'pg_restore', 'psql'],
@@ -66,7 +67,7 @@ const FOLDERS = [...(process.env.PATH ?? '').split(delimiter), '/usr/local/sbin'
 /** Debian installs each version of PostgreSQL in its own folder. */
 const DEBIAN_POSTGRESQL = '/usr/lib/postgresql';
 
-/** The path of a program on this machine. Undefined if it is not installed. */
+/** Returns the path of a program on this machine. Returns undefined if the program is not installed. */
 export function findProgram(program: Program): string | undefined {
   const { names, beside = [] }: Requirement = PROGRAMS[program];
   const folders = [...FOLDERS, ...listPostgresqlFolders()].filter((folder) =>
@@ -76,7 +77,7 @@ export function findProgram(program: Program): string | undefined {
   return paths.find(isExecutable);
 }
 
-/** Newest version first. */
+/** Returns the folders of PostgreSQL's programs on Debian, newest version first. */
 function listPostgresqlFolders(): string[] {
   const versions = existsSync(DEBIAN_POSTGRESQL) ? readdirSync(DEBIAN_POSTGRESQL).map(Number) : [];
   return versions
@@ -105,7 +106,7 @@ function describeMissing(program: Program): string {
   return `these tests need ${names.join(' or ')} on the PATH: install it (Debian: apt-get install ${debianPackage})${otherWay}`;
 }
 
-/** Runs one installation at a time. Services in the package are not started. */
+/** Installs a Debian package. A lock lets only one process install at a time. */
 async function installPackage(name: string): Promise<void> {
   const aptGet = (...args: string[]) =>
     promisify(execFile)(

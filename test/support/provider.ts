@@ -17,7 +17,7 @@ export interface Faults {
   claims?: (claims: Record<string, unknown>) => Record<string, unknown>;
   /** `none`: ID tokens are unsigned. `foreign`: they are signed with a key that is not the provider's. */
   signature?: 'none' | 'foreign';
-  /** Replaces responses, by path: `/token`, `/jwks`, `/me`, `/.well-known/openid-configuration`. */
+  /** Replaces the responses of these paths: `/token`, `/jwks`, `/me`, `/.well-known/openid-configuration`. */
   responses?: Readonly<Record<string, FaultyResponse>>;
 }
 
@@ -33,7 +33,7 @@ export interface TestProvider extends AsyncDisposable {
   readonly issuer: string;
   readonly people: Map<string, Person>;
   faults: Faults;
-  /** Counts of requests by path, from the service and from browsers. */
+  /** The paths of all requests so far, from the service and from browsers. */
   readonly requests: string[];
   /** The settings for a client of this provider. */
   settings(more?: Partial<ProviderSettings>): ProviderSettings;
@@ -44,7 +44,7 @@ export interface TestProvider extends AsyncDisposable {
 
 export interface ProviderOptions {
   port?: number;
-  /** Whether ID tokens contain the address. By default only UserInfo does. */
+  /** Whether ID tokens contain the e-mail address. By default, only UserInfo does. */
   emailInIdToken?: boolean;
   clientSecret?: string;
 }
@@ -57,7 +57,7 @@ const decode = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toStr
 
 const drawKey = (): KeyObject => generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey;
 
-/** Runs `oidc-provider` in this process, behind a front end that can fail. */
+/** Runs `oidc-provider` in this process, behind a front end that simulates faults. */
 export async function startProvider(options: ProviderOptions = {}): Promise<TestProvider> {
   const key = drawKey();
   const people = new Map<string, Person>();
@@ -157,7 +157,8 @@ async function openHandler(
     }: {
       oidc: { session: Session; client: { clientId: string } };
     }) {
-      // One grant for each session, shared by its logins. Otherwise a login would end the tokens of an earlier one.
+      // All logins of a session share one grant. With a grant of its own, a login would end the tokens of an earlier
+      // login.
       const known = session.grantIdFor(client.clientId);
       if (known !== undefined) return provider.Grant.find(known);
       const grant = new provider.Grant({ accountId: session.accountId, clientId: client.clientId });
@@ -167,7 +168,7 @@ async function openHandler(
     },
   });
   console.warn = warn;
-  // The service listens on any port of the test.
+  // Each service of a test has another port, so the provider accepts a redirect to any port.
   provider.Client.prototype.redirectUriAllowed = (uri) => uri.endsWith('/login/callback');
   const handle = provider.callback();
   return (request: IncomingMessage, response: ServerResponse) => {
@@ -187,7 +188,7 @@ async function openHandler(
   }
 }
 
-/** Shows a page on which people sign in by clicking on their name. */
+/** Returns a page on which people sign in by clicking on their name. */
 const loginForm = (prompt: string, people: ReadonlyMap<string, Person>): string =>
   `<!doctype html><title>Test Accounts</title><h1>Who are you? (${prompt})</h1><form method="post">
 ${[...people].map(([sub, { email }]) => `<p><button name="login" value="${sub}">${email ?? sub}</button></p>`).join('\n')}
@@ -221,7 +222,7 @@ async function respond(
   response.writeHead(received.statusCode!, rest).end(body);
 }
 
-/** The response of the token endpoint, with the ID token changed by the faults. */
+/** Returns the response of the token endpoint, with the faults applied to its ID token. */
 function spoil(body: string, key: KeyObject, { claims, signature }: Faults): string {
   const tokens = JSON.parse(body);
   if (tokens.id_token === undefined || (claims === undefined && signature === undefined)) return body;

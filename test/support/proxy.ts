@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /**
- * What the proxy does with a new connection: connect it to the server, stay silent, close it at once, or hold it until
- * `release`.
+ * What the proxy does with a new connection: connect it to the server (`pass`), accept it and send nothing (`silence`),
+ * close it at once (`close`), or keep it until `release` (`hold`).
  */
 export type Reception = 'pass' | 'silence' | 'close' | 'hold';
 
@@ -17,9 +17,12 @@ export interface FaultyProxy extends AsyncDisposable {
   reception: Reception;
   /** Called with each chunk that a client sends, before the server receives it. */
   onRequest: ((piece: Buffer, client: Socket) => void) | undefined;
-  /** Stops all traffic on the connections that are open now, in both directions. Closes are not passed on either. */
+  /**
+   * Stops all traffic in both directions on the connections that are open now. If one side closes a connection, the
+   * other side does not notice.
+   */
   stall(): void;
-  /** Ends all connections, regularly or by a reset. */
+  /** Ends all connections, either regularly or with a reset. */
   cut(how: 'end' | 'reset'): void;
   /** Connects all new clients to the server of another url. */
   retarget(url: string): void;

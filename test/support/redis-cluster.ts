@@ -7,10 +7,10 @@ import { certificate, privateKey } from './tls/localhost.ts';
 /** The requirements on a cluster. */
 export interface ClusterOptions {
   masters?: number;
-  /** A replica for each master. It takes the master's place if the master is away for two seconds. */
+  /** Whether each master has a replica. The replica takes the master's place if the master is away for two seconds. */
   withReplicas?: boolean;
   password?: string;
-  /** TLS only. The nodes announce a name, because their certificate has no address. */
+  /** Whether the nodes use only TLS. Then they announce a name, because their certificate has no address. */
   tls?: boolean;
 }
 
@@ -25,7 +25,7 @@ export interface TestCluster extends AsyncDisposable {
   readonly nodes: readonly ClusterNode[];
   /** The certificate authority in PEM, if TLS is used. */
   readonly ca: string | undefined;
-  /** A connection to one node. The caller closes it. */
+  /** Connects to one node. The caller closes the connection. */
   connect(node: ClusterNode): Redis;
 }
 
@@ -92,7 +92,7 @@ async function join(nodes: readonly ClusterNode[], admins: readonly Redis[], mas
   const ids = await Promise.all(admins.map((admin) => admin.call('CLUSTER', 'MYID')));
   for (const [n, admin] of admins.entries()) {
     const master = n < masters ? undefined : String(ids[n - masters]);
-    // The node refuses this until it knows its master.
+    // The node refuses this command until it knows its master.
     while (master !== undefined && !(await tryCall(admin, 'CLUSTER', 'REPLICATE', master))) await sleep(20);
   }
   for (const admin of admins) while (!(await isWhole(admin, nodes.length, masters))) await sleep(20);
@@ -114,8 +114,8 @@ async function isWhole(admin: Redis, count: number, masters: number): Promise<bo
 }
 
 /**
- * Makes a replica take its master's place in a regular failover. The master becomes its replica, and no connection
- * ends. Does nothing if the node is a master. Resolves after `limitMs` at the latest.
+ * Makes a replica take its master's place in a regular failover. The old master becomes the replica of the new one, and
+ * no connection ends. Does nothing if the node is already a master. Resolves after `limitMs` at the latest.
  */
 export async function failOver(
   cluster: TestCluster,

@@ -3,7 +3,7 @@ import type { RedisRun } from './redis-process.ts';
 
 const IMAGE = 'redis:7.4.6-alpine';
 
-/** Whether a container engine responds. */
+/** Returns whether a container engine responds. */
 export async function hasContainerEngine(): Promise<boolean> {
   return getContainerRuntimeClient().then(
     () => true,

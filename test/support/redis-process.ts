@@ -7,7 +7,7 @@ import { runDir } from './run.ts';
 export interface RedisRun {
   /** Sends the signal. Resolves when the server has ended, or at once if it had ended before. */
   end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
-  /** False after it has ended. */
+  /** Resolves with false after the server has ended. */
   isRunning(): Promise<boolean>;
   freeze(): Promise<void>;
   thaw(): Promise<void>;

@@ -6,26 +6,26 @@ import { certificate, privateKey } from './tls/localhost.ts';
 
 /** The requirements on the Sentinels and their data nodes. */
 export interface SentinelOptions {
-  /** Arguments of the data nodes. */
+  /** The password of the data nodes. */
   password?: string;
-  /** Arguments of the Sentinels. */
+  /** The password of the Sentinels. */
   sentinelPassword?: string;
-  /** TLS only, with a certificate that has no address. */
+  /** Whether all servers use only TLS. Their certificate has a name and no address. */
   tls?: boolean;
 }
 
-/** A master and a replica, watched by three Sentinels. Two of them decide. */
+/** A master and a replica, watched by three Sentinels. A failover needs the votes of two Sentinels. */
 export interface TestSentinels extends AsyncDisposable {
   readonly data: readonly [RedisServer, RedisServer];
   readonly sentinels: readonly RedisServer[];
-  /** The matching `REDIS_URL`. */
+  /** The `REDIS_URL` of these servers. */
   readonly url: string;
   /** The certificate authority in PEM, if TLS is used. */
   readonly ca: string | undefined;
-  /** The url of the present master, according to a Sentinel. */
+  /** Returns the server that is the master now, according to a Sentinel. */
   findMaster(): Promise<RedisServer>;
   /**
-   * Makes the replica take the master's place, as an operator does. Resolves once the Sentinels confirm it, or after
+   * Makes the replica take the master's place, as an operator does. Resolves when the Sentinels confirm that, or after
    * `limitMs`.
    */
   failOver(limitMs?: number): Promise<void>;
@@ -34,7 +34,7 @@ export interface TestSentinels extends AsyncDisposable {
 /** The master's name for the Sentinels. */
 const NAME = 'main';
 
-/** After this time without a response the master counts as lost. */
+/** After this time without a response, a Sentinel considers the master lost. */
 const DOWN_AFTER_MS = 1_000;
 
 /** Starts two data nodes and three Sentinels. When this resolves, the Sentinels know each other and the replica. */
@@ -68,7 +68,8 @@ export async function startSentinels(options: SentinelOptions = {}): Promise<Tes
       const untilMs = performance.now() + limitMs;
       const isInTime = () => performance.now() < untilMs;
       const before = await findMaster().catch(() => undefined);
-      // Sentinels refuse this while another failover is in progress, and until they know that the replica is good.
+      // Sentinels refuse the command while another failover is in progress, and until they know that the replica is up
+      // to date.
       const begin = (attempt: number) =>
         ask(admins[attempt % admins.length]!, 'FAILOVER', NAME).catch(() => undefined);
       for (let n = 0; isInTime() && (await begin(n)) === undefined; n += 1) await sleep(100);

@@ -18,37 +18,40 @@ export interface RedisOptions {
    * Further arguments, for example `['--cluster-enabled', 'yes']`. File names are relative to the server's own folder.
    */
   args?: string[];
-  /** Files that are put into that folder first, by name: certificates or user lists. */
+  /** Files that are first put into the server's folder, by name: certificates or user lists. */
   files?: Record<string, string>;
-  /** One of the files. The server reads its settings from it and writes them back to it, as a Sentinel requires. */
+  /**
+   * The name of one of `files`. The server reads its settings from this file and writes them back to it, as a Sentinel
+   * requires.
+   */
   configFile?: string;
 }
 
 /**
- * A Redis for one test, which may stop or freeze it. It does not store its data: after a restart on the same port it is
- * empty.
+ * A Redis for one test, which may stop or freeze it. The server does not store its data, so it is empty after a
+ * restart.
  */
 export interface RedisServer extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   /** Sends SIGKILL. */
   kill(): Promise<void>;
-  /** Sends SIGTERM: the server closes its connections regularly. */
+  /** Sends SIGTERM, so that the server closes its connections regularly. */
   shutDown(): Promise<void>;
-  /** Starts it again, empty, after `kill` or `shutDown`. If it runs, kills it first. */
+  /** Starts the server again on the same port, empty, after `kill` or `shutDown`. If it still runs, kills it first. */
   restart(): Promise<void>;
-  /** Sends SIGSTOP: the server accepts connections and never responds. */
+  /** Sends SIGSTOP. Then the server accepts connections and never responds. */
   freeze(): Promise<void>;
   /** Sends SIGCONT. */
   thaw(): Promise<void>;
-  /** Ends it, frozen or not. */
+  /** Ends the server, even if it is frozen. */
   stop(): Promise<void>;
 }
 
 /** Starts a Redis with these arguments, which may use the files in `folder`. */
 export type StartRedis = (args: string[], folder: string) => Promise<RedisRun>;
 
-/** Starts a private Redis. When this resolves, it responds. */
+/** Starts a private Redis. When this resolves, the server responds. */
 export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
   const port = options.port ?? (await findFreePort());
   const folder = makeFolder('redis', runDir());
@@ -97,15 +100,15 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
 }
 
 /**
- * A Redis for tests that leave it running. If `TEST_REDIS_URL` names one, other test files may use it at the same time,
- * so keys and channels need their own names. Otherwise it is a private one.
+ * Returns a Redis for tests that never stop it: the one that `TEST_REDIS_URL` names, or else a private one. Other test
+ * files may use the former at the same time, so keys and channels need names of their own.
  */
 export async function openRedis(): Promise<{ url: string; stop(): Promise<void> }> {
   const url = inject('redisUrl');
   return url ? { url, stop: async () => {} } : startRedis();
 }
 
-/** A shared Redis for all tests of a file or `describe` block, with a client. */
+/** Opens such a Redis for all tests of a file or `describe` block, with a client. */
 export function useRedis(): { url: string; client: Redis } {
   const opened = {} as { url: string; client: Redis; stop(): Promise<void> };
   beforeAll(async () => {

@@ -16,7 +16,7 @@ export interface LogLine {
   [fact: string]: unknown;
 }
 
-/** How a process ended: its exit code, or the signal that killed it. */
+/** The exit code of a process, or the signal that killed it. */
 export type ProcessEnd = number | NodeJS.Signals;
 
 /** A process of the service, as it is deployed. */
@@ -24,18 +24,21 @@ export interface Replica extends AsyncDisposable {
   /** `http://127.0.0.1:port` */
   readonly origin: string;
   readonly pid: number;
-  /** All lines of its log so far. */
+  /** All lines of the log so far. */
   readonly log: readonly LogLine[];
   readonly ended: Promise<ProcessEnd>;
   /** Sends a request with a token, as `post.ts` does. */
   post(path: string, body: unknown, token: string, options?: RequestInit): Promise<ApiResponse>;
-  /** The response of `/readyz`. */
+  /** Returns the response of `/readyz`. */
   readiness(): Promise<ApiResponse>;
-  /** The values of its metrics by name and labels. */
+  /** Returns the values of the metrics by name and labels. */
   metrics(): Promise<Map<string, number>>;
-  /** Resolves when it holds this many polls. */
+  /** Resolves when the replica holds this many polls. */
   untilHeld(count: number): Promise<void>;
-  /** Resolves with the first line of its log with this message, past or future. Rejects if the process ends before. */
+  /**
+   * Resolves with the first line of the log that has this message. The line may already be there. Rejects if the
+   * process ends without it.
+   */
   untilLogged(message: string): Promise<LogLine>;
   signal(signal: NodeJS.Signals): void;
   /** Sends SIGTERM. Resolves with how the process ended. */
@@ -49,7 +52,7 @@ export interface Replica extends AsyncDisposable {
 /** The environment of a replica. Other variables have their defaults, regardless of this process's environment. */
 export type ReplicaEnv = Record<string, string | number>;
 
-/** Limits that tests of other subjects would reach. */
+/** The tests' own defaults. They raise or disable limits that most tests would otherwise reach. */
 const TEST_ENV: ReplicaEnv = {
   PORT: 0,
   RATE_LIMIT_REQUESTS: 100_000,
@@ -81,8 +84,8 @@ export async function startReplica(role: ServingRole, env: ReplicaEnv): Promise<
     ended,
     post(path, body, token, options) {
       const response = post(String(origin), path, body, { ...options, token });
-      // A test that fails early kills the replica without awaiting this promise. Only the test's own failure should be
-      // reported.
+      // A test that fails early kills the replica without awaiting this promise. Then only the test's own failure
+      // should be reported.
       response.catch(() => {});
       return response;
     },
@@ -110,7 +113,10 @@ export async function startReplica(role: ServingRole, env: ReplicaEnv): Promise<
   };
 }
 
-/** Runs `node src/main.ts` with these arguments to its end. Rejects with its error output unless the exit code is 0. */
+/**
+ * Runs `node src/main.ts` with these arguments to its end, and returns its output as JSON. Rejects with its error
+ * output unless the exit code is 0.
+ */
 export async function runMain(args: readonly string[], env: ReplicaEnv): Promise<unknown> {
   const child = spawnMain(args, env);
   const [outcome, output, errors] = await Promise.all([
@@ -135,7 +141,7 @@ interface ReplicaLog {
   until(message: string): Promise<LogLine>;
 }
 
-/** Reads a process's log, for `until` and for tests. */
+/** Collects the log of a process. `until` waits for a line with this message. */
 function readLog(child: ChildProcess): ReplicaLog {
   const lines: LogLine[] = [];
   const errors: string[] = [];
@@ -159,7 +165,7 @@ function readLog(child: ChildProcess): ReplicaLog {
   return { lines, until };
 }
 
-/** The values of metrics by name and labels. `port` is a process's `METRICS_PORT`. */
+/** Reads the values of metrics by name and labels. `port` is the `METRICS_PORT` of a process. */
 export async function scrape(port: number): Promise<Map<string, number>> {
   const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));

@@ -1,4 +1,7 @@
-/** Loaded into a replica that runs with `--expose-gc`. At SIGUSR2 it collects garbage and logs the size of the heap. */
+/**
+ * This file is loaded into a replica that runs with `--expose-gc`. At SIGUSR2 it collects garbage and logs the size of
+ * the heap.
+ */
 process.on('SIGUSR2', () => {
   const { gc } = globalThis as { gc?: () => void };
   gc?.();

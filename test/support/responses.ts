@@ -24,12 +24,13 @@ export async function readResponse(response: Response): Promise<ApiResponse> {
 
 const schemaByPath = new Map(ROUTES.map((route) => [route.path, route.response]));
 
-/** Longer responses are not compared with their schemas. That would take seconds in tests of large responses. */
+/** Longer texts are not compared with the schema of the response, because that would take seconds. */
 const LONGEST_COMPARED = 2_000_000;
 
 /**
- * Fails unless a response has the properties of all responses: JSON, a request id, and on success exactly the fields of
- * the API reference. An error must have the one form of errors, and the status of its code (section 7, decision 2).
+ * Fails unless a response keeps the promises about all responses: JSON and a request id. On success, it must have
+ * exactly the fields of the API reference. An error must have the form of all errors and the status of its code
+ * (section 7, decision 2).
  */
 export function checkResponse(path: string, { status, headers, text, body }: ApiResponse): void {
   assert.equal(headers.get('content-type'), 'application/json; charset=utf-8');
@@ -41,15 +42,15 @@ export function checkResponse(path: string, { status, headers, text, body }: Api
     return;
   }
   const schema = schemaByPath.get(path);
-  assert.ok(schema, `${BASE_PATH}${path} is answered with 200 and stands in no route`);
+  assert.ok(schema, `${BASE_PATH}${path} responds with 200, but no route has this path`);
   if (text.length <= LONGEST_COMPARED) assert.deepEqual(schema.parse(body), body);
 }
 
 /** A plain connection, for bytes that no client library would send. */
 export interface RawConnection {
-  /** Resolves when the operating system has taken the bytes. */
+  /** Resolves when the operating system has accepted the bytes. */
   write(bytes: string | Uint8Array): Promise<void>;
-  /** All responses, parsed. Resolves when the server has ended the connection. */
+  /** Returns all responses. Resolves when the server has ended the connection. */
   responses(): Promise<ApiResponse[]>;
   destroy(): void;
 }
@@ -61,7 +62,7 @@ export function connectTo(origin: string): RawConnection {
   const received: Buffer[] = [];
   const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   socket.on('data', (bytes: Buffer) => received.push(bytes));
-  // Responses that arrive before a reset count, too.
+  // A reset is no fault of the test. The responses that arrived before it still count.
   socket.on('error', () => {});
   return {
     write: (bytes) =>

@@ -4,11 +4,11 @@ import postgres from 'postgres';
 export interface TestDatabase extends AsyncDisposable {
   readonly url: string;
   readonly name: string;
-  /** Drops it and ends its connections. The end of the run drops databases that remain. */
+  /** Ends the connections to the database and drops it. At the end of the run, remaining databases are dropped. */
   drop(): Promise<void>;
 }
 
-/** The url of another database of the same server. */
+/** Returns the url of another database of the same server. */
 export function withDatabase(url: string, name: string): string {
   const changed = new URL(url);
   changed.pathname = `/${name}`;
@@ -25,7 +25,7 @@ export async function runOn<Row extends object>(url: string, statements: string)
   }
 }
 
-/** Opens a transaction that keeps its snapshot, as a dump does, until it is disposed of. */
+/** Opens a transaction that keeps its snapshot until it is disposed of, as a dump does. */
 export async function openSnapshot(url: string): Promise<AsyncDisposable> {
   const sql = postgres(url, { max: 1, onnotice: () => {} });
   await sql.unsafe('begin isolation level repeatable read; select').simple();

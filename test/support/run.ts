@@ -4,13 +4,13 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** The folder of the test run, removed at its end. */
     runDir: string;
-    /** A Postgres whose user may create databases. No test changes the database in the url. */
+    /** The url of a Postgres whose user may create databases. No test changes the database in this url. */
     postgresUrl: string;
-    /** A migrated database that tests copy. */
+    /** The name of a migrated database that tests copy. */
     templateDatabase: string;
-    /** The coordinator of a Citus cluster, if the tests run on one. Then every database is sharded. */
+    /** The url of a Citus cluster's coordinator, if the tests run on one. Then every database is sharded. */
     citusUrl: string | undefined;
-    /** A migrated database on all nodes of the cluster that tests copy. */
+    /** The name of a migrated database on all nodes of the cluster, which tests copy. */
     citusTemplate: string | undefined;
     /** The Redis that `TEST_REDIS_URL` names. */
     redisUrl: string | undefined;
@@ -21,12 +21,12 @@ declare module 'vitest' {
 
 let ownRunDir: string | undefined;
 
-/** Sets the folder for runs outside of Vitest. */
+/** Sets the folder of a run outside of Vitest. */
 export function useRunDir(folder: string): void {
   ownRunDir = folder;
 }
 
-/** The folder of this test run. */
+/** Returns the folder of this test run. */
 export function runDir(): string {
   return ownRunDir ?? inject('runDir');
 }

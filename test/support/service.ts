@@ -13,7 +13,7 @@ import type { ApiResponse } from './responses.ts';
 import { silentLog } from './silent-log.ts';
 import { createPrincipal, issueToken, newEmail, type Principal, type UserOptions } from './users.ts';
 
-/** Every variable has its default, except limits that tests of other features would reach. */
+/** The default of every variable, except for limits that most tests would otherwise reach. */
 export const TEST_CONFIG: Config = {
   ...readConfig({}),
   port: 0,
@@ -58,8 +58,8 @@ export interface ServiceOptions {
 }
 
 /**
- * A replica for all tests of a file or `describe` block. It starts before the first test and ends after the last. Its
- * fields exist while it runs. `beside` is a service with which it shares the database.
+ * Starts a replica before the first test of a file or `describe` block, and ends it after the last. The fields of the
+ * result exist only while the replica runs. `beside` is a service whose database the replica shares.
  */
 export function useService(
   config: Partial<Config> = {},
@@ -73,7 +73,10 @@ export function useService(
   return service;
 }
 
-/** A user with a token for all tests of a file or `describe` block. The fields exist while the tests run. */
+/**
+ * Creates a user with a token for all tests of a file or `describe` block. The fields of the result exist while the
+ * tests run.
+ */
 export function useUser(service: TestService, options: UserOptions = {}): TestUser {
   const user = {} as TestUser;
   beforeAll(async () => {

@@ -6,13 +6,13 @@ import { until } from './until.ts';
 
 /** A lock in the database, held by its own connection. */
 export interface Lock extends AsyncDisposable {
-  /** Rolls back what the statement changed. */
+  /** Releases the lock and rolls back what the statement changed. */
   release(): Promise<void>;
-  /** Commits what the statement changed. */
+  /** Releases the lock and commits what the statement changed. */
   commit(): Promise<void>;
 }
 
-/** Takes the locks of the statement and holds them until released. */
+/** Runs a statement in a transaction, and holds its locks until they are released. */
 export async function holdLock(databaseUrl: string, statement: string): Promise<Lock> {
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} });
   await sql.unsafe('begin');
@@ -29,26 +29,26 @@ export async function holdLock(databaseUrl: string, statement: string): Promise<
 export const holdAccount = (databaseUrl: string, user: { id: number }): Promise<Lock> =>
   holdLock(databaseUrl, `select from accounts where user_id = ${user.id} for no key update`);
 
-/** A server process that runs statements. On a sharded database it may be on any node. */
+/** A server process of Postgres that runs statements. On a sharded database it may be on any node. */
 export interface Backend {
   pid: number;
-  /** The url of the database on its node. */
+  /** The url of the database on the process's node. */
   url: string;
-  /** Ends the process, and so its transaction. */
+  /** Ends the process, which rolls back its transaction. */
   end(): Promise<void>;
 }
 
-/** The backends of statements that contain this text and wait for a lock now. */
+/** Returns the backends of statements that contain this text and wait for a lock now. */
 export async function findBlocked(databaseUrl: string, text: string): Promise<Backend[]> {
   await using servers = await openServers(databaseUrl);
   return await servers.find(text, BLOCKED);
 }
 
-/** Resolves with a backend of a statement that contains this text, once `count` of them wait for a lock. */
+/** Resolves with a backend of a statement that contains this text, once `count` such statements wait for a lock. */
 export const untilBlocked = (databaseUrl: string, text = '', count = 1): Promise<Backend> =>
   untilSession(databaseUrl, text, BLOCKED, count);
 
-/** Resolves with the backend of a statement that contains this text, once one runs or waits. */
+/** Resolves with the backend of a statement that contains this text, once such a statement runs or waits. */
 export const untilRunning = (databaseUrl: string, text: string): Promise<Backend> =>
   untilSession(databaseUrl, text, "state = 'active'");
 
@@ -102,7 +102,11 @@ const backendOf = (url: string, pid: number): Backend => ({
   end: async () => void (await runOn(url, `select pg_terminate_backend(${pid})`)),
 });
 
-/** A coordinator rewrites the statements for its workers: in capitals, with the schema and the numbers of shards. */
+/**
+ * Returns the SQL that finds the sessions with this text in their last statement. A Citus coordinator rewrites
+ * statements for its workers: in capitals, with the schema, and with the numbers of shards. So the comparison ignores
+ * these.
+ */
 const sessionsWith = (text: string): string =>
   `from pg_stat_activity
   where datname = current_database() and pid <> pg_backend_pid()

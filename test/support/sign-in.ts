@@ -6,7 +6,7 @@ import { createDatabase } from './database.ts';
 import { type Person, type ProviderOptions, startProvider, type TestProvider } from './provider.ts';
 import { startService, type TestService } from './service.ts';
 
-/** The differences between services that use the same provider. */
+/** The settings in which services with the same provider differ. */
 export interface SignInOptions {
   signUp?: SignUp;
   provider?: Partial<ProviderSettings>;
@@ -14,11 +14,15 @@ export interface SignInOptions {
   config?: Partial<Config>;
 }
 
-/** A service with a provider, and services with the same database and other settings. */
+/** A service with a provider, and further services that share its database and its provider. */
 export interface SignInBench {
   provider: TestProvider;
-  /** Everybody with a verified address gets an account, and addresses are trusted. */
+  /**
+   * The service with the options of `useSignIn`. By default, everybody with a verified address gets an account, and the
+   * provider's addresses are trusted.
+   */
   service: TestService;
+  /** Starts another service with other options. */
   beside(options: SignInOptions): Promise<TestService>;
 }
 
@@ -33,7 +37,9 @@ const settingsOf = (provider: TestProvider, options: SignInOptions): Partial<Con
 
 const OPEN: SignInOptions = { signUp: 'open', provider: { trustEmail: true } };
 
-/** Starts them before the first test of a file or block, and ends them after the last. */
+/**
+ * Starts a service and its provider before the first test of a file or `describe` block, and ends them after the last.
+ */
 export function useSignIn(options: SignInOptions = OPEN, providerOptions: ProviderOptions = {}): SignInBench {
   const bench = {} as SignInBench;
   const opened = new AsyncDisposableStack();
@@ -48,16 +54,16 @@ export function useSignIn(options: SignInOptions = OPEN, providerOptions: Provid
   return bench;
 }
 
-/** The result of a first login. */
+/** The result of a person's first login in a browser. */
 export interface Arrival {
   browser: CookieBrowser;
   visit: Visit;
   subject: string;
-  /** The address of the account in which the browser is signed in. Undefined if it is signed out. */
+  /** The e-mail address of the account in which the browser is signed in. Undefined if it is signed out. */
   email: string | undefined;
 }
 
-/** Signs in a person whom the provider knows, in a new browser. */
+/** Signs in a person in a new browser. Adds the person to the provider first, unless a subject is given. */
 export async function arrive(
   { provider }: SignInBench,
   service: TestService,
@@ -70,12 +76,12 @@ export async function arrive(
   return { browser, visit, subject, email: await whoIs(browser, service) };
 }
 
-/** The address of the account in which a browser is signed in. Undefined if it is signed out. */
+/** Returns the e-mail address of the account in which a browser is signed in. Returns undefined if it is signed out. */
 export async function whoIs(browser: CookieBrowser, service: TestService): Promise<string | undefined> {
   const { status, text } = await browser.post(`${service.origin}/web/api/v1/user/profile`, {});
   return status === 200 ? JSON.parse(text).email : undefined;
 }
 
-/** The heading of a page. */
+/** Returns the heading of a page. */
 export const headingOf = ({ text }: Visit): string | undefined =>
   /<h1>(.*?)<\/h1>/s.exec(text)?.[1]?.replaceAll('&#39;', "'");

@@ -5,14 +5,20 @@ import { makeFolder, removeFolder } from './folders.ts';
 import { readProcessStart } from './process-identity.ts';
 import { killNotedProcesses } from './processes.ts';
 
-/** Makes the folder for everything that this process and its test files start and write. Records the process in it. */
+/**
+ * Makes the folder for everything that this process and its test files write. The folder also records this process and
+ * the processes that it starts.
+ */
 export function makeRunFolder(): string {
   const folder = makeFolder('tests');
   writeFileSync(join(folder, 'run'), `${process.pid} ${readProcessStart(process.pid)}`);
   return folder;
 }
 
-/** Ends the processes that killed runs left behind, and removes their folders. Does not touch current runs. */
+/**
+ * Ends the processes of runs that were killed, and removes the folders of these runs. Does not touch runs that are
+ * still in progress.
+ */
 export function sweepKilledRuns(): void {
   for (const name of readdirSync(tmpdir()).filter((each) => each.startsWith('bookmark-tests-'))) {
     const folder = join(tmpdir(), name);

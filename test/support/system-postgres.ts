@@ -13,15 +13,15 @@ import { provide } from './programs.ts';
 import { runDir } from './run.ts';
 import { until } from './until.ts';
 
-/** A private Postgres of the system's version, and its client programs. */
+/** A private Postgres of the version that the system has, with the client programs of that version. */
 export interface SystemPostgres extends AsyncDisposable {
   /**
-   * Creates a database, empty or as a copy of another, and returns its url. The url's role is the superuser, or a role
-   * that owns the database and has no other right.
+   * Creates a database and returns its url. The database is empty, or a copy of the template. The role in the url is
+   * the superuser, or a role that owns the database and has no other right.
    */
   createDatabase(name: string, role?: typeof OWNER | typeof SUPERUSER, template?: string): Promise<string>;
   dropDatabase(name: string): Promise<void>;
-  /** Runs a script with a database as its `DATABASE_URL` and the server version's programs on its path. */
+  /** Runs a script. The database is its `DATABASE_URL`, and the programs of the server's version are on its path. */
   runScript(
     script: string,
     databaseUrl: string,
@@ -30,23 +30,23 @@ export interface SystemPostgres extends AsyncDisposable {
   ): Promise<string>;
   /** Copies the server and starts the copy as a streaming standby. Requires the settings `REPLICATING`. */
   createStandby(): Promise<Standby>;
-  /** Sends SIGKILL. The backends end by themselves. */
+  /** Sends SIGKILL. Then the backends end by themselves. */
   kill(): Promise<void>;
 }
 
-/** A server that follows another one until it takes its place. */
+/** A server that follows a primary server until it is promoted and takes the primary's place. */
 export interface Standby extends AsyncDisposable {
-  /** The url of the same database there. */
+  /** Returns the url of the same database on the standby. */
   urlOf(databaseUrl: string): string;
-  /** Resolves when it has replayed everything that the other server has written so far. */
+  /** Resolves when the standby has replayed everything that the primary has written so far. */
   untilCaughtUp(): Promise<void>;
-  /** Stops receiving, as if the network between the servers had failed. */
+  /** Makes the standby stop receiving, as if the network between the servers had failed. */
   disconnect(): Promise<void>;
-  /** Promotes it with everything that it has received. Resolves when it accepts writes. */
+  /** Promotes the standby with everything that it has received. Resolves when it accepts writes. */
   promote(): Promise<void>;
 }
 
-/** Settings of a server that can have a standby, and of the standby. */
+/** Settings for a server that can have a standby, and for the standby. */
 export const REPLICATING: ServerSettings = { wal_level: 'replica', max_wal_senders: 4 };
 
 const SUPERUSER = 'postgres';
@@ -118,7 +118,7 @@ export async function startSystemPostgres(more: ServerSettings = {}): Promise<Sy
   };
 }
 
-/** `primaryUrl` is a database of the server that it follows, for a superuser. */
+/** Describes a running standby. `primaryUrl` is a superuser's url for a database of its primary. */
 function describeStandby(server: RunningServer, primaryUrl: string): Standby {
   const urlOf = (url: string) => Object.assign(new URL(url), { port: String(server.port) }).href;
   const ask = async (url: string, expression: string) =>

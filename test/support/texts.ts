@@ -12,7 +12,7 @@ export interface SampleText {
 
 type Random = () => number;
 
-/** Numbers from 0 up to 1 (mulberry32). Neighbouring seeds give unrelated numbers. */
+/** Returns a generator of random numbers from 0 up to 1 (mulberry32). Neighbouring seeds give unrelated numbers. */
 export function makeRandom(seed: number): Random {
   let state = seed | 0;
   return () => {
@@ -23,7 +23,10 @@ export function makeRandom(seed: number): Random {
   };
 }
 
-/** Weights of the letters a to z, as roots in base 36: first for the beginning of a word, then after each letter. */
+/**
+ * The weights of the letters a to z. The first group is for the first letter of a word. The next groups are for the
+ * letter after an a, after a b, and so on. Each digit is the square root of a weight, in base 36.
+ */
 const LETTERS = `
   rmxqnnqilcblrgju8ozqfei787
   4ipi59h3h3atiu3j2tnzcb75c6 uc98s676s83z74w85ni9p635b3 q495p33sg2mh63z73ibog32382 ld6bz794s34b96j62dg5f54382
@@ -37,11 +40,14 @@ const LETTERS = `
   .split(/\s+/)
   .map((row) => accumulate([...row].map((digit) => Number.parseInt(digit, 36) ** 2)));
 
-/** The law of Zipf and Mandelbrot: the nth commonest word has a frequency proportional to 1 / (n + 1.3). */
+/**
+ * The weights of the common words, by the law of Zipf and Mandelbrot: the frequency of the nth commonest word is
+ * proportional to 1 / (n + 1.3).
+ */
 const COMMON_WORDS = 14_000;
 const WORDS = accumulate(Array.from({ length: COMMON_WORDS }, (_, n) => 1 / (n + 2.3)));
 
-/** Alphabets that replace a to z in the few texts in another script. */
+/** Alphabets that replace the letters a to z in the few texts in another script. */
 const SCRIPTS = [
   'абцдефгхийклмнопярстувшыжз',
   'αβχδεφγηιξκλμνοπψρστυωςζθέ',
@@ -60,7 +66,7 @@ function accumulate(weights: readonly number[]): Float64Array {
   return Float64Array.from(weights, (weight) => (sum += weight));
 }
 
-/** Picks a position in a list of accumulated weights, in proportion to its weight. */
+/** Chooses a random index of a list of accumulated weights, in proportion to its weight. */
 function choose(random: Random, sums: Float64Array): number {
   const wanted = random() * sums.at(-1)!;
   let [low, high] = [0, sums.length - 1];
@@ -72,18 +78,18 @@ function choose(random: Random, sums: Float64Array): number {
   return low;
 }
 
-/** A normal distribution around 0 with a deviation of 1. */
+/** Draws a number from the normal distribution around 0 with a deviation of 1. */
 const spread = (random: Random): number =>
   Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 
-/** The commonest words are short. */
+/** Draws the length of a word. The commonest words are short. */
 function wordLength(random: Random, rank: number): number {
   if (rank < 20) return 1 + Math.floor(random() * 4);
   const mean = rank < 300 ? 5.5 : 7;
   return Math.min(18, Math.max(2, Math.round(mean + 2.5 * spread(random))));
 }
 
-/** The word of a rank, always the same. Ranks after the common words are names. */
+/** Returns the word of a rank, always the same. Ranks after those of the common words give names. */
 function makeWord(rank: number): string {
   const random = makeRandom(rank);
   let word = '';
@@ -98,7 +104,7 @@ function makeWord(rank: number): string {
 
 const capitalize = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
 
-/** A stream of bookmarks, the same for the same seed. */
+/** Returns a function that makes another bookmark at each call. The sequence depends only on the seed. */
 export function makeTexts(seed: number): () => SampleText {
   const random = makeRandom(seed);
   const known = new Map<number, string>();
@@ -146,7 +152,7 @@ export function makeTexts(seed: number): () => SampleText {
 
 type Texts = Omit<SampleText, 'tags'>;
 
-/** Title and comment in another alphabet. */
+/** Writes the title and the comment in another alphabet. */
 function transcribe({ url, title, comment }: Texts, alphabet: readonly string[]): Texts {
   const inScript = (text: string) =>
     text.toLowerCase().replace(/[a-z]/g, (letter) => alphabet[letter.charCodeAt(0) - 97] ?? letter);

@@ -10,10 +10,10 @@ import {
 } from '../../src/client/index.ts';
 import { SqliteStore } from '../../src/client/sqlite-store.ts';
 
-/** Thrown at the step at which the device's process dies. */
+/** Thrown at the step at which the simulated process of a device dies. */
 export class Killed extends Error {}
 
-/** A reproducible random number generator: mulberry32. */
+/** Returns a generator of random numbers (mulberry32) whose sequence depends only on the seed. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -24,7 +24,10 @@ export function seededRandom(seed: number): () => number {
   };
 }
 
-/** Tasks that pause at each call of `pause` until their turn. One task runs at a time. */
+/**
+ * A task that stops at its start and at each call of `pause`. `step` lets it run to its next stop. So a test chooses
+ * which of several tasks runs next.
+ */
 export class Task {
   isDone = false;
   readonly #end: Promise<void>;
@@ -66,7 +69,7 @@ export interface DeviceOptions {
   name: string;
   origins: string[];
   token: string;
-  /** Issues another token for a session of the user. */
+  /** Opens another session of the user and returns its token. */
   issueToken: () => Promise<string>;
   policy: ConflictPolicy;
   /** A SQLite file. Default: memory. */
@@ -77,14 +80,17 @@ export interface DeviceOptions {
   onTransition: (transition: Transition) => void;
 }
 
-/** The most calls of its store in one `sync`, so that an endless loop fails instead of hanging. */
+/** The most calls of the store in one `sync`, so that an endless loop fails instead of hanging. */
 const MAX_STEPS = 10_000;
 
-/** A client with a store that outlives it, faults at any step, and a record of what the user did. */
+/**
+ * A simulated device of a user. Its client may fail or die at any step, and its store outlives the client. It records
+ * what the user wrote.
+ */
 export class Device {
   readonly options: DeviceOptions;
   readonly wrote: PendingWrite[] = [];
-  /** How often its token was revoked. */
+  /** How often the device's token was revoked. */
   revocations = 0;
   /** The probability of a fault at each step. */
   faults = 0;
@@ -114,7 +120,7 @@ export class Device {
     return this.#store;
   }
 
-  /** Starts the process again with the contents of the store. */
+  /** Starts a new client on the same store, as a new process of the device would. A SQLite file is opened again. */
   #start(): void {
     if (this.#store instanceof SqliteStore) {
       this.#store[Symbol.dispose]();
@@ -182,7 +188,7 @@ export class Device {
     return new Response(body, { status: response.status, headers: response.headers });
   }
 
-  /** Does what a person does after losing this device. */
+  /** Revokes the device's token, as a person does after losing the device. */
   async #revokeToken(): Promise<void> {
     const headers = { authorization: `Bearer ${this.#token}`, 'content-type': 'application/json' };
     const url = `${this.options.origins[0]}/api/v1/logout`;
@@ -190,14 +196,14 @@ export class Device {
     if (status !== 200) throw new Error(`the token was not revoked: ${status}`);
   }
 
-  /** Makes a local change and records its writes. If the process dies, it is started again. */
+  /** Makes a local change and records its writes. If the client dies, a new one is started. */
   async write(work: (collection: Collection) => Promise<unknown>): Promise<void> {
     const last = () => this.wrote.at(-1)?.seq ?? 0;
     await work(this.#collection).catch((error) => this.#restart(error));
     for (const write of await this.#store.readOutbox()) if (write.seq > last()) this.wrote.push(write);
   }
 
-  /** Synchronizes until it is done or a fault ends it. */
+  /** Synchronizes the device. Returns false if a fault ends the sync. */
   async sync(pause: () => Promise<void>): Promise<boolean> {
     this.#pause = pause;
     this.#steps = 0;

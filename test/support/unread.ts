@@ -2,16 +2,19 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A client that sends requests and does not read the responses. It does not notice a reset before it reads. */
+/**
+ * A client that sends requests and does not read the responses. It notices that its connection was reset only when it
+ * reads.
+ */
 export interface UnreadClient extends Disposable {
   readonly socket: Socket;
-  /** Reads and drops everything. Returns how the connection ended: the code of a reset, or undefined. */
+  /** Reads and discards everything. Returns the error code if the connection was reset, otherwise undefined. */
   readToEnd(): Promise<string | undefined>;
-  /** Reads about this many bytes. Returns fewer if the connection ends before. */
+  /** Reads at least this many bytes and returns how many. They are fewer if the connection ends first. */
   take(bytes: number): Promise<number>;
 }
 
-/** The bytes of a POST request. Each of `headers` is a whole header line. */
+/** Formats the bytes of a POST request. Each of `headers` is a whole header line. */
 export function formatPost(path: string, token: string, body: unknown = {}, ...headers: string[]): string {
   const text = JSON.stringify(body);
   return (

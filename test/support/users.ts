@@ -3,7 +3,7 @@ import { createSecret, formatToken, type Scope } from '../../src/domain/tokens.t
 import { createApiToken, createUser } from '../../src/store/admin.ts';
 import type { Database } from '../../src/store/database.ts';
 
-/** Options of a user. Default: a free account with a new address and a token of scope write. */
+/** Options of a user. By default, the user has a free account, a new address, and a token with the scope `write`. */
 export interface UserOptions {
   scope?: Scope;
   premium?: boolean;
@@ -19,7 +19,7 @@ export interface Principal {
 
 let users = 0;
 
-/** An e-mail address that no other user of this run has. */
+/** Returns an e-mail address that no other user of this run has. */
 export const newEmail = (): string => `user-${++users}-${process.pid}@example.org`;
 
 /** Creates a user with an API token. */

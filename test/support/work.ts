@@ -1,7 +1,7 @@
 import type { Database } from '../../src/store/database.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 
-/** A node of a plan, as `auto_explain` writes it. Rows and loops are those of the run. */
+/** A node of a plan, as `auto_explain` writes it. The rows and loops were counted while the statement ran. */
 interface PlanNode {
   'Node Type': string;
   'Actual Rows'?: number;
@@ -17,7 +17,7 @@ export interface RanStatement {
   text: string;
   /** The rows that all nodes of its plan returned or discarded. */
   rows: number;
-  /** Node types and their rows, for the message of a failed test. */
+  /** The types of the nodes and their rows, for the message of a failed test. */
   plan: string;
 }
 
@@ -50,7 +50,10 @@ const sumRows = (node: PlanNode): number =>
 const describePlan = (node: PlanNode): string =>
   `${node['Node Type']} ${rowsOf(node)}${node.Plans ? ` (${node.Plans.map(describePlan).join(', ')})` : ''}`;
 
-/** Opens such a database. The role must be a superuser, as on the tests' own server. */
+/**
+ * Opens a connection that reports the work of each statement. The role must be a superuser, as on the tests' own
+ * server.
+ */
 export async function openWatched(url: string): Promise<WatchedDatabase> {
   let ran: RanStatement[] = [];
   const onNotice = (message: string) => {

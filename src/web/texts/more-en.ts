@@ -267,5 +267,5 @@ export const moreEn = {
   },
 };
 
-/** What each language has. */
+/** The texts that each language has. */
 export type MoreTexts = typeof moreEn;

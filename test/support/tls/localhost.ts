@@ -1,4 +1,7 @@
-/** A self-signed certificate for `localhost` (a name, not its address), and its key: for tests, good until 2124. */
+/**
+ * A self-signed certificate for tests, and its key. It is valid until 2126 for the name `localhost`, but not for the
+ * address of `localhost`.
+ */
 export const certificate = `
 -----BEGIN CERTIFICATE-----
 MIIBlTCCATugAwIBAgIUDufiFzEVoDSbTXDNSQ4kn/CS+O8wCgYIKoZIzj0EAwIw
