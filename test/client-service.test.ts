@@ -8,7 +8,7 @@ import { STATUS_BY_CODE } from '../src/http/error-responses.ts';
 import { createDatabase } from './support/database.ts';
 import { startService, type TestService, useService } from './support/service.ts';
 
-/** The client with a running service. */
+/** Tests of the client with a running service. */
 
 const service = useService();
 
@@ -17,7 +17,7 @@ type Fetch = typeof fetch;
 const clientOf = (token: string | undefined, options: { fetch?: Fetch; retryForMs?: number } = {}) =>
   new BookmarkClient({ baseUrl: `${service.origin}/api/v1`, token, random: () => 0, ...options });
 
-/** Sends a request, and loses the response to the first request to a path. */
+/** Returns a `fetch` that loses the first response of a path, after the service has handled the request. */
 function losingFirstResponse(path: string): Fetch {
   let lost = false;
   return async (url, init) => {
@@ -145,7 +145,7 @@ describe('every endpoint', () => {
 
   test('the client imports nothing but its own files and types', () => {
     const folder = join(import.meta.dirname, '../src/client');
-    // The store for Node has its own entry point.
+    // The SQLite store is not checked: it runs only in Node and has its own entry point.
     const names = readdirSync(folder).filter((name) => /^(?!sqlite-).*\.ts$/.test(name));
     const specifiers = names.flatMap((name) =>
       [...readFileSync(join(folder, name), 'utf8').matchAll(/from '([^']+)'/g)].map(([, from]) => from!),

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { ApiError, BookmarkClient, type SyncBatch } from '../src/client/index.ts';
 import { FakeService, hang, json, lose, type Received, refusal, turn } from './support/fake-service.ts';
 
-/** How the client behaves, with a clock that only the tests advance. */
+/** Tests of the client with a clock that only the tests advance. */
 
 const PROFILE = { email: 'a@example.org', is_premium: false, created_at: '2026-01-01T00:00:00.000Z' };
 const bookmark = (id: number) => ({
@@ -283,7 +283,7 @@ describe('invalid options', () => {
     expect(create).not.toThrow('secret');
   });
 
-  test('a redirect of the address is not followed, so that no code or token goes to another server', async () => {
+  test('a redirect is not followed, so that no code or token goes to another server', async () => {
     const received: string[] = [];
     const listen = async (respond: RequestListener) => {
       const server = createServer(respond).listen(0, '127.0.0.1');

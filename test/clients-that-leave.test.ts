@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { Connection } from '../src/http/connections.ts';
 import { openFleet } from './support/fleet.ts';
 
-/** The head of a request, and the first part of its body. */
+/** Returns the head of a request, and the first bytes of its body. */
 const describeRequest = (path: string, token: string, length: number, body: string): string =>
   `POST /api/v1${path} HTTP/1.1\r\nhost: service\r\ncontent-type: application/json\r\n` +
   `authorization: Bearer ${token}\r\ncontent-length: ${length}\r\n\r\n${body}`;
@@ -18,7 +18,7 @@ test('an export whose client disconnects before the first byte is not logged as 
   socket.write(describeRequest('/export', token, 2, '{}'));
   await fleet.untilBlocked('exportedAt');
   socket.resetAndDestroy();
-  // Once the replica responds to a later request, it has noticed the disconnect.
+  // Once the replica has responded to a later request, it has noticed the disconnect.
   await replica.readiness();
   await lock.release();
   await replica.untilLogged('the client disconnected');
@@ -33,17 +33,17 @@ test('an upload whose client disconnects midway is not logged as a fault of the 
     const socket = connect(Number(new URL(replica.origin).port), '127.0.0.1');
     socket.write(describeRequest('/import', token, 1_000, sent));
     await once(socket, 'connect');
-    // Once a later request gets its response, the service has received this one up to here.
+    // Once the service has responded to a later request, it has received this one up to here.
     await replica.post('/tags/list', {}, token);
     socket.resetAndDestroy();
   }
   await replica.stop();
-  // The token may be looked up after the database was closed. That logs a warning.
+  // The service may look up the token after it has closed the database. Then it logs a warning.
   expect(replica.log.filter(({ level }) => level >= 50)).toEqual([]);
 });
 
 test('a connection is closed if its client reads less than 16 KiB within the stall time', () => {
-  // Kernels pass on larger chunks at once, so the test uses a fake socket.
+  // A kernel would accept larger chunks at once, so the test uses a fake socket.
   const handle = { bytesWritten: 100_000, writeQueueSize: 100_000 };
   let isCut = false;
   const socket = {

@@ -20,7 +20,7 @@ import { makeFolder, removeFolder } from './support/folders.ts';
 import { usePageServer } from './support/pages.ts';
 import type { TestService } from './support/service.ts';
 
-/** The stores of a mirror without a service. They get pages that the service could send. */
+/** Tests of the stores of a mirror, without a service. The stores get pages that the service could send. */
 
 let folder: string;
 beforeAll(() => {
@@ -62,11 +62,11 @@ const pages = usePageServer();
 const browsers = useBrowser();
 
 declare global {
-  /** Runs in a page. */
+  /** Exists in the page of the browser. */
   var store: IndexedDbStore;
 }
 
-/** A store in a browser's page, with its own database. */
+/** A store in a page of the browser, with its own database. */
 class PageStore implements ReadableStore {
   readonly #page: Page;
 
@@ -131,7 +131,7 @@ describe.each(STORES)('a store %s', (_, open, test) => {
     expect(await store.readCursor()).toBe('second');
   });
 
-  test('keeps a bookmark that a response to a write brought after the page was read, unless the page is a reset', async () => {
+  test('keeps a bookmark from the response to a write that is newer than the page, unless the page is a reset', async () => {
     const store = await open();
     const old = bookmark(1, 'old', [{ id: 1, name: 'a' }]);
     const response = { ...bookmark(1, 'new'), updated_at: '2026-01-31T12:00:00.001Z' };
@@ -249,7 +249,7 @@ describe.each(STORES)('with two mirrors on one store %s', (_, open, test) => {
   test('the mirror that lags changes nothing and reports it', async () => {
     const store = await open();
     await store.apply(page({ bookmarks: [bookmark(1, 'old')], cursor: 'c1' }), undefined);
-    // Both continue from c1. One has read two pages, and the other reads the first of these late.
+    // Both mirrors continue from c1. One has read two pages. The other one reads the first of these late.
     await store.apply(page({ bookmarks: [bookmark(1, 'new')], cursor: 'c2' }), 'c1');
     await store.apply(page({ bookmarks: [bookmark(2, 'two')], cursor: 'c3' }), 'c2');
     const late = page({ bookmarks: [bookmark(1, 'old')], deleted: [2], cursor: 'c2' });
@@ -363,7 +363,7 @@ describe('a file', () => {
     expect(performance.now() - beganMs).toBeLessThan(4_000);
   });
 
-  test('that is locked for too long is not called another file', () => {
+  test('that is locked for too long is not reported as a file with other contents', () => {
     const path = nextFile();
     using other = new DatabaseSync(path);
     other.exec('pragma journal_mode = wal; begin immediate');

@@ -21,7 +21,10 @@ async function shown(user: TestUser) {
   return { bookmarks, tags: tags.map(({ id, name }: { id: number; name: string }) => ({ id, name })) };
 }
 
-/** The bookmarks that a consumer keeps elsewhere. It writes only the bookmarks that a page contains. */
+/**
+ * The bookmarks that a program keeps elsewhere. It updates only the bookmarks that a page contains or names as
+ * retagged.
+ */
 type Copy = Map<number, Bookmark>;
 
 /** Reads and applies one page. Returns false if it was the last one. */
@@ -43,7 +46,7 @@ async function catchUp(user: TestUser, store: Store, limit: number, copy?: Copy)
   while (await step(user, store, limit, copy));
 }
 
-/** One write of a history. Positions are modulo the number of objects. */
+/** One write of a random history. A position may be too large: it counts modulo the number of objects. */
 type Write =
   | { kind: 'add'; url: number; tags: number[] }
   | { kind: 'edit'; at: number; title: string; tags?: number[] }
@@ -157,7 +160,7 @@ async function write(user: TestUser, one: Write): Promise<void> {
         });
     }
   };
-  // A history also contains names that are in use and ids that no longer exist.
+  // Some writes of a history use names that are taken, or ids that do not exist.
   expect([200, 400, 404]).toContain((await send()).status);
 }
 
@@ -186,7 +189,7 @@ describe('a mirror', () => {
         for (const [store, copy] of stores) {
           await catchUp(user, store, 2, copy);
           expect(contentOf(store)).toEqual(truth);
-          // Each page contains every bookmark that it changes, including those with a renamed or deleted tag.
+          // The pages name every bookmark that has changed, including those with a renamed or deleted tag.
           expect([...copy.values()].sort((a, b) => a.id - b.id)).toEqual(truth.bookmarks);
         }
       }),
@@ -316,7 +319,8 @@ describe('client.mirror', () => {
     onTestFinished(() => removeFolder(folder));
     using store = new SqliteStore(join(folder, 'first.sqlite'));
     await Array.fromAsync(clientOf(user).mirror({ store, follow: false }));
-    // Without the write-ahead log next to it, which still holds the pages, the file is an older copy, or empty.
+    // The copied file lacks SQLite's write-ahead log, which still has the last pages. So the copy is older than the
+    // original, or empty.
     copyFileSync(join(folder, 'first.sqlite'), join(folder, 'second.sqlite'));
     using second = new SqliteStore(join(folder, 'second.sqlite'));
     const { bookmarks } = await shown(user);

@@ -9,7 +9,7 @@ import { newEmail } from './support/users.ts';
 const service = useService();
 const browsers = useBrowser();
 
-/** Waits until the worker controls the page. */
+/** Reloads the page, and waits until its service worker controls it. */
 async function openControlled(page: Page): Promise<void> {
   await page.evaluate(() => navigator.serviceWorker.ready.then(() => {}));
   await page.reload();
@@ -33,22 +33,22 @@ test('the manifest has icons of the stated sizes, and a share target', async () 
   }
 });
 
-test('the service worker is requested each time, and has the policy of the page', async () => {
+test('the script of the service worker is requested each time, and has the security policy of the page', async () => {
   const response = await fetch(`${service.origin}/service-worker.js`);
   expect(response.headers.get('cache-control')).toBe('no-cache');
   expect(response.headers.get('content-security-policy')).toContain("default-src 'none'");
 });
 
 browserTest(
-  'without a network the page shows the last bookmarks, and sends new ones later, once',
+  'without a network, the page shows the last bookmarks, and later sends each new one once',
   async () => {
-    const reader = await browsers.reader(service, { isFresh: true });
-    await reader.post('/web/api/v1/bookmarks/add', { url: 'https://example.org/one', title: 'One' });
-    const page = await reader.open();
+    const browser = await browsers.signedIn(service, { isFresh: true });
+    await browser.post('/web/api/v1/bookmarks/add', { url: 'https://example.org/one', title: 'One' });
+    const page = await browser.open();
     await expect.poll(() => titlesOf(page)).toEqual(['One']);
     await openControlled(page);
     await expect.poll(() => page.evaluate(() => localStorage.getItem('offline'))).toContain('One');
-    await reader.context.setOffline(true);
+    await browser.context.setOffline(true);
     await page.reload();
     await page.getByText('You are offline').waitFor();
     expect(await page.locator('.items .title').allTextContents()).toEqual(['One']);
@@ -57,13 +57,13 @@ browserTest(
     await page.getByRole('button', { name: 'Save when online' }).click();
     await page.getByText('waiting to be saved').waitFor();
     expect(await page.locator('.items .title').allTextContents()).toEqual(['Two', 'One']);
-    await reader.context.setOffline(false);
+    await browser.context.setOffline(false);
     await expect.poll(() => titlesOf(page)).toEqual(['Two', 'One']);
     await expect
       .poll(() => page.evaluate(() => JSON.parse(localStorage.getItem('offline')!).waiting))
       .toEqual([]);
-    expect(await reader.post('/web/api/v1/bookmarks/search')).toMatchObject({ total: 2 });
-    // The worker stores only files that are the same for all users. It stores no response of the API.
+    expect(await browser.post('/web/api/v1/bookmarks/search')).toMatchObject({ total: 2 });
+    // The service worker stores only files that are the same for all users, and no response of the API.
     const kept = await page.evaluate(async () => {
       const names = await caches.keys();
       const requests = await Promise.all(names.map(async (name) => (await caches.open(name)).keys()));
@@ -71,14 +71,14 @@ browserTest(
     });
     expect(kept).toContain('/save');
     expect(kept.filter((path) => path.startsWith('/web/') || path.startsWith('/api/'))).toEqual([]);
-    expect(reader.faults).toEqual([]);
+    expect(browser.faults).toEqual([]);
   },
 );
 
-browserTest('signing out deletes what was kept for times without a network', async () => {
-  const reader = await browsers.reader(service);
-  await reader.post('/web/api/v1/bookmarks/add', { url: 'https://example.org/one', title: 'One' });
-  const page = await reader.open();
+browserTest('signing out deletes the bookmarks that were stored for use without a network', async () => {
+  const browser = await browsers.signedIn(service);
+  await browser.post('/web/api/v1/bookmarks/add', { url: 'https://example.org/one', title: 'One' });
+  const page = await browser.open();
   await expect.poll(() => page.evaluate(() => localStorage.getItem('offline'))).toContain('One');
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByRole('button', { name: 'Sign out anyway' }).click();
@@ -86,42 +86,42 @@ browserTest('signing out deletes what was kept for times without a network', asy
   expect(await page.evaluate(() => localStorage.getItem('offline'))).toBeNull();
 });
 
-browserTest('a bookmark that waits outlives the session, and is sent for its user only', async () => {
-  const reader = await browsers.reader(service, { isFresh: true });
-  const { id } = (await reader.post('/web/api/v1/user/profile')) as { id: number };
-  const page = await reader.open();
+browserTest('a bookmark added offline outlives the session, and is sent when its user signs in', async () => {
+  const browser = await browsers.signedIn(service, { isFresh: true });
+  const { id } = (await browser.post('/web/api/v1/user/profile')) as { id: number };
+  const page = await browser.open();
   await page.getByText('No bookmarks yet').waitFor();
   await openControlled(page);
-  await expect.poll(() => page.evaluate(() => localStorage.getItem('offline'))).toContain(reader.email);
-  await reader.context.setOffline(true);
+  await expect.poll(() => page.evaluate(() => localStorage.getItem('offline'))).toContain(browser.email);
+  await browser.context.setOffline(true);
   await page.reload();
   await page.getByLabel('Address').fill('example.org/waits');
   await page.getByRole('button', { name: 'Save when online' }).click();
   await page.getByText('waiting to be saved').waitFor();
   await service.context.database.sql`delete from tokens where user_id = ${id}`;
-  await reader.context.setOffline(false);
-  await page.getByLabel('Invite code').fill(await service.invite(reader.email));
+  await browser.context.setOffline(false);
+  await page.getByLabel('Invite code').fill(await service.invite(browser.email));
   await page.getByRole('button', { name: 'Sign in' }).click();
   await expect.poll(() => titlesOf(page)).toEqual(['example.org/waits']);
 });
 
-browserTest('nothing that one user kept shows to the next one', async () => {
-  const reader = await browsers.reader(service);
-  await reader.post('/web/api/v1/bookmarks/add', { url: 'https://example.org/one', title: 'One' });
-  const page = await reader.open();
+browserTest('signing in deletes what the browser stored for another user', async () => {
+  const browser = await browsers.signedIn(service);
+  await browser.post('/web/api/v1/bookmarks/add', { url: 'https://example.org/one', title: 'One' });
+  const page = await browser.open();
   const kept = () => page.evaluate(() => localStorage.getItem('offline'));
   await expect.poll(kept).toContain('One');
   await page.close();
-  await reader.post('/web/login/invite', { code: await service.invite(newEmail()) });
-  const next = await reader.open('/settings');
+  await browser.post('/web/login/invite', { code: await service.invite(newEmail()) });
+  const next = await browser.open('/settings');
   await next.getByRole('heading', { name: 'Settings' }).waitFor();
   expect(await next.evaluate(() => localStorage.getItem('offline'))).toBeNull();
 });
 
-browserTest('a worker of another version replaces the files of this one, and nothing else', async () => {
-  const reader = await browsers.reader(service, { isFresh: true });
-  // This page registers no worker.
-  const page = await reader.open('/save');
+browserTest('a service worker deletes the stored files of another version, and nothing else', async () => {
+  const browser = await browsers.signedIn(service, { isFresh: true });
+  // The page `/save` registers no service worker.
+  const page = await browser.open('/save');
   await page.evaluate(async () => {
     await caches.open('page-0000000000000000');
     await caches.open('of-something-else');
@@ -133,9 +133,9 @@ browserTest('a worker of another version replaces the files of this one, and not
   expect((await names()).filter((name) => !name.startsWith('page-'))).toEqual(['of-something-else']);
 });
 
-browserTest('an address that an app shares in a text is offered for saving', async () => {
-  const reader = await browsers.reader(service);
-  const page = await reader.open(
+browserTest('an address that an app shares inside a text is filled into the form', async () => {
+  const browser = await browsers.signedIn(service);
+  const page = await browser.open(
     `/save?title=Shared&text=${encodeURIComponent('Look: https://example.org/shared')}`,
   );
   await expect.poll(() => page.getByLabel('Address').inputValue()).toBe('https://example.org/shared');

@@ -1,11 +1,11 @@
 import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
-import { browserTest, type Reader, titlesOf, useBrowser } from './support/browser.ts';
+import { browserTest, type UserBrowser, titlesOf, useBrowser } from './support/browser.ts';
 import { fill } from './support/fill.ts';
 import { useService } from './support/service.ts';
 import { newEmail } from './support/users.ts';
 
-// The page with the bookmarks, as people use it.
+// Tests of the page with the bookmarks, in a browser.
 
 const service = useService();
 const browsers = useBrowser();
@@ -13,11 +13,11 @@ const browsers = useBrowser();
 const shows = (page: Page) => expect.poll(() => titlesOf(page));
 
 const add = (
-  reader: { post(path: string, body: unknown): Promise<unknown> },
+  browser: { post(path: string, body: unknown): Promise<unknown> },
   title: string,
   more: object = {},
 ) =>
-  reader.post('/web/api/v1/bookmarks/add', {
+  browser.post('/web/api/v1/bookmarks/add', {
     url: `https://example.org/${encodeURIComponent(title)}`,
     title,
     ...more,
@@ -27,7 +27,7 @@ const rowOf = (page: Page, title: string) =>
   page.locator('.rows > li').filter({ has: page.locator('.title', { hasText: title }) });
 
 describe('signing in', () => {
-  browserTest('a visitor’s first load fails at nothing', async () => {
+  browserTest('the first load by a visitor sends no request that fails', async () => {
     const visitor = await browsers.visitor(service, { isFresh: true });
     const refused: string[] = [];
     visitor.context.on('response', (response) => {
@@ -38,7 +38,7 @@ describe('signing in', () => {
     expect(refused).toEqual([]);
   });
 
-  browserTest('by an invite code, typed in any case; a wrong one is explained', async () => {
+  browserTest('works with an invite code in upper or lower case, and explains a wrong code', async () => {
     const visitor = await browsers.visitor(service);
     const page = await visitor.open();
     const code = await service.invite(newEmail());
@@ -51,7 +51,7 @@ describe('signing in', () => {
     expect(visitor.faults).toEqual([]);
   });
 
-  browserTest('by a link, once, on the own machine', async () => {
+  browserTest('works with a link, once, on the user’s own machine', async () => {
     const code = await service.invite(newEmail());
     const visitor = await browsers.visitor(service);
     const page = await visitor.open(`/#code=${code}`);
@@ -60,10 +60,10 @@ describe('signing in', () => {
     await visitor.context.clearCookies();
     await page.goto(`${service.origin}/?second#code=${code}`);
     await page.getByLabel('Invite code').waitFor();
-    // In the same tab, the browser loads nothing again.
+    // Only the fragment of the address changes, so the browser does not load the page again.
     await page.goto(`${service.origin}/?second#code=${await service.invite(newEmail())}`);
     await page.getByText('No bookmarks yet').waitFor();
-    // No link signs the user out.
+    // A link with the code of another user does not sign the user out.
     const foreign = await service.invite(newEmail());
     await page.goto(`${service.origin}/?again#code=${foreign}`);
     await page.getByText('No bookmarks yet').waitFor();
@@ -72,38 +72,38 @@ describe('signing in', () => {
   });
 
   browserTest('signing out ends the session, in all tabs of the browser', async () => {
-    const reader = await browsers.reader(service);
-    const [page, other] = [await reader.open(), await reader.open()];
+    const browser = await browsers.signedIn(service);
+    const [page, other] = [await browser.open(), await browser.open()];
     await other.getByText('No bookmarks yet').waitFor();
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('button', { name: 'Sign out anyway' }).click();
     await page.getByLabel('Invite code').waitFor();
     await other.getByLabel('Invite code').waitFor();
-    expect(await reader.post('/web/api/v1/user/profile')).toMatchObject({ code: 'INVALID_TOKEN' });
+    expect(await browser.post('/web/api/v1/user/profile')).toMatchObject({ code: 'INVALID_TOKEN' });
   });
 
-  browserTest('signing out says when it fails, and works in a session that has ended', async () => {
-    const reader = await browsers.reader(service);
-    // This page has no poll, so it does not notice the end of the session.
-    const page = await reader.open('/settings');
+  browserTest('signing out reports a failure, and works in a session that has ended', async () => {
+    const browser = await browsers.signedIn(service);
+    // The page with the settings has no poll, so it does not notice the end of the session.
+    const page = await browser.open('/settings');
     const signOut = page.getByRole('banner').getByRole('button', { name: 'Sign out' });
     await page.route('**/web/log*/**', (route) => route.abort());
     await page.route('**/web/logout', (route) => route.abort());
     await signOut.click();
     await page.getByText('The service could not be reached').waitFor();
     await page.unroute('**/web/logout');
-    await reader.post('/web/api/v1/logout');
+    await browser.post('/web/api/v1/logout');
     await signOut.click();
     await page.getByLabel('Invite code').waitFor();
   });
 });
 
 describe('the list', () => {
-  browserTest('shows the newest first, with host, date and tags, and a link that tells nobody', async () => {
-    const reader = await browsers.reader(service);
-    await add(reader, 'Older');
-    await add(reader, 'Newer', { tags: ['one', 'two'], comment: 'To remember' });
-    const page = await reader.open();
+  browserTest('shows the newest first, with host, date, tags and a link that sends no referrer', async () => {
+    const browser = await browsers.signedIn(service);
+    await add(browser, 'Older');
+    await add(browser, 'Newer', { tags: ['one', 'two'], comment: 'To remember' });
+    const page = await browser.open();
     await shows(page).toEqual(['Newer', 'Older']);
     const row = rowOf(page, 'Newer');
     expect(await row.innerText()).toMatch(
@@ -116,11 +116,11 @@ describe('the list', () => {
     await page.getByText('2 of 10,000 bookmarks').waitFor();
   });
 
-  browserTest('goes on as one scrolls, to the last one, with few rows at a time', async () => {
-    const reader = await browsers.reader(service);
-    const { id } = (await reader.post('/web/api/v1/user/profile')) as { id: number };
+  browserTest('reads more bookmarks as the user scrolls, and has elements for only a few rows', async () => {
+    const browser = await browsers.signedIn(service);
+    const { id } = (await browser.post('/web/api/v1/user/profile')) as { id: number };
     await fill(service.database.url, { id }, 730);
-    const page = await reader.open();
+    const page = await browser.open();
     await page.getByText('730 of 10,000').waitFor();
     await expect
       .poll(async () => {
@@ -128,7 +128,7 @@ describe('the list', () => {
         return (await titlesOf(page)).at(-1);
       })
       .toBe('Bookmark 1');
-    // The page holds the rows that it shows, and a few around them.
+    // The page has elements only for the visible rows and for a few around them.
     expect(await page.locator('.rows > li').count()).toBeLessThan(60);
     await page.getByText('End of the list.').waitFor();
     const last = page.locator('.rows > li').last();
@@ -138,10 +138,10 @@ describe('the list', () => {
 });
 
 describe('adding, editing, deleting', () => {
-  browserTest('adds by url, with tags completed from one’s own', async () => {
-    const reader = await browsers.reader(service);
-    await add(reader, 'Before', { tags: ['reading'] });
-    const page = await reader.open();
+  browserTest('a bookmark is added with tags, of which one is a suggestion', async () => {
+    const browser = await browsers.signedIn(service);
+    await add(browser, 'Before', { tags: ['reading'] });
+    const page = await browser.open();
     await shows(page).toEqual(['Before']);
     await page.getByRole('button', { name: 'Add', exact: true }).click();
     await page.getByLabel('Address').fill('nodejs.org/en');
@@ -151,19 +151,19 @@ describe('adding, editing, deleting', () => {
     await page.keyboard.type('new one,');
     await page.getByRole('button', { name: 'Save' }).click();
     await shows(page).toEqual(['Node', 'Before']);
-    const { bookmarks } = (await reader.post('/web/api/v1/bookmarks/search')) as { bookmarks: unknown[] };
+    const { bookmarks } = (await browser.post('/web/api/v1/bookmarks/search')) as { bookmarks: unknown[] };
     expect(bookmarks[0]).toMatchObject({
       url: 'https://nodejs.org/en',
       title: 'Node',
       tags: [{ name: 'new one' }, { name: 'reading' }],
     });
-    expect(reader.faults).toEqual([]);
+    expect(browser.faults).toEqual([]);
   });
 
-  browserTest('Enter takes the suggestion that is highlighted, by a key or by the pointer', async () => {
-    const reader = await browsers.reader(service);
-    await add(reader, 'Before', { tags: ['reading', 'recipes'] });
-    const page = await reader.open();
+  browserTest('Enter chooses the suggestion that a key or the pointer has highlighted', async () => {
+    const browser = await browsers.signedIn(service);
+    await add(browser, 'Before', { tags: ['reading', 'recipes'] });
+    const page = await browser.open();
     await shows(page).toEqual(['Before']);
     await page.getByRole('button', { name: 'Add', exact: true }).click();
     const tags = page.getByRole('combobox', { name: 'Tags' });
@@ -178,10 +178,10 @@ describe('adding, editing, deleting', () => {
     expect(await page.locator('.tag-box .chip').allTextContents()).toEqual(['recipes', 'reading']);
   });
 
-  browserTest('the up arrow goes from the field to the last suggestion', async () => {
-    const reader = await browsers.reader(service);
-    await add(reader, 'Before', { tags: ['reading', 'recipes', 'relatives'] });
-    const page = await reader.open();
+  browserTest('the up arrow highlights the last suggestion first', async () => {
+    const browser = await browsers.signedIn(service);
+    await add(browser, 'Before', { tags: ['reading', 'recipes', 'relatives'] });
+    const page = await browser.open();
     await shows(page).toEqual(['Before']);
     await page.getByRole('button', { name: 'Add', exact: true }).click();
     await page.getByRole('combobox', { name: 'Tags' }).fill('re');
@@ -190,9 +190,9 @@ describe('adding, editing, deleting', () => {
     await page.getByRole('button', { name: 'Remove tag relatives' }).waitFor();
   });
 
-  browserTest('says which address is no web address, and keeps what was typed', async () => {
-    const reader = await browsers.reader(service);
-    const page = await reader.open();
+  browserTest('an address that is not a web address is refused, and the input is kept', async () => {
+    const browser = await browsers.signedIn(service);
+    const page = await browser.open();
     await page.getByRole('button', { name: 'Add bookmark' }).click();
     await page.getByLabel('Address').fill('ftp://example.org');
     await page.getByLabel('Comment').fill('kept');
@@ -201,10 +201,10 @@ describe('adding, editing, deleting', () => {
     expect(await page.getByLabel('Comment').inputValue()).toBe('kept');
   });
 
-  browserTest('says that an address is saved already, and offers that bookmark', async () => {
-    const reader = await browsers.reader(service);
-    await add(reader, 'Known');
-    const page = await reader.open();
+  browserTest('the form says that an address is saved already, and offers to edit it', async () => {
+    const browser = await browsers.signedIn(service);
+    await add(browser, 'Known');
+    const page = await browser.open();
     await page.getByRole('button', { name: 'Add', exact: true }).click();
     await page.getByLabel('Address').fill('https://EXAMPLE.org/Known');
     await page.getByText('You already saved “Known”').waitFor();
@@ -212,10 +212,10 @@ describe('adding, editing, deleting', () => {
     expect(await page.getByLabel('Title').inputValue()).toBe('Known');
   });
 
-  browserTest('edits in place, and sends only what was changed', async () => {
-    const reader = await browsers.reader(service);
-    await add(reader, 'Draft', { comment: 'as it is', tags: ['a'] });
-    const page = await reader.open();
+  browserTest('a bookmark is edited in its row, and only changed fields are sent', async () => {
+    const browser = await browsers.signedIn(service);
+    await add(browser, 'Draft', { comment: 'as it is', tags: ['a'] });
+    const page = await browser.open();
     await rowOf(page, 'Draft').getByRole('button', { name: 'Edit “Draft”' }).click();
     const sent = page.waitForRequest('**/bookmarks/edit');
     await page.getByLabel('Title').fill('Final');
@@ -225,11 +225,11 @@ describe('adding, editing, deleting', () => {
     await expect.poll(() => page.evaluate(() => document.activeElement?.textContent)).toBe('Final');
   });
 
-  browserTest('deletes with undo, which restores from the trash', async () => {
-    const reader = await browsers.reader(service);
-    const { id } = await add(reader, 'Gone', { tags: ['kept'] });
-    await add(reader, 'Here');
-    const page = await reader.open();
+  browserTest('undo restores a deleted bookmark from the trash', async () => {
+    const browser = await browsers.signedIn(service);
+    const { id } = await add(browser, 'Gone', { tags: ['kept'] });
+    await add(browser, 'Here');
+    const page = await browser.open();
     await shows(page).toEqual(['Here', 'Gone']);
     const sent = page.waitForRequest('**/bookmarks/delete');
     await rowOf(page, 'Gone').getByRole('button', { name: 'Delete' }).click();
@@ -240,12 +240,12 @@ describe('adding, editing, deleting', () => {
     await shows(page).toEqual(['Here', 'Gone']);
     await page.getByText('2 of 10,000').waitFor();
     await rowOf(page, 'Gone').getByText('kept').waitFor();
-    expect(reader.faults).toEqual([]);
+    expect(browser.faults).toEqual([]);
   });
 
-  browserTest('a link that is dropped on the page is a new bookmark, text is not', async () => {
-    const reader = await browsers.reader(service);
-    const page = await reader.open();
+  browserTest('a link that is dropped on the page opens the form to add it, a text does not', async () => {
+    const browser = await browsers.signedIn(service);
+    const page = await browser.open();
     await page.getByText('No bookmarks yet').waitFor();
     const drop = (type: string, data: string) =>
       page.evaluate(
@@ -263,13 +263,13 @@ describe('adding, editing, deleting', () => {
     expect(await page.getByLabel('Address').count()).toBe(0);
     await drop('text/uri-list', '# a comment\r\nhttps://example.org/dropped\r\n');
     expect(await page.getByLabel('Address').inputValue()).toBe('https://example.org/dropped');
-    expect(reader.faults).toEqual([]);
+    expect(browser.faults).toEqual([]);
   });
 
-  browserTest('undo waits for a deletion that is on its way', async () => {
-    const reader = await browsers.reader(service);
-    await add(reader, 'Quick');
-    const page = await reader.open();
+  browserTest('undo waits for a deletion that the service has not confirmed yet', async () => {
+    const browser = await browsers.signedIn(service);
+    await add(browser, 'Quick');
+    const page = await browser.open();
     await shows(page).toEqual(['Quick']);
     const clicked = Promise.withResolvers<void>();
     await page.route('**/bookmarks/delete', async (route) => {
@@ -284,11 +284,11 @@ describe('adding, editing, deleting', () => {
     await shows(page).toEqual(['Quick']);
   });
 
-  browserTest('undo survives that the page is loaded again, for this user alone', async () => {
-    const reader = await browsers.reader(service);
-    await add(reader, 'First');
-    await add(reader, 'Second');
-    const page = await reader.open();
+  browserTest('after a reload, the same user can still undo deletions', async () => {
+    const browser = await browsers.signedIn(service);
+    await add(browser, 'First');
+    await add(browser, 'Second');
+    const page = await browser.open();
     for (const title of ['First', 'Second']) {
       const done = page.waitForResponse('**/bookmarks/delete');
       await rowOf(page, title).getByRole('button', { name: 'Delete' }).click();
@@ -303,30 +303,30 @@ describe('adding, editing, deleting', () => {
     await page.keyboard.press('z');
     await shows(page).toEqual(['Second', 'First']);
     expect(Object.keys(await page.evaluate(() => ({ ...sessionStorage })))).toEqual([
-      `deleted:${reader.email}`,
+      `deleted:${browser.email}`,
     ]);
   });
 
-  browserTest('undo says what the trash does not have any more', async () => {
-    const reader = await browsers.reader(service);
-    await add(reader, 'Emptied');
-    const page = await reader.open();
+  browserTest('undo says how many bookmarks the trash no longer had', async () => {
+    const browser = await browsers.signedIn(service);
+    await add(browser, 'Emptied');
+    const page = await browser.open();
     const done = page.waitForResponse('**/bookmarks/delete');
     await rowOf(page, 'Emptied').getByRole('button', { name: 'Delete' }).click();
     await done;
-    await reader.post('/web/api/v1/trash/delete', { all: true });
+    await browser.post('/web/api/v1/trash/delete', { all: true });
     await page.getByRole('button', { name: 'Undo' }).click();
     await page.getByText('0 of 1 bookmark restored').waitFor();
   });
 
-  browserTest('a page that goes sends its deletions before it goes', async () => {
-    const reader = await browsers.reader(service);
-    await add(reader, 'Gone');
-    const page = await reader.open();
+  browserTest('a deletion is sent even if the user leaves the page at once', async () => {
+    const browser = await browsers.signedIn(service);
+    await add(browser, 'Gone');
+    const page = await browser.open();
     await rowOf(page, 'Gone').getByRole('button', { name: 'Delete' }).click();
     await page.getByText('No bookmarks yet').waitFor();
     await page.goto('about:blank');
-    await expect.poll(() => reader.post('/web/api/v1/bookmarks/search')).toMatchObject({ total: 0 });
+    await expect.poll(() => browser.post('/web/api/v1/bookmarks/search')).toMatchObject({ total: 0 });
   });
 });
 
@@ -334,20 +334,20 @@ describe('the trash', () => {
   const entryOf = (page: Page, title: string) => page.getByRole('dialog').locator('li', { hasText: title });
   const deletedTitles = (page: Page) => page.locator('dialog li .title').allTextContents();
 
-  async function openWith(titles: string[]): Promise<{ reader: Reader; page: Page }> {
-    const reader = await browsers.reader(service);
+  async function openWith(titles: string[]): Promise<{ browser: UserBrowser; page: Page }> {
+    const browser = await browsers.signedIn(service);
     for (const title of titles) {
-      const { id } = await add(reader, title, { tags: ['old'] });
-      await reader.post('/web/api/v1/bookmarks/delete', { id });
+      const { id } = await add(browser, title, { tags: ['old'] });
+      await browser.post('/web/api/v1/bookmarks/delete', { id });
     }
-    const page = await reader.open();
+    const page = await browser.open();
     await page.getByText('No bookmarks yet').waitFor();
     await page.getByRole('button', { name: 'Trash' }).click();
-    return { reader, page };
+    return { browser, page };
   }
 
-  browserTest('shows what was deleted last first, and restores it into the list', async () => {
-    const { reader, page } = await openWith(['One', 'Two', 'Three']);
+  browserTest('shows the last deleted bookmark first, and restores bookmarks into the list', async () => {
+    const { browser, page } = await openWith(['One', 'Two', 'Three']);
     await expect.poll(() => deletedTitles(page)).toEqual(['Three', 'Two', 'One']);
     await entryOf(page, 'Two').getByRole('button', { name: 'Restore “Two”' }).click();
     await expect.poll(() => deletedTitles(page)).toEqual(['Three', 'One']);
@@ -355,11 +355,11 @@ describe('the trash', () => {
     await page.getByText('The trash is empty.').waitFor();
     await page.getByRole('button', { name: 'Close' }).click();
     await shows(page).toEqual(['Three', 'Two', 'One']);
-    expect(reader.faults).toEqual([]);
+    expect(browser.faults).toEqual([]);
   });
 
-  browserTest('deletes for good, one or everything, and asks before', async () => {
-    const { reader, page } = await openWith(['One', 'Two', 'Three']);
+  browserTest('deletes one bookmark or all of them permanently, after a question', async () => {
+    const { browser, page } = await openWith(['One', 'Two', 'Three']);
     await entryOf(page, 'Two').getByRole('button', { name: 'Delete “Two” for good' }).click();
     await page.getByRole('button', { name: 'Cancel' }).click();
     await expect.poll(() => deletedTitles(page)).toEqual(['Three', 'Two', 'One']);
@@ -371,18 +371,18 @@ describe('the trash', () => {
     await page.getByRole('button', { name: 'Empty the trash' }).last().click();
     await page.getByText('2 bookmarks deleted for good.').waitFor();
     await page.getByText('The trash is empty.').waitFor();
-    expect(await reader.post('/web/api/v1/trash/list')).toMatchObject({ bookmarks: [] });
-    expect(reader.faults).toEqual([]);
+    expect(await browser.post('/web/api/v1/trash/list')).toMatchObject({ bookmarks: [] });
+    expect(browser.faults).toEqual([]);
   });
 
   browserTest('is read page by page', async () => {
-    const { reader, page } = await openWith(['Last']);
+    const { browser, page } = await openWith(['Last']);
     const bookmarks = Array.from({ length: 150 }, (_, at) => ({
       url: `https://example.org/${at}`,
       title: `${at}`,
     }));
-    await reader.post('/web/api/v1/import', { mode: 'merge', bookmarks });
-    await reader.post('/web/api/v1/import', { mode: 'replace', bookmarks: [] });
+    await browser.post('/web/api/v1/import', { mode: 'merge', bookmarks });
+    await browser.post('/web/api/v1/import', { mode: 'replace', bookmarks: [] });
     await page.getByRole('button', { name: 'Close' }).click();
     await page.getByRole('button', { name: 'Trash' }).click();
     await expect.poll(() => deletedTitles(page).then(({ length }) => length)).toBe(100);
@@ -392,9 +392,9 @@ describe('the trash', () => {
     await page.getByText('Delete 151 bookmarks for good?').waitFor();
   });
 
-  browserTest('that cannot be read says so, and is read again where one asks', async () => {
-    const reader = await browsers.reader(service);
-    const page = await reader.open();
+  browserTest('says that it cannot be read, and is read again when the user asks', async () => {
+    const browser = await browsers.signedIn(service);
+    const page = await browser.open();
     const refusal = { error: 'limit: is unheard of', code: 'VALIDATION_ERROR' };
     await page.route('**/trash/list', (route) => route.fulfill({ status: 400, json: refusal }), { times: 1 });
     await page.getByRole('button', { name: 'Trash' }).click();
@@ -403,17 +403,17 @@ describe('the trash', () => {
     await page.getByText('The trash is empty.').waitFor();
   });
 
-  browserTest('says how many were restored where another device was quicker', async () => {
-    const { reader, page } = await openWith(['One', 'Two']);
+  browserTest('says how many bookmarks were restored if another device has emptied it', async () => {
+    const { browser, page } = await openWith(['One', 'Two']);
     await expect.poll(() => deletedTitles(page)).toEqual(['Two', 'One']);
-    await reader.post('/web/api/v1/trash/delete', { all: true });
+    await browser.post('/web/api/v1/trash/delete', { all: true });
     await page.getByRole('button', { name: 'Restore all 2 shown' }).click();
     await page.getByText('0 of 2 bookmarks restored').waitFor();
   });
 
   browserTest('says why a bookmark cannot be restored, and keeps it', async () => {
-    const { reader, page } = await openWith(['Stays']);
-    const { id } = (await reader.post('/web/api/v1/user/profile')) as { id: number };
+    const { browser, page } = await openWith(['Stays']);
+    const { id } = (await browser.post('/web/api/v1/user/profile')) as { id: number };
     await fill(service.database.url, { id }, 10_000);
     await entryOf(page, 'Stays').getByRole('button', { name: 'Restore “Stays”' }).click();
     await page.getByText('Your account is full').waitFor();

@@ -2,37 +2,37 @@ import { expect } from 'vitest';
 import { browserTest, useBrowser } from './support/browser.ts';
 import { useService } from './support/service.ts';
 
-// A person signs in another device, and is warned before being locked out.
+// Tests that a user can sign in another device, and is warned before a sign-out that would lock them out.
 
 const service = useService();
 const browsers = useBrowser();
 
-browserTest('a page shows a code, and its link signs in another device', async () => {
-  const reader = await browsers.reader(service);
-  const page = await reader.open('/settings');
+browserTest('the page shows a code that signs in another device, and a link with the same code', async () => {
+  const browser = await browsers.signedIn(service);
+  const page = await browser.open('/settings');
   await page.getByRole('button', { name: 'Sign in another device' }).click();
   const dialog = page.getByRole('dialog', { name: 'Sign in another device' });
   await dialog.getByRole('img', { name: 'QR code of the link' }).waitFor();
   const link = await dialog.getByRole('textbox', { name: 'Link' }).inputValue();
   const shown = await dialog.getByText(/^[A-Z2-9]{4}-[A-Z2-9]{4}-[A-Z2-9]{4}$/).textContent();
   expect(link).toBe(`${service.origin}/#code=${shown!.replaceAll('-', '')}`);
-  // A phone on which the code is typed as shown.
+  // On the phone, the user types the code as it is shown.
   const phone = await browsers.visitor(service, { width: 360, height: 700 });
   const there = await phone.open('/');
   await there.getByLabel('Invite code').fill(shown!.toLowerCase());
   await there.getByRole('button', { name: 'Sign in' }).click();
   await there.getByText('No bookmarks yet').waitFor();
-  expect(await phone.post('/web/api/v1/user/profile')).toMatchObject({ email: reader.email });
+  expect(await phone.post('/web/api/v1/user/profile')).toMatchObject({ email: browser.email });
   // The list shows the new session as soon as the dialog is closed.
   await page.keyboard.press('Escape');
   await expect.poll(() => page.locator('#sessions li').count()).toBe(2);
   await page.locator('#sessions li').getByText('Chrome on Linux').first().waitFor();
-  expect([...reader.faults, ...phone.faults]).toEqual([]);
+  expect([...browser.faults, ...phone.faults]).toEqual([]);
 });
 
-browserTest('who is signed in nowhere else is warned before they sign out', async () => {
-  const reader = await browsers.reader(service);
-  const page = await reader.open();
+browserTest('a user who is signed in nowhere else is warned before signing out', async () => {
+  const browser = await browsers.signedIn(service);
+  const page = await browser.open();
   await page.getByRole('button', { name: 'Sign out', exact: true }).click();
   const warning = page.getByRole('dialog', { name: 'You may lose access' });
   await warning.getByRole('button', { name: 'Cancel' }).click();
@@ -51,6 +51,6 @@ browserTest('who is signed in nowhere else is warned before they sign out', asyn
   await page.getByRole('button', { name: 'Sign out', exact: true }).click();
   // Another session can still open the account, so there is no warning.
   await page.getByLabel('Invite code').waitFor();
-  expect(await reader.post('/web/api/v1/user/profile')).toMatchObject({ code: 'INVALID_TOKEN' });
-  expect(reader.faults).toEqual([]);
+  expect(await browser.post('/web/api/v1/user/profile')).toMatchObject({ code: 'INVALID_TOKEN' });
+  expect(browser.faults).toEqual([]);
 });

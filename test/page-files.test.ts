@@ -3,18 +3,13 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { findAssets } from '../src/http/page/assets.ts';
 import { useService } from './support/service.ts';
 
-// How a browser loads the page: documents and their files.
+// Tests how a browser loads the page: its documents, and the files that these need.
 
 const service = useService();
 
-/** Node's `fetch` would decode these by itself. */
-async function askRaw(
-  path: string,
-  encoding: string,
-  headers: Record<string, string> = {},
-): Promise<Response> {
-  return fetch(service.origin + path, { headers: { 'accept-encoding': encoding, ...headers } });
-}
+/** Requests a file with this `Accept-Encoding`. */
+const fetchEncoded = (path: string, encoding: string): Promise<Response> =>
+  fetch(service.origin + path, { headers: { 'accept-encoding': encoding } });
 
 async function readDocument(path = '/'): Promise<string> {
   const response = await fetch(service.origin + path);
@@ -22,11 +17,11 @@ async function readDocument(path = '/'): Promise<string> {
   return await response.text();
 }
 
-/** The addresses that a document names. */
+/** Returns the addresses that a document contains. */
 const addressesIn = (html: string): string[] =>
   [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address]) => address!);
 
-/** The addresses that a module imports, at once or later. */
+/** Returns the addresses that a module imports, statically or dynamically. */
 const importsOf = (code: string, address: string): string[] =>
   [
     ...code.matchAll(/(?:^import\s*|[}\w*]\s*from\s*|\bimport\(\s*|new URL\(\s*)['"]([^'"\n]+)['"](?!\])/gm),
@@ -66,7 +61,7 @@ test('a document is requested each time, and sent again only if it has changed',
   expect([again.status, await again.text()]).toEqual([304, '']);
 });
 
-test('a document is built once for any number of requests, and other documents are served meanwhile', async () => {
+test('a document is built once for any number of requests, and other requests are served meanwhile', async () => {
   const { modules } = await findAssets();
   const made = vi.spyOn(modules, 'get');
   onTestFinished(() => made.mockRestore());
@@ -78,7 +73,7 @@ test('a document is built once for any number of requests, and other documents a
   expect(made.mock.calls.length).toBeLessThanOrEqual(3);
 });
 
-test('every file that a page loads exists, is cached for a year, and runs without Node', async () => {
+test('every file that a page loads exists, is cached for a year, and imports only such files', async () => {
   const seen = new Set(addressesIn(await readDocument()));
   for (const address of seen) {
     const response = await fetch(service.origin + address);
@@ -96,20 +91,20 @@ test('every file that a page loads exists, is cached for a year, and runs withou
   expect([...seen].some((address) => address.endsWith('/client/client.js'))).toBe(true);
 });
 
-test('a file has the same content with every kind of compression', async () => {
+test('a file has the same content with each compression', async () => {
   const address = addressesIn(await readDocument()).find((each) => each.endsWith('.css'))!;
-  const text = await (await askRaw(address, 'identity')).text();
-  // `fetch` decodes both. The header shows that they were compressed.
+  const text = await (await fetchEncoded(address, 'identity')).text();
+  // `fetch` decompresses the body. The header shows that the response was compressed.
   for (const encoding of ['br', 'gzip']) {
-    const response = await askRaw(address, encoding);
+    const response = await fetchEncoded(address, encoding);
     expect(response.headers.get('content-encoding')).toBe(encoding);
     expect(response.headers.get('vary')).toBe('accept-encoding');
     expect(await response.text()).toBe(text);
   }
-  expect((await askRaw(address, 'identity')).headers.get('content-encoding')).toBeNull();
+  expect((await fetchEncoded(address, 'identity')).headers.get('content-encoding')).toBeNull();
 });
 
-test('a path that is not one of the files is not found', async () => {
+test('a path that names no file is answered with 404', async () => {
   const [, hash] = HASHED.exec(addressesIn(await readDocument()).find((each) => HASHED.test(each))!)![0]
     .split('/')
     .slice(1);

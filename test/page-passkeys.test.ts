@@ -4,14 +4,15 @@ import { browserTest, useBrowser } from './support/browser.ts';
 import { useService } from './support/service.ts';
 import { newEmail } from './support/users.ts';
 
-// A person uses passkeys, with Chromium's virtual authenticator. `passkeys.test.ts` covers hostile responses.
+// Tests of passkeys with Chromium's virtual authenticator. `passkeys.test.ts` covers hostile responses.
 
 const service = useService();
 const browsers = useBrowser();
 
+/** Returns the address of the service with a name. Passkeys cannot belong to an IP address. */
 const named = () => service.origin.replace('127.0.0.1', 'localhost');
 
-/** A device with a fingerprint reader whose owner always agrees. */
+/** Adds an authenticator with a fingerprint sensor, whose owner always agrees. */
 async function addAuthenticator(page: Page) {
   const cdp = await page.context().newCDPSession(page);
   await cdp.send('WebAuthn.enable');
@@ -28,10 +29,10 @@ async function addAuthenticator(page: Page) {
   return { cdp, authenticatorId };
 }
 
-browserTest('a passkey is offered, signs in elsewhere, and can be replaced', async () => {
-  const reader = await browsers.visitor(service);
+browserTest('the page offers a passkey, which signs in another browser and can be replaced', async () => {
+  const browser = await browsers.visitor(service);
   const code = await service.invite(newEmail());
-  const page = await reader.open('/', named());
+  const page = await browser.open('/', named());
   const first = await addAuthenticator(page);
   await page.getByLabel('Invite code').fill(code);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
@@ -40,7 +41,7 @@ browserTest('a passkey is offered, signs in elsewhere, and can be replaced', asy
   const { credentials } = await first.cdp.send('WebAuthn.getCredentials', first);
   expect(credentials).toHaveLength(1);
 
-  // Another browser with the same passkey, as in browsers that synchronise.
+  // Another browser has the same passkey, as if it were synchronised.
   const other = await browsers.visitor(service, { isFresh: true });
   const there = await other.open('/', named());
   const second = await addAuthenticator(there);
@@ -48,7 +49,7 @@ browserTest('a passkey is offered, signs in elsewhere, and can be replaced', asy
   await there.getByRole('button', { name: 'Sign in with a passkey' }).click();
   await there.getByText('No bookmarks yet').waitFor();
 
-  // The last passkey stays. Its owner gets no warning.
+  // The last passkey cannot be removed. A user with a passkey can sign out without a warning.
   await there.goto(`${named()}/settings`);
   await there.locator('#passkeys li').getByText('Chrome on Linux').waitFor();
   await there.getByRole('button', { name: 'Remove passkey' }).click();
@@ -61,16 +62,16 @@ browserTest('a passkey is offered, signs in elsewhere, and can be replaced', asy
   await there.getByRole('button', { name: 'Sign out', exact: true }).first().click();
   await there.getByRole('button', { name: 'Sign in with a passkey' }).waitFor();
 
-  // The page that `bookmarks login` opens leads on to where it should.
+  // `bookmarks login` opens such an address. After the sign-in, the browser goes to `return_to`.
   await there.goto(`${named()}/login?return_to=/settings`);
   await there.getByRole('button', { name: 'Sign in with a passkey' }).click();
   await there.getByRole('heading', { name: 'Passkeys' }).waitFor();
-  expect([...reader.faults, ...other.faults]).toEqual([]);
+  expect([...browser.faults, ...other.faults]).toEqual([]);
 });
 
-browserTest('an address without a name has no passkeys, and the page says why', async () => {
-  const reader = await browsers.reader(service);
-  const page = await reader.open('/settings');
+browserTest('at an IP address there are no passkeys, and the settings say why', async () => {
+  const browser = await browsers.signedIn(service);
+  const page = await browser.open('/settings');
   await page.locator('#passkeys').getByText('this page has an IP address').waitFor();
   expect(await page.getByRole('button', { name: 'Add a passkey' }).count()).toBe(0);
   const visitor = await browsers.visitor(service);

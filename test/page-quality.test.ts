@@ -2,24 +2,27 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
-import { browserTest, type Reader, titlesOf, useBrowser } from './support/browser.ts';
+import { browserTest, type UserBrowser, titlesOf, useBrowser } from './support/browser.ts';
 import { useService } from './support/service.ts';
 
-// What holds for every page and state: axe finds nothing, attacks do nothing, and no mouse is needed. `npm run bench --
-// web` measures frames.
+// Tests of what all pages have in common: axe finds nothing, attacks in texts have no effect, and a keyboard is enough.
+// `npm run bench -- web` measures frames.
 
 const service = useService({ freeBookmarkLimit: 200_000 });
 const browsers = useBrowser();
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-const call = <T = { id: number }>(reader: Reader, path: string, body: object = {}) =>
-  reader.post(`/web/api/v1${path}`, body) as Promise<T>;
+const call = <T = { id: number }>(browser: UserBrowser, path: string, body: object = {}) =>
+  browser.post(`/web/api/v1${path}`, body) as Promise<T>;
 
-/** The rules about colours. In dark mode, only these can differ. */
+/** axe's rules about colours. In dark mode, only these can have other results than in light mode. */
 const COLOUR_RULES = ['color-contrast', 'link-in-text-block'];
 
-/** The findings of axe: the rule and the elements. The debugger runs it, so the page's policy does not block it. */
+/**
+ * Returns the findings of axe: each rule with an element that breaks it. The debugger runs axe, so the page's security
+ * policy does not block it.
+ */
 async function violations(page: Page, rules?: readonly string[]): Promise<string[]> {
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(AXE);
   return page.evaluate(async (values) => {
@@ -40,13 +43,13 @@ async function violations(page: Page, rules?: readonly string[]): Promise<string
   }, rules);
 }
 
-/** A colour that is fading in cannot be measured yet. */
+/** Waits until no animation runs, because axe cannot measure a colour that is changing. */
 const untilStill = (page: Page) =>
   page.evaluate(async () => {
     await Promise.allSettled(document.getAnimations().map(({ finished }) => finished));
   });
 
-async function addSome(reader: Reader): Promise<void> {
+async function addSome(browser: UserBrowser): Promise<void> {
   const entries = [
     {
       url: 'https://example.org/one',
@@ -57,7 +60,7 @@ async function addSome(reader: Reader): Promise<void> {
     { url: 'https://example.com/two', title: 'ספר – ויקיפדיה', tags: ['reading'] },
     { url: 'https://example.net/three' },
   ];
-  for (const entry of entries) await call(reader, '/bookmarks/add', entry);
+  for (const entry of entries) await call(browser, '/bookmarks/add', entry);
 }
 
 describe('axe finds nothing, in light and dark colours,', () => {
@@ -71,7 +74,7 @@ describe('axe finds nothing, in light and dark colours,', () => {
     return [...inLight, ...inDark];
   };
 
-  browserTest('on the page for signing in, with an error', async () => {
+  browserTest('on the sign-in page, with an error', async () => {
     const page = await (await browsers.visitor(service)).open();
     await page.getByLabel('Invite code').fill('x');
     await page.keyboard.press('Enter');
@@ -82,11 +85,11 @@ describe('axe finds nothing, in light and dark colours,', () => {
   browserTest(
     'on the bookmarks: empty, a list, the forms, a selection, an undo, nothing found, the keys',
     async () => {
-      const reader = await browsers.reader(service);
-      const page = await reader.open();
+      const browser = await browsers.signedIn(service);
+      const page = await browser.open();
       await page.getByText('No bookmarks yet').waitFor();
       expect(await violationsOf(page)).toEqual([]);
-      await addSome(reader);
+      await addSome(browser);
       await expect.poll(() => titlesOf(page)).toHaveLength(3);
       await page.getByRole('button', { name: 'reading, 1 bookmark' }).waitFor();
       expect(await violationsOf(page)).toEqual([]);
@@ -124,8 +127,8 @@ describe('axe finds nothing, in light and dark colours,', () => {
   browserTest(
     'on the settings, with a preview, an outcome and a new token; on the window of the bookmarklet',
     async () => {
-      const reader = await browsers.reader(service);
-      const page = await reader.open('/settings');
+      const browser = await browsers.signedIn(service);
+      const page = await browser.open('/settings');
       const buffer = Buffer.from(
         '<DL><DT><A HREF="https://example.org/">A</A><DT><A HREF="about:x">B</A></DL>',
       );
@@ -146,21 +149,21 @@ describe('axe finds nothing, in light and dark colours,', () => {
     },
   );
 
-  browserTest('on a narrow screen, and where the session has ended', async () => {
-    const reader = await browsers.reader(service, { width: 320, height: 600 });
-    await addSome(reader);
-    const page = await reader.open();
+  browserTest('on a narrow screen, and after the session has ended', async () => {
+    const browser = await browsers.signedIn(service, { width: 320, height: 600 });
+    await addSome(browser);
+    const page = await browser.open();
     await expect.poll(() => titlesOf(page)).toHaveLength(3);
     await page.getByRole('button', { name: 'Tags' }).click();
     expect(await violationsOf(page)).toEqual([]);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(320);
-    await call(reader, '/logout');
+    await call(browser, '/logout');
     await page.getByRole('dialog', { name: 'Sign in again' }).waitFor();
     expect(await violationsOf(page)).toEqual([]);
   });
 });
 
-describe('an attack in a text has no effect', () => {
+describe('an attack has no effect', () => {
   const ATTACKS = [
     '<img src=x onerror=globalThis.hacked=1>',
     '"><script>globalThis.hacked=1</script>',
@@ -170,13 +173,13 @@ describe('an attack in a text has no effect', () => {
 
   const isHacked = (page: Page) => page.evaluate(() => 'hacked' in globalThis);
 
-  browserTest('of a bookmark, a tag, an address, a search, and a file to import', async () => {
-    const reader = await browsers.reader(service);
+  browserTest('in a bookmark, a tag, an address, a search, or a file to import', async () => {
+    const browser = await browsers.signedIn(service);
     for (const [n, attack] of ATTACKS.entries()) {
       const url = `https://example.org/${n}?${attack}`;
-      await call(reader, '/bookmarks/add', { url, title: attack, comment: attack, tags: [attack] });
+      await call(browser, '/bookmarks/add', { url, title: attack, comment: attack, tags: [attack] });
     }
-    const page = await reader.open();
+    const page = await browser.open();
     await expect.poll(() => titlesOf(page)).toEqual(ATTACKS.toReversed());
     expect(
       await page.locator('.rows img, .rows script, .rows [onerror], .rows a:not([href^=http])').count(),
@@ -194,7 +197,7 @@ describe('an attack in a text has no effect', () => {
       .first()
       .click();
     await page.getByRole('button', { name: 'Undo' }).click();
-    // An address can only run if it begins with its scheme. Markup can be anywhere in a text.
+    // A `javascript:` address can run only if it is the whole text. Markup can be anywhere in a text.
     const [script] = ATTACKS.filter((attack) => attack.startsWith('javascript:'));
     for (const attack of [script!, ATTACKS.join(' ')]) {
       await page.goto(`${service.origin}/?q=${encodeURIComponent(attack)}#${encodeURIComponent(attack)}`);
@@ -224,11 +227,11 @@ describe('an attack in a text has no effect', () => {
     await page.getByRole('button', { name: 'Create token' }).click();
     await page.getByRole('button', { name: 'Copy' }).waitFor();
     expect(await isHacked(page)).toBe(false);
-    expect(reader.faults).toEqual([]);
+    expect(browser.faults).toEqual([]);
   });
 
-  browserTest('markup that a script would write is refused by the browser itself', async () => {
-    const page = await (await browsers.reader(service)).open();
+  browserTest('the browser itself refuses markup from a script', async () => {
+    const page = await (await browsers.signedIn(service)).open();
     await page.getByText('No bookmarks yet').waitFor();
     const refused = await page.evaluate(() => {
       try {
@@ -243,16 +246,16 @@ describe('an attack in a text has no effect', () => {
 });
 
 browserTest(
-  'single keys do nothing once they are switched off in the settings, in other tabs too',
+  'shortcuts on character keys do nothing once they are turned off in the settings, in other tabs too',
   async () => {
-    const reader = await browsers.reader(service);
-    await call(reader, '/bookmarks/add', { url: 'https://example.org/', title: 'Stays' });
-    const page = await reader.open();
+    const browser = await browsers.signedIn(service);
+    await call(browser, '/bookmarks/add', { url: 'https://example.org/', title: 'Stays' });
+    const page = await browser.open();
     await page.getByText('Stays').waitFor();
     await page.keyboard.press('?');
     await page.getByRole('dialog').getByRole('link', { name: 'Turn off shortcuts' }).waitFor();
     await page.keyboard.press('Escape');
-    const settings = await reader.open('/settings#keyboard');
+    const settings = await browser.open('/settings#keyboard');
     const box = settings.getByRole('checkbox', { name: 'Keyboard shortcuts' });
     await box.focus();
     await settings.keyboard.press('Space');
@@ -260,14 +263,14 @@ browserTest(
     for (const key of ['j', 'ArrowDown', 'x', 'n', '?', '/', 'e']) await page.keyboard.press(key);
     expect(await page.locator('form.editor, dialog, .selection:not([hidden])').count()).toBe(0);
     expect(await page.locator('[aria-keyshortcuts]').count()).toBe(0);
-    // Other keys still work: the focused bookmark is deleted by its key.
+    // Other keys still work: Delete deletes the bookmark that has the focus.
     await page.locator('.rows .title').focus();
     await page.keyboard.press('e');
     await page.keyboard.press('Delete');
     await page.getByText('Deleted “Stays”').waitFor();
     await page.keyboard.press('z');
     expect(await titlesOf(page)).toEqual([]);
-    // The deletion is stored, and can be undone.
+    // The setting is stored. After it is turned on again, the shortcuts work.
     await settings.reload();
     await expect.poll(() => box.isChecked()).toBe(false);
     await box.check();
@@ -277,7 +280,7 @@ browserTest(
   },
 );
 
-browserTest('a keyboard is enough: sign in, add, find, edit, delete, undo, make a token', async () => {
+browserTest('a keyboard is enough to sign in, add, find, edit, delete, undo and create a token', async () => {
   const visitor = await browsers.visitor(service);
   const page = await visitor.open();
   const { keyboard } = page;
@@ -300,7 +303,7 @@ browserTest('a keyboard is enough: sign in, add, find, edit, delete, undo, make 
   await keyboard.press('/');
   await keyboard.type('keys');
   await page.getByText('1 bookmark found').waitFor();
-  // Leaves the field, so that the keys move in the list.
+  // The focus leaves the field, so that the keys move in the list.
   await page.locator('h1').evaluate(() => (document.activeElement as HTMLElement).blur());
   await keyboard.press('j');
   await expect.poll(focused).toBe('By keys');
@@ -332,13 +335,13 @@ browserTest('a keyboard is enough: sign in, add, find, edit, delete, undo, make 
   expect(visitor.faults).toEqual([]);
 });
 
-describe('preferences of a reader', () => {
+describe('preferences of a user', () => {
   browserTest(
-    'a title is written from right to left where its letters are, the row around it is not',
+    'a title in a right-to-left script keeps its direction, and its row stays left-to-right',
     async () => {
-      const reader = await browsers.reader(service);
-      await addSome(reader);
-      const page = await reader.open();
+      const browser = await browsers.signedIn(service);
+      await addSome(browser);
+      const page = await browser.open();
       const directionOf = (title: string) =>
         page.getByRole('link', { name: title }).evaluate((link) => getComputedStyle(link).direction);
       await page.getByRole('link', { name: 'One', exact: true }).waitFor();
@@ -348,10 +351,10 @@ describe('preferences of a reader', () => {
     },
   );
 
-  browserTest('nothing moves for those who want no motion', async () => {
-    const reader = await browsers.reader(service);
-    await addSome(reader);
-    const page = await reader.open();
+  browserTest('nothing moves for a user who prefers reduced motion', async () => {
+    const browser = await browsers.signedIn(service);
+    await addSome(browser);
+    const page = await browser.open();
     await page.getByRole('checkbox', { name: 'Select “One”' }).check();
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
     const notice = page.locator('.notice').first();

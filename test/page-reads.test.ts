@@ -5,7 +5,8 @@ import { findPrincipal } from '../src/store/tokens.ts';
 import { runOn } from './support/database.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-// Polls of one account share their reads: one statement serves many, and each response is as if it had been read alone.
+// Tests that polls of one account share their reads: one statement serves many polls, and each poll gets the response
+// that it would get alone.
 
 const service = useService();
 
@@ -13,7 +14,7 @@ async function principalOf(token: string) {
   return (await findPrincipal(service.context.database, parseToken(token)!))!;
 }
 
-/** Holds polls of a user, this many for each token. Resolves when all are held. */
+/** Sends polls of a user, this many for each token. Resolves when the service holds all of them. */
 async function holdPolls(user: TestUser, tokens: readonly string[], ofEach: number) {
   const polls = tokens.flatMap((token) =>
     Array.from({ length: ofEach }, () => service.post('/bookmarks/sync', { wait: true }, { token })),
@@ -41,7 +42,7 @@ describe('polls of one account that are woken together', () => {
     const user = await service.user();
     const revoked = await service.token(user.id, 'read');
     const { polls, wake } = await holdPolls(user, [user.token, revoked], 3);
-    // Changed directly in the database, so that only a read can notice it.
+    // The test deletes the token in the database, so that only a read can notice it.
     const hash = (await principalOf(revoked)).hash.toString('hex');
     await runOn(service.database.url, `delete from tokens where token_hash = decode('${hash}', 'hex')`);
     await wake();
@@ -49,7 +50,7 @@ describe('polls of one account that are woken together', () => {
     expect(statuses).toEqual([200, 200, 200, 401, 401, 401]);
   });
 
-  test('are all woken, with any number of polls', async () => {
+  test('are all woken, even if there are hundreds', async () => {
     const user = await service.user();
     const tokens = await Promise.all(Array.from({ length: 40 }, () => service.token(user.id, 'read')));
     const { polls, wake } = await holdPolls(user, tokens, 16);
@@ -60,8 +61,8 @@ describe('polls of one account that are woken together', () => {
 });
 
 describe('a shared read', () => {
-  /** A PageReader whose first response is held back until told. */
-  async function openSlowLooks() {
+  /** Opens a `PageReader` whose first statement returns only after `respondFirst` is called. */
+  async function openSlowReader() {
     const user = await service.user();
     const principal = await principalOf(user.token);
     const { database } = service.context;
@@ -77,36 +78,36 @@ describe('a shared read', () => {
       return rows;
     };
     const slow = Object.create(database, { read: { value: readSlowly }, readShort: { value: readSlowly } });
-    const looks = new PageReader(slow, SYNC_PAGES, service.context.requestPermits, 7_000);
-    const look = () => looks.read(principal, 0, 50);
-    return { user, look, firstWasRead: read.promise, respondFirst: response.resolve, reads: () => reads };
+    const reader = new PageReader(slow, SYNC_PAGES, service.context.requestPermits, 7_000);
+    const readPage = () => reader.read(principal, 0, 50);
+    return { user, readPage, firstWasRead: read.promise, respondFirst: response.resolve, reads: () => reads };
   }
 
-  test('never returns a result from before the request', async () => {
-    const { user, look, firstWasRead, respondFirst } = await openSlowLooks();
-    const first = look();
+  test('never returns a result that was read before the request', async () => {
+    const { user, readPage, firstWasRead, respondFirst } = await openSlowReader();
+    const first = readPage();
     await firstWasRead;
     await user.post('/bookmarks/add', { url: 'https://example.org/' });
-    const second = look();
+    const second = readPage();
     respondFirst();
     expect((await first).count).toBe(0);
     expect((await second).count).toBe(1);
   });
 
   test('shares its statement with at most 249 others', async () => {
-    const { user, look, respondFirst, reads } = await openSlowLooks();
+    const { user, readPage, respondFirst, reads } = await openSlowReader();
     await user.post('/bookmarks/add', { url: 'https://example.org/' });
     respondFirst();
-    const pages = await Promise.all(Array.from({ length: 1_001 }, look));
+    const pages = await Promise.all(Array.from({ length: 1_001 }, readPage));
     expect(pages.every(({ count }) => count === 1)).toBe(true);
     expect(reads()).toBe(5);
   });
 
   test('does not wait for a statement that hangs', async () => {
-    const { look, firstWasRead, respondFirst } = await openSlowLooks();
-    const first = look();
+    const { readPage, firstWasRead, respondFirst } = await openSlowReader();
+    const first = readPage();
     await firstWasRead;
-    expect((await look()).count).toBe(0);
+    expect((await readPage()).count).toBe(0);
     respondFirst();
     await first;
   });

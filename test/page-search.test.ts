@@ -1,34 +1,34 @@
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
-import { browserTest, type Reader, titlesOf, useBrowser } from './support/browser.ts';
+import { browserTest, type UserBrowser, titlesOf, useBrowser } from './support/browser.ts';
 import { useService } from './support/service.ts';
 
-// Search while typing, and tags.
+// Tests of the search field and of the tags, in a browser.
 
 const service = useService();
 const browsers = useBrowser();
 
 const shows = (page: Page) => expect.poll(() => titlesOf(page));
 
-const add = (reader: Reader, title: string, more: object = {}) =>
-  reader.post('/web/api/v1/bookmarks/add', {
+const add = (browser: UserBrowser, title: string, more: object = {}) =>
+  browser.post('/web/api/v1/bookmarks/add', {
     url: `https://${title.split(' ')[0]!.toLowerCase()}.example.org/`,
     title,
     ...more,
   });
 
-/** A reader with three bookmarks and a tab. */
-async function openThree(): Promise<{ reader: Reader; page: Page }> {
-  const reader = await browsers.reader(service);
-  await add(reader, 'Alpha', { tags: ['greek', 'to read'] });
-  await add(reader, 'Beta', { tags: ['greek'], comment: 'about ALPHA' });
-  await add(reader, 'Gimel');
-  const page = await reader.open();
+/** Signs in a new user with three bookmarks, and opens the list. */
+async function openThree(): Promise<{ browser: UserBrowser; page: Page }> {
+  const browser = await browsers.signedIn(service);
+  await add(browser, 'Alpha', { tags: ['greek', 'to read'] });
+  await add(browser, 'Beta', { tags: ['greek'], comment: 'about ALPHA' });
+  await add(browser, 'Gimel');
+  const page = await browser.open();
   await shows(page).toEqual(['Gimel', 'Beta', 'Alpha']);
-  return { reader, page };
+  return { browser, page };
 }
 
-browserTest('search finds as one types, says how many, and stands in the address', async () => {
+browserTest('the page searches while the user types, and puts the search into its address', async () => {
   const { page } = await openThree();
   await page.keyboard.press('/');
   await page.keyboard.type('alpha');
@@ -39,9 +39,9 @@ browserTest('search finds as one types, says how many, and stands in the address
   await shows(page).toEqual(['Gimel', 'Beta', 'Alpha']);
 });
 
-browserTest('what was typed last wins, whatever is found first', async () => {
+browserTest('the list shows the last search, even if an earlier one responds later', async () => {
   const { page } = await openThree();
-  // The response to the first search comes after that to the second.
+  // The response to the first search comes after the response to the second.
   const isSecondShown = Promise.withResolvers<void>();
   const isFirstSent = Promise.withResolvers<void>();
   const isFirstDone = Promise.withResolvers<void>();
@@ -63,7 +63,7 @@ browserTest('what was typed last wins, whatever is found first', async () => {
   expect(await titlesOf(page)).toEqual(['Gimel']);
 });
 
-browserTest('typing fast sends far fewer requests than keys', async () => {
+browserTest('fast typing sends far fewer requests than keys', async () => {
   const { page } = await openThree();
   let sent = 0;
   page.on('request', (request) => {
@@ -80,7 +80,7 @@ browserTest('typing fast sends far fewer requests than keys', async () => {
   expect(sent).toBeLessThan(4);
 });
 
-browserTest('a tag narrows the list down, from the side and from a row; the way back widens it', async () => {
+browserTest('a tag at the side or in a row filters the list, and Back removes the filter', async () => {
   const { page } = await openThree();
   const side = page.getByRole('complementary', { name: 'Tags' });
   await side.getByRole('button', { name: 'greek, 2 bookmarks' }).click();
@@ -93,7 +93,7 @@ browserTest('a tag narrows the list down, from the side and from a row; the way 
   expect(await page.getByLabel('Search bookmarks').inputValue()).toBe('tag:"to read"');
 });
 
-browserTest('site: and -tag: and is:untagged narrow it down, and the order can be chosen', async () => {
+browserTest('site:, -tag: and is:untagged filter the list, and the order can be chosen', async () => {
   const { page } = await openThree();
   const search = page.getByLabel('Search bookmarks');
   await search.fill('site:beta.example.org');
@@ -107,7 +107,7 @@ browserTest('site: and -tag: and is:untagged narrow it down, and the order can b
   await shows(page).toEqual(['Alpha', 'Beta', 'Gimel']);
 });
 
-browserTest('the search field suggests operators and tags, and takes only a highlighted one', async () => {
+browserTest('the search field suggests operators and tags. Enter takes only a highlighted one', async () => {
   const { page } = await openThree();
   const search = page.getByRole('combobox', { name: 'Search bookmarks' });
   const options = page.getByRole('listbox', { name: 'Suggestions' }).getByRole('option');
@@ -116,7 +116,7 @@ browserTest('the search field suggests operators and tags, and takes only a high
   expect(await search.getAttribute('aria-expanded')).toBe('true');
   await page.keyboard.type('gre');
   await expect.poll(() => options.allTextContents()).toEqual(['tag:greek2 bookmarks']);
-  // Nothing is highlighted, so Enter searches for the word.
+  // No suggestion is highlighted, so Enter searches for the word.
   await page.keyboard.press('Enter');
   await shows(page).toEqual([]);
   expect(await search.inputValue()).toBe('gre');
@@ -137,9 +137,9 @@ browserTest('the search field suggests operators and tags, and takes only a high
   expect(await search.inputValue()).toBe('ta');
 });
 
-browserTest('a search marks what it found as text, and offers the tag of that name', async () => {
-  const { reader, page } = await openThree();
-  await add(reader, '<b>Straße</b> to İstanbul greek', {
+browserTest('a search highlights its words in the results, and offers the tag of that name', async () => {
+  const { browser, page } = await openThree();
+  await add(browser, '<b>Straße</b> to İstanbul greek', {
     url: 'https://example.org/',
     comment: 'GREEK and <i>greek</i>',
   });
@@ -156,10 +156,10 @@ browserTest('a search marks what it found as text, and offers the tag of that na
   await shows(page).toEqual(['Beta', 'Alpha']);
   expect(await search.inputValue()).toBe('tag:greek');
   expect(await marks()).toEqual([]);
-  expect(reader.faults).toEqual([]);
+  expect(browser.faults).toEqual([]);
 });
 
-browserTest('what is no search filter is searched as text, and the page says so', async () => {
+browserTest('an invalid search filter is searched as text, and the page says so', async () => {
   const { page } = await openThree();
   const search = page.getByLabel('Search bookmarks');
   await search.fill('-site:beta.example.org');
@@ -173,14 +173,14 @@ browserTest('what is no search filter is searched as text, and the page says so'
   await shows(page).toEqual(['Beta', 'Alpha']);
 });
 
-browserTest('the way back from the settings leads to the place in the list', async () => {
-  const reader = await browsers.reader(service);
+browserTest('Back from the settings returns to the same place in the list', async () => {
+  const browser = await browsers.signedIn(service);
   const bookmarks = Array.from({ length: 220 }, (_, at) => ({
     url: `https://example.org/${at}`,
     title: `${at}`,
   }));
-  await reader.post('/web/api/v1/import', { mode: 'merge', bookmarks });
-  const page = await reader.open();
+  await browser.post('/web/api/v1/import', { mode: 'merge', bookmarks });
+  const page = await browser.open();
   await page.getByLabel('Order').selectOption('Oldest first');
   await expect.poll(() => titlesOf(page).then(([first]) => first)).toBe('0');
   await expect
@@ -200,9 +200,9 @@ browserTest('the way back from the settings leads to the place in the list', asy
 });
 
 browserTest('no count is shown before it is known', async () => {
-  const reader = await browsers.reader(service);
-  await add(reader, 'Alpha');
-  const page = await reader.openTab();
+  const browser = await browsers.signedIn(service);
+  await add(browser, 'Alpha');
+  const page = await browser.openTab();
   const asked = Promise.withResolvers<void>();
   const go = Promise.withResolvers<void>();
   await page.route('**/bookmarks/search', async (route) => {
@@ -218,10 +218,10 @@ browserTest('no count is shown before it is known', async () => {
   await page.getByText('1 of 10,000').waitFor();
 });
 
-browserTest('on a phone a title has two lines, and no word of the selection bar is broken', async () => {
-  const reader = await browsers.reader(service, { width: 390, height: 800 });
-  await add(reader, 'A long title, of which more than 22 characters show');
-  const page = await reader.open();
+browserTest('on a phone, a title has two lines, and no word of the selection bar is broken', async () => {
+  const browser = await browsers.signedIn(service, { width: 390, height: 800 });
+  await add(browser, 'A long title, of which more than 22 characters show');
+  const page = await browser.open();
   const title = page.locator('.rows .title');
   const isCut = () => title.evaluate((element) => element.scrollHeight > element.clientHeight + 1);
   await expect.poll(isCut).toBe(false);
@@ -233,10 +233,10 @@ browserTest('on a phone a title has two lines, and no word of the selection bar 
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
 });
 
-browserTest('on a phone a row without tags is as low as its text, and rows follow one another', async () => {
-  const reader = await browsers.reader(service, { width: 390, height: 800 });
-  for (let at = 1; at <= 12; at += 1) await add(reader, `Row ${at}`, at % 3 === 0 ? { tags: ['third'] } : {});
-  const page = await reader.open();
+browserTest('on a phone, a row without tags is lower, and rows neither overlap nor have gaps', async () => {
+  const browser = await browsers.signedIn(service, { width: 390, height: 800 });
+  for (let at = 1; at <= 12; at += 1) await add(browser, `Row ${at}`, at % 3 === 0 ? { tags: ['third'] } : {});
+  const page = await browser.open();
   await page
     .getByText('End of the list')
     .or(page.getByRole('link', { name: 'Row 12' }))
@@ -258,23 +258,23 @@ browserTest('on a phone a row without tags is as low as its text, and rows follo
     );
   expect(heights(true)).toEqual(new Set([112]));
   expect(heights(false)).toEqual(new Set([80]));
-  // A row that gets its first tag grows.
+  // A row gets higher with its first tag.
   await page.getByRole('checkbox', { name: 'Select “Row 11”' }).check();
   await page.getByRole('combobox', { name: 'Tag', exact: true }).fill('new');
   await page.getByRole('button', { name: 'Add tag' }).click();
   await expect.poll(async () => (await boxes()).filter(({ isTagged }) => isTagged).length).toBe(5);
   const { top, bottom } = (await boxes())[1]!;
   expect(Math.round(bottom - top)).toBe(112);
-  expect(reader.faults).toEqual([]);
+  expect(browser.faults).toEqual([]);
 });
 
 browserTest(
-  'on a small phone nothing leaves its row or the view, in both heights and both languages',
+  'on a small phone, nothing extends beyond its row or the screen, in both row heights and both languages',
   async () => {
-    const reader = await browsers.reader(service, { width: 360, height: 740 });
-    await add(reader, 'A title that is long enough to need two lines on a phone', { comment: 'A comment' });
-    await add(reader, 'Tagged', { tags: ['selfhosted software', 'E-commerce', 'Automation'] });
-    const page = await reader.open('/openapi.json');
+    const browser = await browsers.signedIn(service, { width: 360, height: 740 });
+    await add(browser, 'A title that is long enough to need two lines on a phone', { comment: 'A comment' });
+    await add(browser, 'Tagged', { tags: ['selfhosted software', 'E-commerce', 'Automation'] });
+    const page = await browser.open('/openapi.json');
     for (const language of ['en', 'de']) {
       for (const rows of ['', 'compact']) {
         await page.evaluate((chosen) => Object.assign(localStorage, chosen), { language, rows });
@@ -311,26 +311,26 @@ browserTest(
         await expect.poll(outside).toEqual([]);
       }
     }
-    expect(reader.faults).toEqual([]);
+    expect(browser.faults).toEqual([]);
   },
 );
 
-browserTest('counts of tags follow what is added', async () => {
-  const { reader, page } = await openThree();
-  await add(reader, 'Delta', { tags: ['greek', 'new'] });
+browserTest('the counts of tags change when a bookmark is added', async () => {
+  const { browser, page } = await openThree();
+  await add(browser, 'Delta', { tags: ['greek', 'new'] });
   const side = page.getByRole('complementary', { name: 'Tags' });
   await side.getByRole('button', { name: 'greek, 3 bookmarks' }).waitFor();
   await side.getByRole('button', { name: 'new, 1 bookmark', exact: true }).waitFor();
 });
 
 browserTest(
-  'tags with paths are a tree: a parent asks for all below it, and is renamed with them',
+  'tags with paths form a tree: a parent finds all tags below it, and is renamed together with them',
   async () => {
-    const reader = await browsers.reader(service);
-    await add(reader, 'Alpha', { tags: ['Work/Databases'] });
-    await add(reader, 'Beta', { tags: ['Work', 'home'] });
-    await add(reader, 'Gimel', { tags: ['Work/Databases/Old'] });
-    const page = await reader.open();
+    const browser = await browsers.signedIn(service);
+    await add(browser, 'Alpha', { tags: ['Work/Databases'] });
+    await add(browser, 'Beta', { tags: ['Work', 'home'] });
+    await add(browser, 'Gimel', { tags: ['Work/Databases/Old'] });
+    const page = await browser.open();
     const side = page.getByRole('complementary', { name: 'Tags' });
     const names = () => side.locator('.tag .name').allTextContents();
     await expect.poll(names).toEqual(['home', 'Work']);
@@ -339,7 +339,7 @@ browserTest(
     await side.getByRole('button', { name: 'Work/Databases and the tags below it' }).click();
     await shows(page).toEqual(['Gimel', 'Alpha']);
     expect(new URL(page.url()).searchParams.get('q')).toBe('under:Work/Databases');
-    await add(reader, 'Delta', { tags: ['work/databases/new'] });
+    await add(browser, 'Delta', { tags: ['work/databases/new'] });
     await shows(page).toEqual(['Delta', 'Gimel', 'Alpha']);
 
     const screen = await openTags(page);
@@ -350,7 +350,7 @@ browserTest(
     await page.keyboard.press('Enter');
     await screen.getByRole('button', { name: 'Rename tag Job/Databases/Old' }).waitFor();
     await screen.getByRole('button', { name: 'Close' }).click();
-    // The search follows the rename of the tag that it names.
+    // The search text gets the new name of the tag.
     await shows(page).toEqual(['Delta', 'Gimel', 'Alpha']);
     expect(new URL(page.url()).searchParams.get('q')).toBe('under:Job/Databases');
     await side.getByRole('button', { name: 'Tags below Job', exact: true }).click();
@@ -360,10 +360,10 @@ browserTest(
   },
 );
 
-browserTest('the tags at the side are one tab stop, with arrow keys to move and to open', async () => {
-  const reader = await browsers.reader(service);
-  await add(reader, 'Alpha', { tags: ['a', 'b', 'Work/Databases', 'Work'] });
-  const page = await reader.open();
+browserTest('the list of tags is one tab stop: arrow keys move in it and open branches', async () => {
+  const browser = await browsers.signedIn(service);
+  await add(browser, 'Alpha', { tags: ['a', 'b', 'Work/Databases', 'Work'] });
+  const page = await browser.open();
   const side = page.getByRole('complementary', { name: 'Tags' });
   await expect.poll(() => side.locator('.tag .name').allTextContents()).toEqual(['a', 'b', 'Work']);
   expect(await side.locator('.tags [tabindex="0"]').count()).toBe(1);
@@ -389,15 +389,15 @@ browserTest('the tags at the side are one tab stop, with arrow keys to move and 
   await expect.poll(() => new URL(page.url()).searchParams.get('q')).toBe('tag:a');
 });
 
-/** Opens the screen of the tags. */
+/** Opens the dialog with all tags. */
 async function openTags(page: Page) {
   await page.getByRole('button', { name: 'Edit tags' }).click();
   return page.getByRole('dialog', { name: 'Edit tags' });
 }
 
-browserTest('tags are renamed and deleted, with counts, by use or by name', async () => {
-  const { reader, page } = await openThree();
-  await reader.post('/web/api/v1/tags/create', { name: 'alone' });
+browserTest('tags are renamed and deleted in a dialog, which orders them by use or by name', async () => {
+  const { browser, page } = await openThree();
+  await browser.post('/web/api/v1/tags/create', { name: 'alone' });
   const screen = await openTags(page);
   const names = () => screen.locator('.name').allTextContents();
   await expect.poll(names).toEqual(['greek', 'to read', 'alone']);
@@ -408,7 +408,7 @@ browserTest('tags are renamed and deleted, with counts, by use or by name', asyn
   await page.keyboard.press('Enter');
   await screen.getByRole('button', { name: 'Rename tag letters' }).waitFor();
   await expect.poll(() => page.locator('.rows .chip', { hasText: 'letters' }).count()).toBe(2);
-  await add(reader, 'Delta', { tags: ['letters'] });
+  await add(browser, 'Delta', { tags: ['letters'] });
   await screen.getByText('3 bookmarks').waitFor();
   await screen.getByRole('button', { name: 'Delete tag letters' }).click();
   await page
@@ -418,21 +418,21 @@ browserTest('tags are renamed and deleted, with counts, by use or by name', asyn
   await expect.poll(() => page.locator('.rows .chip').allTextContents()).toEqual(['to read']);
 });
 
-browserTest('all unused tags are deleted at once, but none that is used meanwhile', async () => {
-  const { reader, page } = await openThree();
-  for (const name of ['one', 'two', 'three']) await reader.post('/web/api/v1/tags/create', { name });
+browserTest('all unused tags are deleted at once, except one that is used meanwhile', async () => {
+  const { browser, page } = await openThree();
+  for (const name of ['one', 'two', 'three']) await browser.post('/web/api/v1/tags/create', { name });
   const screen = await openTags(page);
   await screen.getByRole('button', { name: 'Delete 3 unused tags' }).click();
   const question = page.getByRole('dialog', { name: 'Delete the 3 tags' });
   await question.waitFor();
-  await add(reader, 'Delta', { tags: ['two'] });
+  await add(browser, 'Delta', { tags: ['two'] });
   await screen.getByText('1 bookmark').nth(1).waitFor();
   await question.getByRole('button', { name: 'Delete 3' }).click();
   await expect.poll(() => screen.locator('.name').allTextContents()).toEqual(['greek', 'to read', 'two']);
 });
 
-browserTest('a tag that is renamed to another one is merged with it, where one confirms that', async () => {
-  const { reader, page } = await openThree();
+browserTest('a tag that gets the name of another one is merged with it, after a question', async () => {
+  const { browser, page } = await openThree();
   const screen = await openTags(page);
   await screen.getByRole('button', { name: 'Rename tag to read' }).click();
   await page.getByLabel('New name of tag to read').fill('GREEK');
@@ -442,19 +442,19 @@ browserTest('a tag that is renamed to another one is merged with it, where one c
     .getByRole('button', { name: 'Merge' })
     .click();
   await expect.poll(() => page.locator('.rows .chip').allTextContents()).toEqual(['greek', 'greek']);
-  expect(await reader.post('/web/api/v1/tags/list')).toMatchObject({
+  expect(await browser.post('/web/api/v1/tags/list')).toMatchObject({
     tags: [{ name: 'greek', bookmark_count: 2 }],
   });
 });
 
-browserTest('all results are selected, also those on pages that were not read yet', async () => {
-  const reader = await browsers.reader(service);
+browserTest('all results can be selected, even those that the page has not read yet', async () => {
+  const browser = await browsers.signedIn(service);
   const bookmarks = Array.from({ length: 720 }, (_, at) => ({
     url: `https://example.org/${at}`,
     title: at % 2 === 0 ? `even ${at}` : `odd ${at}`,
   }));
-  await reader.post('/web/api/v1/import', { bookmarks });
-  const page = await reader.open('/?q=even');
+  await browser.post('/web/api/v1/import', { bookmarks });
+  const page = await browser.open('/?q=even');
   await page.getByRole('checkbox').first().check();
   await page.getByRole('button', { name: 'Select all 360' }).click();
   await page.getByText('360 selected').waitFor();
@@ -463,23 +463,23 @@ browserTest('all results are selected, also those on pages that were not read ye
   await page.getByText('Tag “pair” added to 360 bookmarks.').waitFor();
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
   await page.getByText('Nothing found').first().waitFor();
-  // The list hides them at once. The requests follow.
+  // The list hides the bookmarks at once. The requests follow.
   await expect
-    .poll(() => reader.post('/web/api/v1/bookmarks/search', { per_page: 1 }))
+    .poll(() => browser.post('/web/api/v1/bookmarks/search', { per_page: 1 }))
     .toMatchObject({ total: 360 });
   await page.keyboard.press('z');
   await page.getByText('360 bookmarks found').waitFor();
-  expect(reader.faults).toEqual([]);
+  expect(browser.faults).toEqual([]);
 });
 
-browserTest('selecting all ends with another search, and says when a page cannot be read', async () => {
-  const reader = await browsers.reader(service);
+browserTest('selecting all results ends with another search, and says if a page cannot be read', async () => {
+  const browser = await browsers.signedIn(service);
   const bookmarks = Array.from({ length: 300 }, (_, at) => ({
     url: `https://example.org/${at}`,
     title: 'Same',
   }));
-  await reader.post('/web/api/v1/import', { bookmarks });
-  const page = await reader.open();
+  await browser.post('/web/api/v1/import', { bookmarks });
+  const page = await browser.open();
   await page.getByText('300 of 10,000').waitFor();
   const refusal = { error: 'cursor: is unheard of', code: 'VALIDATION_ERROR' };
   await page.route('**/bookmarks/search', (route) => route.fulfill({ status: 400, json: refusal }));
@@ -507,11 +507,11 @@ browserTest('selecting all ends with another search, and says when a page cannot
   await page.getByLabel('Search bookmarks').fill('');
   await page.getByText('300 of 10,000').waitFor();
   expect(await page.getByText(/selected$/).isVisible()).toBe(false);
-  expect(reader.faults).toEqual([]);
+  expect(browser.faults).toEqual([]);
 });
 
-browserTest('several are selected, tagged, and deleted with one undo', async () => {
-  const { reader, page } = await openThree();
+browserTest('several bookmarks are selected, tagged and deleted, and one undo restores them', async () => {
+  const { browser, page } = await openThree();
   await page.getByRole('checkbox', { name: 'Select “Gimel”' }).check();
   await page.getByRole('checkbox', { name: 'Select “Alpha”' }).click({ modifiers: ['Shift'] });
   await page.getByText('3 selected').waitFor();
@@ -527,5 +527,5 @@ browserTest('several are selected, tagged, and deleted with one undo', async () 
   await page.getByText('Deleted 2 bookmarks.').waitFor();
   await page.keyboard.press('z');
   await shows(page).toEqual(['Gimel', 'Beta', 'Alpha']);
-  expect(reader.faults).toEqual([]);
+  expect(browser.faults).toEqual([]);
 });

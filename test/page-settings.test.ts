@@ -4,20 +4,20 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
-import { browserTest, type Reader, titlesOf, useBrowser } from './support/browser.ts';
+import { browserTest, type UserBrowser, titlesOf, useBrowser } from './support/browser.ts';
 import { makeFolder } from './support/folders.ts';
 import { runDir } from './support/run.ts';
 import { useService } from './support/service.ts';
 
-// The page of the settings, and the bookmarklet's window.
+// Tests of the settings, and of the bookmarklet's window, in a browser.
 
 const service = useService();
 const browsers = useBrowser();
 
 const SAMPLES = join(import.meta.dirname, 'samples');
 
-const call = <T>(reader: Reader, path: string, body: object = {}) =>
-  reader.post(`/web/api/v1${path}`, body) as Promise<T>;
+const call = <T>(browser: UserBrowser, path: string, body: object = {}) =>
+  browser.post(`/web/api/v1${path}`, body) as Promise<T>;
 
 async function choose(page: Page, file: string | { name: string; mimeType: string; buffer: Buffer }) {
   await page.locator('input[type=file]').setInputFiles(file);
@@ -29,9 +29,9 @@ const json = (name: string, content: unknown) => ({
   buffer: Buffer.from(JSON.stringify(content)),
 });
 
-browserTest('a file of a browser is previewed, imported, and what was left out is a table', async () => {
-  const reader = await browsers.reader(service);
-  const page = await reader.open('/settings');
+browserTest('a browser’s file is previewed and imported, and a table lists what was left out', async () => {
+  const browser = await browsers.signedIn(service);
+  const page = await browser.open('/settings');
   await choose(page, join(SAMPLES, 'chrome.html'));
   await page.getByText('5 bookmarks in a browser’s bookmark file').waitFor();
   await page.getByText('2 entries are not web pages and are left out').waitFor();
@@ -52,14 +52,14 @@ browserTest('a file of a browser is previewed, imported, and what was left out i
   const table = await readFile(await (await downloading).path(), 'utf8');
   expect(table.trim().split('\r\n')).toHaveLength(3);
   expect(table).toContain('"not a web page"');
-  expect(await call(reader, '/bookmarks/search')).toMatchObject({ total: 5 });
-  expect(reader.faults).toEqual([]);
+  expect(await call(browser, '/bookmarks/search')).toMatchObject({ total: 5 });
+  expect(browser.faults).toEqual([]);
 });
 
 browserTest(
-  'CSV, XML and JSON are read in the browser, and a file without bookmarks is refused in words',
+  'CSV, XML and JSON are read in the browser, and a file without bookmarks is refused with a reason',
   async () => {
-    const page = await (await browsers.reader(service)).open('/settings');
+    const page = await (await browsers.signedIn(service)).open('/settings');
     for (const [file, what] of [
       ['raindrop.csv', 'an export from Raindrop'],
       ['pinboard.xml', 'an export from Pinboard'],
@@ -74,27 +74,27 @@ browserTest(
   },
 );
 
-browserTest('a replacement wants a typed word, and then replaces all', async () => {
-  const reader = await browsers.reader(service);
-  await call(reader, '/bookmarks/add', { url: 'https://example.org/old' });
-  const page = await reader.open('/settings');
+browserTest('a replacement requires a typed word, and then replaces all bookmarks', async () => {
+  const browser = await browsers.signedIn(service);
+  await call(browser, '/bookmarks/add', { url: 'https://example.org/old' });
+  const page = await browser.open('/settings');
   await choose(page, json('own.json', { bookmarks: [{ url: 'https://example.org/new', title: 'New' }] }));
   await page.getByLabel('Replace them all').check();
   await page.getByRole('button', { name: 'Import 1 bookmark' }).click();
   await page.getByRole('alert').getByText('Type “replace”').waitFor();
-  expect(await call(reader, '/bookmarks/search')).toMatchObject({
+  expect(await call(browser, '/bookmarks/search')).toMatchObject({
     bookmarks: [{ url: 'https://example.org/old' }],
   });
   await page.getByLabel('This moves 1 bookmark to the trash').fill('Replace');
   await page.keyboard.press('Enter');
   await page.getByText('1 bookmark imported').waitFor();
-  expect(await call(reader, '/bookmarks/search')).toMatchObject({ bookmarks: [{ title: 'New' }], total: 1 });
+  expect(await call(browser, '/bookmarks/search')).toMatchObject({ bookmarks: [{ title: 'New' }], total: 1 });
 });
 
-browserTest('an import that the plan cannot take is refused before anything is sent', async () => {
-  const reader = await browsers.reader(service);
-  await call(reader, '/bookmarks/add', { url: 'https://example.org/old' });
-  const page = await reader.open('/settings');
+browserTest('an import beyond the limit of the plan is refused before anything is sent', async () => {
+  const browser = await browsers.signedIn(service);
+  await call(browser, '/bookmarks/add', { url: 'https://example.org/old' });
+  const page = await browser.open('/settings');
   const sent: string[] = [];
   page.on('request', (request) => sent.push(request.url()));
   const entries = Array.from({ length: 10_001 }, (_, n) => ({ url: `https://example.org/${n}` }));
@@ -105,9 +105,9 @@ browserTest('an import that the plan cannot take is refused before anything is s
   expect(sent.filter((url) => url.endsWith('/import'))).toEqual([]);
 });
 
-browserTest('what the service refuses of an import is told with its reason, at its place', async () => {
-  const reader = await browsers.reader(service);
-  const page = await reader.open('/settings');
+browserTest('bookmarks that the service refuses are listed with the reason', async () => {
+  const browser = await browsers.signedIn(service);
+  const page = await browser.open('/settings');
   const good = Array.from({ length: 2_600 }, (_, n) => ({ url: `https://example.org/${n}` }));
   const bad = { url: 'https://example.org/bad', title: '=1+1'.padEnd(3_000, 'x') };
   await choose(page, json('many.json', { bookmarks: [...good, bad] }));
@@ -117,30 +117,30 @@ browserTest('what the service refuses of an import is told with its reason, at i
   await page.getByRole('cell', { name: /title/ }).waitFor();
 });
 
-browserTest('an import whose session is ended goes on after one signs in again', async () => {
-  const reader = await browsers.reader(service);
-  const page = await reader.open('/settings');
+browserTest('an import whose session ends continues after the user has signed in again', async () => {
+  const browser = await browsers.signedIn(service);
+  const page = await browser.open('/settings');
   const bookmarks = Array.from({ length: 2_501 }, (_, n) => ({ url: `https://example.org/${n}` }));
   await choose(page, json('many.json', { bookmarks }));
   await page.getByRole('button', { name: /^Import 2,501/ }).waitFor();
-  // The file is sent in batches of 2,500.
+  // The worker sends the file in batches of 2,500.
   let sent = 0;
   await page.route('**/api/v1/import', async (route) => {
     sent += 1;
-    if (sent === 2) await call(reader, '/logout');
+    if (sent === 2) await call(browser, '/logout');
     await route.continue();
   });
   await page.getByRole('button', { name: /^Import 2,501/ }).click();
   const dialog = page.getByRole('dialog', { name: 'Sign in again' });
-  await dialog.getByLabel('Invite code').fill(await service.invite(reader.email));
+  await dialog.getByLabel('Invite code').fill(await service.invite(browser.email));
   await page.keyboard.press('Enter');
   await page.getByText('2,501 bookmarks imported').waitFor();
 });
 
-browserTest('all is exported, as JSON and as HTML', async () => {
-  const reader = await browsers.reader(service);
-  await call(reader, '/bookmarks/add', { url: 'https://example.org/', title: '<b> & "q"', tags: ['one'] });
-  const page = await reader.open('/settings');
+browserTest('all bookmarks are exported, as JSON and as HTML', async () => {
+  const browser = await browsers.signedIn(service);
+  await call(browser, '/bookmarks/add', { url: 'https://example.org/', title: '<b> & "q"', tags: ['one'] });
+  const page = await browser.open('/settings');
   const files: string[] = [];
   for (const format of ['JSON', 'HTML']) {
     const downloading = page.waitForEvent('download');
@@ -152,10 +152,10 @@ browserTest('all is exported, as JSON and as HTML', async () => {
   expect(files[1]).toContain('TAGS="one">&lt;b&gt; &amp; &quot;q&quot;</A>');
 });
 
-browserTest('a token is made, shown once, works with curl, and is revoked', async () => {
-  const reader = await browsers.reader(service, { width: 375 });
-  await call(reader, '/bookmarks/add', { url: 'https://example.org/', title: 'Seen by curl' });
-  const page = await reader.open('/settings');
+browserTest('a token is created, is shown once, works with curl, and is revoked', async () => {
+  const browser = await browsers.signedIn(service, { width: 375 });
+  await call(browser, '/bookmarks/add', { url: 'https://example.org/', title: 'Seen by curl' });
+  const page = await browser.open('/settings');
   await page.getByRole('button', { name: 'Create token' }).click();
   await page.getByRole('alert').getByText('Give the token a name').waitFor();
   await page.getByLabel('Name').fill('backup');
@@ -177,66 +177,66 @@ browserTest('a token is made, shown once, works with curl, and is revoked', asyn
   expect(JSON.parse(again.stdout)).toMatchObject({ code: 'INVALID_TOKEN' });
 });
 
-browserTest('other sessions are ended', async () => {
-  const reader = await browsers.reader(service);
-  const other = await browsers.reader(service, { email: reader.email });
-  const page = await reader.open('/settings');
+browserTest('the settings end all other sessions', async () => {
+  const browser = await browsers.signedIn(service);
+  const other = await browsers.signedIn(service, { email: browser.email });
+  const page = await browser.open('/settings');
   await page.getByText('this session').waitFor();
   await page.getByRole('button', { name: 'Sign out all others' }).click();
   await page.getByText('1 signed out.').waitFor();
   expect(await call(other, '/user/profile')).toMatchObject({ code: 'INVALID_TOKEN' });
-  expect(await call(reader, '/user/profile')).toMatchObject({ email: reader.email });
+  expect(await call(browser, '/user/profile')).toMatchObject({ email: browser.email });
 });
 
-browserTest('the account is deleted, once its address was typed', async () => {
-  const reader = await browsers.reader(service);
-  const page = await reader.open('/settings');
-  const field = page.getByLabel(`Type ${reader.email} to confirm`);
+browserTest('the account is deleted after its e-mail address is typed', async () => {
+  const browser = await browsers.signedIn(service);
+  const page = await browser.open('/settings');
+  const field = page.getByLabel(`Type ${browser.email} to confirm`);
   await field.fill('somebody@example.org');
   await page.getByRole('button', { name: 'Delete account' }).click();
   await page.getByRole('alert').getByText('into the field to confirm').waitFor();
-  expect(await call(reader, '/user/profile')).toMatchObject({ email: reader.email });
-  await field.fill(reader.email);
+  expect(await call(browser, '/user/profile')).toMatchObject({ email: browser.email });
+  await field.fill(browser.email);
   await page.keyboard.press('Enter');
   await page.getByLabel('Invite code').waitFor();
-  expect(await call(reader, '/user/profile')).toMatchObject({ code: 'INVALID_TOKEN' });
+  expect(await call(browser, '/user/profile')).toMatchObject({ code: 'INVALID_TOKEN' });
 });
 
-browserTest('the bookmarklet’s window saves on a click only', async () => {
-  const reader = await browsers.reader(service);
+browserTest('the bookmarklet’s window saves only on a click', async () => {
+  const browser = await browsers.signedIn(service);
   const url = 'https://example.org/read?a=1&b=2#c';
-  const page = await reader.open(
+  const page = await browser.open(
     `/save?url=${encodeURIComponent(url)}&title=${encodeURIComponent('Read “this”')}`,
   );
   expect(await page.getByLabel('Title').inputValue()).toBe('Read “this”');
-  expect(await call(reader, '/bookmarks/search')).toMatchObject({ total: 0 });
+  expect(await call(browser, '/bookmarks/search')).toMatchObject({ total: 0 });
   await page.getByRole('button', { name: 'Save' }).click();
   await expect
-    .poll(() => call(reader, '/bookmarks/search'))
+    .poll(() => call(browser, '/bookmarks/search'))
     .toMatchObject({ bookmarks: [{ url, title: 'Read “this”' }] });
   await page.goto(service.origin);
   await expect.poll(() => titlesOf(page)).toEqual(['Read “this”']);
 });
 
-browserTest('what the bookmarklet’s window saved can be edited there, and undone', async () => {
-  const reader = await browsers.reader(service);
-  const page = await reader.open('/save?url=https%3A%2F%2Fexample.org%2F&title=First');
+browserTest('in the bookmarklet’s window, a saved bookmark can be edited, and then undone', async () => {
+  const browser = await browsers.signedIn(service);
+  const page = await browser.open('/save?url=https%3A%2F%2Fexample.org%2F&title=First');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('button', { name: 'Edit bookmark' }).click();
   await page.getByLabel('Title').fill('Second');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('button', { name: 'Undo' }).click();
   await page.getByText('The bookmark is in the trash.').waitFor();
-  expect(await call(reader, '/bookmarks/search')).toMatchObject({ total: 0 });
-  expect(await call(reader, '/trash/list')).toMatchObject({ bookmarks: [{ title: 'Second' }] });
+  expect(await call(browser, '/bookmarks/search')).toMatchObject({ total: 0 });
+  expect(await call(browser, '/trash/list')).toMatchObject({ bookmarks: [{ title: 'Second' }] });
 });
 
 browserTest(
-  'theme and height of rows are chosen for this browser, and hold from the first frame on',
+  'the theme and the row height are stored in the browser, and apply from the first frame on',
   async () => {
-    const reader = await browsers.reader(service);
-    await call(reader, '/bookmarks/add', { url: 'https://example.org/', comment: 'A comment' });
-    const page = await reader.open('/settings');
+    const browser = await browsers.signedIn(service);
+    await call(browser, '/bookmarks/add', { url: 'https://example.org/', comment: 'A comment' });
+    const page = await browser.open('/settings');
     const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     const light = await background();
     await page.getByLabel('Theme').selectOption('Dark');
@@ -252,15 +252,15 @@ browserTest(
     await page.goBack();
     await page.getByLabel('Theme').selectOption('Same as the system');
     expect(await background()).toBe(light);
-    expect(reader.faults).toEqual([]);
+    expect(browser.faults).toEqual([]);
   },
 );
 
-browserTest('the page speaks the language of the browser, or the one that was chosen', async () => {
-  const reader = await browsers.reader(service, { locale: 'de-AT' });
+browserTest('the page is in the language of the browser, or in the one that the user chose', async () => {
+  const browser = await browsers.signedIn(service, { locale: 'de-AT' });
   const created_at = '2020-03-04T12:00:00.000Z';
-  await call(reader, '/bookmarks/add', { url: 'https://example.org/', title: 'Eins', created_at });
-  const page = await reader.open();
+  await call(browser, '/bookmarks/add', { url: 'https://example.org/', title: 'Eins', created_at });
+  const page = await browser.open();
   const moment = () => page.locator('.rows time').getAttribute('title');
   await page.getByText(/^1 von 10.000 Lesezeichen$/).waitFor();
   expect(await page.evaluate(() => document.documentElement.lang)).toBe('de');
@@ -274,16 +274,16 @@ browserTest('the page speaks the language of the browser, or the one that was ch
   await page.getByText('1 of 10,000 bookmarks').waitFor();
   expect(await moment()).toMatch(/^\w+, \w+ \d+, 2020 at \d+:\d\d\s[AP]M$/);
   // If the page lacks a language, it uses English, also for dates and numbers.
-  const other = await browsers.reader(service, { locale: 'fr-FR' });
+  const other = await browsers.signedIn(service, { locale: 'fr-FR' });
   await call(other, '/bookmarks/add', { url: 'https://example.org/', title: 'Un' });
   const french = await other.open();
   await french.getByText('1 of 10,000 bookmarks').waitFor();
   expect(await french.locator('.rows time').textContent()).toBe('this minute');
-  expect([...reader.faults, ...other.faults]).toEqual([]);
+  expect([...browser.faults, ...other.faults]).toEqual([]);
 });
 
-browserTest('the bookmarklet is one that browsers can run', async () => {
-  const page = await (await browsers.reader(service)).open('/settings');
+browserTest('the bookmarklet opens its window with the address and the title of the page', async () => {
+  const page = await (await browsers.signedIn(service)).open('/settings');
   const href = (await page.getByRole('link', { name: 'Save bookmark' }).getAttribute('href'))!;
   const opened: string[] = [];
   const run = new Function(

@@ -8,21 +8,22 @@ import { browserTest, useBrowser } from './support/browser.ts';
 import { addPerson } from './support/cookie-browser.ts';
 import { useSignIn } from './support/sign-in.ts';
 
-// A person signs in through the provider and authorises an app, with the page's own scripts and policies.
+// Tests that a user can sign in through a provider and authorise an app, with the page's own scripts and security
+// policy.
 
 const bench = useSignIn();
 const browsers = useBrowser();
 
 const VERIFIER = 'v'.repeat(64);
 
-/** A person whom the provider knows clicks on their name. */
+/** Adds a person to the provider. `choose` signs the person in with a click on their name. */
 function makePerson() {
   const subject = addPerson(bench.provider);
   const email = bench.provider.people.get(subject)!.email!;
   return { email, choose: (page: Page) => page.getByRole('button', { name: email }).click() };
 }
 
-/** An app on this computer that waits for its code. */
+/** Starts an app on this computer that waits for its code. */
 async function startApp() {
   const received: URLSearchParams[] = [];
   const server = createServer((request, response) => {
@@ -45,7 +46,7 @@ async function startApp() {
   return { received, redirectUri, path };
 }
 
-browserTest('leads from the page to the provider and back, to the list', async () => {
+browserTest('signing in leads from the page to the provider, and back to the list', async () => {
   const visitor = await browsers.visitor(bench.service);
   const { email, choose } = makePerson();
   const page = await visitor.open('/');
@@ -57,7 +58,7 @@ browserTest('leads from the page to the provider and back, to the list', async (
   expect(visitor.faults).toEqual([]);
 });
 
-browserTest('shows who asks, and gives an app its code by a click alone', async () => {
+browserTest('an app gets its code only after a click on a page that names the app', async () => {
   const visitor = await browsers.visitor(bench.service);
   const { email, choose } = makePerson();
   const { received, redirectUri, path } = await startApp();
@@ -77,7 +78,7 @@ browserTest('shows who asks, and gives an app its code by a click alone', async 
   expect(visitor.faults).toEqual([]);
 });
 
-browserTest('lets a person decline, and says so to the app', async () => {
+browserTest('a user can decline, and the app gets an error', async () => {
   const visitor = await browsers.visitor(bench.service);
   const { choose } = makePerson();
   const { received, path } = await startApp();
@@ -90,7 +91,7 @@ browserTest('lets a person decline, and says so to the app', async () => {
 });
 
 browserTest(
-  'asks who it is once more before it makes a token after 15 minutes, and then makes it',
+  'a token is created only within 15 minutes of a sign-in, and the page offers to sign in again',
   async () => {
     const visitor = await browsers.visitor(bench.service);
     const { choose } = makePerson();
@@ -108,8 +109,8 @@ browserTest(
     await create();
     const opened = visitor.context.waitForEvent('page');
     await page.getByRole('link', { name: 'Confirm that it is you' }).click();
-    const beside = await opened;
-    await beside.getByLabel('Name', { exact: true }).waitFor();
+    const newTab = await opened;
+    await newTab.getByLabel('Name', { exact: true }).waitFor();
     await create();
     await expect
       .poll(() => page.getByRole('textbox', { name: 'Token script' }).inputValue())

@@ -4,14 +4,14 @@ import { fill } from './support/fill.ts';
 import type { ApiResponse } from './support/responses.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 
-// A page costs as much as it contains, even if Postgres' statistics are older than the user's last import.
+// Tests that a page reads only about as many rows as it contains, even if the statistics of Postgres are old.
 
 const COUNT = 20_000;
 
-/** The statistics of bookmarks when the user's rows arrive. */
+/** What the statistics say about `bookmarks` before the user's rows are added. */
 const STATISTICS: Record<string, string> = {
-  'nothing is known': '',
-  'a user is known to have twenty': `
+  'the statistics say nothing': '',
+  'the statistics say that each user has twenty bookmarks': `
     insert into users (email, email_key) select n, n from generate_series(1, 1000) n;
     insert into accounts (user_id, bookmark_count) select id, 20 from users;
     insert into bookmarks (
@@ -27,12 +27,12 @@ const ASKED: [string, number, (user: TestUser) => Promise<unknown>][] = [
   ['sync', 100, (user) => user.post('/bookmarks/sync', { cursor: 0, limit: 100 })],
   ['search for everything', 100, (user) => user.post('/bookmarks/search', { per_page: 100 })],
   [
-    'the page of a search behind a cursor',
+    'the second page of a search',
     301,
     async (user) => {
       const { body } = await user.post('/bookmarks/search', { per_page: 100 });
-      // The first page reads 100 rows. This one reads 101 to find its rows and to see whether more follow, and 100 to
-      // render them.
+      // The first page reads 100 rows. The second reads 101 rows to find its own and to see whether more follow, and
+      // 100 to render them.
       await user.post('/bookmarks/search', { per_page: 100, cursor: body.next_cursor });
     },
   ],
@@ -40,8 +40,8 @@ const ASKED: [string, number, (user: TestUser) => Promise<unknown>][] = [
 ];
 
 /**
- * The number of rows of bookmarks that statements have read. A connection reports its numbers when it ends, so all of
- * them must have ended.
+ * Returns how many rows of `bookmarks` statements have read. A connection reports its numbers only when it ends, so all
+ * connections must have ended.
  */
 async function countReadRows(databaseUrl: string): Promise<number> {
   const [{ count }] = (await runOn<{ count: string }>(
@@ -53,7 +53,7 @@ async function countReadRows(databaseUrl: string): Promise<number> {
 
 test.for(
   Object.keys(STATISTICS).flatMap((known) => ASKED.map(([name, rows, ask]) => ({ known, name, rows, ask }))),
-)('$name reads no more rows than it holds, where $known', async ({ known, rows, ask }) => {
+)('$name reads few rows more than it contains, if $known', async ({ known, rows, ask }) => {
   await using database = await createDatabase();
   await runOn(database.url, 'alter table bookmarks set (autovacuum_enabled = off)');
   await runOn(database.url, STATISTICS[known]!);
@@ -67,7 +67,7 @@ test.for(
   }
   const read = (await countReadRows(database.url)) - before;
   expect(read).toBeGreaterThanOrEqual(rows);
-  // Reads to the end of a page, and one row more to see whether another page follows.
+  // A page may read a few rows more, for example to see whether another page follows.
   expect(read).toBeLessThan(rows * 1.1 + 10);
 });
 
@@ -75,7 +75,7 @@ describe('a page of long bookmarks', () => {
   const service = useService();
   const MIB = 1_048_576;
 
-  /** Bookmarks with comments of this many characters, each of which takes six in JSON. */
+  /** Adds bookmarks with comments of these lengths. Each character takes six bytes in JSON. */
   async function fillLong(user: TestUser, lengths: number[]): Promise<void> {
     await runOn(
       service.database.url,
@@ -87,7 +87,7 @@ describe('a page of long bookmarks', () => {
     );
   }
 
-  /** The lengths of the comments on each page, to the last page. */
+  /** Reads all pages, and returns the lengths of the comments on each page. */
   async function readLengths(read: (last: ApiResponse | undefined) => Promise<ApiResponse>) {
     const pages: number[][] = [];
     let last: ApiResponse | undefined;
@@ -115,12 +115,12 @@ describe('a page of long bookmarks', () => {
   };
 
   test.for([
-    ['many small ones, then large ones', [...Array(90).fill(10), ...Array(60).fill(10_000)]],
+    ['many small bookmarks, then large ones', [...Array(90).fill(10), ...Array(60).fill(10_000)]],
     ['each just below its share of a page', Array(150).fill(1_600)],
-    ['one that is larger than a page alone', [5, 200_000, 5, 5, 200_000]],
-    ['exactly as many as a page takes', Array(100).fill(1_000)],
+    ['bookmarks that are larger than a page', [5, 200_000, 5, 5, 200_000]],
+    ['exactly as many as fit on a page', Array(100).fill(1_000)],
   ] as [string, number[]][])(
-    'is about 1 MiB at most, and the next one goes on behind it: %s',
+    'is at most about 1 MiB long, and the next page continues after it: %s',
     async ([, lengths]) => {
       const user = await service.user({ premium: true });
       await fillLong(user, lengths);
@@ -128,7 +128,7 @@ describe('a page of long bookmarks', () => {
     },
   );
 
-  test('contains edited bookmarks too', async () => {
+  test('is also limited if it contains edited bookmarks', async () => {
     const user = await service.user({ premium: true });
     await fillLong(user, Array(40).fill(1));
     const { cursor } = (await user.post('/bookmarks/changes', { from: 'now' })).body;

@@ -2,11 +2,14 @@ import { describe, expect, test } from 'vitest';
 import { BookmarkClient, MemoryStore } from '../src/client/index.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-/** Tokens of `client.collection`: pending writes are kept, and belong to their account. */
+/**
+ * Tests that `client.collection` keeps its pending writes when a token is revoked, and sends them only to their own
+ * account.
+ */
 
 const service = useService();
 
-/** A client that does something before each request to `path`. */
+/** Returns a client that calls `before` before each request to `path`. */
 const clientThat = (token: string, path: string, before: () => Promise<unknown>): BookmarkClient =>
   new BookmarkClient({
     baseUrl: `${service.origin}/api/v1`,

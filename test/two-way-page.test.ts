@@ -7,14 +7,12 @@ import { browserTest, useBrowser } from './support/browser.ts';
 import { usePageServer } from './support/pages.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-/**
- * `client.collection` with an `IndexedDbStore` in pages of a browser, with several tabs and with tabs that are closed.
- */
+/** Tests of `client.collection` with an `IndexedDbStore` in a browser, in several tabs and in tabs that are closed. */
 
 const service = useService();
 const browsers = useBrowser();
 
-/** Called around each request of a page to the service. */
+/** Called before and after each request of a page to the service. */
 let onRequest: (moment: 'before' | 'after') => void = () => {};
 
 async function send(request: IncomingMessage): Promise<Response> {
@@ -37,7 +35,7 @@ const pages = usePageServer(async (request, response) => {
 });
 
 declare global {
-  /** Runs in a page. */
+  /** Exists in the page of the browser. */
   var collection: Collection;
 }
 
@@ -66,12 +64,12 @@ const readAll = async (user: TestUser): Promise<Bookmark[]> =>
 
 describe('a collection in IndexedDB', () => {
   browserTest(
-    'is there after a reload, with what was not sent, and shows both sides after sync',
+    'is there after a reload, with its pending writes, and contains the changes of both sides after a sync',
     async () => {
       const user = await service.user();
       await user.post('/bookmarks/add', { url: 'http://there/', tags: ['b', 'A'] });
-      const reader = await browsers.visitor(service);
-      const page = await openTab(() => reader.open('/', pages.origin), user, 'one');
+      const browser = await browsers.visitor(service);
+      const page = await openTab(() => browser.open('/', pages.origin), user, 'one');
       expect(await sync(page)).toEqual([]);
       await page.evaluate(async () => {
         const { collection } = globalThis;
@@ -80,7 +78,7 @@ describe('a collection in IndexedDB', () => {
         await collection.add({ url: 'http://here/', tags: ['new'] });
       });
       await page.close();
-      const again = await openTab(() => reader.open('/', pages.origin), user, 'one');
+      const again = await openTab(() => browser.open('/', pages.origin), user, 'one');
       expect(await list(again)).toMatchObject([
         { url: 'http://here/', tags: [{ name: 'new' }] },
         { title: 'There', tags: [{ name: 'A' }] },
@@ -91,12 +89,12 @@ describe('a collection in IndexedDB', () => {
     },
   );
 
-  browserTest('of two tabs that write and synchronise at once applies each write once', async () => {
+  browserTest('that two tabs change and synchronise at once applies each write once', async () => {
     const user = await service.user();
-    const reader = await browsers.visitor(service);
+    const browser = await browsers.visitor(service);
     const { id } = (await user.post('/bookmarks/add', { url: 'http://shared/' })).body;
     const tabs = [];
-    for (const _ of 'ab') tabs.push(await openTab(() => reader.open('/', pages.origin), user, 'two'));
+    for (const _ of 'ab') tabs.push(await openTab(() => browser.open('/', pages.origin), user, 'two'));
     await sync(tabs[0]!);
     await Promise.all(
       tabs.map((tab, at) =>
@@ -122,16 +120,16 @@ describe('a collection in IndexedDB', () => {
     const urls = (await readAll(user)).map(({ url }) => url).sort();
     const added = [0, 1].flatMap((at) => Array.from({ length: 10 }, (_, n) => `http://tab/${at}/${n}`));
     expect(urls).toEqual(['http://shared/', ...added]);
-    // Both tabs showed each other's edits at once, so nothing was overwritten unseen.
+    // Each tab showed the other tab's edits at once, so no edit was made without seeing the one before.
     expect(await tabs[0]!.evaluate(() => globalThis.collection.reports())).toEqual([]);
   });
 
   browserTest(
-    'of a tab that is closed at any request loses no write and applies none twice',
+    'whose tab is closed at any request loses no write and applies none twice',
     async () => {
       const user = await service.user();
-      const reader = await browsers.visitor(service);
-      const open = () => openTab(() => reader.open('/', pages.origin), user, 'three');
+      const browser = await browsers.visitor(service);
+      const open = () => openTab(() => browser.open('/', pages.origin), user, 'three');
       const { id } = (await user.post('/bookmarks/add', { url: 'http://edited/' })).body;
       await sync(await open());
       let rounds = 0;
@@ -178,10 +176,10 @@ describe('a collection in IndexedDB', () => {
   browserTest('opens its database again after another page has deleted it', async () => {
     const user = await service.user();
     await user.post('/bookmarks/add', { url: 'http://there/' });
-    const reader = await browsers.visitor(service);
-    const page = await openTab(() => reader.open('/', pages.origin), user, 'four');
+    const browser = await browsers.visitor(service);
+    const page = await openTab(() => browser.open('/', pages.origin), user, 'four');
     await sync(page);
-    const other = await reader.open('/', pages.origin);
+    const other = await browser.open('/', pages.origin);
     await other.evaluate(
       () =>
         new Promise((resolve, reject) => {

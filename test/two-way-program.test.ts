@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { useService } from './support/service.ts';
 
-/** The program in docs/sync-two-ways.md. */
+/** Tests the program in docs/sync-two-ways.md. */
 
 const ROOT = join(import.meta.dirname, '..');
 const exec = promisify(execFile);

@@ -36,7 +36,7 @@ const toMap = (bookmarks: Bookmark[]) => new Map(bookmarks.map((bookmark) => [bo
 const readAll = async (user: TestUser): Promise<Bookmark[]> =>
   (await user.post('/bookmarks/list', { limit: 500 })).body.bookmarks;
 
-/** A local write, as a user makes it. */
+/** Makes a random local write, as a user would. */
 async function writeLocally(device: Device): Promise<void> {
   const shown = await device.collection.list();
   const value = `${device.options.name}-${++unique}`;
@@ -51,7 +51,7 @@ async function writeLocally(device: Device): Promise<void> {
   });
 }
 
-/** A write by a program that does not use a collection. */
+/** Makes a random write as a program that does not use a collection. */
 async function intrude(user: TestUser): Promise<void> {
   const value = `i-${++unique}`;
   const tags: { id: number; name: string }[] = (await user.post('/tags/list')).body.tags;
@@ -85,7 +85,10 @@ async function interleave(tasks: Task[]): Promise<void> {
 
 const TEXT_FIELDS = ['url', 'title', 'comment'] as const;
 
-/** Fails if the service made a change that no user wanted who knew the state before it. */
+/**
+ * Fails if a device's write changed something that its user did not ask for, or replaced a value that the user had not
+ * seen.
+ */
 function checkTransition({ device, seq, before, after }: Transition, reports: Report[]): void {
   const { intent } = device.wrote.find((write) => write.seq === seq)!;
   const where = `${device.options.name} ${seq}: ${JSON.stringify({ intent, before, after })}`;
@@ -194,7 +197,7 @@ test('five devices that may die at any step lose no write, apply none twice, and
     checkWrites(device, transitions, reports, ids);
     device.close();
   }
-  // The run must have covered its subject. A short run may miss something.
+  // The run must have covered its subject. A short run may not produce every kind of report.
   expect(transitions.length).toBeGreaterThan(ROUNDS);
   if (ROUNDS >= 100) {
     expect(devices.reduce((sum, { revocations }) => sum + revocations, 0)).toBeGreaterThan(0);

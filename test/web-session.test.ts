@@ -7,7 +7,7 @@ import { createSession } from './support/create-session.ts';
 import { startService, type TestService, useService, useUser } from './support/service.ts';
 import { until } from './support/until.ts';
 
-// The browser's session: a cookie that is valid only under /web/, and only with the exact Origin.
+// Tests of the session cookie, which is valid only under `/web/` and only with the exact `Origin`.
 
 const service = useService();
 const user = useUser(service);
@@ -374,7 +374,7 @@ describe('createSession', () => {
     expect(Number(row!.days)).toBe(6);
   });
 
-  test('replaces a login time in the future by now', async () => {
+  test('replaces a sign-in time in the future with the current time', async () => {
     const owner = await service.session();
     const authenticatedAt = new Date(Date.now() + 86_400_000);
     await createSession(service.context.database, {
@@ -388,7 +388,7 @@ describe('createSession', () => {
     expect(row!.past).toBe(true);
   });
 
-  test('returns INVALID_TOKEN for a deleted user', async () => {
+  test('throws INVALID_TOKEN for a deleted user', async () => {
     const options = { userId: 987_654_321, appName: null, authenticatedAt: null, days: 90 };
     await expect(createSession(service.context.database, options)).rejects.toMatchObject({
       code: 'INVALID_TOKEN',

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { tagName } from '../src/domain/fields.ts';
 import { MAX_HOST_LENGTH, parseWebUrl } from '../src/domain/web-url.ts';
 
-/** Urls from any source are parsed in bounded time (section 2.5). */
+/** Tests that any url is parsed in bounded time (section 2.5). */
 
 const MARKS = `${'\u0301'.repeat(127)}${'\u0323'.repeat(127)}`;
 

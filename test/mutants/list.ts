@@ -576,13 +576,13 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/web/follow.ts',
     from: '    cursor = message.page.cursor;\n',
     to: '    cursor ??= message.page.cursor;\n',
-    caughtBy: 'test/page-live.test.ts › is applied from the page of changes: nothing is read again',
+    caughtBy: 'test/page-live.test.ts › are applied from the responses to polls: nothing is read again',
   },
   {
     file: 'src/web/follow.ts',
     from: '      stopping.abort();\n',
     to: '',
-    caughtBy: 'test/page-live.test.ts › share no poll that a page in the back/forward cache would hold',
+    caughtBy: 'test/page-live.test.ts › stop their poll while the page is in the back/forward cache',
   },
   {
     file: 'src/web/search-text.ts',

@@ -4,45 +4,49 @@ import { findProgram } from './programs.ts';
 import type { TestService } from './service.ts';
 import { newEmail } from './users.ts';
 
-/** This machine's browser. `CHROMIUM` names another one. */
+/** The path of this machine's browser. The variable `CHROMIUM` names another one. */
 const EXECUTABLE = process.env.CHROMIUM ?? findProgram('headlessChromium');
 
-/** A test that needs a browser. Without one it is skipped, and the end of the run says so. In CI that is a failure. */
+/**
+ * A test that needs a browser. Without a browser, it is skipped, and the end of the run names it. `.ci/run` installs a
+ * browser, and fails if it cannot.
+ */
 export const browserTest = EXECUTABLE === undefined ? test.skip : test;
 
-/** Properties of the reader's browser. */
-export interface ReaderOptions {
+/** Properties of a user's browser. */
+export interface BrowserOptions {
   width?: number;
   height?: number;
   /** Default: true. Animations cost time in every test. */
   reducedMotion?: boolean;
   locale?: string;
-  /** Whether nothing is in the browser's cache yet, and the page can register its worker. Default: false. */
+  /** Whether the browser's cache is empty and its page can register a service worker. Default: false. */
   isFresh?: boolean;
 }
 
-/** One person's browser, with its own cookies and any number of tabs. */
-export interface Reader {
+/** One user's browser, with its own cookies and any number of tabs. */
+export interface UserBrowser {
   readonly context: BrowserContext;
+  /** The e-mail address of the user. Empty without a session. */
   readonly email: string;
   /** Opens a tab with a page of the service. */
   open(path?: string, origin?: string): Promise<Page>;
   /** Opens an empty tab. */
   openTab(): Promise<Page>;
-  /** What went wrong in its tabs: errors, and violations of the security policy. */
+  /** The errors of its pages, and their violations of the security policy. */
   readonly faults: string[];
   /** Sends a request as this browser's page does. */
   post(path: string, body?: unknown): Promise<unknown>;
 }
 
 export interface Browsers {
-  /** A browser without a session. */
-  visitor(service: TestService, options?: ReaderOptions): Promise<Reader>;
-  /** A browser that is signed in as a new user, or as the user with this address. */
-  reader(service: TestService, options?: ReaderOptions & { email?: string }): Promise<Reader>;
+  /** Opens a browser without a session. */
+  visitor(service: TestService, options?: BrowserOptions): Promise<UserBrowser>;
+  /** Opens a browser that is signed in as a new user, or as the user with this address. */
+  signedIn(service: TestService, options?: BrowserOptions & { email?: string }): Promise<UserBrowser>;
 }
 
-/** A context of Chromium, and the tab that the next test uses again. */
+/** A context of Chromium, and its tab, which the next test uses again. */
 interface Opened {
   context: BrowserContext;
   tab: Page | undefined;
@@ -52,9 +56,9 @@ interface Opened {
 const LOCALE = 'en-GB';
 
 /**
- * The browser for all tests of a file. Everything that a test opens in it is closed after the test, except for the
- * context of its first reader, which is emptied for the next test: a new context makes Chromium compile the page again.
- * Readers with `isFresh` or a locale always get a new context.
+ * Starts a browser for all tests of a file. Everything that a test opens in it is closed after the test. Only the
+ * context that a test opens first is emptied and used again: in a new context, Chromium would compile the page again.
+ * With `isFresh` or a locale, a browser always gets a new context.
  */
 export function useBrowser(): Browsers {
   let browser: Browser | undefined;
@@ -72,7 +76,7 @@ export function useBrowser(): Browsers {
     for (const context of browser?.contexts() ?? []) if (context !== kept?.context) await context.close();
   });
 
-  const open = async ({ locale = LOCALE, isFresh = false }: ReaderOptions): Promise<Opened> => {
+  const open = async ({ locale = LOCALE, isFresh = false }: BrowserOptions): Promise<Opened> => {
     const isShared = locale === LOCALE && !isFresh && !isTaken;
     if (isShared && kept !== undefined) {
       isTaken = true;
@@ -85,7 +89,7 @@ export function useBrowser(): Browsers {
     const opened: Opened = { context, tab: undefined, faults: [] };
     context.on('weberror', (error) => opened.faults.push(String(error.error().stack)));
     context.on('console', (message) => {
-      // The browser reports every 401. Some tests expect them.
+      // The browser reports every response with status 401 as an error. Some tests expect such responses.
       if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
         opened.faults.push(message.text());
     });
@@ -134,22 +138,27 @@ export function useBrowser(): Browsers {
   };
   return {
     visitor,
-    async reader(service, { email = newEmail(), ...options } = {}) {
-      const reader = await visitor(service, options);
-      await reader.post('/web/login/invite', { code: await service.invite(email) });
-      return { ...reader, email };
+    async signedIn(service, { email = newEmail(), ...options } = {}) {
+      const opened = await visitor(service, options);
+      await opened.post('/web/login/invite', { code: await service.invite(email) });
+      return { ...opened, email };
     },
   };
 }
 
-/** Without a graphics card, the blur behind a dialog takes more time than everything else that a frame draws. */
+/**
+ * Removes the blur behind dialogs. Without a graphics card, the blur takes longer than everything else that a frame
+ * draws.
+ */
 function leaveOutBlur(): void {
   const sheet = new CSSStyleSheet();
   sheet.replaceSync('::backdrop { backdrop-filter: none !important; }');
   document.adoptedStyleSheets.push(sheet);
 }
 
-/** Removes what a test left in a context: tabs, listeners, routes, cookies and stored data. Returns false if it cannot. */
+/**
+ * Removes what a test left in a context: tabs, listeners, routes, cookies and stored data. Returns false if it cannot.
+ */
 async function empty({ context, tab }: Opened): Promise<boolean> {
   if (tab === undefined || tab.isClosed() || !tab.url().startsWith('http://127.0.0.1:')) return false;
   const { origin } = new URL(tab.url());
@@ -159,7 +168,8 @@ async function empty({ context, tab }: Opened): Promise<boolean> {
   await context.unrouteAll({ behavior: 'ignoreErrors' });
   await tab.unrouteAll({ behavior: 'ignoreErrors' });
   await context.setOffline(false);
-  // An empty document that a page opens stays in its process and its origin. One that the debugger opens does not.
+  // If the page itself opens an empty document, this keeps the page's process and origin. If the debugger opened it, it
+  // would not.
   await Promise.all([
     tab.waitForURL('about:blank', { waitUntil: 'commit' }),
     tab.evaluate(() => location.replace('about:blank')),
@@ -172,6 +182,6 @@ async function empty({ context, tab }: Opened): Promise<boolean> {
   return true;
 }
 
-/** The titles that the list shows, from top to bottom. */
+/** Returns the titles that the list shows, from top to bottom. */
 export const titlesOf = (page: Page): Promise<string[]> =>
   page.locator('.rows > li .title').allTextContents();
