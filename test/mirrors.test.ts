@@ -15,7 +15,7 @@ type Store = MemoryStore | SqliteStore;
 
 const contentOf = (store: Store) => ({ bookmarks: [...store.bookmarks()], tags: store.tags() });
 
-async function shown(user: TestUser) {
+async function readContent(user: TestUser) {
   const { bookmarks } = (await user.post('/export')).body;
   const { tags } = (await user.post('/tags/list')).body;
   return { bookmarks, tags: tags.map(({ id, name }: { id: number; name: string }) => ({ id, name })) };
@@ -27,7 +27,7 @@ async function shown(user: TestUser) {
  */
 type Copy = Map<number, Bookmark>;
 
-/** Reads and applies one page. Returns false if it was the last one. */
+/** Reads and applies one page. Returns false if the page was the last one. */
 async function step(user: TestUser, store: Store, limit: number, copy: Copy = new Map()): Promise<boolean> {
   const cursor = await store.readCursor();
   const { status, body } = await user.post('/bookmarks/changes', { cursor, limit });
@@ -46,7 +46,9 @@ async function catchUp(user: TestUser, store: Store, limit: number, copy?: Copy)
   while (await step(user, store, limit, copy));
 }
 
-/** One write of a random history. A position may be too large: it counts modulo the number of objects. */
+/**
+ * One write of a random history. A position such as `at` may be too large. It is taken modulo the number of objects.
+ */
 type Write =
   | { kind: 'add'; url: number; tags: number[] }
   | { kind: 'edit'; at: number; title: string; tags?: number[] }
@@ -185,7 +187,7 @@ describe('a mirror', () => {
           if (one.kind !== 'read') await write(user, one);
           else for (const [store, copy] of stores) await step(user, store, one.limit, copy);
         }
-        const truth = await shown(user);
+        const truth = await readContent(user);
         for (const [store, copy] of stores) {
           await catchUp(user, store, 2, copy);
           expect(contentOf(store)).toEqual(truth);
@@ -213,7 +215,7 @@ describe('a mirror', () => {
     );
     writing = false;
     await Promise.all(readers);
-    const truth = await shown(user);
+    const truth = await readContent(user);
     for (const store of stores) expect(contentOf(store)).toEqual(truth);
   }, 60_000);
 });
@@ -253,7 +255,7 @@ describe('client.mirror', () => {
     const store = new MemoryStore();
     const client = clientOf(user);
     for await (const { isCaughtUp } of client.mirror({ store, follow: false })) expect(isCaughtUp).toBe(true);
-    expect(contentOf(store)).toEqual(await shown(user));
+    expect(contentOf(store)).toEqual(await readContent(user));
 
     const controller = new AbortController();
     const seen: number[] = [];
@@ -268,7 +270,7 @@ describe('client.mirror', () => {
     await user.post('/bookmarks/delete', { id: first!.id });
     await expect(following).rejects.toThrow();
     expect(seen).toEqual([first!.id]);
-    expect(contentOf(store)).toEqual(await shown(user));
+    expect(contentOf(store)).toEqual(await readContent(user));
   });
 
   test('names the bookmarks that have a renamed or deleted tag', async () => {
@@ -293,7 +295,7 @@ describe('client.mirror', () => {
     await user.post('/import', { mode: 'replace', bookmarks: [{ url: nameUrl(1) }] });
     const later = await Array.fromAsync(clientOf(user).mirror({ store, follow: false }));
     expect(later).toMatchObject([{ reset: true, isCaughtUp: true }]);
-    expect(contentOf(store)).toEqual(await shown(user));
+    expect(contentOf(store)).toEqual(await readContent(user));
   });
 
   test('refuses the file of another account, and leaves the copy unchanged', async () => {
@@ -306,10 +308,10 @@ describe('client.mirror', () => {
     await Array.fromAsync(clientOf(user).mirror({ store, follow: false }));
     const copied = Array.fromAsync(clientOf(other).mirror({ store, follow: false }));
     await expect(copied).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
-    expect(contentOf(store)).toEqual(await shown(user));
+    expect(contentOf(store)).toEqual(await readContent(user));
     await user.post('/bookmarks/add', { url: nameUrl(3) });
     await Array.fromAsync(clientOf(user).mirror({ store, follow: false }));
-    expect(contentOf(store)).toEqual(await shown(user));
+    expect(contentOf(store)).toEqual(await readContent(user));
   });
 
   test('continues by itself from a copy of its file that was made during writes', async () => {
@@ -323,11 +325,11 @@ describe('client.mirror', () => {
     // original, or empty.
     copyFileSync(join(folder, 'first.sqlite'), join(folder, 'second.sqlite'));
     using second = new SqliteStore(join(folder, 'second.sqlite'));
-    const { bookmarks } = await shown(user);
+    const { bookmarks } = await readContent(user);
     await user.post('/bookmarks/delete', { id: bookmarks[0].id });
     for (const each of [store, second]) {
       await Array.fromAsync(clientOf(user).mirror({ store: each, follow: false }));
-      expect(contentOf(each)).toEqual(await shown(user));
+      expect(contentOf(each)).toEqual(await readContent(user));
     }
   });
 
@@ -349,6 +351,6 @@ describe('client.mirror', () => {
     ending.abort();
     const reasons = (await ends).map((end) => end.status === 'rejected' && end.reason.name);
     expect(reasons.toSorted()).toEqual(['AbortError', 'MirrorConflict']);
-    expect(contentOf(store)).toEqual(await shown(user));
+    expect(contentOf(store)).toEqual(await readContent(user));
   });
 });

@@ -26,7 +26,7 @@ const add = (browser: UserBrowser, title: string, more: object = {}) =>
 const untilFollowing = (of: TestService, count = 1) =>
   expect.poll(() => of.context.coordination.notifier.held).toBe(count);
 
-/** Replaces the first responses of a path, this many times. */
+/** Replaces the first `times` responses of a path with `response`. */
 async function failAt(page: Page, path: string, times: number, response: Parameters<Route['fulfill']>[0]) {
   let left = times;
   await page.route(`**/web/api/v1${path}`, (route) => {

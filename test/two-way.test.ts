@@ -52,7 +52,7 @@ async function writeLocally(device: Device): Promise<void> {
 }
 
 /** Makes a random write as a program that does not use a collection. */
-async function intrude(user: TestUser): Promise<void> {
+async function writeElsewhere(user: TestUser): Promise<void> {
   const value = `i-${++unique}`;
   const tags: { id: number; name: string }[] = (await user.post('/tags/list')).body.tags;
   const shown = await readAll(user);
@@ -171,7 +171,7 @@ test('five devices that may die at any step lose no write, apply none twice, and
       ),
       new Task(async (pause) => {
         for (let count = below(6); count > 0; count -= 1) {
-          await intrude(user);
+          await writeElsewhere(user);
           await pause();
         }
       }),

@@ -71,7 +71,7 @@ test('an ordinary url is parsed as the platform parses it', () => {
 test('a tag name of many combining marks is refused before it is normalized', () => {
   const name = `a${'\u0301'.repeat(1_000)}${'\u0323'.repeat(1_000)}`;
   expect(tagName.safeParse(name).error?.issues[0]?.message).toBe('at most 255 characters');
-  // If the name had been normalized, the marks of the second kind would come first.
+  // NFC sorts combining marks. In a normalized name, the marks of the second kind would come first.
   const short = `a${'\u0301'.repeat(100)}${'\u0323'.repeat(100)}`;
   expect(tagName.parse(short)).toBe(short.normalize('NFC'));
 });

@@ -37,7 +37,7 @@ export async function sleep(clock: Clock, delayMs: number, signal?: AbortSignal)
   });
 }
 
-/** The sources of time and chance that every function that waits needs. */
+/** The clock and the random numbers that functions need in order to wait. */
 export interface Timing {
   clock: Clock;
   /** Returns a number from 0 up to but not including 1, for jitter. */

@@ -325,7 +325,7 @@ function followRename(from: string, to: string): void {
 
 function applyChanges(page: Changes, sinceMs: number): void {
   warnEditor(page);
-  // The panel comes first: it counts from the tags that each bookmark had before.
+  // The panel comes first, because drawing the list uses the panel's tags.
   panel.apply(page, sinceMs);
   collection.apply(page, sinceMs);
 }

@@ -1,7 +1,7 @@
 import { foldText } from '../domain/text.ts';
 import { make } from './dom.ts';
 
-/** Highlights search results in a text. The limits bound the cost for any bookmark and any search. */
+/** Highlights search results in a text. The limits below keep this fast for any bookmark and any search. */
 
 /** Only this many characters from the start are highlighted. A row shows fewer. */
 const MARKED_LENGTH = 500;
@@ -12,7 +12,7 @@ const MOST_MARKS = 20;
 
 /**
  * Normalizes a text for search. `places` has the position in the original text of each code unit of the result. It is
- * undefined if all positions are the same.
+ * undefined if each code unit has the same position in both texts.
  */
 function foldWithPlaces(text: string): { folded: string; places: number[] | undefined } {
   const folded = foldText(text);

@@ -33,7 +33,7 @@ export const titleOf = ({ title, url }: Pick<Bookmark, 'title' | 'url'>): string
  * Creates a tile with the first letter of the host, in a colour that depends on the host. The page does not load the
  * site's own icon, because that would tell the site who has the bookmark.
  */
-function tile(host: string): HTMLElement {
+function drawTile(host: string): HTMLElement {
   let sum = 0;
   for (const character of host) sum = (sum * 31 + character.charCodeAt(0)) % 997;
   const letter = /[\p{L}\p{N}]/u.exec(host)?.[0] ?? '•';
@@ -42,14 +42,14 @@ function tile(host: string): HTMLElement {
   return element;
 }
 
-function picker(bookmark: Bookmark, host: string, actions: RowActions): HTMLElement {
+function drawPicker(bookmark: Bookmark, host: string, actions: RowActions): HTMLElement {
   const box = make('input', {
     type: 'checkbox',
     checked: actions.isSelected(bookmark),
     'aria-label': texts.list.select(titleOf(bookmark)),
     onclick: (event: MouseEvent) => actions.select(bookmark, box.checked, event.shiftKey),
   });
-  return make('label', { class: 'pick' }, tile(host), box);
+  return make('label', { class: 'pick' }, drawTile(host), box);
 }
 
 /** Creates a bookmark's title as a link to its address. */
@@ -63,7 +63,7 @@ export function drawLink(bookmark: Pick<Bookmark, 'url' | 'title'>, terms: reado
   return make('a', { ...attributes, href: url.href, rel: 'noreferrer noopener' }, ...title);
 }
 
-function tagList({ tags }: Bookmark, actions: RowActions): HTMLElement {
+function drawTags({ tags }: Bookmark, actions: RowActions): HTMLElement {
   const shown = tags.length > SHOWN_TAGS + 1 ? tags.slice(0, SHOWN_TAGS) : tags;
   const others = tags.slice(shown.length);
   const chips = shown.map(({ name }) =>
@@ -102,7 +102,7 @@ export function drawRow(bookmark: Bookmark, actions: RowActions): HTMLElement {
     {
       class: ['row', isSelected && 'selected', bookmark.tags.length === 0 && 'low'].filter(Boolean).join(' '),
     },
-    picker(bookmark, host, actions),
+    drawPicker(bookmark, host, actions),
     make(
       'div',
       { class: 'what' },
@@ -120,7 +120,7 @@ export function drawRow(bookmark: Bookmark, actions: RowActions): HTMLElement {
           ),
       ),
     ),
-    tagList(bookmark, actions),
+    drawTags(bookmark, actions),
     make(
       'div',
       { class: 'acts' },

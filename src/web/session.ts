@@ -58,7 +58,7 @@ function sayRetry({ path, error, waitMs }: RetryEvent): void {
 
 export const client = new EndpointClient({ baseUrl: API_BASE, fetch: watchedFetch, onRetry: sayRetry });
 
-/** Runs a call of the API. If the session has ended, it asks the user to sign in again and then repeats the call. */
+/** Calls the API. If the session has ended, asks the user to sign in again and repeats the call. */
 export async function ask<T>(call: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

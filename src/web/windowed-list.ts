@@ -64,10 +64,10 @@ export function windowedList<Item extends { id: number }>({
   const openIndex = () => (openId === undefined ? -1 : items.findIndex(({ id }) => id === openId));
   const closedTop = (index: number) => tops[index] ?? 0;
   /** Returns how much higher the open row is than a closed one. */
-  const extra = (opened: number) =>
+  const extraHeight = (opened: number) =>
     opened < 0 ? 0 : Math.max(0, openHeight - closedTop(opened + 1) + closedTop(opened));
-  const topOf = (index: number, opened: number) => closedTop(index) + (index > opened ? extra(opened) : 0);
-  const measure = () => {
+  const topOf = (index: number, opened: number) => closedTop(index) + (index > opened ? extraHeight(opened) : 0);
+  const measureRows = () => {
     let top = 0;
     tops = [0, ...items.map((item) => (top += isLow(item) ? lowHeight : rowHeight))];
   };
@@ -88,13 +88,13 @@ export function windowedList<Item extends { id: number }>({
     rowHeight = height;
     lowHeight = low;
     openHeight = opened;
-    measure();
+    measureRows();
     render();
   });
   sizes.observe(probe);
   sizes.observe(lowProbe);
 
-  const plan = () => {
+  const planFrame = () => {
     if (isPlanned) return;
     isPlanned = true;
     requestAnimationFrame(() => {
@@ -108,7 +108,7 @@ export function windowedList<Item extends { id: number }>({
     if (known?.item === item) return known.row;
     const row = draw(item);
     row.dataset.id = String(item.id);
-    // An open form is the same element as before. To replace it would lose the caret.
+    // An open form is the same element as before. Replacing it would lose the caret.
     if (known && known.row !== row) replaceRow(known.row, row);
     drawn.set(item.id, { item, row });
     return row;
@@ -124,9 +124,9 @@ export function windowedList<Item extends { id: number }>({
    * Returns the indexes of the first and the last visible row, and whether the user has scrolled. Call it before
    * anything is drawn. Afterwards, it would force another layout.
    */
-  const inView = (opened: number): { first: number; last: number; isScrolled: boolean } => {
+  const findVisible = (opened: number): { first: number; last: number; isScrolled: boolean } => {
     const top = -element.getBoundingClientRect().top;
-    const first = Math.min(items.length - 1, rowAt(top - extra(opened)));
+    const first = Math.min(items.length - 1, rowAt(top - extraHeight(opened)));
     const last = Math.min(items.length - 1, rowAt(top + innerHeight) + 1);
     return { first, last, isScrolled: scrollY > 0 };
   };
@@ -134,7 +134,7 @@ export function windowedList<Item extends { id: number }>({
   /**
    * Returns the indexes that need an element, the most urgent first: `others`, the visible rows, the rows around them.
    */
-  const wanted = ({ first, last }: ReturnType<typeof inView>, ...others: number[]): Set<number> => {
+  const listWanted = ({ first, last }: ReturnType<typeof findVisible>, ...others: number[]): Set<number> => {
     const indexes = new Set(others);
     for (let index = first; index <= last; index += 1) indexes.add(index);
     for (let beyond = 1; beyond <= MARGIN; beyond += 1) indexes.add(last + beyond).add(first - beyond);
@@ -142,14 +142,14 @@ export function windowedList<Item extends { id: number }>({
   };
 
   /** Returns the items that this frame draws, in order. The next frames draw the other ones. */
-  const chosen = (indexes: Iterable<number>): [index: number, item: Item][] => {
+  const chooseRows = (indexes: Iterable<number>): [index: number, item: Item][] => {
     let left = ROWS_A_FRAME;
     const now: [number, Item][] = [];
     for (const index of indexes) {
       const item = items[index];
       if (item === undefined) continue;
       if (drawn.has(item.id) || left-- > 0) now.push([index, item]);
-      else plan();
+      else planFrame();
     }
     return now.sort(([one], [other]) => one - other);
   };
@@ -159,8 +159,8 @@ export function windowedList<Item extends { id: number }>({
     if (rowHeight === 0) return;
     const opened = openIndex();
     element.style.height = `${topOf(items.length, opened)}px`;
-    const view = inView(opened);
-    const rows = chosen(wanted(view, opened, focused(), also));
+    const view = findVisible(opened);
+    const rows = chooseRows(listWanted(view, opened, focused(), also));
     const kept = new Set(rows.map(([, { id }]) => id));
     // Old rows are removed before new ones are inserted. So no row moves, because a moved element loses the focus.
     for (const [id, { row }] of drawn) {
@@ -192,8 +192,8 @@ export function windowedList<Item extends { id: number }>({
     return items.findIndex(({ id }) => String(id) === row.dataset.id);
   };
 
-  addEventListener('scroll', plan, { passive: true });
-  addEventListener('resize', plan);
+  addEventListener('scroll', planFrame, { passive: true });
+  addEventListener('resize', planFrame);
 
   return {
     element: frame,
@@ -201,7 +201,7 @@ export function windowedList<Item extends { id: number }>({
       const isAbove = element.getBoundingClientRect().top < 0;
       items = newItems;
       total = newTotal;
-      measure();
+      measureRows();
       render();
       if (added > 0 && isAbove) scrollBy(0, closedTop(added));
     },

@@ -70,7 +70,7 @@ export function useBrowser(): Browsers {
   });
   afterAll(() => browser?.close());
   afterEach(async ({ task }) => {
-    if (isTaken && (task.result?.state === 'fail' || !(await empty(kept!).catch(() => false))))
+    if (isTaken && (task.result?.state === 'fail' || !(await emptyContext(kept!).catch(() => false))))
       kept = undefined;
     isTaken = false;
     for (const context of browser?.contexts() ?? []) if (context !== kept?.context) await context.close();
@@ -85,7 +85,7 @@ export function useBrowser(): Browsers {
     }
     const context = await browser!.newContext({ locale, serviceWorkers: isFresh ? 'allow' : 'block' });
     context.setDefaultTimeout(20_000);
-    await context.addInitScript(leaveOutBlur);
+    await context.addInitScript(removeBlur);
     const opened: Opened = { context, tab: undefined, faults: [] };
     context.on('weberror', (error) => opened.faults.push(String(error.error().stack)));
     context.on('console', (message) => {
@@ -150,7 +150,7 @@ export function useBrowser(): Browsers {
  * Removes the blur behind dialogs. Without a graphics card, the blur takes longer than everything else that a frame
  * draws.
  */
-function leaveOutBlur(): void {
+function removeBlur(): void {
   const sheet = new CSSStyleSheet();
   sheet.replaceSync('::backdrop { backdrop-filter: none !important; }');
   document.adoptedStyleSheets.push(sheet);
@@ -159,7 +159,7 @@ function leaveOutBlur(): void {
 /**
  * Removes what a test left in a context: tabs, listeners, routes, cookies and stored data. Returns false if it cannot.
  */
-async function empty({ context, tab }: Opened): Promise<boolean> {
+async function emptyContext({ context, tab }: Opened): Promise<boolean> {
   if (tab === undefined || tab.isClosed() || !tab.url().startsWith('http://127.0.0.1:')) return false;
   const { origin } = new URL(tab.url());
   for (const page of context.pages()) if (page !== tab) await page.close();

@@ -9,8 +9,8 @@ export interface Visit {
 }
 
 /**
- * A browser without scripts. It keeps cookies, follows redirects and sends forms. All hosts share its cookies, because
- * a test's servers have different ports of one host, and browsers do not separate cookies by port.
+ * A browser without scripts. It keeps cookies, follows redirects and sends forms. It sends each cookie to every server:
+ * the servers of a test are ports of one host, and browsers share cookies between the ports of a host.
  */
 export class CookieBrowser {
   readonly cookies = new Map<string, string>();

@@ -13,7 +13,7 @@ import { createPrincipal, type Principal, type UserOptions } from './users.ts';
 /** Replicas with a database and a Redis of their own. */
 export interface Fleet extends AsyncDisposable {
   readonly databaseUrl: string;
-  /** Reads the database directly. */
+  /** A connection that reads the database directly. */
   readonly sql: postgres.Sql;
   readonly redis: RedisServer;
   /** The environment of all replicas. */

@@ -144,7 +144,7 @@ export class Model {
       url: trim(sent.url),
       title: trim(sent.title ?? ''),
       comment: trim(sent.comment ?? ''),
-      tags: this.#named(sent.tags ?? []),
+      tags: this.#findOrCreateTags(sent.tags ?? []),
       created_at: now,
       updated_at: now,
     };
@@ -158,7 +158,7 @@ export class Model {
     if (sent.url !== undefined) bookmark.url = trim(sent.url);
     if (sent.title !== undefined) bookmark.title = trim(sent.title);
     if (sent.comment !== undefined) bookmark.comment = trim(sent.comment);
-    if (sent.tags !== undefined) bookmark.tags = this.#named(sent.tags);
+    if (sent.tags !== undefined) bookmark.tags = this.#findOrCreateTags(sent.tags);
     if (Object.keys(sent).length > 0) bookmark.updated_at = this.#newTime();
     const { created_at: _, ...edited } = bookmark;
     return ok(edited);
@@ -178,22 +178,22 @@ export class Model {
     const present = this.bookmarks.filter((bookmark) => ids.includes(bookmark.id.value));
     for (const bookmark of present) {
       const kept = bookmark.tags.filter(({ name }) => !keys(remove_tags).includes(fold(name)));
-      const after = this.#named([...kept.map(({ name }) => name), ...add_tags]);
+      const after = this.#findOrCreateTags([...kept.map(({ name }) => name), ...add_tags]);
       const isChanged =
         after.length !== bookmark.tags.length || after.some((tag) => !bookmark.tags.includes(tag));
       bookmark.tags = after;
       if (isChanged) bookmark.updated_at = this.#newTime();
     }
-    return ok({ edited: true, count: present.length, missing: this.#missing(ids, present) });
+    return ok({ edited: true, count: present.length, missing: this.#listMissing(ids, present) });
   }
 
   deleteSeveral(ids: number[]): Expected {
     const present = this.bookmarks.filter((bookmark) => ids.includes(bookmark.id.value));
     this.bookmarks = this.bookmarks.filter((bookmark) => !present.includes(bookmark));
-    return ok({ deleted: true, count: present.length, missing: this.#missing(ids, present) });
+    return ok({ deleted: true, count: present.length, missing: this.#listMissing(ids, present) });
   }
 
-  #missing(ids: number[], present: ModelBookmark[]): number[] {
+  #listMissing(ids: number[], present: ModelBookmark[]): number[] {
     return [...new Set(ids)].filter((id) => !present.some((bookmark) => bookmark.id.value === id));
   }
 
@@ -246,8 +246,8 @@ export class Model {
   }
 
   createTag(name: string): Expected {
-    if (this.#tagNamed(name) !== undefined) return TAKEN;
-    const [tag] = this.#named([name]);
+    if (this.#findTag(name) !== undefined) return TAKEN;
+    const [tag] = this.#findOrCreateTags([name]);
     return ok({ ...tag, created_at: this.#newTime() });
   }
 
@@ -259,7 +259,7 @@ export class Model {
     for (const child of withChildren ? this.tags : [])
       if (fold(child.name).startsWith(path))
         renamed.set(child, [renamed.get(tag), ...child.name.split('/').slice(depth)].join('/'));
-    const taken = [...renamed.values()].map((each) => this.#tagNamed(each));
+    const taken = [...renamed.values()].map((each) => this.#findTag(each));
     if (taken.some((holder) => holder !== undefined && !renamed.has(holder)))
       return withChildren ? fault(400, 'VALIDATION_ERROR') : TAKEN;
     for (const [each, newName] of renamed) each.name = newName;
@@ -343,7 +343,7 @@ export class Model {
         url: trim(url!),
         title: trim(title ?? ''),
         comment: trim(comment ?? ''),
-        tags: this.#named((tags ?? []).map(firstGiven)),
+        tags: this.#findOrCreateTags((tags ?? []).map(firstGiven)),
         created_at: created_at ?? now,
         updated_at: updated_at ?? created_at ?? now,
       });
@@ -354,10 +354,10 @@ export class Model {
    * Returns the tags with these names, each once, in the order of their normalized names. Creates tags that do not
    * exist.
    */
-  #named(names: string[]): ModelTag[] {
+  #findOrCreateTags(names: string[]): ModelTag[] {
     const carried = new Set<ModelTag>();
     for (const name of names) {
-      const known = this.#tagNamed(name);
+      const known = this.#findTag(name);
       const tag = known ?? { id: newId(), name: trim(name).normalize('NFC') };
       if (known === undefined) this.tags.push(tag);
       carried.add(tag);
@@ -365,7 +365,7 @@ export class Model {
     return [...carried].sort(byName);
   }
 
-  #tagNamed(name: string): ModelTag | undefined {
+  #findTag(name: string): ModelTag | undefined {
     return this.tags.find((tag) => fold(tag.name) === fold(trim(name)));
   }
 

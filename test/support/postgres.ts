@@ -10,7 +10,7 @@ import { runOn, withDatabase } from './run-on.ts';
 import { silentLog } from './silent-log.ts';
 import { until } from './until.ts';
 
-/** Settings that make a server faster. It may lose data at a power loss, but not if it is killed. */
+/** Settings that make a server faster. With them it may lose data at a power loss, but not when it is killed. */
 export const FAST_SETTINGS: ServerSettings = {
   fsync: 'off',
   full_page_writes: 'off',

@@ -55,11 +55,11 @@ export const CLIENT_SECRET = 'the secret of the tests: + % &';
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 const decode = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString('utf8'));
 
-const drawKey = (): KeyObject => generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey;
+const generateKey = (): KeyObject => generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey;
 
 /** Runs `oidc-provider` in this process, behind a front end that simulates faults. */
 export async function startProvider(options: ProviderOptions = {}): Promise<TestProvider> {
-  const key = drawKey();
+  const key = generateKey();
   const people = new Map<string, Person>();
   const requests: string[] = [];
   const state: { faults: Faults } = { faults: {} };
@@ -217,20 +217,20 @@ async function respond(
     received.pipe(response);
     return;
   }
-  const body = spoil(await text(received), key, faults);
+  const body = applyFaults(await text(received), key, faults);
   const { 'content-length': _, 'transfer-encoding': __, ...rest } = received.headers;
   response.writeHead(received.statusCode!, rest).end(body);
 }
 
 /** Returns the response of the token endpoint, with the faults applied to its ID token. */
-function spoil(body: string, key: KeyObject, { claims, signature }: Faults): string {
+function applyFaults(body: string, key: KeyObject, { claims, signature }: Faults): string {
   const tokens = JSON.parse(body);
   if (tokens.id_token === undefined || (claims === undefined && signature === undefined)) return body;
   const [header, payload] = tokens.id_token.split('.');
   const changed = claims ? claims(decode(payload)) : decode(payload);
   const algorithm = signature === 'none' ? { alg: 'none' } : decode(header);
   const signed = `${encode(algorithm)}.${encode(changed)}`;
-  const signer = signature === 'foreign' ? drawKey() : key;
+  const signer = signature === 'foreign' ? generateKey() : key;
   const seal = signature === 'none' ? '' : sign('sha256', Buffer.from(signed), signer).toString('base64url');
   return JSON.stringify({ ...tokens, id_token: `${signed}.${seal}` });
 }

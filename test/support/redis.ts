@@ -108,7 +108,7 @@ export async function openRedis(): Promise<{ url: string; stop(): Promise<void> 
   return url ? { url, stop: async () => {} } : startRedis();
 }
 
-/** Opens such a Redis for all tests of a file or `describe` block, with a client. */
+/** Calls `openRedis` for all tests of a file or `describe` block, and connects a client. */
 export function useRedis(): { url: string; client: Redis } {
   const opened = {} as { url: string; client: Redis; stop(): Promise<void> };
   beforeAll(async () => {

@@ -62,7 +62,7 @@ export function connectTo(origin: string): RawConnection {
   const received: Buffer[] = [];
   const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   socket.on('data', (bytes: Buffer) => received.push(bytes));
-  // A reset is no fault of the test. The responses that arrived before it still count.
+  // Ignores a reset. The responses that arrived before it still count.
   socket.on('error', () => {});
   return {
     write: (bytes) =>

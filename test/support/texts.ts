@@ -67,7 +67,7 @@ function accumulate(weights: readonly number[]): Float64Array {
 }
 
 /** Chooses a random index of a list of accumulated weights, in proportion to its weight. */
-function choose(random: Random, sums: Float64Array): number {
+function chooseIndex(random: Random, sums: Float64Array): number {
   const wanted = random() * sums.at(-1)!;
   let [low, high] = [0, sums.length - 1];
   while (low < high) {
@@ -79,14 +79,14 @@ function choose(random: Random, sums: Float64Array): number {
 }
 
 /** Draws a number from the normal distribution around 0 with a deviation of 1. */
-const spread = (random: Random): number =>
+const drawNormal = (random: Random): number =>
   Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 
 /** Draws the length of a word. The commonest words are short. */
 function wordLength(random: Random, rank: number): number {
   if (rank < 20) return 1 + Math.floor(random() * 4);
   const mean = rank < 300 ? 5.5 : 7;
-  return Math.min(18, Math.max(2, Math.round(mean + 2.5 * spread(random))));
+  return Math.min(18, Math.max(2, Math.round(mean + 2.5 * drawNormal(random))));
 }
 
 /** Returns the word of a rank, always the same. Ranks after those of the common words give names. */
@@ -95,7 +95,7 @@ function makeWord(rank: number): string {
   let word = '';
   let row = 0;
   for (let left = wordLength(random, rank); left > 0; left -= 1) {
-    const letter = choose(random, LETTERS[row]!);
+    const letter = chooseIndex(random, LETTERS[row]!);
     word += String.fromCharCode(97 + letter);
     row = letter + 1;
   }
@@ -109,7 +109,7 @@ export function makeTexts(seed: number): () => SampleText {
   const random = makeRandom(seed);
   const known = new Map<number, string>();
   const common = (): string => {
-    const rank = choose(random, WORDS);
+    const rank = chooseIndex(random, WORDS);
     const word = known.get(rank) ?? makeWord(rank);
     known.set(rank, word);
     return word;
@@ -121,7 +121,7 @@ export function makeTexts(seed: number): () => SampleText {
   };
   const heading = (): number => Math.floor(HEADINGS ** random()) - 1;
   const host = (): string =>
-    `${random() < 0.3 ? 'www.' : ''}${name()}.${DOMAINS[choose(random, DOMAIN_WEIGHTS)]}`;
+    `${random() < 0.3 ? 'www.' : ''}${name()}.${DOMAINS[chooseIndex(random, DOMAIN_WEIGHTS)]}`;
   const url = (title: string): string => {
     if (random() < 0.747) return `https://github.com/${name()}${random() < 0.2 ? name() : ''}/${title}`;
     const path = random() < 0.7 ? '' : `/${name()}${random() < 0.4 ? `/${name()}-${common()}` : ''}`;
@@ -129,7 +129,7 @@ export function makeTexts(seed: number): () => SampleText {
   };
   const comment = (): string => {
     if (random() < 0.03) return '';
-    const words = Array.from({ length: Math.round(10.6 * Math.exp(0.58 * spread(random))) }, common);
+    const words = Array.from({ length: Math.round(10.6 * Math.exp(0.58 * drawNormal(random))) }, common);
     return `${capitalize(words.join(' '))}${random() < 0.73 ? '.' : ''}`;
   };
   const tags = (): string[] => {
