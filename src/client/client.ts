@@ -236,7 +236,9 @@ export class EndpointClient {
     return this.requester.request('/sessions/revoke-others', {}, options);
   }
 
-  /** Replaces the tag `id` with the tag `into_id` on all bookmarks, and deletes `id`. Returns the tag `into_id`. */
+  /**
+   * Replaces the tag `id` with the tag `into_id` on all bookmarks, and deletes the tag `id`. Returns the tag `into_id`.
+   */
   mergeTags(merge: TagMerge, options?: KeyedOptions): Promise<Tag> {
     return this.requester.request('/tags/merge', merge, options);
   }

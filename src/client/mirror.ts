@@ -113,6 +113,7 @@ export async function* mirrorBookmarks(
       { cursor, limit: LIMIT, wait },
       { ...request, signal },
     );
+    // The last page of a catch-up removes the bookmarks that no page has contained: see `CollectionStore.readAhead`.
     if (!page.has_more && ahead.length > 0) {
       const named = new Set(page.bookmarks.map(({ id }) => id));
       page.deleted = [...page.deleted, ...ahead.filter((id) => !named.has(id))];

@@ -121,8 +121,8 @@ export interface CollectionStore extends MirrorStore {
   readAll(): Promise<{ rows: Bookmark[]; writes: PendingWrite[] }>;
   /**
    * Returns the ids of bookmarks that were stored from the response to an add, and that no page of changes has
-   * contained since. If a bookmark was added after the cursor, the changes do not report its deletion. So the last page
-   * of a catch-up removes the bookmarks with these ids that it does not contain.
+   * contained since. If a bookmark was added after the cursor, the changes do not report its deletion. So the mirror
+   * removes these bookmarks with the last page of a catch-up, unless that page contains them.
    */
   readAhead(): Promise<number[]>;
   readReports(): Promise<Report[]>;

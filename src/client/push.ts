@@ -140,10 +140,10 @@ function succeed(
   // The `updated_at` that this write has created. An add sets it equal to `created_at`. The `updated_at` in the
   // response may be later: if the bookmark was found by its url, somebody may have edited it since.
   const made = isWhole ? response.created_at : response.updated_at;
-  const sees = version === seen && !isOther;
+  const sawThisVersion = version === seen && !isOther;
   const writes = state.writes
     .slice(1)
-    .map((next) => (sees && next.seen === seen ? { ...next, seen: made } : next));
+    .map((next) => (sawThisVersion && next.seen === seen ? { ...next, seen: made } : next));
   const row = isWhole ? response : state.row && { ...state.row, ...response };
   return { writes, reports, ...(row !== undefined && { row }) };
 }

@@ -23,8 +23,8 @@ export function retryDelayMs(
   if (error.retryAfterSeconds === undefined) return backoff;
   const askedMs = error.retryAfterSeconds * 1_000;
   const stretched = askedMs + random() * STRETCH * askedMs;
-  // For a rate limit, `Retry-After` is the time when it ends. Nobody knows when other failures end, so the client waits
-  // longer after each one.
+  // The `Retry-After` of a rate limit says when the limit ends. Nobody knows when other failures end, so the client
+  // waits longer after each one.
   return error.code === 'RATE_LIMITED' ? stretched : Math.max(stretched, backoff);
 }
 

@@ -85,7 +85,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
   let order: Order = 'created';
   let cursor: string | undefined;
   let state: Collection['state'] = 'reading';
-  /** When the list or its total was last read from the start. */
+  /** When the first page of the search, or only its total, was last read. */
   let readMs = 0;
   let reading: AbortController | undefined;
   /** The latest request for a page of the search. */
@@ -177,12 +177,14 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     const compare = COMPARISONS[order];
     const at = all.findIndex(({ id }) => id === bookmark.id);
     const before = all[at];
-    const isCounted = bookmark.id <= highestId;
+    /** True if the total includes this bookmark, even if its row was not read. False if that is uncertain. */
+    const isInTotal = isBlank(text) && bookmark.id <= highestId;
     noteIds([bookmark]);
     if (before !== undefined) all = all.toSpliced(at, 1);
     const next = compare === undefined ? -1 : all.findIndex((other) => compare(bookmark, other) < 0);
     const isBeyond = next < 0 && cursor !== undefined;
     if (!matches(bookmark)) {
+      // If its row was not read, an edited bookmark may have matched before. Then the total still includes it.
       if (before !== undefined) count(-1);
       else if (!isNew && cursor !== undefined && (isBeyond || order === 'updated')) return undefined;
       return -1;
@@ -193,8 +195,9 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     }
     if (isBeyond) {
       if (before !== undefined) return -1;
-      if (isNew ? !isSure : !isBlank(text) || !isCounted) return undefined;
-      count(isNew ? 1 : 0);
+      // A new bookmark that was added before the last read may already be in the total.
+      if (isNew ? !isSure : !isInTotal) return undefined;
+      if (isNew) count(1);
       return -1;
     }
     const to = next < 0 ? all.length : next;
@@ -203,7 +206,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     // In the order `updated`, an edited bookmark may come from a page that was not read yet. Then the total already
     // includes it.
     if (isNew || order !== 'updated' || cursor === undefined) count(1);
-    else if (!isBlank(text) || !isCounted) return undefined;
+    else if (!isInTotal) return undefined;
     return to;
   };
 

@@ -8,7 +8,7 @@ import { texts } from './texts.ts';
 
 /** Deletes bookmarks with undo. The last deletions can be restored from the trash, even after a reload of the page. */
 
-/** How long the notice of a deletion offers to undo it. */
+/** How long the notice of a deletion has a button that undoes it. */
 const NOTICE_MS = 10_000;
 
 /** How long a deletion can be undone with the keyboard or after a reload. */

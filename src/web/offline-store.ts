@@ -44,7 +44,7 @@ export function forgetShown(): void {
   else localStorage.setItem(KEY, JSON.stringify({ ...kept, bookmarks: [] }));
 }
 
-/** Deletes the data of every other account. */
+/** Deletes the stored data unless it belongs to this account. */
 export function forgetOthers(email: string): void {
   if (readKept()?.email !== email) forgetKept();
 }

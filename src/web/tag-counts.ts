@@ -44,6 +44,8 @@ export function createTagCounts(): TagCounts {
       for (const bookmark of page.bookmarks) {
         const before = known.get(bookmark.id);
         const isSame = before?.updatedAt === bookmark.updated_at;
+        // The counts are uncertain in two cases: the page has read this version before, so they may already include it,
+        // or the bookmark was edited and its previous tags are unknown.
         if (isSame ? !before.isCounted : !before && bookmark.created_at !== bookmark.updated_at)
           isSure = false;
         for (const tag of bookmark.tags) if (!after.has(tag.id)) name(tag);

@@ -31,7 +31,7 @@ export interface TestSentinels extends AsyncDisposable {
   failOver(limitMs?: number): Promise<void>;
 }
 
-/** The master's name for the Sentinels. */
+/** The name by which the Sentinels know the master. */
 const NAME = 'main';
 
 /** After this time without a response, a Sentinel considers the master lost. */

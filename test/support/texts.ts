@@ -89,7 +89,7 @@ function wordLength(random: Random, rank: number): number {
   return Math.min(18, Math.max(2, Math.round(mean + 2.5 * drawNormal(random))));
 }
 
-/** Returns the word of a rank, always the same. Ranks after those of the common words give names. */
+/** Returns the word of a rank, always the same. Higher ranks than those of the common words are used for names. */
 function makeWord(rank: number): string {
   const random = makeRandom(rank);
   let word = '';
