@@ -250,7 +250,7 @@ function removeBookmark({ bookmarks, ahead }: Tables, id: number): void {
   ahead.delete(id);
 }
 
-/** Writes the changes that `update` was asked for. Returns the bookmark's id, which may be new. */
+/** Writes the changes that `work` returned in `update`. Returns the bookmark's id, which may be new. */
 async function writeChange(
   tables: Tables,
   before: BookmarkState,

@@ -103,8 +103,8 @@ async function request(
       ? requester.request('/bookmarks/delete', body, keyed)
       : requester.request('/bookmarks/edit', body, keyed);
   }
-  // With an expired key, a repeated add could create a second bookmark. So it first looks for the bookmark that an
-  // earlier attempt may have added.
+  // With an expired key, a repeated add could create a second bookmark. So this function first looks for the bookmark
+  // that an earlier attempt may have added.
   if (intent.kind === 'add' && !isFresh(startedMs)) {
     const { bookmarks } = await requester.request('/bookmarks/get', { url: body.url }, options);
     const added = bookmarks.find((one) => isSame(intent, one));

@@ -70,7 +70,8 @@ export async function followChanges(
       () => cursor ?? now.cursor,
       signal,
       (page, nowAskedMs) => {
-        // A held poll began without news, and it reports a change soon. Other changes are later than the previous poll.
+        // A held poll had no news when it began, and it reports a change soon. Other changes are later than the
+        // previous poll.
         const sinceMs = page.waited ? Math.max(nowAskedMs, Date.now() - LATE_MS) : askedMs;
         const message = { page, sinceMs, askedMs: nowAskedMs };
         channel?.postMessage(message);

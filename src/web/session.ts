@@ -106,8 +106,8 @@ export const signals = new BroadcastChannel('session');
 
 /**
  * Reacts to other tabs: returns to the start page after a sign-out, asks to sign in again when the session has ended,
- * and reloads the page when another user has signed in. A page in the back/forward cache may miss these messages. So it
- * checks the user when it is shown again.
+ * and reloads the page when another user has signed in. A page in the back/forward cache may miss these messages. So
+ * when it is shown again, it checks which user is signed in.
  */
 export function watchSession(): void {
   signals.addEventListener('message', ({ data }) => {
