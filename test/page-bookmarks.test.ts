@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
-import { browserTest, type UserBrowser, titlesOf, useBrowser } from './support/browser.ts';
+import { browserTest, titlesOf, type UserBrowser, useBrowser } from './support/browser.ts';
 import { fill } from './support/fill.ts';
 import { useService } from './support/service.ts';
 import { newEmail } from './support/users.ts';

@@ -1,6 +1,6 @@
 import type { Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { browserTest, type UserBrowser, titlesOf, useBrowser } from './support/browser.ts';
+import { browserTest, titlesOf, type UserBrowser, useBrowser } from './support/browser.ts';
 import { fill } from './support/fill.ts';
 import { type RedisServer, startRedis } from './support/redis.ts';
 import { startService, type TestService, useService } from './support/service.ts';
@@ -20,7 +20,11 @@ const call = <T = { id: number }>(browser: UserBrowser, path: string, body: obje
   browser.post(`/web/api/v1${path}`, body) as Promise<T>;
 
 const add = (browser: UserBrowser, title: string, more: object = {}) =>
-  call(browser, '/bookmarks/add', { url: `https://example.org/${encodeURIComponent(title)}`, title, ...more });
+  call(browser, '/bookmarks/add', {
+    url: `https://example.org/${encodeURIComponent(title)}`,
+    title,
+    ...more,
+  });
 
 /** Resolves when the service holds this many polls. From then on, the page learns of changes at once. */
 const untilFollowing = (of: TestService, count = 1) =>

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
-import { browserTest, type UserBrowser, titlesOf, useBrowser } from './support/browser.ts';
+import { browserTest, titlesOf, type UserBrowser, useBrowser } from './support/browser.ts';
 import { useService } from './support/service.ts';
 
 // Tests of what all pages have in common: axe finds nothing, attacks in texts have no effect, and a keyboard is enough.

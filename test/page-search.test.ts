@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
-import { browserTest, type UserBrowser, titlesOf, useBrowser } from './support/browser.ts';
+import { browserTest, titlesOf, type UserBrowser, useBrowser } from './support/browser.ts';
 import { useService } from './support/service.ts';
 
 // Tests of the search field and of the tags, in a browser.
@@ -235,7 +235,8 @@ browserTest('on a phone, a title has two lines, and no word of the selection bar
 
 browserTest('on a phone, a row without tags is lower, and rows neither overlap nor have gaps', async () => {
   const browser = await browsers.signedIn(service, { width: 390, height: 800 });
-  for (let at = 1; at <= 12; at += 1) await add(browser, `Row ${at}`, at % 3 === 0 ? { tags: ['third'] } : {});
+  for (let at = 1; at <= 12; at += 1)
+    await add(browser, `Row ${at}`, at % 3 === 0 ? { tags: ['third'] } : {});
   const page = await browser.open();
   await page
     .getByText('End of the list')

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
-import { browserTest, type UserBrowser, titlesOf, useBrowser } from './support/browser.ts';
+import { browserTest, titlesOf, type UserBrowser, useBrowser } from './support/browser.ts';
 import { makeFolder } from './support/folders.ts';
 import { runDir } from './support/run.ts';
 import { useService } from './support/service.ts';

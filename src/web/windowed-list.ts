@@ -66,7 +66,8 @@ export function windowedList<Item extends { id: number }>({
   /** Returns how much higher the open row is than a closed one. */
   const extraHeight = (opened: number) =>
     opened < 0 ? 0 : Math.max(0, openHeight - closedTop(opened + 1) + closedTop(opened));
-  const topOf = (index: number, opened: number) => closedTop(index) + (index > opened ? extraHeight(opened) : 0);
+  const topOf = (index: number, opened: number) =>
+    closedTop(index) + (index > opened ? extraHeight(opened) : 0);
   const measureRows = () => {
     let top = 0;
     tops = [0, ...items.map((item) => (top += isLow(item) ? lowHeight : rowHeight))];
