@@ -8,9 +8,9 @@ FROM node:26.10.0-trixie-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY src/store/patches src/store/patches
-# Scripts of packages are disabled: their native parts are optional and come prebuilt. Our own script patches the
-# driver, and the service does not start without that patch. Source maps, declarations and documents are never used at
-# run time.
+# Install scripts of packages are disabled, because their native parts are optional and come prebuilt. patch-package
+# patches the Postgres driver. The service does not start without that patch. Source maps, declarations and documents
+# are never used at run time.
 RUN npm ci --omit=dev --ignore-scripts \
   && node_modules/.bin/patch-package --patch-dir src/store/patches --error-on-fail \
   && find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.?ts' -o -name '*.md' \) -delete
@@ -44,14 +44,14 @@ ARG REVISION=unknown
 # Lists the components of the image for scanners: modules, Node and Debian's packages.
 # `docker run --entrypoint cat … /app/sbom.json` prints the list.
 RUN node src/packing/sbom.ts --system < all-components.json > sbom.json
-# The version in bookmarks_build_info and in traces.
+# The service shows this version in the metric bookmarks_build_info and in traces.
 RUN printf '{"version":"%s","revision":"%s"}\n' "$VERSION" "$REVISION" > build.json
-# A numeric user without a password entry, so that Kubernetes can verify that it is not root. The service never writes
-# to the file system, which may be read-only.
+# The user is a number, so that Kubernetes can verify that it is not root. The service never writes to the file system,
+# which may be read-only.
 USER 10001:10001
 ENV NODE_ENV=production NODE_COMPILE_CACHE=/app/.compile-cache HOST=0.0.0.0 PORT=3000
-# Returns freed blocks of this size and above to the system: buffers of sockets and chunks of bodies (64 KiB). By
-# default glibc raises this threshold up to 32 MiB, and a replica would keep the memory of a burst or an attack. See
+# glibc returns freed blocks of at least this size to the system. Buffers of sockets and chunks of bodies have 64 KiB.
+# By default, glibc raises the threshold up to 32 MiB, and a replica would keep the memory of a burst or an attack. See
 # docs/decisions/0095-where-nodes-time-goes.md.
 ENV MALLOC_MMAP_THRESHOLD_=61440
 EXPOSE 3000
@@ -61,7 +61,8 @@ LABEL org.opencontainers.image.title="Bookmark Service" \
   org.opencontainers.image.version="$VERSION" \
   org.opencontainers.image.revision="$REVISION" \
   org.opencontainers.image.base.name="debian:trixie-slim"
-# Checks that the process is alive, not ready. An engine must not restart containers because the database is away.
+# Checks that the process is alive, but not that it is ready. A container engine must not restart containers because the
+# database is away.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/livez`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["/usr/bin/tini", "--", "node", "src/main.ts"]

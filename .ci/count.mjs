@@ -1,5 +1,5 @@
-// Reads vitest's JSON reports, lists failed and skipped tests, and prints the last line of a run. Plain JavaScript,
-// because it runs on the machine's own Node.
+// Reads vitest's JSON reports, lists failed and skipped tests, and prints how many passed, failed and were skipped. Plain
+// JavaScript, because it runs on the Node that is installed on the machine, which may be older than 26.
 //
 //   count.mjs --report 'npm test'=FILE … --failed 'npm run check' … --skipped 'why a step was not done' …
 import { readFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ for (const failure of failures) console.log(`failed: ${failure}`);
 console.log(`${passed} passed, ${failures.length} failed, ${skippedCount} skipped`);
 process.exitCode = failures.length === 0 ? 0 : 1;
 
-/** Counts the tests of a command. A step that failed without a failed test counts as one failure. */
+/** Counts the tests of a command. If the command failed although no test failed, counts one failure. */
 function countTests(command, path) {
   const files = readReport(command, path);
   const tests = files.flatMap((file) => file.assertionResults);

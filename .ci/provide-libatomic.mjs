@@ -1,6 +1,6 @@
 // Provides libatomic.so.1. Node 26, from the npm package `node`, links to this library, which minimal systems lack. As
-// root on Debian, the script installs it. Elsewhere it says what to install. It runs on the machine's own Node, before
-// packages are installed.
+// root on Debian, the script installs it. Elsewhere it says what to install. The script runs on the Node that is
+// installed on the machine, before packages are installed.
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 

@@ -30,8 +30,8 @@ run_tests() {
   echo "== $((SECONDS - begun)) s for $1"
 }
 
-# Runs functions side by side, and prints the whole output of each when it has ended, in the given order. Each may have
-# several steps, which run in turn. Returns 1, and counts a failure, if a function does not return 0.
+# Runs functions side by side, and prints the whole output of each when it has ended, in the given order. A function may
+# have several steps, which run one after another. Returns 1, and counts a failure, if a function does not return 0.
 side_by_side() {
   local name ended pids=() code=0
   echo "== side by side: $*"

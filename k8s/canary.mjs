@@ -15,11 +15,12 @@ import { parseAllDocuments, stringify } from 'yaml';
 
 const CANARY = 'api-canary';
 
-/** The canary needs at least this many requests for a verdict. */
+/** The comparison gives a verdict only if the canary had at least this many requests. */
 const FEWEST = 200;
 
 /**
- * The canary is worse if its share of bad requests exceeds this factor times the stable share, plus this constant.
+ * The canary is worse if its share of bad requests exceeds this factor times the stable version's share, plus the
+ * constant below.
  */
 const WORSE_FACTOR = 2;
 const WORSE_SHARE = { failed: 0.001, slow: 0.01 };
@@ -44,7 +45,7 @@ function toCanary(object, pods) {
   return object;
 }
 
-/** The overlay's routes, with this percentage of requests for the canary. */
+/** Returns the overlay's routes, with this percentage of requests for the canary. */
 export const splitRoutes = (objects, weight) =>
   objects
     .filter(({ kind }) => kind === 'HTTPRoute')
@@ -73,7 +74,7 @@ export function countEvents(texts) {
   return counts;
 }
 
-/** The events between two counts. If a count fell, a process restarted at 0, so the later count is used. */
+/** Counts the events between two readings. If a count fell, a process restarted at 0, so the later count is used. */
 function difference(before, after) {
   const between = (kind) =>
     after[kind].all < before[kind].all

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Installs or upgrades. It shows the target and asks before it begins:
 #   k8s/release.sh [--yes] [overlay]               by default k8s/overlays/production
-#   k8s/release.sh [--yes] --canary 10 [overlay]   run the new version for 10 % of the requests, next to the old one
-#   k8s/release.sh --compare [overlay]             compare both for 5 minutes; exit with 1 if the canary is worse
+#   k8s/release.sh [--yes] --canary 10 [overlay]   send 10 % of the requests to the new version
+#   k8s/release.sh --compare [overlay]             compare both versions for 5 minutes; exit with 1 if the new one is worse
 #   k8s/release.sh [--yes] --abort [overlay]       return to the old version for everybody
-# Without an option it releases the new version to everybody, and removes a canary.
+# Without an option, the script releases the new version to everybody and ends the canary, if there is one.
 # It migrates the schema first, then replaces the pods. If the migration or a rollout fails, it prints the reason and
 # exits with 1. You can run it again.
 set -euo pipefail
@@ -50,7 +50,7 @@ if [ -z "$is_sure" ]; then
   fi
 fi
 
-# The route changes first, so that no requests go to pods that end.
+# Changes the route before it deletes the canary's pods, so that no requests go to pods that end.
 remove_canary() {
   if [ -z "$(in_namespace get deployment api-canary --ignore-not-found --output name)" ]; then return; fi
   node "$folder/canary.mjs" route "$manifests" 0 | kubectl apply --filename -
@@ -77,10 +77,10 @@ waiting_reason() {
     xargs || true
 }
 
-# Reasons that waiting does not fix, because the image or the pod's settings are wrong.
+# Reasons for which waiting is useless, because the image or the pod's settings are wrong.
 cannot_start='ErrImagePull|ImagePullBackOff|InvalidImageName|CreateContainerConfigError'
 
-# api and worker have the same image, so they are rolled back together.
+# Names both api and worker for either of them. They have the same image, so they are rolled back together.
 name_with_partner() {
   case $1 in
     api | worker) echo deployment/api deployment/worker ;;
@@ -101,8 +101,8 @@ await_roll_outs() {
 }
 
 echo "== check"
-# If the cluster does not know an object (a missing operator, an old API), it says so here, before anything is changed.
-# Leaves out the migration, because an existing Job cannot be changed.
+# If the cluster cannot accept an object (an operator is missing, or the API is old), the script says so here, before it
+# changes anything. The check leaves out the migration, because an existing Job cannot be changed.
 if ! kubectl apply --dry-run=server --filename "$manifests" --selector 'app.kubernetes.io/component notin (migrate)' >/dev/null; then
   echo 'release: the cluster refuses these objects; nothing was changed' >&2
   exit 1
@@ -111,8 +111,8 @@ fi
 echo "== migrate"
 # Deletes the last Job and its pods before the next one starts.
 in_namespace delete job migrate --ignore-not-found --cascade=foreground --timeout=5m
-# Leaves out api, worker and PgBouncer until the schema is migrated. The migration does not need PgBouncer, because it
-# connects directly to Postgres.
+# Does not apply api, worker and PgBouncer until the schema is migrated. The migration does not need PgBouncer, because
+# it connects directly to Postgres.
 kubectl apply --filename "$manifests" \
   --selector 'app.kubernetes.io/component notin (api, worker),app.kubernetes.io/name notin (pgbouncer)'
 give_up_at=$((SECONDS + migration_limit_seconds))
@@ -138,14 +138,14 @@ if [ "$end" != Complete ]; then
 fi
 
 echo "== roll out"
-# PgBouncer comes first, because a pod that cannot reach Postgres at its start exits.
+# Applies PgBouncer before api and worker, because a pod that cannot reach Postgres when it starts exits.
 kubectl apply --filename "$manifests" --selector 'app.kubernetes.io/component notin (api, worker)'
 await_roll_outs --selector app.kubernetes.io/name=pgbouncer
 if [ $mode = canary ]; then
   serving=$(in_namespace get deployment api --output 'jsonpath={.status.readyReplicas}')
   pods=$(((${serving:-1} * weight + 99) / 100))
   node "$folder/canary.mjs" objects "$manifests" "$pods" | kubectl apply --filename -
-  # Requests come only after its pods are ready.
+  # The route sends requests to the canary only after its pods are ready.
   if ! in_namespace rollout status deployment/api-canary --timeout="$roll_out_limit"; then
     echo 'release: the roll-out of the canary failed, and it gets no requests; k8s/release.sh --abort removes it' >&2
     exit 1

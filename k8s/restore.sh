@@ -2,19 +2,19 @@
 # Restores a backup: k8s/restore.sh FILE
 # DATABASE_URL must lead directly to Postgres, to an empty database, as its owner. The roles of
 # k8s/database/administrator.sql must exist: on a new server, create them first. By default, the script restores
-# everything or nothing. JOBS above 1 is faster, but a failure leaves a part of the data.
+# everything or nothing. With JOBS above 1 it is faster, but a failure leaves a part of the data in the database.
 set -euo pipefail
 file=$1
 : "${DATABASE_URL:?of an empty database, directly to Postgres, as its owner}"
 # Does not restore owners and rights, because roles.sql grants those of the new database. Several jobs cannot share a
-# transaction, so if one fails, drop the database and start again.
+# transaction. If one of them fails, drop the database and start again.
 jobs=${JOBS:-1}
 if [ "$jobs" -gt 1 ]; then how=("--jobs=$jobs"); else how=(--single-transaction); fi
 pg_restore --exit-on-error "${how[@]}" --no-owner --no-privileges --dbname="$DATABASE_URL" "$file"
 psql --no-psqlrc --quiet --set=ON_ERROR_STOP=1 --dbname="$DATABASE_URL" --file="$(dirname "$0")/database/roles.sql"
-# Statistics are not in a backup. Ids need no adjustment: new ones exceed all that were assigned since
-# (sql/functions/min-id-now.sql).
+# A backup contains no statistics for the query planner. Ids need no adjustment: new ids exceed all that were assigned
+# since the backup (sql/functions/min-id-now.sql).
 psql --no-psqlrc --quiet --set=ON_ERROR_STOP=1 --dbname="$DATABASE_URL" --command='analyze'
-# Compare this with the lost database, or with the dashboard of that time.
+# Compare these counts with the lost database, or with the dashboard of that time.
 psql --no-psqlrc --expanded --set=ON_ERROR_STOP=1 --dbname="$DATABASE_URL" --file="$(dirname "$0")/database/check.sql"
 echo 'restore: done; repeat the deletions and revocations since the backup'

@@ -39,8 +39,8 @@ roll() {
   for deployment in "$@"; do in_namespace rollout status "deployment/$deployment" --timeout="$roll_out_limit"; done
 }
 
-# Sets admin_url to the administrator's url with the service's database, because only that database knows the nodes of
-# a cluster. Takes the password out of the url.
+# Sets admin_url to the administrator's url with the service's database, because only that database knows the nodes of a
+# cluster. Removes the password from the url.
 read_admin_url() {
   local rest=${ADMIN_DATABASE_URL#*://} migrate database authority user=''
   migrate=$(read_secret connections MIGRATE_DATABASE_URL)
@@ -56,7 +56,8 @@ read_admin_url() {
   fi
 }
 
-# Runs SQL from standard input. Errors are terse, because their context would repeat the statement.
+# Runs SQL from standard input. Errors are terse, because a longer error message would repeat the statement with its
+# secrets.
 run_sql() {
   PGPASSWORD=${admin_password-${PGPASSWORD-}} psql --no-psqlrc --quiet --tuples-only --no-align \
     --set=ON_ERROR_STOP=1 --set=VERBOSITY=terse --dbname="$admin_url"
@@ -78,8 +79,8 @@ take_lock() {
   [ "$(cat "$folder/locked")" = taken ] || stop 'another run is in progress; nothing was changed'
 }
 
-# Finds out whether this is a Citus cluster, and whether all its nodes are active. The coordinator knows all nodes,
-# even new ones.
+# Finds out whether this is a Citus cluster, and whether all its nodes are active. The coordinator lists even nodes that
+# were added recently.
 find_cluster() {
   is_cluster=$(run_sql <<<"select to_regclass('pg_catalog.pg_dist_node') is not null;")
   [ "$is_cluster" = t ] || return 0
@@ -101,8 +102,8 @@ EOS
   [ -z "$faults" ] || stop "$faults; nothing was changed"
 }
 
-# Runs one statement from standard input on the one Postgres, or on every node of the cluster through the coordinator.
-# Prints the nodes that failed, but no rows.
+# Runs one statement from standard input. Without a cluster it runs on the one Postgres, and otherwise on every node,
+# through the coordinator. Prints the nodes that failed, but no rows.
 on_every_node() {
   cat >"$folder/statement"
   if [ "$is_cluster" = f ]; then
@@ -122,7 +123,8 @@ EOS
   report "$failures"
 }
 
-# Alters a role on each node separately. If nodes propagated the change to each other, they would block each other.
+# Alters a role on each node separately. If nodes propagated the change to each other, they would wait for each other's
+# locks.
 alter_role() {
   on_every_node <<EOS
 do \$do\$
@@ -134,8 +136,8 @@ end
 EOS
 }
 
-# Prints the verifier that Postgres stores for a password. Statements send the verifier, because they appear in the
-# logs of servers, which must not contain the password.
+# Prints the verifier that Postgres stores for a password. Servers may log statements, so a statement contains the
+# verifier and never the password.
 make_verifier() {
   PASSWORD=$password node -e '
     const { createHash, createHmac, pbkdf2Sync, randomBytes } = require("node:crypto");
@@ -149,7 +151,7 @@ make_verifier() {
 }
 
 # Gives the new password to nodes that connect to each other with a password from pg_dist_authinfo. Only a superuser can
-# read that table. For other administrators, the check of the nodes reports what is missing.
+# read that table. If the administrator is no superuser, the check of the nodes below reports what is missing.
 pass_to_nodes() {
   local has_passwords
   has_passwords=$(
@@ -178,7 +180,7 @@ end
 EOS
 }
 
-# Checks that nodes reach each other as the new role. They connect to each other with the session's role.
+# Checks that nodes reach each other as the new role. Nodes connect to each other with the role of the session.
 check_nodes() {
   [ "$is_cluster" = t ] || return 0
   local failures
@@ -193,7 +195,7 @@ EOS
   report "$failures"
 }
 
-# Finds the serving role, and whether a run was interrupted.
+# Finds the serving role, and whether an earlier run was interrupted.
 read_state() {
   url=$(read_secret connections DATABASE_URL)
   case $url in
@@ -214,20 +216,20 @@ read_state() {
   fi
 }
 
-# Removes matching lines from PgBouncer's users.
+# Removes matching lines from PgBouncer's list of users.
 forget_users() {
   grep -vE "$1" "$folder/userlist.txt" >"$folder/kept" || true
   mv "$folder/kept" "$folder/userlist.txt"
 }
 
-# Marks a rotation in progress: this line in PgBouncer's Secret, which is a comment for PgBouncer.
+# Marks a rotation in progress: the script adds this line to PgBouncer's Secret, where PgBouncer reads it as a comment.
 mark='; k8s/rotate.sh changes over to '
 read_admin_url
 take_lock
 find_cluster
 read_state
 
-# If PgBouncer no longer knows the first role, no pod uses that role, and only its lock is missing.
+# If PgBouncer no longer knows the first role, no pod uses that role, and the only step left is to lock it.
 if [ "$serving" = "$old" ] || grep -q "^\"$old\" " "$folder/userlist.txt"; then
   echo "== $new may log in"
   verifier=$(make_verifier)

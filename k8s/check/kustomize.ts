@@ -7,7 +7,7 @@ import type { KubernetesObject } from './objects.ts';
  * gets.
  */
 
-/** The oldest version whose kustomize (5) builds these overlays like newer ones. */
+/** The oldest kubectl whose kustomize (5) builds these overlays in the same way as newer versions. */
 const OLDEST_KUBECTL = [1, 27] as const;
 
 /** Builds the objects of a folder with a kustomization.yaml. If that fails, throws with kubectl's message. */
@@ -42,6 +42,6 @@ function requireKubectl(): void {
   isFound = true;
 }
 
-/** Standard error becomes part of the thrown error. */
+/** Runs kubectl. If it fails, the thrown error contains its standard error. */
 const runKubectl = (args: string[]): string =>
   execFileSync('kubectl', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 64 << 20 });

@@ -10,7 +10,7 @@ import { findFaults, RULES } from './rules.ts';
  * dashboards, and runs the alerts' tests.
  */
 
-/** The PrometheusRules that promtool has checked. It checks those that several overlays share only once. */
+/** The PrometheusRules that promtool has checked. Overlays share them, so each is checked only once. */
 const seen = new Set<string>();
 
 function checkRulesOnce(objects: readonly KubernetesObject[]): string[] {

@@ -14,10 +14,10 @@ export interface Metadata {
   annotations?: Record<string, string>;
 }
 
-/** For example `Deployment/api`. */
+/** Returns for example `Deployment/api`. */
 export const nameOf = ({ kind, metadata }: KubernetesObject): string => `${kind}/${metadata.name}`;
 
-/** Every object and array in a value, including the value itself. */
+/** Yields every object and array in a value, including the value itself. */
 export function* walk(value: unknown): Generator<Record<string, unknown>> {
   if (value === null || typeof value !== 'object') return;
   yield value as Record<string, unknown>;

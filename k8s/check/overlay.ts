@@ -19,21 +19,21 @@ const OVERLAYS_FOLDER = fileURLToPath(new URL('../overlays/', import.meta.url));
 
 export const listOverlays = (): string[] => readdirSync(OVERLAYS_FOLDER).sort();
 
-/** The folder of an overlay by its name. */
+/** Returns the folder of an overlay. */
 export const overlayFolder = (name: string): string => join(OVERLAYS_FOLDER, name);
 
-/** The files of an overlay's Secrets, which are not part of its kustomization. */
+/** The files of an overlay's Secrets, which are not part of its kustomization. The first file that exists is used. */
 const SECRETS = { example: ['secrets.example.yaml'], own: ['secrets.yaml', 'secrets.example.yaml'] };
 
 /**
- * The objects of an overlay and its Secrets. The Secrets come from the example or, with `own`, from the operator's
- * file if there is one.
+ * Returns the objects of an overlay and its Secrets. The Secrets come from the example or, with `own`, from the
+ * operator's file if there is one.
  */
 export function readOverlay(name: string, secrets: keyof typeof SECRETS = 'example'): KubernetesObject[] {
   return [...buildKustomization(overlayFolder(name)), ...readSecrets(name, secrets)];
 }
 
-/** Like `readOverlay`, for an overlay with the component `k8s/backups`. */
+/** Returns the same as `readOverlay`, for an overlay with the component `k8s/backups`. */
 export function readOverlayWithBackups(name: string): KubernetesObject[] {
   const folder = mkdtempSync(join(tmpdir(), 'bookmarks-overlay-'));
   try {
@@ -50,7 +50,7 @@ export function readOverlayWithBackups(name: string): KubernetesObject[] {
   }
 }
 
-/** The overlays that an overlay includes. */
+/** Returns the overlays that an overlay includes. */
 function listBases(name: string): string[] {
   const { resources = [] } = parse(readFileSync(join(overlayFolder(name), 'kustomization.yaml'), 'utf8'));
   return listOverlays().filter((overlay) => resources.includes(`../${overlay}`));

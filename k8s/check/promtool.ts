@@ -12,10 +12,10 @@ import { ofKind } from './rules/rule.ts';
 
 const TESTS_FILE = fileURLToPath(new URL('../monitoring/alerts.test.yaml', import.meta.url));
 
-/** Metrics of a managed Postgres. */
+/** Matches metrics of a managed Postgres. */
 const OF_PLATFORMS = /\b(aws|stackdriver)_/;
 
-/** A test of alerts.test.yaml: series, and which alerts fire when. */
+/** A test of alerts.test.yaml: some series, and when each alert fires for them. */
 interface AlertTest {
   name: string;
   /** The time between two values of a series, and between two evaluations. */
@@ -23,12 +23,12 @@ interface AlertTest {
   alert_rule_test: { alertname: string; eval_time: string; exp_alerts: object[] }[];
 }
 
-/** Prometheus's own tool, if installed. */
+/** Returns Prometheus's own tool, or undefined if it is not installed. */
 export function findPromtool(): string | undefined {
   return spawnSync('promtool', ['--version']).status === 0 ? 'promtool' : undefined;
 }
 
-/** Syntax errors of rules and dashboard expressions, and failed tests of alerts. */
+/** Returns the syntax errors of rules and dashboard expressions, and the failed tests of alerts. */
 export function checkRules(objects: readonly KubernetesObject[]): string[] {
   const rules = listAlertingRules(objects);
   if (rules.length === 0 || findPromtool() === undefined) return [];
@@ -41,7 +41,7 @@ export function checkRules(objects: readonly KubernetesObject[]): string[] {
   });
   const tested = rules
     .flatMap(({ alert }) => (alert ? { alert, rules } : []))
-    // The tests assume a disk in the cluster.
+    // The tests of alerts assume that Postgres's disk is in the cluster, so alerts for a managed Postgres are left out.
     .filter(({ alert }) => !listNeeded(rules, alert).some(({ expr }) => OF_PLATFORMS.test(expr)));
   const faults = syntax.length > 0 ? syntax : testRules(tested).filter((fault) => fault !== undefined);
   return faults.map((fault) => `${name}: ${fault}`);
@@ -53,7 +53,7 @@ export interface TestedAlert {
   rules: readonly AlertingRule[];
 }
 
-/** Runs the tests of each alert. Returns the failure of each, or undefined. */
+/** Runs the tests of each alert. Returns the failure of each alert, or undefined if its tests pass. */
 export function testRules(tested: readonly TestedAlert[]): (string | undefined)[] {
   return inFolder((folder) => {
     const files = writeTests(folder, tested);
@@ -65,8 +65,8 @@ export function testRules(tested: readonly TestedAlert[]): (string | undefined)[
 }
 
 /**
- * Whether the tests of each alert fail. Like `testRules`, but without the reasons, because reading them needs another
- * run of each test.
+ * Returns whether the tests of each alert fail. Does not return the reasons, because finding a reason needs another run
+ * of the test.
  */
 export function failsTests(tested: readonly TestedAlert[]): boolean[] {
   return inFolder((folder) => {
@@ -77,7 +77,8 @@ export function failsTests(tested: readonly TestedAlert[]): boolean[] {
 }
 
 /**
- * The files that pass. One process checks all of them, because starting a process takes longer than checking a file.
+ * Returns the files that pass. One process checks all files, because starting a process takes longer than checking a
+ * file.
  */
 function listPassed(folder: string, files: readonly string[]): Set<string> {
   const { stdout } = spawnSync('promtool', ['test', 'rules', ...files], { cwd: folder, encoding: 'utf8' });
@@ -110,7 +111,7 @@ function writeTests(folder: string, tested: readonly TestedAlert[]): string[][] 
   });
 }
 
-/** The recorded series that an alert reads, directly or not, followed by the alert. */
+/** Returns the recorded series that an alert reads, directly or not, followed by the alert. */
 export function listNeeded(rules: readonly AlertingRule[], alert: string): AlertingRule[] {
   const needed = new Set(rules.filter((rule) => rule.alert === alert));
   for (const { expr } of needed)
@@ -118,7 +119,7 @@ export function listNeeded(rules: readonly AlertingRule[], alert: string): Alert
   return [...needed].reverse();
 }
 
-/** Removes the runbook's url, because every operator has their own. A rule checks it instead. */
+/** Removes the runbook's url, because every operator has another one. A rule in `runbook.ts` checks the url. */
 function withoutRunbook({ annotations, ...rule }: AlertingRule): object {
   return annotations ? { ...rule, annotations: { summary: annotations.summary } } : rule;
 }
@@ -132,7 +133,7 @@ function inFolder<T>(use: (folder: string) => T): T {
   }
 }
 
-/** The dashboard's expressions as recording rules, so that promtool checks their syntax. */
+/** Returns the dashboard's expressions as recording rules, so that promtool checks their syntax. */
 function makeDashboardGroup(objects: readonly KubernetesObject[]) {
   const expressions = listDashboards(objects).flatMap(({ expressions }) => expressions);
   const rules = expressions.map((expr, index) => ({

@@ -33,7 +33,7 @@ export const RULES: readonly Rule[] = [
   ...citusRules,
 ];
 
-/** The faults of an overlay's objects. If they violate their schemas, the rules are not checked. */
+/** Returns the faults of an overlay's objects. If they violate their schemas, the rules are not checked. */
 export async function findFaults(objects: readonly KubernetesObject[]): Promise<string[]> {
   const checked = await Promise.all(
     objects.map(async (object) =>
@@ -45,7 +45,9 @@ export async function findFaults(objects: readonly KubernetesObject[]): Promise<
   return RULES.flatMap((rule) => applyRule(rule, objects).map((fault) => `${rule.name}: ${fault}`));
 }
 
-/** One violation may make the code of another rule throw. */
+/**
+ * Applies a rule. Catches what it throws, because an object that violates one rule may make the code of another throw.
+ */
 function applyRule(rule: Rule, objects: readonly KubernetesObject[]): string[] {
   try {
     return rule.check(objects);

@@ -28,7 +28,7 @@ export async function validateObject(object: KubernetesObject): Promise<string[]
   const model = await findModel(object);
   const { proxy, listUnread } = watchReads(object);
   try {
-    // The validators check the object that they are called on. A field that they never read is not in the schema.
+    // The proxy records which fields the validators read. A field that they never read is not in the schema.
     model.prototype.validate.call(proxy);
   } catch (error) {
     return [(error as Error).message];

@@ -5,7 +5,10 @@ export interface WatchedValue {
   listUnread(): string[];
 }
 
-/** Wraps a value of plain objects and arrays. Listing an object's keys counts as reading all its fields. */
+/**
+ * Wraps a value of plain objects and arrays, and records which fields are read. Listing an object's keys counts as
+ * reading all its fields.
+ */
 export function watchReads(value: object): WatchedValue {
   const read = new Set<string>();
   const wrap = (part: object, path: string): object =>

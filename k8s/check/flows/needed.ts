@@ -14,15 +14,15 @@ const DNS: Place = { kind: 'namespace', name: 'kube-system' };
 /** NodeLocal DNSCache listens on the node, at an address that pod selectors do not match. */
 const DNS_OF_NODE: Place = { kind: 'network', cidr: '169.254.20.10/32' };
 
-/** The annotation of an HTTPRoute with the networks of a gateway that has no pods in the cluster. */
+/** The annotation of an HTTPRoute that lists the networks of a gateway without pods in the cluster. */
 const GATEWAY_NETWORKS = 'bookmarks/gateway-networks';
 
-/** The namespace of Prometheus. No object of this service names it. */
+/** The namespace of Prometheus. It is fixed here because no object of this service names it. */
 const PROMETHEUS: Place = { kind: 'namespace', name: 'monitoring' };
 
 const DEFAULT_PORTS: Record<string, number> = { 'http:': 80, 'https:': 443, 'redis:': 6379, 'rediss:': 6379 };
 
-/** Every connection that the overlay needs, each once. */
+/** Returns every connection that the overlay needs, each once. */
 export function listNeededFlows(objects: readonly KubernetesObject[]): Flow[] {
   const outward = listWorkloads(objects).flatMap((workload) =>
     listTargets(objects, workload).map(({ host, port, isPublic }): Flow => {
@@ -39,7 +39,7 @@ interface Target {
   isPublic: boolean;
 }
 
-/** The targets of connections from a workload's pods. */
+/** Returns the targets of connections from a workload's pods. */
 function listTargets(objects: readonly KubernetesObject[], workload: Workload): Target[] {
   const pooler: Pooler | undefined = readPooler(objects, workload);
   if (pooler) {
@@ -55,10 +55,10 @@ function listTargets(objects: readonly KubernetesObject[], workload: Workload): 
   return environments.flatMap((environment) => listUrls(environment, workload));
 }
 
-/** The migration connects only to its database. Its other urls only make the configuration complete. */
+/** Selects the variable that the migration connects to. It never connects to its other urls. */
 const ofMigration = (name: string) => name === 'DATABASE_URL';
 
-/** Browsers use these addresses, pods do not. */
+/** Selects addresses that browsers use and pods do not. */
 const isOwnAddress = (name: string) => name === 'PUBLIC_URL' || name === 'APP_REDIRECTS';
 
 function listUrls(environment: Record<string, string>, workload: Workload): Target[] {
@@ -80,7 +80,7 @@ function readTarget(text: string): Target | undefined {
   return { host: url.hostname, port, isPublic: url.protocol === 'https:' };
 }
 
-/** The target of a host name: pods and their port, another namespace, or a host outside the cluster. */
+/** Returns the target of a host name: pods and their port, another namespace, or a host outside the cluster. */
 function findPlace(
   objects: readonly KubernetesObject[],
   host: string,
@@ -112,7 +112,7 @@ function findPods(objects: readonly KubernetesObject[], service: KubernetesObjec
   return workload;
 }
 
-/** A port of pods by number or name. Throws if no port has the name. */
+/** Returns the number of a port of pods, which is given by number or name. Throws if no port has the name. */
 export function readPort(workload: Workload, port: string | number): number {
   if (typeof port === 'number') return port;
   const ports: { name?: string; containerPort: number }[] = workload.containers.flatMap(
@@ -123,13 +123,13 @@ export function readPort(workload: Workload, port: string | number): number {
   return found.containerPort;
 }
 
-/** Flows that only some clusters need. */
+/** Lists the flows that only some clusters need. */
 export const listOptionalFlows = (objects: readonly KubernetesObject[]): Flow[] =>
   listNeededFlows(objects)
     .filter(({ to }) => to === DNS)
     .map((flow) => ({ ...flow, to: DNS_OF_NODE }));
 
-/** Every workload that connects by name needs DNS. */
+/** Lists the flows to DNS, which every workload needs that connects to a host by name. */
 function listNameFlows(outward: readonly Flow[]): Flow[] {
   const workloads = new Set(outward.map(({ from }) => (from as Place & { kind: 'pods' }).workload));
   return [...workloads].flatMap((workload) =>

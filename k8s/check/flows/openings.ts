@@ -35,7 +35,7 @@ interface PolicyPort {
   endPort?: number;
 }
 
-/** Everything that the policies allow, by policy, pods and direction. */
+/** Returns every connection that the policies allow. */
 export function listOpenings(objects: readonly KubernetesObject[]): Opening[] {
   return ofKind(objects, 'NetworkPolicy').flatMap((policy) =>
     listWorkloads(objects)
@@ -47,7 +47,7 @@ export function listOpenings(objects: readonly KubernetesObject[]): Opening[] {
   );
 }
 
-/** Whether any policy denies the pods' traffic in this direction by default. */
+/** Returns whether any policy denies the pods' traffic in this direction by default. */
 export const isIsolated = (
   objects: readonly KubernetesObject[],
   workload: Workload,
@@ -78,7 +78,7 @@ function openingsOf(
         workload,
         peer,
         protocol,
-        // A range counts as all ports, because no connection here needs a range.
+        // A range of ports counts as all ports, because no connection here needs a range.
         port: endPort === undefined && port !== undefined ? numberOf(owner, port) : undefined,
       }));
     });
@@ -102,7 +102,7 @@ function readPeer(objects: readonly KubernetesObject[], peer: PolicyPeer): Peer[
     .map((workload) => ({ kind: 'pods', workload }));
 }
 
-/** The shortest prefix of a managed store's network. A wider network could contain foreign hosts. */
+/** The shortest prefix of a managed store's network. A wider network could contain hosts of others. */
 const NARROWEST_PREFIX = 24;
 
 /** The private networks that a rule for a public service must exclude. */
@@ -111,7 +111,7 @@ const PRIVATE_NETWORKS = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '169.
 const isNarrow = (cidr: string): boolean =>
   Number(cidr.split('/')[1]) >= (cidr.includes(':') ? 64 : NARROWEST_PREFIX);
 
-/** Whether an opening allows a flow on its side. */
+/** Returns whether an opening allows a flow in the opening's direction. */
 export function serves(opening: Opening, flow: Flow): boolean {
   const [own, other] = opening.direction === 'Egress' ? [flow.from, flow.to] : [flow.to, flow.from];
   return (
@@ -134,7 +134,7 @@ function meets(peer: Peer, place: Place): boolean {
   );
 }
 
-/** For example `NetworkPolicy/names opens api -> 0.0.0.0/0 every port`. */
+/** Returns for example `NetworkPolicy/names opens api -> 0.0.0.0/0 every port`. */
 export function describeOpening({ policy, direction, workload, peer, protocol, port }: Opening): string {
   const name =
     peer.kind === 'pods'

@@ -4,12 +4,13 @@ import { type KubernetesObject, nameOf } from '../objects.ts';
 import { ofKind, type Rule, unless } from './rule.ts';
 
 /**
- * Checks the adapter's configuration, which is not part of an overlay, against the metrics that autoscalers request.
+ * Checks the configuration of prometheus-adapter, which is not part of an overlay. It must serve the metrics that
+ * autoscalers request.
  */
 
 const FILE = new URL('../../monitoring/prometheus-adapter.yaml', import.meta.url);
 
-/** A rule of prometheus-adapter: the series it serves, their name, and the query. */
+/** A rule of prometheus-adapter: the series that it reads, the name under which it serves them, and the query. */
 interface AdapterRule {
   seriesQuery: string;
   name?: { as?: string };
@@ -19,7 +20,7 @@ interface AdapterRule {
 
 const seriesOf = ({ seriesQuery }: AdapterRule): string => seriesQuery.replace(/\{.*/s, '');
 
-/** The metric's name for autoscalers. */
+/** Returns the metric's name for autoscalers. */
 const servedNameOf = (rule: AdapterRule): string => rule.name?.as ?? seriesOf(rule);
 
 function findRuleFaults(rule: AdapterRule): string[] {
@@ -36,7 +37,7 @@ function findRuleFaults(rule: AdapterRule): string[] {
   ];
 }
 
-/** Finds metrics that autoscalers request and the adapter does not serve for each pod. */
+/** Finds metrics that autoscalers request but that the adapter does not serve for each pod. */
 export function findAdapterFaults(objects: readonly KubernetesObject[], configuration: string): string[] {
   const rules: AdapterRule[] = parse(configuration).rules?.custom ?? [];
   return ofKind(objects, 'HorizontalPodAutoscaler').flatMap((autoscaler) => {

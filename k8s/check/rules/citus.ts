@@ -11,7 +11,10 @@ const isSharded = (objects: readonly KubernetesObject[]): boolean =>
     ({ main }) => readContainerConfig(objects, main).databaseSharding === 'citus',
   );
 
-/** Only the migration changes tables, and only on the coordinator. */
+/**
+ * Finds migrations that do not distribute the tables, and migrations that name several hosts instead of only the
+ * coordinator.
+ */
 function findMigrationFaults(objects: readonly KubernetesObject[]): string[] {
   return listMigrations(objects).flatMap(({ workload, container }) => {
     const { databaseUrl, databaseSharding } = readContainerConfig(objects, container);
@@ -23,7 +26,10 @@ function findMigrationFaults(objects: readonly KubernetesObject[]): string[] {
   });
 }
 
-/** Finds nodes that are listed twice, and nodes without the line that `DATABASE_NODES` names. */
+/**
+ * Finds nodes that are listed twice, and nodes without the line in PgBouncer's configuration that `DATABASE_NODES`
+ * names.
+ */
 function findNodeFaults(objects: readonly KubernetesObject[]): string[] {
   const { databaseNodes } = findConfig(objects, 'api')!;
   return listWorkloads(objects).flatMap((workload) => {
@@ -41,7 +47,7 @@ function findNodeFaults(objects: readonly KubernetesObject[]): string[] {
   });
 }
 
-/** A dump through the coordinator is not a consistent snapshot of all nodes. */
+/** Refuses scheduled backups, because a dump through the coordinator is not a consistent snapshot of all nodes. */
 const findDumps = (objects: readonly KubernetesObject[]): string[] =>
   ofKind(objects, 'CronJob').map(
     (job) => `${nameOf(job)}: back up all nodes to the same moment (docs/citus.md)`,

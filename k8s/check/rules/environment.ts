@@ -15,7 +15,10 @@ import {
 /** Variables of Node and of libraries, which the service itself does not read. */
 const OF_THE_RUNTIME = /^(NODE_OPTIONS|NODE_EXTRA_CA_CERTS|UV_THREADPOOL_SIZE|TZ)$/;
 
-/** The shortest prefix of a network that may be trusted for `X-Forwarded-For`. The gateway has only a few pods. */
+/**
+ * The shortest prefix of a network whose `X-Forwarded-For` is trusted. The network contains only the few pods of the
+ * gateway.
+ */
 const NARROWEST_PREFIX = { 4: 24, 6: 64 };
 
 /** The most proxies that may add an address: the gateway, and one load balancer or CDN in front of it. */
@@ -30,13 +33,13 @@ interface Variable {
   valueFrom?: { secretKeyRef?: { name: string; key: string }; fieldRef?: { fieldPath: string } };
 }
 
-/** Exactly one of the two fields is set. */
+/** A source of variables. Exactly one of its two fields is set. */
 interface EnvironmentSource {
   configMapRef?: { name: string };
   secretRef?: { name: string; optional?: boolean };
 }
 
-/** The decoded values of a Secret of the overlay or of its example. */
+/** Returns the decoded values of a Secret of the overlay or of its example. */
 export function readSecret(
   objects: readonly KubernetesObject[],
   name: string,
@@ -57,7 +60,9 @@ function readVariable(objects: readonly KubernetesObject[], { value, valueFrom }
   return value ?? fieldRef?.fieldPath ?? '';
 }
 
-/** The environment of a container: its ConfigMaps and Secrets, then its own variables, with `$(NAME)` replaced. */
+/**
+ * Returns the environment of a container: its ConfigMaps and Secrets, then its own variables, with `$(NAME)` replaced.
+ */
 export function readEnvironment(
   objects: readonly KubernetesObject[],
   { envFrom = [], env = [] }: Container,
@@ -75,7 +80,7 @@ export function readEnvironment(
   return environment;
 }
 
-/** Removes references to files that only exist in pods. */
+/** Removes variables with the path of a file that exists only in pods. */
 function withoutFiles(environment: Record<string, string>): Record<string, string> {
   const { REDIS_CA_FILE: _, ...rest } = environment;
   const urls = Object.entries(rest).map(([name, text]) => [
@@ -85,17 +90,17 @@ function withoutFiles(environment: Record<string, string>): Record<string, strin
   return Object.fromEntries(urls);
 }
 
-/** The service's configuration from a container's environment. Throws a `ConfigError` if it is invalid. */
+/** Returns the service's configuration from a container's environment. Throws a `ConfigError` if it is invalid. */
 export const readContainerConfig = (objects: readonly KubernetesObject[], container: Container): Config =>
   readConfig(withoutFiles(readEnvironment(objects, container)));
 
-/** The configuration of one role's pods, if the overlay has them. */
+/** Returns the configuration of one role's pods, if the overlay has them. */
 export function findConfig(objects: readonly KubernetesObject[], role: 'api' | 'worker'): Config | undefined {
   const workload = findRole(objects, role);
   return workload && readContainerConfig(objects, workload.main);
 }
 
-/** Each container of the service, with its name for messages. */
+/** Returns each container of the service, with its name for messages. */
 const listServiceContainers = (objects: readonly KubernetesObject[]) =>
   listServiceWorkloads(objects).flatMap(({ owner, containers }) =>
     containers.map((container: Container) => ({ container, name: `${nameOf(owner)}: ${container.name}` })),
@@ -133,12 +138,12 @@ function findPortFaults(objects: readonly KubernetesObject[], { owner, main }: W
 }
 
 /**
- * The allowed size of V8's heap, as a share of the memory limit. With less, V8 would collect garbage constantly; with
- * more, the container could be killed.
+ * The allowed size of V8's heap, as a share of the memory limit. With a smaller heap, V8 would collect garbage
+ * constantly. With a larger one, the container could be killed.
  */
 const HEAP_SHARES = [0.25, 0.8] as const;
 
-/** Checks options for Node. No allowed option opens a port or changes what the code does. */
+/** Checks options for Node. Only options that open no port and do not change what the code does are allowed. */
 function findOptionFaults(options: string, memoryBytes: number): string[] {
   return options
     .split(/\s+/)

@@ -3,14 +3,14 @@ import { readQuantity } from '../quantity.ts';
 import type { Rule } from './rule.ts';
 
 /**
- * All allowed fields of all objects, with their allowed values. Other fields are refused, so that nobody needs to
- * consider their effects. Rules about several objects are in the other files.
+ * All fields that objects may have, with their allowed values. Other fields are refused, so that nobody needs to
+ * consider their effects. Rules that compare several objects are in the other files.
  */
 
-/** Any value: another rule checks it, or all values are fine. */
+/** Allows any value, because another rule checks it or because all values are fine. */
 const ANY: true = true;
 
-/** An inclusive range of numbers or quantities. A share such as `25%` counts by its number. */
+/** An inclusive range of numbers or quantities. A share such as `25%` is compared as the number 25. */
 class Range {
   readonly least: number;
   readonly greatest: number;
@@ -56,8 +56,8 @@ const CONTAINER = {
 };
 
 /**
- * A container that serves. Its probes must not kill it because of one slow response. If it cannot serve, it must soon
- * get no requests.
+ * A container that serves. Its probes must not kill it because of one slow response. When it cannot serve, it must soon
+ * receive no more requests.
  */
 const SERVER = {
   ...CONTAINER,
@@ -175,7 +175,7 @@ const SPECS: Record<string, Allowed> = {
     },
     behavior: must({
       scaleUp: { stabilizationWindowSeconds: from(0, 60), policies: SPREAD_OVER_TIME },
-      // Each pod that ends also ends its held polls.
+      // Removes pods slowly, because each pod that ends also ends its held polls.
       scaleDown: must({
         stabilizationWindowSeconds: must(from(300, 3_600)),
         policies: must({ ...SPREAD_OVER_TIME, type: ['Pods'], value: from(1, 10) }),
@@ -185,7 +185,8 @@ const SPECS: Record<string, Allowed> = {
   HTTPRoute: {
     parentRefs: { name: ANY, namespace: ANY, sectionName: ANY },
     hostnames: ANY,
-    // No retries, because an aborted request may have been executed. No filters, so that headers stay unchanged.
+    // Allows no retries, because an aborted request may have been executed. Allows no filters, so that headers stay
+    // unchanged.
     rules: {
       matches: { path: must({ type: ANY, value: ANY }) },
       timeouts: ANY,
@@ -210,7 +211,7 @@ const SPECS: Record<string, Allowed> = {
   // https://cloud.google.com/kubernetes-engine/docs/how-to/configure-gateway-resources
   GCPBackendPolicy: {
     targetRef: must({ group: [''], kind: must(['Service']), name: must(['api']) }),
-    // Longer than an export takes, which is the longest request.
+    // The timeout is longer than an export takes, which is the longest request.
     default: must({
       timeoutSec: must(from(3_600, 86_400)),
       connectionDraining: { drainingTimeoutSec: from(30, 300) },

@@ -13,7 +13,10 @@ interface Item {
   path: string;
 }
 
-/** The content of a volume's source by key. Undefined for other kinds of volumes, or if the source is missing. */
+/**
+ * Returns the files of a volume that a Secret or ConfigMap fills, by key. Undefined for other volumes, or if that
+ * object is missing.
+ */
 function readSource(
   objects: readonly KubernetesObject[],
   volume: Volume,
@@ -22,7 +25,7 @@ function readSource(
   return ofKind(objects, 'ConfigMap').find(({ metadata }) => metadata.name === volume.configMap?.name)?.data;
 }
 
-/** The files that Secrets and ConfigMaps mount into a container, by path. */
+/** Returns the files that Secrets and ConfigMaps mount into a container, by path. */
 export function listMountedFiles(
   objects: readonly KubernetesObject[],
   { spec }: Workload,

@@ -11,7 +11,7 @@ import {
 import type { KubernetesObject } from '../objects.ts';
 import { listWorkloads, type Rule } from './rule.ts';
 
-/** Compares the flows that the overlay needs with the openings of its policies, on both sides. */
+/** Compares the flows that the overlay needs with those that its policies allow, at both ends of each flow. */
 
 const DIRECTIONS: readonly Direction[] = ['Ingress', 'Egress'];
 
@@ -30,7 +30,7 @@ function findClosed(objects: readonly KubernetesObject[], openings: readonly Ope
   );
 }
 
-/** Finds outside hosts to which workloads are granted different networks. */
+/** Finds hosts outside the cluster that are in different networks according to different policies. */
 function findDiffering(objects: readonly KubernetesObject[], openings: readonly Opening[]): string[] {
   const networks = new Map<string, Set<string>>();
   for (const flow of listNeededFlows(objects)) {

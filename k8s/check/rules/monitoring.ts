@@ -39,7 +39,7 @@ const OF_OTHERS = [
   'pgbouncer_pools_server_active_connections',
 ];
 
-/** Words of PromQL that look like metrics, because no parenthesis follows them. */
+/** Words of PromQL that look like metrics, because no parenthesis needs to follow them. */
 const KEYWORDS = [
   'by',
   'without',
@@ -54,7 +54,7 @@ const KEYWORDS = [
   'group_right',
 ];
 
-/** All metrics that the service exports: its own, and those of Node and the process. */
+/** Returns all metrics that the service exports: its own, and those of Node and the process. */
 export function listExportedMetrics(): Set<string> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -63,7 +63,7 @@ export function listExportedMetrics(): Set<string> {
   return new Set([...METRIC_NAMES, ...ofNode, ...OF_OTHERS]);
 }
 
-/** The metrics that a PromQL expression reads. Histograms count under their base name. */
+/** Returns the metrics that a PromQL expression reads. Histograms count under their base name. */
 export function listMetrics(expression: string): string[] {
   const bare = expression
     .replaceAll(/"[^"]*"/g, '')
@@ -92,7 +92,7 @@ interface Dashboard {
   expressions: string[];
 }
 
-/** The dashboards and the expressions of their panels. Throws for invalid JSON. */
+/** Returns the dashboards and the expressions of their panels. Throws for invalid JSON. */
 export const listDashboards = (objects: readonly KubernetesObject[]): Dashboard[] =>
   ofKind(objects, 'ConfigMap')
     .filter(({ metadata }) => metadata.labels?.grafana_dashboard !== undefined)
@@ -114,17 +114,17 @@ export interface AlertingRule {
   annotations?: { summary?: string; runbook_url?: string };
 }
 
-/** All rules in the PrometheusRules. */
+/** Returns all rules in the PrometheusRules. */
 export const listAlertingRules = (objects: readonly KubernetesObject[]): AlertingRule[] =>
   ofKind(objects, 'PrometheusRule').flatMap(({ spec }) =>
     (spec.groups as { rules: AlertingRule[] }[]).flatMap(({ rules }) => rules),
   );
 
-/** The names of all alerts. */
+/** Returns the names of all alerts. */
 export const listAlerts = (objects: readonly KubernetesObject[]): string[] =>
   listAlertingRules(objects).flatMap(({ alert }) => alert ?? []);
 
-/** All expressions of dashboards and alerts, and all metrics of autoscalers, with their places. */
+/** Returns all expressions of dashboards and alerts, and all metrics of autoscalers, with their places. */
 function listExpressions(objects: readonly KubernetesObject[]): { where: string; expr: string }[] {
   const autoscaled = ofKind(objects, 'HorizontalPodAutoscaler').flatMap((autoscaler) =>
     autoscaler.spec.metrics.flatMap((metric: { pods?: { metric: { name: string } } }) =>
@@ -143,7 +143,7 @@ function listExpressions(objects: readonly KubernetesObject[]): { where: string;
   ];
 }
 
-/** The units that fit a panel's first expression. */
+/** Returns the units that fit a panel's first expression. */
 function unitsFor(expression: string): string[] {
   if (/failure_ratio.*\/|\bcount by/.test(expression)) return ['short'];
   if (/failure_ratio|^avg/.test(expression)) return ['percentunit'];
@@ -185,7 +185,7 @@ function findPanelFaults(panels: readonly Panel[]): string[] {
 
 const CLOSING: Record<string, string> = { '(': ')', '[': ']', '{': '}' };
 
-/** Whether all brackets and quotes of an expression are closed in order. */
+/** Returns whether all brackets and quotes of an expression are closed in order. */
 export function isBalanced(expression: string): boolean {
   const open: string[] = [];
   for (const sign of expression.replaceAll(/"(\\.|[^"\\])*"/g, '')) {
@@ -206,7 +206,7 @@ const findUnknown = (objects: readonly KubernetesObject[]): string[] => {
   );
 };
 
-/** Whether an expression groups or joins by namespace. Recorded series are already grouped by namespace. */
+/** Returns whether an expression groups or joins by namespace. Recorded series are already grouped by namespace. */
 const tellsEnvironmentsApart = ({ expr }: AlertingRule): boolean =>
   /\b(by|on) *\([^)]*\bnamespace\b/.test(expr) || /^bookmarks:\w+/.test(expr.trim());
 

@@ -2,7 +2,7 @@ import { nameOf } from '../objects.ts';
 import { readQuantity } from '../quantity.ts';
 import { type Container, listServiceWorkloads, listWorkloads, ofKind, type Rule, unless } from './rule.ts';
 
-/** A rule about every container. `fault` returns the faults of one. */
+/** Makes a rule about every container. `fault` returns the faults of one container. */
 const containerRule = (name: string, fault: (container: Container) => string[]): Rule => ({
   name,
   check: (objects) =>
@@ -19,7 +19,7 @@ interface Volume {
   persistentVolumeClaim?: object;
 }
 
-/** Whether everybody may read the files. Kubernetes' default mode is 0644. */
+/** Returns whether everybody may read the files. Kubernetes' default mode is 0644. */
 const isReadable = ({ defaultMode = 0o644 }: { defaultMode?: number }): boolean => (defaultMode & 0o4) !== 0;
 
 export const podRules: Rule[] = [

@@ -4,7 +4,7 @@ import { listMountedFiles } from './files.ts';
 import { countPodsAtMost } from './replicas.ts';
 import { findRole, listWorkloads, ofKind, type Rule, unless, type Workload } from './rule.ts';
 
-/** Connections reserved for the migration and the operator. */
+/** Connections to Postgres that the pools must leave free for the migration and the operator. */
 const RESERVED_CONNECTIONS = 10;
 
 /** Each process uses one extra connection to check whether the database responds. */
@@ -17,12 +17,12 @@ const LOCK_TIMEOUT_MS = 3_000;
 /** The longest time that a request waits for the database. Imports wait longer. */
 const REQUEST_DEADLINE_SECONDS = 10;
 
-/** In a smaller pool, one slow statement would delay everybody. */
+/** The smallest allowed pool. In a smaller pool, one slow statement would delay everybody. */
 const MIN_POOL_SIZE = 4;
 
 /**
- * The allowed settings of `[pgbouncer]`: a text, a pattern, or an inclusive range. All are required, and others are
- * refused.
+ * The allowed settings of `[pgbouncer]`. The value of a setting must equal a string, match a pattern, or be in an
+ * inclusive range. All are required, and others are refused.
  */
 const SETTINGS: Record<string, string | RegExp | readonly [number, number]> = {
   listen_addr: '*',
@@ -42,7 +42,7 @@ const SETTINGS: Record<string, string | RegExp | readonly [number, number]> = {
   server_login_retry: [1, REQUEST_DEADLINE_SECONDS],
   server_lifetime: [300, 7_200],
   server_idle_timeout: [60, 3_600],
-  // A failover by DNS is noticed only when the cached address expires.
+  // When DNS names another server after a failover, PgBouncer notices only when the cached address expires.
   dns_max_ttl: [1, 2],
   tcp_keepidle: [5, 60],
   tcp_keepintvl: [1, 15],
@@ -89,14 +89,14 @@ export function readPooler(objects: readonly KubernetesObject[], workload: Workl
   return { workload, settings: pgbouncer, databases };
 }
 
-/** The servers in a line of `[databases]`. */
+/** Returns the servers in a line of `[databases]`. */
 export const listHosts = (line: string): string[] => /\bhost=(\S+)/.exec(line)?.[1]?.split(',') ?? [''];
 
-/** The databases that lead to one node of a cluster each. */
+/** Returns the databases that lead to one node of a cluster each. */
 export const listNodeDatabases = ({ databases }: Pooler): [name: string, line: string][] =>
   Object.entries(databases).filter(([name]) => !['bookmarks', 'bookmarks_import'].includes(name));
 
-/** The largest number of connections that all pods of the service may open together. */
+/** Returns the largest number of connections that all pods of the service may open together. */
 function countClientConnections(objects: readonly KubernetesObject[], nodes: number): number {
   return (['api', 'worker'] as const)
     .map((role) => {
@@ -110,7 +110,7 @@ function countClientConnections(objects: readonly KubernetesObject[], nodes: num
 const readNumber = (line: string, key: string): number =>
   Number(new RegExp(`\\b${key} *= *(\\d+)`).exec(line)?.[1] ?? Number.NaN);
 
-/** A rule about the pooler, if the overlay has one. */
+/** Makes a rule that is checked only if the overlay has a pooler. */
 const poolerRule = (
   name: string,
   fault: (pooler: Pooler, objects: readonly KubernetesObject[]) => string[],
@@ -123,7 +123,7 @@ const poolerRule = (
     }),
 });
 
-/** The roles in `userlist.txt`, with their passwords. */
+/** Returns the roles in `userlist.txt`, with their passwords. */
 function readUsers(
   objects: readonly KubernetesObject[],
   { workload, settings }: Pooler,
@@ -134,7 +134,7 @@ function readUsers(
   );
 }
 
-/** The urls with which the service connects to the pooler. */
+/** Returns the urls with which the service connects to the pooler. */
 function listClientUrls(objects: readonly KubernetesObject[]): URL[] {
   const { databaseUrl, databaseImportUrl } = findConfig(objects, 'api')!;
   return [databaseUrl, databaseImportUrl].filter((url) => url !== undefined).map((url) => new URL(url));

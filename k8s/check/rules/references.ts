@@ -54,7 +54,7 @@ function checkRoute({ spec }: KubernetesObject, objects: readonly KubernetesObje
   ];
 }
 
-/** Each port of a monitor must exist in each Service that it selects. */
+/** Finds ports of a monitor that a Service which the monitor selects does not have. */
 function checkMonitor({ spec }: KubernetesObject, objects: readonly KubernetesObject[]): string[] {
   const services = ofKind(objects, 'Service').filter(({ metadata }) =>
     selects(spec.selector, metadata.labels),
@@ -101,7 +101,7 @@ function checkProbes({ containers }: Workload): string[] {
   );
 }
 
-/** Files named in variables and in urls. */
+/** Returns the files that are named in variables and in urls. */
 function listNamedFiles(objects: readonly KubernetesObject[], { env = [] }: Container): string[] {
   return env.flatMap(
     ({ name, value, valueFrom }: { name: string; value?: string; valueFrom?: Container }) => {
@@ -178,7 +178,9 @@ const CHECKS: Record<string, (object: KubernetesObject, objects: readonly Kubern
     unless(!!find(objects, scaleTargetRef.kind, scaleTargetRef.name), 'scales nothing'),
 };
 
-/** Pods read settings only when they start. A hash in the name makes a change restart them. */
+/**
+ * Returns whether a name ends in a hash. Pods read settings only when they start, and a new name makes them restart.
+ */
 const hasHash = (name: string): boolean => /-[a-z0-9]{10}$/.test(name);
 
 function findGenerated(objects: readonly KubernetesObject[]): string[] {
@@ -203,7 +205,7 @@ function findGenerated(objects: readonly KubernetesObject[]): string[] {
 
 export const referenceRules: Rule[] = [
   {
-    // The schemas include versions that clusters no longer serve.
+    // The schemas also include API versions that clusters no longer serve, so they do not find this fault.
     name: 'API versions are stable',
     check: (objects) =>
       objects

@@ -5,7 +5,7 @@ import { find, ofKind } from './rule.ts';
 export const countPods = (value: string | number, of: number): number =>
   String(value).endsWith('%') ? Math.ceil((of * Number.parseInt(String(value), 10)) / 100) : Number(value);
 
-/** The largest number of pods that a Deployment may have, including those that a rollout adds. */
+/** Returns the largest number of pods that a Deployment may have, including those that a rollout adds. */
 export function countPodsAtMost(objects: readonly KubernetesObject[], name: string): number {
   const deployment = find(objects, 'Deployment', name)!;
   const autoscaler = ofKind(objects, 'HorizontalPodAutoscaler').find(

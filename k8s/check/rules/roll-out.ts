@@ -19,7 +19,7 @@ import {
 /** With a shorter preStop, nodes and load balancers may still send requests to a pod that has ended. */
 const SHORTEST_PRE_STOP_SECONDS = 5;
 
-/** The minimum time between the end of the service and the kill. */
+/** The minimum time between the end of the service and the moment when Kubernetes kills the container. */
 const ROOM_SECONDS = 5;
 
 /**
@@ -33,7 +33,7 @@ const IMPORT_BYTES = 600e6;
 /** While Redis is away, replicas run imports themselves, this many at a time. */
 const IMPORTS_WITHOUT_REDIS = 2;
 
-/** How long preStop delays a container's end, in seconds: its own sleep, or the sleeps of its command. */
+/** Returns how many seconds preStop delays a container's end: its own sleep, or the sleeps of its command. */
 function readPreStopSeconds({ lifecycle }: Container): number {
   const { sleep, exec } = lifecycle?.preStop ?? {};
   if (sleep) return sleep.seconds;
@@ -41,7 +41,7 @@ function readPreStopSeconds({ lifecycle }: Container): number {
   return sleeps.reduce((sum, [, seconds]) => sum + Number(seconds), 0);
 }
 
-/** How long each step takes when a pod of this role ends, in seconds. */
+/** Returns how many seconds each step takes when a pod of this role ends. */
 export function readTermination(objects: readonly KubernetesObject[], role: 'api' | 'worker') {
   const { main, spec } = findRole(objects, role)!;
   const { drainSeconds } = readContainerConfig(objects, main);
@@ -87,7 +87,10 @@ function findJobFaults(objects: readonly KubernetesObject[]): string[] {
 const readUrlKey = ({ env = [] }: Container): string | undefined =>
   env.find(({ name }: { name: string }) => name === 'DATABASE_URL')?.valueFrom?.secretKeyRef?.key;
 
-/** Whether a budget allows evicting at least one pod, but never all pods unless there is only one. */
+/**
+ * Returns whether a disruption budget allows evicting at least one pod, but not all pods. One pod may be evicted if it
+ * is the only one.
+ */
 function isDrainable({ maxUnavailable, minAvailable }: Container, replicas: number): boolean {
   const leaving =
     maxUnavailable === undefined
@@ -96,7 +99,7 @@ function isDrainable({ maxUnavailable, minAvailable }: Container, replicas: numb
   return leaving >= 1 && (replicas === 1 || leaving < replicas);
 }
 
-/** The least number of pods that a Deployment may have. */
+/** Returns the smallest number of pods that a Deployment may have. */
 function countPodsAtLeast(objects: readonly KubernetesObject[], deployment: KubernetesObject): number {
   const autoscaler = ofKind(objects, 'HorizontalPodAutoscaler').find(
     ({ spec }) => spec.scaleTargetRef.name === deployment.metadata.name,

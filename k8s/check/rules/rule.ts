@@ -30,7 +30,7 @@ export const ofKind = (objects: readonly KubernetesObject[], kind: string): Kube
 export const find = (objects: readonly KubernetesObject[], kind: string, name: string) =>
   ofKind(objects, kind).find(({ metadata }) => metadata.name === name);
 
-/** Everything that creates pods. */
+/** Returns everything that creates pods. */
 export function listWorkloads(objects: readonly KubernetesObject[]): Workload[] {
   return objects
     .filter(({ kind }) => ['Deployment', 'StatefulSet', 'Job', 'CronJob'].includes(kind))
@@ -41,23 +41,23 @@ export function listWorkloads(objects: readonly KubernetesObject[]): Workload[] 
     });
 }
 
-/** Whether its pods end by themselves and serve no requests. */
+/** Returns whether the workload's pods end by themselves and serve no requests. */
 export const endsByItself = ({ owner }: Workload): boolean => ['Job', 'CronJob'].includes(owner.kind);
 
 export const isOfService = ({ labels }: Workload): boolean =>
   labels['app.kubernetes.io/name'] === 'bookmarks';
 
-/** The workloads with this service's image: api, worker, migrate. */
+/** Returns the workloads with this service's image: api, worker, migrate. */
 export const listServiceWorkloads = (objects: readonly KubernetesObject[]): Workload[] =>
   listWorkloads(objects).filter(isOfService);
 
-/** The workload of one role, if the overlay has it. */
+/** Returns the workload of one role, if the overlay has it. */
 export const findRole = (
   objects: readonly KubernetesObject[],
   role: 'api' | 'worker',
 ): Workload | undefined => listServiceWorkloads(objects).find(({ owner }) => owner.metadata.name === role);
 
-/** The containers that migrate: in a Job, or as init containers. */
+/** Returns the containers that migrate: in a Job, or as init containers. */
 export const listMigrations = (objects: readonly KubernetesObject[]) =>
   listServiceWorkloads(objects).flatMap((workload) =>
     workload.containers
@@ -65,7 +65,7 @@ export const listMigrations = (objects: readonly KubernetesObject[]) =>
       .map((container: Container) => ({ workload, container })),
   );
 
-/** Whether a selector matches these labels. Supports labels and expressions with `In`. */
+/** Returns whether a selector matches these labels. Supports labels and expressions with `In`. */
 export function selects(
   selector: {
     matchLabels?: object;

@@ -3,7 +3,10 @@ import { readDurationSeconds, readQuantity } from '../quantity.ts';
 import { findConfig } from './environment.ts';
 import { find, ofKind, type Rule, unless } from './rule.ts';
 
-/** Added to a request's own time: a held poll may end up to 3 s late, and its response needs time on the network. */
+/**
+ * Seconds that a gateway's timeout must exceed a request's own time. A held poll may end up to 3 s late, and its
+ * response needs time on the network.
+ */
 const ROOM_SECONDS = 10;
 
 interface RouteRule {
@@ -33,7 +36,7 @@ function findTimeoutFaults(rule: RouteRule, objects: readonly KubernetesObject[]
   ];
 }
 
-/** Cookies belong to one origin, so the route and PUBLIC_URL must have the same host. */
+/** Finds a route with another host than PUBLIC_URL. Browsers send cookies only to the host that set them. */
 function findHostFaults({ spec }: KubernetesObject, objects: readonly KubernetesObject[]): string[] {
   const { publicUrl } = findConfig(objects, 'api')!;
   const host = publicUrl && new URL(publicUrl).hostname;
@@ -80,7 +83,7 @@ function findScalingFaults({ spec }: KubernetesObject, objects: readonly Kuberne
     ...unless(cpu !== undefined, 'does not follow CPU'),
     ...unless(waiters !== undefined, 'does not follow bookmarks_waiters'),
     ...unless(target <= maxWaiters / 2, `aims at ${target} polls, more than half of MAX_WAITERS`),
-    // A process uses at most one core, so a higher target would never be reached.
+    // A process uses at most one core, so the autoscaler would never reach a higher target.
     ...unless(cpuTarget <= Math.min(cpuLimit, 1), `aims at ${cpuTarget} of CPU, more than a process can use`),
     ...unless(minReplicas <= maxReplicas, `minReplicas ${minReplicas} is above maxReplicas ${maxReplicas}`),
     ...unless(deployment?.spec.replicas === undefined, 'competes with the replicas of its Deployment'),
@@ -101,7 +104,8 @@ const ofEach =
 export const trafficRules: Rule[] = [
   {
     name: "the route's timeouts are above the long poll, the import and the export",
-    // Google's gateway ignores the route's timeouts. Its GCPBackendPolicy has one for all (`fields.ts`).
+    // Google's gateway ignores the route's timeouts. One timeout in its GCPBackendPolicy applies to all routes
+    // (`fields.ts`).
     check: ofEach('HTTPRoute', ({ spec }, objects) =>
       ofKind(objects, 'GCPBackendPolicy').length > 0
         ? []
