@@ -16,7 +16,7 @@ const service = useService();
 const run = (args: string, env: Record<string, string> = {}): Promise<Outcome> =>
   runHere(['admin', ...args.split(' ')], { DATABASE_URL: service.database.url, ...env });
 
-/** The one JSON object that a command prints. */
+/** Returns the one JSON object that a command prints. */
 const responseOf = async (args: string, env: Record<string, string> = {}) => readOutput(await run(args, env));
 
 function readOutput({ code, output, errors }: Outcome) {
@@ -26,7 +26,7 @@ function readOutput({ code, output, errors }: Outcome) {
   return JSON.parse(output);
 }
 
-/** Fails with exit code 1, nothing on standard output and the message on standard error, without a stack trace. */
+/** Expects exit code 1, nothing on standard output, and the message on standard error without a stack trace. */
 function expectRefusal({ code, output, errors }: Outcome, message: string | RegExp): void {
   expect({ code, output }).toEqual({ code: 1, output: '' });
   expect(errors).toMatch(message);

@@ -137,7 +137,7 @@ describe('responses that nobody reads', () => {
 
   const LIST = { limit: 500 };
 
-  /** A client that requests the first page this many times on one connection and reads nothing. */
+  /** Requests the first page this many times on one connection and reads nothing. */
   const askForPages = (count: number) =>
     sendUnread(slow.origin, formatPost('/bookmarks/list', greedy.token, LIST).repeat(count));
 
@@ -146,7 +146,7 @@ describe('responses that nobody reads', () => {
 
   const brokenOff = (from = 0) => lines.slice(from).filter(({ msg }) => msg === 'response aborted');
 
-  /** The log lines about responses that were cut off while `work` ran. */
+  /** Returns the log lines about responses that were cut off while `work` ran. */
   async function brokenOffDuring(work: () => Promise<void>): Promise<LogLine[]> {
     const before = lines.length;
     await work();
@@ -342,7 +342,7 @@ describe('a connection with many requests at once', () => {
 });
 
 describe('bodies in very many chunks', () => {
-  /** A body in chunks of one byte, which a client may send. */
+  /** Formats a body in chunks of one byte, which a client may send. */
   const inChunks = (text: string) => `${[...text].map((byte) => `1\r\n${byte}\r\n`).join('')}0\r\n\r\n`;
 
   const headOf = (path: string, token?: string) =>
@@ -421,7 +421,7 @@ describe('bodies in very many chunks', () => {
       const clients = await Promise.all(Array.from({ length: 4 }, () => sendUnread(replica.origin, '')));
       const growth = await measureGrowth(replica.pid, async () => {
         for (const { socket } of clients) socket.write(headOf(path, user.token) + half);
-        // The kernel buffers some of it before the service reads.
+        // The kernel buffers a part of the body before the service reads it.
         await expect
           .poll(() => clients.every(({ socket }) => socket.writableLength === 0), { timeout: 100_000 })
           .toBe(true);
@@ -437,13 +437,13 @@ describe('bodies in very many chunks', () => {
 describe('bodies that do not end', () => {
   const announced = 640 * 1_024;
 
-  /** A client that sends a body except for its last byte. */
+  /** Sends a body except for its last byte. */
   const sendMost = (token: string, path: string) => {
     const connection = connectTo(service.origin);
     const head =
       `POST /api/v1${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${announced}\r\n\r\n`;
-    // A refused body no longer counts towards the limit.
+    // The service closes the connection of a body that it refuses, so the write may fail.
     connection.write(head + ' '.repeat(announced - 1)).catch(() => {});
     return connection;
   };
@@ -485,7 +485,7 @@ test('a complete body is not kept if its client disconnects while its token is l
   );
   await untilBlocked(service.database.url);
   client.destroy();
-  // Once the replica responds to a later request, it has noticed the end of this one.
+  // When the replica responds to a later request, it has already noticed that this client disconnected.
   await fetch(`${service.origin}/livez`);
   await lock.release();
   await eventually(async () => (await leaving.post('/user/profile')).body.bookmark_count).toBe(1);
@@ -493,7 +493,10 @@ test('a complete body is not kept if its client disconnects while its token is l
 });
 
 describe('text that is expensive to normalise', () => {
-  /** Combining marks in the wrong order: normalization moves each of them past all marks of the first kind. */
+  /**
+   * Returns combining marks in the wrong order. Normalization moves each mark of the second kind before all of the
+   * first.
+   */
   const marks = (count: number) => '\u0301'.repeat(count / 2) + '\u0316'.repeat(count / 2);
 
   test('long runs of combining marks are normalised in chunks: as one, half a million would take minutes', () => {
@@ -579,7 +582,7 @@ describe('responses that are stored for Idempotency-Keys', () => {
     );
     return Number(row!.kept);
   };
-  /** Each has 1.3 MB of errors and one valid entry. */
+  /** Returns a body with 1.3 MB of errors and one valid entry. */
   const bodyOf = (n: number) => ({
     bookmarks: [
       ...Array.from({ length: 3_500 }, (_, m) => ({ url: `${m} ${'x'.repeat(250)}` })),
@@ -747,7 +750,7 @@ async function beginReading({ origin }: TestService, { token }: TestUser) {
     headers: {
       authorization: `Bearer ${token}`,
       'content-type': 'application/json',
-      // A compressed export would end before anybody reads it.
+      // A compressed export would be so small that it ends before anybody reads it.
       'accept-encoding': 'identity',
     },
     body: '{}',
@@ -757,7 +760,7 @@ async function beginReading({ origin }: TestService, { token }: TestUser) {
   return reader;
 }
 
-/** Reads to the end, or until the response is cut off. */
+/** Reads until the response ends or is cut off. */
 async function readToEnd(reader: ReadableStreamDefaultReader): Promise<void> {
   while (!(await reader.read().catch(() => ({ done: true }))).done);
 }

@@ -47,8 +47,8 @@ test('a scheduled backup is made by the reading role and verified, and the oldes
   expect(said).toMatch(/users +\| 0\n(.*\n)*unchecked_constraints \| 0\ninvalid_indexes +\| 0\n/);
   expect(await runOn(restored, 'select email from invites')).toEqual([{ email: 'ann@example.org' }]);
 
-  // A dump by several jobs is a folder. The dump above is renamed to an older name, because both may be made in one
-  // second.
+  // A dump by several jobs is a folder. Both dumps may get the same name, which is the time in seconds, so the earlier
+  // dump is renamed first.
   renameSync(join(folder, kept[1]!), join(folder, OLDEST));
   const jobs = { JOBS: '2' };
   await postgres.runScript(SCHEDULED, reader, [folder, '1'], jobs);

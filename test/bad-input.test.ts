@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 interface Case {
   value: unknown;
-  /** The expected text after `field: ` in the message. For a fault inside the field, the place and the rule. */
+  /** The expected text after `field: ` in the message. For a fault inside the field, the place and then the rule. */
   rule: string;
 }
 
@@ -155,7 +155,7 @@ const url: Field = {
   ],
 };
 
-/** The tags of a bookmark: up to 100 different names. */
+/** The tags of a bookmark: at most 100 different names. */
 const tags: Field = {
   good: [
     [],
@@ -177,7 +177,7 @@ const tags: Field = {
 const NO_NUMBERS: unknown[] = [null, true, '', '1', 'a', [], [1], {}];
 const NO_INTEGERS = [0.5, 1.5, -1.5, 1e300, -1e300, 2 ** 53, 2 ** 64, 1e21];
 
-/** An integer with limits; `-0` is 0. */
+/** Makes a field for integers from `min` to `max`. */
 const integer = (min: number, max: number): Field => ({
   good: [min, min + 1, max],
   bad: cases(
@@ -272,15 +272,15 @@ const wait: Field = {
   bad: cases('expected true or false', null, 0, 1, 'true', '', [], {}),
 };
 
-/** The code that an app exchanges. No value is valid for another request. */
+/** Makes a code that an app exchanges. `good` is empty, because a code is valid for only one request. */
 const appCode = (rule: string, ...values: string[]): Field => ({
   good: [],
   bad: [...cases('expected a string', ...NO_STRINGS), ...cases(rule, ...values)],
 });
 
 /**
- * No invite has these addresses, so no valid address succeeds. Long addresses in other scripts exceed the limit of the
- * body.
+ * The address of an invite. `good` is empty, because no invite has one of these addresses. Long addresses in other
+ * scripts are left out, because they exceed the limit of the body.
  */
 const invitedEmail: Field = {
   good: [],
@@ -359,7 +359,7 @@ const listCursor: Field = {
   ],
 };
 
-/** A cursor of the list has two numbers. These are malformed, because this kind of cursor has six. */
+/** A cursor of changes, which has six numbers. A cursor of the list has two, so the values below are malformed here. */
 const changesCursor: Field = {
   good: [],
   bad: [
@@ -368,7 +368,7 @@ const changesCursor: Field = {
   ],
 };
 
-/** A cursor of this kind has three numbers. */
+/** A cursor of the trash, which has three numbers. */
 const trashCursor: Field = {
   good: [],
   bad: [...listCursor.bad, ...cases('is malformed', ...['4:1:1', '4:1:1:1:1', '4:1:01:1'].map(encode))],
@@ -420,9 +420,7 @@ const time: Field = {
   ],
 };
 
-/**
- * A value must be the version of the bookmark. Any other time is a conflict, so no value is valid for all bookmarks.
- */
+/** The version of a bookmark. Any other time is a conflict, so no value is valid for all bookmarks. */
 const version: Field = {
   good: [],
   bad: time.bad.filter(({ value }) => JSON.stringify(value).length < DEFAULT_BODY_BYTES / 2),
@@ -475,7 +473,7 @@ const scope: Field = {
   bad: cases('expected "read" or "write"', null, true, 0, '', 'READ', ' read', 'admin', [], ['read'], {}),
 };
 
-/** Only the account's own address is accepted. The request then deletes the user. */
+/** The account's own address. It is the only accepted value, and the request then deletes the user. */
 const confirm: Field = {
   good: [],
   bad: [
@@ -504,19 +502,19 @@ const bookmarks: Field = {
 };
 
 interface RouteCases<Name extends string = string> {
-  /** A complete valid body, created for each request of the user. */
+  /** Returns a complete valid body. Each request of the user gets a new one. */
   body(user: TestUser): Promise<Record<string, unknown>> | Record<string, unknown>;
   fields: Record<Name, Field>;
   required?: string[];
-  /** The body for a field that the usual body cannot have. */
+  /** By field, the body to use if the field must not be in the usual body. */
   instead?: Record<string, object>;
-  /** An id that does not exist is no error for this route. */
+  /** Set if the route accepts ids that do not exist. */
   takesAnyId?: true;
 }
 
 const newBookmark = async (user: TestUser) =>
   (await user.post('/bookmarks/add', { url: 'http://a' })).body.id;
-/** The id of a new token. Earlier tokens are removed, because these tests would reach the limit of tokens. */
+/** Returns the id of a new token. Revokes earlier tokens first, because these tests would reach the limit of tokens. */
 const newToken = async (user: TestUser) => {
   for (const { id } of (await user.post('/tokens/list')).body.tokens)
     await user.post('/tokens/revoke', { id });
@@ -530,7 +528,7 @@ const newSession = async (user: TestUser) => {
 const newTag = async (user: TestUser) =>
   (await user.post('/tags/create', { name: `tag made ${Math.random()}` })).body.id;
 
-/** The compiler names a missing route or field. */
+/** The body and the fields of every route. If a route or a field is missing, the compiler reports it. */
 const ROUTE_CASES: {
   [Path in keyof Endpoints]: RouteCases<keyof Endpoints[Path]['request'] & string>;
 } = {
@@ -689,12 +687,12 @@ const SPENT: Record<string, () => Promise<{ by: TestUser; body: object }>> = {
 
 const refusal = (error: string) => ({ status: 400, body: { error, code: 'VALIDATION_ERROR' } });
 
-/** A message about a field: `field: rule`, or `field[1]: rule` if the fault is deeper. */
+/** Returns the expected message about a field: `field: rule`, or `field[1]: rule` if the fault is inside the field. */
 const at = (field: string, rule: string) => (rule.startsWith('[') ? `${field}${rule}` : `${field}: ${rule}`);
 
 const show = (value: unknown) => JSON.stringify(value)?.slice(0, 80);
 
-test('the table knows every route and every field', () => {
+test('the cases of these tests cover every route and every field', () => {
   expect(Object.keys(ROUTE_CASES).sort()).toEqual(ROUTES.map(({ path }) => path).sort());
   for (const { path, body } of ROUTES) {
     expect(Object.keys(ROUTE_CASES[path as keyof Endpoints].fields).sort()).toEqual(
@@ -925,7 +923,7 @@ test("another user's bookmarks and tags do not exist for any request", async () 
     const theirs = await nobody.post(path, body);
     const nobodys = await nobody.post(path, { ...body, id: MAX_ID });
     expect(theirs, path).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
-    // Nothing reveals that the id exists.
+    // The responses are equal, so nothing reveals that the id exists.
     expect(theirs.body).toEqual(nobodys.body);
   }
   expect((await owner.post('/export', {})).body.bookmarks).toEqual(before);

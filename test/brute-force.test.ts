@@ -10,7 +10,7 @@ import { startService, type TestService } from './support/service.ts';
 const guess = (service: TestService, body: object = {}, headers: Record<string, string> = {}) =>
   service.post('/auth/invite', { code: 'AAAAAAAA', ...body }, { headers });
 
-/** A different network for each number, as a trusted proxy reports it. */
+/** Returns a header with a different network for each number, as a trusted proxy reports it. */
 const from = (n: number) => ({ 'x-forwarded-for': `198.51.${n >> 8}.${n & 255}` });
 
 const invite = async (service: TestService, email: string) =>
@@ -32,7 +32,8 @@ describe('invite codes', () => {
     const refused = await one.post('/auth/invite', { code }, { headers: from(99) });
     expect(refused).toMatchObject({ status: 429, body: { code: 'RATE_LIMITED' } });
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
-    // The refused exchange did not use up the invite. A request that also names the invite's address is served.
+    // The refused exchange did not use up the invite. The limit does not refuse a request that also names the invite's
+    // address.
     const admitted = await other.post(
       '/auth/invite',
       { code, email: ' Guest@EXAMPLE.org ' },
@@ -136,7 +137,7 @@ describe('tokens that do not exist', () => {
     expect((await profile(user.token, from(1))).status).toBe(200);
     expect((await profile(made(700), from(2))).status).toBe(401);
 
-    // The same applies to a token that was unused for so long that this replica forgot its principal.
+    // A valid token is also still accepted if it was unused for so long that this replica forgot its principal.
     vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 120_000);
     onTestFinished(() => void vi.restoreAllMocks());
     expect((await profile(user.token, from(1))).status).toBe(200);

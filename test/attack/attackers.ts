@@ -5,7 +5,7 @@ import { HOSTILE_IMPORTS } from '../support/hostile-imports.ts';
 import { post } from '../support/post.ts';
 import { formatPost, sendUnread } from '../support/unread.ts';
 
-/** A process that runs all attacks on a replica at once. It ignores the responses. */
+/** The program of a process that runs all attacks on a replica at once. It ignores the responses. */
 
 /** The target, the duration and the tokens of an attack. */
 export interface Targets {
@@ -20,7 +20,7 @@ export interface Targets {
 
 type Attack = (targets: Targets, n: number, signal: AbortSignal) => Promise<unknown>;
 
-/** Names a different client network for each number, as a trusted proxy would. */
+/** Returns a header that names a different client network for each number, as a trusted proxy would. */
 const from = (n: number) => ({ 'x-forwarded-for': `198.51.${(n >> 8) & 255}.${n & 255}` });
 
 const idOf = (token: string): string => token.split('_')[1]!;
@@ -36,16 +36,16 @@ const send = (
 
 const bodies = Object.values(HOSTILE_IMPORTS);
 
-/** All attacks. Each runs this many times in parallel. */
+/** All attacks, each with the number of copies that run in parallel. */
 const ATTACKS: readonly [sideBySide: number, attack: Attack][] = [
-  // Connections that never read their responses, until the server closes them.
+  // Requests several pages on a connection and never reads the responses, until the server closes the connection.
   [
     80,
     (targets, _, signal) =>
       leaveUnread(targets, formatPost('/bookmarks/list', targets.greedy, { limit: 500 }).repeat(8), signal),
   ],
   [20, (targets, _, signal) => leaveUnread(targets, formatPost('/export', targets.greedy), signal)],
-  // Bodies that cost far more than their size suggests.
+  // Sends bodies that cost far more than their size suggests.
   [1, ({ origin, importer }, n) => send(origin, '/import', bodies[n % bodies.length]!.body(), importer)],
   // Guesses invite codes and tokens from many networks.
   [4, ({ origin }, n) => send(origin, '/auth/invite', { code: 'AAAAAAAA' }, undefined, from(n))],
@@ -54,13 +54,13 @@ const ATTACKS: readonly [sideBySide: number, attack: Attack][] = [
     ({ origin, greedy }, n) =>
       send(origin, '/user/profile', {}, `bka_${idOf(greedy)}_${String(n).padStart(43, 'A')}`, from(n % 7)),
   ],
-  // Revokes tokens while their polls wait.
+  // Revokes a token while its poll waits.
   [2, ({ origin, sessions }) => giveUp(origin, sessions.pop())],
-  // Connections that send half of a request's head.
+  // Sends half of a request's head.
   [100, ({ origin }, _, signal) => sendPart(origin, HALF_HEAD, signal)],
-  // Bodies without their last byte.
+  // Sends a body without its last byte.
   [40, ({ origin, greedy }, _, signal) => sendPart(origin, formatUnfinished(greedy), signal)],
-  // The most expensive searches, and many tags.
+  // Sends the most expensive searches, and creates many tags.
   [
     6,
     ({ origin, greedy }) =>
@@ -88,7 +88,7 @@ const idsFrom = (n: number): number[] => Array.from({ length: 500 }, (_, m) => 1
 
 async function leaveUnread({ origin }: Targets, bytes: string, signal: AbortSignal): Promise<void> {
   using client = await sendUnread(origin, bytes);
-  // A client that does not read cannot see that the connection closed, so it stops after a while.
+  // A client that does not read cannot see that the server closed the connection, so it stops after this time.
   await sleep(40_000, undefined, { signal }).catch(() => {});
   client.socket.destroy();
 }

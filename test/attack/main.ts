@@ -23,18 +23,20 @@ import type { Targets } from './attackers.ts';
 
 const MIB = 1_048_576;
 
-/** How far memory may grow above its resting level: in a replica, and in a worker during any imports. */
+/** The most that memory may grow above its level at rest, in a replica and in a worker, while imports run. */
 const API_GROWTH_BYTES = 200 * MIB;
 const WORKER_GROWTH_BYTES = 384 * MIB;
 
-/** Memory counts as back at rest within this margin, because V8 keeps heap and malloc keeps small blocks. */
+/**
+ * At the end, memory may exceed its level at rest by this much, because V8 keeps heap and malloc keeps small blocks.
+ */
 const REST_BYTES = 32 * MIB;
 
 const SESSIONS = 200;
 
 /**
- * Sends the other user's requests in turn until the signal. Returns the time of each in milliseconds, and each status
- * other than 200.
+ * Sends the requests of the user who does not attack, one after another, until the signal. Returns the time of each in
+ * milliseconds, and each status other than 200.
  */
 async function work(replica: Replica, token: string, signal: AbortSignal) {
   const times: number[] = [];
@@ -77,7 +79,7 @@ async function attack(targets: Targets): Promise<void> {
   if (code !== 0) throw new Error(`the attackers ended with ${code}`);
 }
 
-/** Creates the attacking accounts and the working user, each with tokens. */
+/** Creates the attacking accounts and the account of the working user, each with tokens. */
 async function makeAccounts(url: string) {
   await using stack = new AsyncDisposableStack();
   const database = await openDatabase({ url });

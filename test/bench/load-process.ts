@@ -3,12 +3,12 @@ import { formatRequest, HttpConnection, type HttpResponse } from './harness/http
 import type { LoadJob, LoadReport } from './harness/load.ts';
 import { latencyOf, Samples } from './harness/stats.ts';
 
-/** The load generator: a process that runs one job and exits. */
+/** The program of the load generator, a process that runs one job and exits. */
 
-/** More distinct requests would add nothing and take memory. */
+/** The most different requests. More would make no difference, and would take memory. */
 const MAX_DISTINCT = 20_000;
 
-/** An open loop that is behind sends for up to this many times its planned length. */
+/** If the server is too slow for an open loop, requests are sent for up to this many times the planned duration. */
 const MOST_LATE = 3;
 
 function formatRequests({ path, bodies, tokens, requests }: LoadJob): Buffer[] {
@@ -27,7 +27,8 @@ async function runJob(job: LoadJob): Promise<LoadReport> {
   const endAt = startedAt + job.seconds * 1_000;
   const before = process.cpuUsage();
 
-  // A closed loop sends at once. An open loop sends when a request is due and a connection is free.
+  // Returns when the next request is due, or undefined after the end. In a closed loop, a request is due as soon as a
+  // connection is free.
   const takeDue = (now: number): number | undefined => {
     const due = job.perSecond === undefined ? now : startedAt + (state.next * 1_000) / job.perSecond;
     if (due >= endAt) return undefined;
@@ -43,7 +44,7 @@ async function runJob(job: LoadJob): Promise<LoadReport> {
       const send = () => {
         const now = performance.now();
         due = takeDue(now);
-        // Counts the time that unsent requests have waited.
+        // If the server is far too slow, stops sending. Counts how long each request that was not sent has waited.
         for (; due !== undefined && now > giveUpAt; due = takeDue(now)) latencies.push(now - due);
         if (due === undefined) {
           connection.close();

@@ -23,7 +23,8 @@ import { formatTable } from './harness/report.ts';
 import { runBenches } from './harness/run-benches.ts';
 
 /**
- * `npm run bench -- [NAME…]` compares the service with the parts that it is built from, in one run on the same rows.
+ * `npm run bench -- [NAME…]` compares the service with Postgres, Fastify and other programs that it uses. A comparison
+ * runs both sides on the same rows.
  */
 
 const BENCHES: readonly Bench[] = [
@@ -50,7 +51,10 @@ const BENCHES: readonly Bench[] = [
   sharded,
 ];
 
-/** A smoke run shows that every bench works. It must not refuse requests because the machine is busy. */
+/**
+ * A smoke run only shows that every benchmark works. These settings keep replicas from refusing requests because the
+ * machine is busy.
+ */
 const NEVER_OVERLOADED = { OVERLOAD_EVENT_LOOP_MS: '0', OVERLOAD_POOL_WAIT_MS: '0' };
 
 interface Options {

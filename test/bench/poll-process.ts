@@ -4,7 +4,7 @@ import { formatRequest, HttpConnection } from './harness/http-connection.ts';
 import type { Poller, WakeReport } from './harness/polls.ts';
 import { latencyOf, Samples } from './harness/stats.ts';
 
-/** Polling clients in a separate process, which takes orders from its parent and answers each. */
+/** The program of a process of polling clients. It takes orders from its parent and answers each. */
 
 /** If many clients connect at once, some connections may be reset before the server accepts them. */
 const RETRIES = 20;
@@ -31,7 +31,7 @@ class Client {
     const { path, body, token } = this.poller;
     const request = formatRequest(path, JSON.stringify({ ...body, cursor: this.#cursor }), token);
     this.#connection.send(request, (response) => {
-      // Retries later, like any client.
+      // The server asks clients to retry later, so this client does.
       if (response.status === 503) return void setTimeout(() => this.poll(), 1_000);
       if (response.status !== 200)
         fail(new Error(`a poll was answered ${response.status}: ${response.body}`));
@@ -47,7 +47,10 @@ class Client {
 
 const clients: Client[] = [];
 
-/** The connections for triggers. Each has a promise that resolves when it is free. */
+/**
+ * By port, the connections for triggers. A trigger is the request that wakes a poll. `free` resolves when the
+ * connection can take the next one.
+ */
 const triggers = new Map<
   number,
   { lanes: { connection: HttpConnection; free: Promise<void> }[]; next: number }
@@ -63,7 +66,7 @@ async function hold(pollers: readonly Poller[]): Promise<void> {
   await sleep(Math.min(2_000, 300 + pollers.length));
 }
 
-/** Sends a trigger on one of a few connections, each with one request at a time. */
+/** Sends a trigger on one of a few connections. A connection has only one request at a time. */
 function trigger({ wake }: Poller): Promise<void> {
   const lanes = triggers.get(wake.port) ?? {
     lanes: Array.from({ length: 32 }, () => ({
@@ -105,9 +108,9 @@ async function wakeInTurn(latencies: Samples, count: number, perSecond: number):
   for (let n = 0; n < count; n += 1) {
     const dueAt = startedAt + (n * 1_000) / perSecond;
     if (dueAt > performance.now()) await sleep(dueAt - performance.now());
-    // Spreads the clients, so that two triggers in flight never wake the same one.
+    // The factor spreads the order of the clients, so that two triggers in flight never wake the same client.
     const client = clients[(n * 7_919) % clients.length]!;
-    // Measures from the time when it was due, because waiting for a connection is waiting for the server.
+    // Measures from the time when the trigger was due, because waiting for a connection means waiting for the server.
     const news = new Promise<void>((resolve) => {
       client.onNews = () => {
         latencies.push(performance.now() - dueAt);

@@ -5,12 +5,12 @@ export interface Backend {
   port: number;
 }
 
-/** HAProxy in front of the replicas. It names the responding replica and never repeats a request. */
+/** Starts HAProxy in front of the replicas. It tells clients which replica responded, and never repeats a request. */
 export const startBalancer = (backends: readonly Backend[]): Promise<Balancer> =>
   runHaproxy((port) => describe(port, backends));
 
-// Ends a poll whose client has disconnected. `retry-on` keeps its default: only requests that got no connection go to
-// another replica.
+// HAProxy ends the replica's poll when the client disconnects. `retry-on` keeps its default, so only requests that got
+// no connection go to another replica.
 const describe = (port: number, backends: readonly Backend[]): string => `
 defaults
   mode http

@@ -2,13 +2,13 @@ import { ApiError } from '../../src/client/index.ts';
 import { type AnyCall, type Journal, nowMs, type Outcome } from './journal.ts';
 import type { RecordedFetch } from './recorded-fetch.ts';
 
-/** The fields that a call starts with. */
+/** A call without the fields that `beginCall` fills in. */
 export type Pending = AnyCall extends infer C ? (C extends AnyCall ? Omit<C, CallFields> : never) : never;
 type CallFields = 'user' | 'sentMs' | 'endMs' | 'outcome' | 'code' | 'attempts';
 
 /**
- * Codes that mean that nothing happened. After an earlier attempt whose response was lost, they say nothing about that
- * attempt.
+ * Error codes which mean that the request changed nothing. They say nothing about an earlier attempt whose response was
+ * lost.
  */
 const REFUSALS = new Set([
   'VALIDATION_ERROR',
@@ -19,7 +19,7 @@ const REFUSALS = new Set([
   'RATE_LIMITED',
 ]);
 
-/** Journals a call that is about to be sent. Until `settleCall`, it may or may not have happened. */
+/** Journals a call that is about to be sent. Its outcome is unknown until `settleCall` records it. */
 export function beginCall<C extends Pending>(journal: Journal, user: number, asked: C): C & AnyCall {
   const call = Object.assign(asked, {
     user,
@@ -34,8 +34,8 @@ export function beginCall<C extends Pending>(journal: Journal, user: number, ask
 }
 
 /**
- * Sends a call and journals its result. Nothing else may use its `fetch` meanwhile, because it counts the requests as
- * attempts.
+ * Sends a call and journals its result. Nothing else may use the recorded `fetch` at the same time, because each of its
+ * requests counts as an attempt of this call.
  */
 export async function settleCall(
   recorded: RecordedFetch,
@@ -50,7 +50,7 @@ export async function settleCall(
     call.code = error instanceof ApiError ? error.code : 'CONNECTION_LOST';
     const wasSentOnce = recorded.count - before === 1;
     if (REFUSALS.has(call.code) && wasSentOnce) call.outcome = 'refused';
-    // Only for imports does the contract promise that nothing happened and nothing will.
+    // For UNAVAILABLE, the contract makes this promise only for imports: the import did not happen and will not happen.
     if (call.kind === 'import' && call.code === 'UNAVAILABLE' && wasSentOnce) call.outcome = 'refused';
   }
   call.attempts = recorded.count - before;

@@ -13,7 +13,7 @@ export interface CapRaceOptions {
   limits: Limits;
 }
 
-/** The free places when a race starts, and how many more adds are sent. */
+/** The number of free places when a race starts, and how many more adds are sent than there are places. */
 const ROOM = 5;
 const EXCESS = 5;
 
@@ -21,8 +21,8 @@ const EXCESS = 5;
 const PAUSE_MS = 4_000;
 
 /**
- * Races a user at the limit of bookmarks. Fills the account once. Then, until the signal, sends more adds at once than
- * there are free places, and deletes some bookmarks. Calls `onFirst` after the first race.
+ * Races a user at the limit of bookmarks. Fills the account once. Then repeats until the signal: sends more adds at
+ * once than there are free places, and deletes some bookmarks. Calls `onFirst` after the first race.
  */
 export async function raceAtCap(
   options: CapRaceOptions,
@@ -53,7 +53,7 @@ export async function raceAtCap(
       call.result = { imported, skipped, errors: errors.length };
     });
   };
-  /** The account's bookmarks. Undefined if no request succeeded. */
+  /** Returns the account's bookmarks, or undefined if no request succeeded. */
   const look = async (n: number): Promise<number[] | undefined> => {
     const sentMs = nowMs();
     const seen = await open(n)

@@ -1,7 +1,7 @@
 import type { Fleet } from './fleet.ts';
 import type { Collection } from './journal.ts';
 
-/** Each user's data, assembled here from the tables, without any code of the service. */
+/** Returns each user's data. Reads it from the tables without any code of the service. */
 export async function readCollections({ sql }: Fleet): Promise<Map<number, Collection>> {
   const tags = await sql<TagRow[]>`
     select user_id::float8 as user, id::float8, name
@@ -22,7 +22,7 @@ export async function readCollections({ sql }: Fleet): Promise<Map<number, Colle
   };
   for (const { user, id, name } of tags) of(user).tags.push({ id, name });
   for (const { user, id, url, title, comment, tag_ids: carried, created_at, updated_at } of bookmarks) {
-    // A bookmark may keep the id of a deleted tag, which is not shown.
+    // A bookmark may still have the id of a deleted tag. The service does not show such a tag.
     const shown = of(user).tags.filter((tag) => carried.includes(tag.id));
     of(user).bookmarks.push({ id, url, title, comment, tags: shown, created_at, updated_at });
   }

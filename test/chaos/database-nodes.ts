@@ -7,22 +7,24 @@ import { runOn } from '../support/run-on.ts';
 import { silentLog } from '../support/silent-log.ts';
 import type { Random } from './random.ts';
 
-/** The ways to end a node at once. Neither flushes memory to disk. */
+/** The ways to end a node at once. With neither of them does Postgres flush memory to disk. */
 export type Crash = 'SIGQUIT' | 'SIGKILL';
 
 /** One Postgres, or the nodes of a cluster. */
 export interface DatabaseNodes extends AsyncDisposable {
   /** The database on each node. All rows are visible through each node. The first one is the coordinator. */
   urls: readonly string[];
-  /** Ends a node at once. The node comes back by itself or is restarted. Resolves when it accepts connections again. */
+  /**
+   * Ends a node at once. The node starts again by itself or is restarted. Resolves when it accepts connections again.
+   */
   crash(url: string, how: Crash, draw: Random): Promise<void>;
   /** Moves rows between nodes during writes, if there are several. */
   moveRows: ((draw: Random) => Promise<void>) | undefined;
 }
 
 /**
- * fsync is off. A killed Postgres still loses nothing, because the system keeps its cache. Only a power failure would
- * differ.
+ * fsync is off. A killed Postgres loses nothing anyway, because the system keeps the cache. Only a power failure would
+ * lose data.
  */
 const POSTGRES_SETTINGS = { max_connections: 200, shared_buffers: '128MB' };
 
@@ -62,8 +64,8 @@ async function openCluster(citusUrl: string): Promise<DatabaseNodes> {
 }
 
 /**
- * A superuser can kill a backend. Postgres then ends all other backends and recovers from its log, as after its own
- * crash.
+ * Makes a node crash by killing one of its backends, which a superuser can do. Postgres then ends all other backends
+ * and recovers from its log.
  */
 async function crashNode(url: string, how: Crash): Promise<void> {
   await runOn(
@@ -113,7 +115,7 @@ export async function rebalance(url: string): Promise<void> {
   await runOn(url, 'select citus_rebalance_wait()');
 }
 
-/** A rebalance that a crash interrupted continues later, and would block the next one. */
+/** Stops a rebalance. A rebalance that a crash interrupted would continue later and block the next one. */
 async function stopRebalance(url: string): Promise<void> {
   await runOn(url, 'select citus_rebalance_stop()').catch(() => {});
 }

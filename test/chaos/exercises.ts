@@ -13,8 +13,8 @@ import type { ServiceProcess } from './service-process.ts';
 import { LASTING_TAGS } from './users.ts';
 
 /**
- * Events that every run must contain, regardless of the seed and of the machine's speed. Each exercise produces one of
- * them with its own users, before the first fault. `checks/minimums.ts` says how many are needed.
+ * Produces the events that every run must contain, whatever the seed and the machine's speed. Each exercise produces
+ * one of them with its own users, before the first fault. `checks/minimums.ts` says how many are needed.
  */
 
 export interface ExerciseOptions {
@@ -39,7 +39,7 @@ export async function exercise(options: ExerciseOptions): Promise<{ readers: Pro
 const FOLLOWERS = 4;
 const WAKES = 12;
 
-/** The time limit of an exercise. After it, the run continues, and its table says "not shown". */
+/** The time limit of an exercise. After this time the run continues, and its table says "not shown". */
 const PATIENCE_MS = 30_000;
 
 const makeAsked = (name: string): Asked => ({
@@ -68,13 +68,13 @@ async function wakePolls(options: ExerciseOptions): Promise<{ readers: Promise<u
   return { readers: Promise.all(readers) };
 }
 
-/** Resolves when each of these tokens waits for a poll's response. */
+/** Resolves when each of these tokens has an open poll. */
 async function untilPolling({ attempts }: Journal, tokens: readonly string[]): Promise<void> {
   const giveUpAt = nowMs() + PATIENCE_MS;
   const isPolling = (token: string) =>
     attempts.findLast((attempt) => attempt.token === token)?.endMs === Number.POSITIVE_INFINITY;
   while (!tokens.every(isPolling) && nowMs() < giveUpAt) await sleep(20);
-  // The service receives the poll a moment later.
+  // The service receives the poll a moment after the journal does.
   await sleep(100);
 }
 
@@ -116,7 +116,7 @@ function connect({ balancer }: Fleet, journal: Journal, token: string, send: typ
 
 const COLLISIONS = 15;
 
-/** Two clients read the same version and edit it at once. One of them must get a conflict. */
+/** Makes two clients read the same version and edit it at once. One of them must get a conflict. */
 async function collideEdits(options: ExerciseOptions): Promise<void> {
   const { fleet, journal } = options;
   const { id: user, tokens } = await fleet.user(2);
@@ -162,7 +162,7 @@ async function exhaustLimit({ fleet, journal, limits }: ExerciseOptions): Promis
   }
 }
 
-/** The replica that added a bookmark dies before its client has the response, so the client sends the add again. */
+/** Kills the replica that added a bookmark before its client has the response, so the client sends the add again. */
 async function killServerOfAdd(options: ExerciseOptions): Promise<void> {
   const { fleet, journal } = options;
   const { id: user, tokens } = await fleet.user(1);
@@ -194,12 +194,12 @@ async function killAndRestart(
   for (const fault of faults) fault.endMs = nowMs();
 }
 
-/** Too many entries for an inline import. */
+/** An import with this many entries is too large to run within its request, so a worker runs it. */
 const ENTRIES = 60;
 
 /**
- * The worker that runs an import dies during it. The exercise holds the account's lock, so that no import can finish
- * before. Then it ends the statement that waits for the lock, so a worker must run the import again.
+ * Kills the worker that runs an import. The exercise holds the account's lock, so that no import can finish before
+ * that. After the kill, it ends the statement that still waits for the lock. A worker must run the import again.
  */
 async function killRunnerOfImport({ fleet, journal }: ExerciseOptions): Promise<void> {
   const { id: user, tokens } = await fleet.user(1);

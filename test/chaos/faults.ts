@@ -5,7 +5,7 @@ import type { Fleet } from './fleet.ts';
 import type { Random } from './random.ts';
 import type { ServiceProcess } from './service-process.ts';
 
-/** One kind of fault. It is repaired before it resolves. */
+/** A kind of fault. `run` causes the fault, repairs it, and then resolves. */
 export interface FaultKind {
   kind: string;
   /** Its probability relative to the others. */
@@ -59,7 +59,7 @@ const stepClock: FaultKind = {
   },
 };
 
-/** The names of the database's nodes: `postgres`, or `postgres-1` and so on if there are several. */
+/** Returns the names of the database's nodes: `postgres`, or `postgres-1` and so on if there are several. */
 const serverNames = ({ database: { urls } }: Fleet) =>
   urls.length === 1 ? ['postgres'] : urls.map((_url, n) => `postgres-${n + 1}`);
 
@@ -71,7 +71,7 @@ const terminateBackends: FaultKind = {
   targets: serverNames,
   async run(fleet, target, draw) {
     const share = draw.pick([0.1, 0.5, 1]);
-    // The connections between nodes have their own application name.
+    // Also ends connections between nodes, which have an application name of their own.
     await runOn(
       findServer(fleet, target),
       `select pg_terminate_backend(pid) from pg_stat_activity
@@ -107,7 +107,7 @@ const killRedis: FaultKind = {
   async run(fleet, target, draw) {
     const node = findNode(fleet, target);
     await node.kill();
-    // With 0, clients notice only the lost data.
+    // With a pause of 0, clients notice only that the data is gone.
     await linger(draw, 0, draw.pick([0, 3_000]));
     await node.restart();
   },
@@ -125,12 +125,12 @@ const freezeRedis: FaultKind = {
   },
 };
 
-/** No connection closes, so the old master still accepts messages. */
+/** Makes a replica of Redis the master. No connection closes, so the old master still accepts messages. */
 const failOverRedis: FaultKind = {
   kind: 'failover',
   weight: 4,
   targets: ({ redis }) => (redis.failOver === undefined ? [] : ['redis']),
-  // A killed or frozen node accepts no commands.
+  // The failover fails if the node is killed or frozen. That is no error here.
   run: async ({ redis }, _target, draw) => redis.failOver!(draw).catch(() => {}),
 };
 
@@ -151,7 +151,7 @@ const stallConnections: FaultKind = {
     const proxy = proxies.get(target)!;
     proxy.stall();
     await linger(draw, 500, 4_000);
-    // The delayed bytes are lost, so the connection is useless now. New connections worked all the time.
+    // The delayed bytes are lost, so this connection is useless. New connections work.
     proxy.cut('reset');
   },
 };

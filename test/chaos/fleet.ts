@@ -17,7 +17,8 @@ import { openRedisNodes, type RedisKind, type RedisNodes } from './redis-nodes.t
 import { openProcess, type ServiceProcess } from './service-process.ts';
 
 /**
- * The service as deployed: replicas behind a balancer, workers, the database, Redis, and proxies that inject faults.
+ * The service as in a deployment: replicas behind a balancer, workers, the database, Redis, and proxies that cause
+ * faults.
  */
 export interface Fleet extends AsyncDisposable {
   readonly database: DatabaseNodes;
@@ -38,13 +39,13 @@ export interface FleetOptions {
   apis: number;
   workers: number;
   syncWaitSeconds: number;
-  /** The coordinator of a cluster, to be used instead of one Postgres. */
+  /** If set, the coordinator of a cluster that is used instead of one Postgres. */
   citusUrl?: string | undefined;
   /** Called with each chunk that a process sends to Redis, before Redis gets it. */
   onRedisRequest?: ((chunk: Buffer) => void) | undefined;
 }
 
-/** Starts everything. Resolves when every process responds. */
+/** Starts all processes. Resolves when every process responds. */
 export async function openFleet(options: FleetOptions, journal: Journal): Promise<Fleet> {
   await using opened = new AsyncDisposableStack();
   const database = opened.use(await openDatabaseNodes(options.citusUrl));
@@ -66,7 +67,7 @@ export async function openFleet(options: FleetOptions, journal: Journal): Promis
       proxies,
       options,
     );
-    // On a cluster, half of the processes query each user's own node, and the others any node.
+    // On a cluster, half of the processes send statements to each user's own node. The others send them to any node.
     const isPlaced = options.citusUrl !== undefined && n % 2 === 0;
     const env = { ...process, ...(isPlaced && { DATABASE_NODES: nodesTemplate(url) }) };
     const [port, metricsPort] = [await findFreePort(), await findFreePort()];

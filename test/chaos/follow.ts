@@ -13,7 +13,7 @@ export interface FollowerOptions {
   draw: Random;
 }
 
-/** How long a follower follows before it restarts from its stored cursor, like a program. */
+/** The range of times after which a follower restarts from its stored cursor, like a program that is restarted. */
 const LIFE_MS = { min: 5_000, max: 60_000 };
 
 /** Follows a user until the signal, and journals each received bookmark. */

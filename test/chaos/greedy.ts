@@ -8,11 +8,11 @@ export interface GreedyOptions {
   token: string;
   journal: Journal;
   draw: Random;
-  /** Requests sent at once, more than the limit. */
+  /** The number of requests that are sent at once. It is above the limit. */
   burst: number;
 }
 
-/** A script that ignores the limit: it sends bursts beyond its quota, whatever the responses. */
+/** Sends bursts above the limit, whatever the responses are, like a script that ignores the limit. */
 export async function beGreedy(
   { origin, token, journal, draw, burst }: GreedyOptions,
   signal: AbortSignal,

@@ -3,8 +3,8 @@ import type { Bookmark, BookmarkTag } from '../../src/client/index.ts';
 /** The clients' log of a run: requests, times and responses. The checks use only this and the database. */
 
 /**
- * How a call ended for its caller. `done`; `refused`: nothing happened; `unknown`: it may have happened, or may still
- * happen later.
+ * How a call ended for its caller. A call that is `done` succeeded. If it is `refused`, nothing happened. If it is
+ * `unknown`, it may have happened, or may still happen later.
  */
 export type Outcome = 'done' | 'refused' | 'unknown';
 
@@ -16,7 +16,7 @@ interface Call {
   outcome: Outcome;
   /** The error's code. Empty if the call is done. */
   code: string;
-  /** How often it was sent. */
+  /** How often the call was sent. */
   attempts: number;
 }
 
@@ -41,9 +41,12 @@ export interface EditCall extends Call {
   title: string | undefined;
   comment: string | undefined;
   tags: string[] | undefined;
-  /** The version that its writer read, and that the edit requires. */
+  /**
+   * The version that the edit's writer read. The edit fails if the bookmark has another one. Undefined if it names
+   * none.
+   */
   seen: string | undefined;
-  /** The version that it created, if it is done. */
+  /** The version that the edit created, if it is done. */
   version: string | undefined;
 }
 
@@ -53,7 +56,7 @@ export interface DeleteCall extends Call {
   ids: number[];
 }
 
-/** Adds passing tags to several bookmarks and removes others. */
+/** Adds tags to several bookmarks and removes others. All their names begin with `PASSING_PREFIX`. */
 export interface EditSeveralCall extends Call {
   kind: 'edit several';
   ids: number[];
@@ -77,13 +80,15 @@ export interface ImportCall extends Call {
 export interface TagCall extends Call {
   kind: 'tag';
   operation: 'create' | 'rename' | 'delete' | 'merge';
-  /** The tag's new name. If it was deleted or merged, its old name. */
+  /** The tag's new name. For a deleted or merged tag, its old name. */
   name: string;
 }
 
 export type AnyCall = AddCall | EditCall | DeleteCall | EditSeveralCall | ImportCall | TagCall;
 
-/** All bookmarks of a user in one response (an export or a page of the list), or in a mirror that is up to date. */
+/**
+ * All bookmarks of a user, as seen in one response (an export or a page of the list) or in a mirror that is up to date.
+ */
 export interface Look {
   source: 'export' | 'list' | 'mirror';
   user: number;
@@ -100,7 +105,7 @@ export interface Receipt {
   id: number;
   url: string;
   atMs: number;
-  /** When the request that returned it was sent. */
+  /** When the request was sent whose response contained the bookmark. */
   askedMs: number;
 }
 
@@ -108,7 +113,7 @@ export interface Follower {
   name: string;
   user: number;
   receipts: Receipt[];
-  /** How often it restarted from its stored cursor. */
+  /** How often the follower restarted from its stored cursor. */
   restarts: number;
 }
 
@@ -122,7 +127,7 @@ export interface Collection {
 export interface ChangeReceipt {
   change: string;
   atMs: number;
-  /** When the request that returned it was sent. */
+  /** When the request was sent whose response contained the change. */
   askedMs: number;
 }
 
@@ -131,12 +136,12 @@ export interface Mirror {
   user: number;
   store: 'memory' | 'sqlite';
   receipts: ChangeReceipt[];
-  /** The pages that it applied, and how many of them were resets. */
+  /** The number of pages that the mirror applied, and how many of them were resets. */
   pages: number;
   resets: number;
-  /** How often it restarted, with or without its copy. */
+  /** How often the mirror restarted, with or without its copy. */
   restarts: number;
-  /** Its content at the end. Undefined if it could not catch up. */
+  /** The mirror's content at the end. Undefined if the mirror could not catch up. */
   copy: Collection | undefined;
 }
 
@@ -145,15 +150,15 @@ export interface Attempt {
   token: string;
   path: string;
   sentMs: number;
-  /** When the head of the response or the failure came. Infinite before that. */
+  /** When the head of the response arrived or the request failed. Infinite until then. */
   endMs: number;
   /** 0 if there was no response. */
   status: number;
   /** The replica's name in the balancer. Empty if the balancer itself responded. */
   servedBy: string;
-  /** Whether the limiter counted it: the response contains the quota. */
+  /** Whether the limiter counted the request. If it did, the response contains the quota. */
   isCounted: boolean;
-  /** Whether its caller aborted it. */
+  /** Whether the caller aborted the request. */
   isAborted: boolean;
 }
 
@@ -163,7 +168,7 @@ export interface Fault {
   target: string;
   startMs: number;
   endMs: number;
-  /** Why it could not be completed. */
+  /** Why the fault could not be completed. */
   failure?: string;
 }
 
@@ -171,16 +176,16 @@ export interface Fault {
 export interface Life {
   name: string;
   startMs: number;
-  /** When it first responded. Undefined if it ended before. */
+  /** When the process first responded. Undefined if it never did. */
   answeredMs: number | undefined;
   endMs: number;
   /** The signal that the run sent to end it. Nothing else may end a process. */
   endedBy: 'SIGKILL' | 'SIGTERM' | undefined;
-  /** Its exit code or signal. */
+  /** The process's exit code or signal. */
   end: number | string | undefined;
   /** Warnings and errors in its log, and everything written to standard error. */
   problems: { level: number; text: string }[];
-  /** When it limited on its own, without Redis. */
+  /** When the process limited requests on its own, without Redis. */
   fallbacks: { startMs: number; endMs: number }[];
 }
 
@@ -194,7 +199,7 @@ export interface Row {
   tags: string[];
 }
 
-/** The state after everything became idle. */
+/** The state when all work has ended. */
 export interface Rest {
   rows: Row[];
   /** The faults that `findFaults` finds: wrong counts and duplicates. */

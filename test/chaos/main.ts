@@ -6,7 +6,10 @@ import { formatFaults, formatFindings, formatTable, formatWarnings } from './rep
 import { DEFAULTS, runChaos } from './run.ts';
 import { openRunFolder } from './run-folder.ts';
 
-/** `npm run test:chaos` shows that the service loses, duplicates and misses nothing, whatever happens to its parts. */
+/**
+ * `npm run test:chaos` shows that the service loses, duplicates and misses nothing, even when its servers and
+ * connections fail.
+ */
 
 interface Options {
   seed: number;

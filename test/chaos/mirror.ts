@@ -14,24 +14,24 @@ export interface MirrorOptions {
   journal: Journal;
   draw: Random;
   store: Mirror['store'];
-  /** The folder of its file, if it has one. */
+  /** The folder of the mirror's file, if it has one. */
   folder: string;
 }
 
-/** How long a mirror follows before it restarts, like a program. */
+/** The range of times after which a mirror restarts, like a program that is restarted. */
 const LIFE_MS = { min: 2_000, max: 40_000 };
 
-/** The shortest time between two journal entries with its whole content. */
+/** The mirror's whole content is journaled at most once in this time. */
 const LOOK_MS = 8_000;
 
-/** The time limit of the last catch-up, after the last write and fault. */
+/** The time limit for catching up after the last write and the last fault. */
 const LAST_CATCH_UP_MS = 60_000;
 
 type Store = MemoryStore | SqliteStore;
 
 /**
- * Mirrors a user until the signal. Sometimes restarts from its file, from its copy in memory, or from nothing. Finally
- * catches up and journals its content.
+ * Mirrors a user until the signal. Sometimes restarts from the mirror's file, from its copy in memory, or from nothing.
+ * Finally catches up and journals the mirror's content.
  */
 export async function mirror(options: MirrorOptions, signal: AbortSignal): Promise<void> {
   const { name, user, journal, draw, store: kind } = options;
@@ -62,7 +62,7 @@ export async function mirror(options: MirrorOptions, signal: AbortSignal): Promi
   await runOnce(options, one, last, { signal: AbortSignal.timeout(LAST_CATCH_UP_MS), follow: false });
 }
 
-/** Runs a mirror once. With `follow: false` it ends when it is up to date, and journals its copy. */
+/** Runs a mirror once. With `follow: false`, ends when the mirror is up to date, and journals its copy. */
 async function runOnce(
   { name, user, origin, token, journal }: MirrorOptions,
   one: Mirror,

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fleet } from './fleet.ts';
 import type { Mutation } from './run.ts';
 
-/** Intentional defects, each used in a separate fleet. The checks must find them. */
+/** Intentional defects. A test runs a fleet with one of them, and the checks must find it. */
 
-/** Replaces parts of a SQL function. Throws if a part is missing, because then nothing would change. */
+/** Replaces fragments of a SQL function. Throws if one is missing, because then nothing would change. */
 async function rewrite({ sql }: Fleet, name: string, parts: readonly [string, string][]): Promise<void> {
   const [row] = await sql<{ text: string }[]>`select pg_get_functiondef(${name}::regproc) as text`;
   let text = row!.text;
@@ -17,7 +17,7 @@ async function rewrite({ sql }: Fleet, name: string, parts: readonly [string, st
 
 const COUNT = 'update accounts set bookmark_count = bookmark_count + 1, unpacked = unpacked + 1';
 
-/** Ids are drawn without the user's lock, so that bookmarks become visible out of order. */
+/** An add draws its id without the user's lock, so that bookmarks become visible out of order. */
 export const withoutUserLock: Mutation = {
   name: 'the user lock removed',
   async apply(fleet) {
@@ -25,11 +25,11 @@ export const withoutUserLock: Mutation = {
       ['lock_account', 'token_is_valid'],
       [COUNT, 'select id_floor, unpacked into v_floor, v_unpacked from accounts'],
       ['returning id_floor, unpacked into v_floor, v_unpacked', ''],
-      // Packing also locks.
+      // Packing texts into blocks also takes the lock, so it is turned off.
       ['v_unpacked >= 64', 'false'],
-      // Shared tags also lock.
+      // Tags that other bookmarks also have take the lock too.
       ['cardinality(p_tag_keys) > 0 then', 'false then'],
-      // Sometimes delays a transaction between its id and its commit.
+      // Sometimes delays a transaction between drawing its id and its commit.
       [
         'end\n$function$',
         `perform pg_sleep(random() / 4);
@@ -46,12 +46,15 @@ export const withoutComparison: Mutation = {
   apply: (fleet) => rewrite(fleet, 'edit_bookmark', [['v_updated_at <> p_if_updated_at', 'false']]),
 };
 
-/** The end of the message as sent. Heartbeats use longer channel names, so they still arrive. */
+/**
+ * The end of a notification's channel as it is sent to Redis. Heartbeats use longer channel names, so they still
+ * arrive.
+ */
 const CHANNEL = 'bookmarks:wakes\r\n';
 
 /** Notifications go to a channel without subscribers. */
 export const withoutWakes: Mutation = {
-  name: 'wakes off',
+  name: 'notifications turned off',
   onRedisRequest(chunk) {
     for (let at = chunk.indexOf('publish'); at >= 0; at = chunk.indexOf('publish', at + 1)) {
       const channel = chunk.indexOf(CHANNEL, at);
@@ -60,9 +63,9 @@ export const withoutWakes: Mutation = {
   },
 };
 
-/** A notification that concerns only polls of `changes` does not reach other replicas than the one that wrote. */
+/** A notification about changes does not reach other replicas. It concerns only polls of `/bookmarks/changes`. */
 export const withoutWakesOfChanges: Mutation = {
-  name: 'wakes of changes off',
+  name: 'notifications of changes turned off',
   onRedisRequest(chunk) {
     for (let at = chunk.indexOf(CHANGES_CHANNEL); at >= 0; at = chunk.indexOf(CHANGES_CHANNEL, at + 1)) {
       chunk.write('x', at + 1);
@@ -79,9 +82,9 @@ export const withoutChangeRow: Mutation = {
     rewrite(fleet, 'edit_bookmark', [["perform note_changes(p_user_id, 'bookmark', array[p_id]);", 'null;']]),
 };
 
-/** An edit draws its revision long before it has the lock, so that other edits overtake nearly every one. */
+/** An edit draws its revision long before it has the lock, so other edits with a later revision commit first. */
 export const withUnlockedNumbers: Mutation = {
-  name: 'numbers of changes drawn outside the lock',
+  name: 'revisions drawn outside the lock',
   async apply(fleet) {
     const { sql } = fleet;
     const [row] = await sql<{ first: string }[]>`select min_id_now() + 1000000000 as first`;
@@ -109,14 +112,14 @@ export const withUnlockedNumbers: Mutation = {
 
 /** Readers of changes do not learn that a collection was replaced. */
 export const withoutGenerations: Mutation = {
-  name: 'a replace of the same generation',
+  name: 'a replace that keeps the generation',
   apply: (fleet) =>
     rewrite(fleet, 'import_bookmarks', [
       ['generation = generation + p_replace::integer', 'generation = generation'],
     ]),
 };
 
-/** Staged imports run again when they are done, and the database does not prevent it. */
+/** Staged imports run again after they are done, and the database does not prevent it. */
 export const withDuplicatedJobs: Mutation = {
   name: 'a duplicated job',
   async apply(fleet) {
@@ -139,8 +142,8 @@ export const withDuplicatedJobs: Mutation = {
 };
 
 /**
- * Makes an import look like one whose job was lost, so that the sweep queues it again. False while its user has another
- * import.
+ * Makes an import look like one whose job was lost, so that the sweep queues it again. Returns false while the import's
+ * user has another import.
  */
 async function queueAgain(sql: Fleet['sql'], id: string): Promise<boolean> {
   try {
@@ -166,7 +169,7 @@ async function repeatJobs({ sql }: Fleet, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** A proxy that ends exports early, as valid HTTP and valid JSON with a matching count. */
+/** A proxy cuts off the end of exports. What remains is valid HTTP and valid JSON with a matching count. */
 export const withTruncatedExports: Mutation = {
   name: 'a truncated export',
   async readerFetch(input, init) {

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 /**
- * Loaded into each process of the service before its own code. On SIGUSR2 the process reads the file in
+ * Each process of the service loads this before its own code. On SIGUSR2 the process reads the file in
  * `CHAOS_COMMANDS`, moves its wall clock by `stepMs`, collects garbage and logs its resources. The monotonic clock does
  * not change, as when an operator sets a machine's clock.
  */

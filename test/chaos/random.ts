@@ -1,15 +1,15 @@
 /** A random generator. The same seed repeats the same values. */
 export interface Random {
-  /** From 0 to below 1. */
+  /** Returns a number from 0 to below 1. */
   next(): number;
-  /** An integer from `min` to `max`, inclusive. */
+  /** Returns an integer from `min` to `max`, inclusive. */
   integer(min: number, max: number): number;
-  /** One of these values. */
+  /** Returns one of these values. */
   pick<T>(from: readonly T[]): T;
   chance(share: number): boolean;
 }
 
-/** Mulberry32: small, fast, and the same on every machine. */
+/** Returns a Mulberry32 generator, which is small, fast, and the same on every machine. */
 export function seedRandom(seed: number): Random {
   let state = seed >>> 0;
   const next = () => {
@@ -27,5 +27,5 @@ export function seedRandom(seed: number): Random {
   };
 }
 
-/** A separate seed for a part of the run, so that parts do not affect each other's values. */
+/** Returns a separate seed for a part of the run, so that the parts do not affect each other's values. */
 export const deriveSeed = (seed: number, part: number): number => Math.imul(seed + 1, 2_654_435_761) ^ part;

@@ -11,7 +11,7 @@ export interface ReaderOptions {
   journal: Journal;
   draw: Random;
   pauseMs: number;
-  /** Sends its requests. A test may use it to corrupt the responses. */
+  /** The function that sends the reader's requests. A test may use it to corrupt the responses. */
   fetch?: typeof fetch | undefined;
 }
 
@@ -24,7 +24,7 @@ export async function readAgainAndAgain(options: ReaderOptions, signal: AbortSig
     await sleep(draw.integer(pauseMs / 2, pauseMs * 1.5), undefined, { signal }).catch(() => {});
     if (signal.aborted) return;
     const source = draw.pick(['export', 'list'] as const);
-    // Without retries, so that the response belongs to the one request that was sent.
+    // The client does not retry, so the response belongs to the one request that was sent.
     const sentMs = nowMs();
     const look = await readOnce(client, source).catch(() => undefined);
     if (look !== undefined) journal.looks.push(describe(options.user, source, sentMs, look));

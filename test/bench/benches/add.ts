@@ -18,7 +18,7 @@ const bodyOf = (n: number) => ({
   comment: 'Something was said about it, and this is where it was said at some length.',
 });
 
-/** The service's own statement, with typical values. */
+/** Calls the SQL function that the service calls for an add, with typical values. */
 const ADD_SCRIPT = `
 \\set user random(${ADDING.first}, ${ADDING.first + ADDING.count - 1})
 \\set n random(1, 1000000000)

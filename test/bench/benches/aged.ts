@@ -9,12 +9,14 @@ import { spreadOf } from '../harness/stats.ts';
 import { KINDS } from './growth.ts';
 import { range } from './waiters.ts';
 
-/** Compares a database after a year of use with a copy whose rows are newly written. */
+/** Compares a database after a year of use with a copy whose rows have been written again in order. */
 
 const TAGS = 20;
 const eachOf = ({ quick }: Plan): number => (quick ? 20 : 100);
 
-/** A user's changes in a year: one a week, each an add, an edit, a deletion or a renamed tag. */
+/**
+ * Returns the number of changes of each user in a year: one a week, each an add, an edit, a deletion or a renamed tag.
+ */
 const changesOf = ({ quick }: Plan): number => (quick ? 5 : 52);
 
 /** The users who send requests. All of them have changed bookmarks. */
@@ -23,8 +25,8 @@ const USERS = 100;
 const usersOf = ({ quick }: Plan): number => (quick ? 100 : 2_000);
 
 /**
- * Makes one change of a user, with the service's own functions. Of 100 changes, 40 are adds, 30 edits, 25 deletions and
- * 5 renamed tags.
+ * Returns a script that makes one change of a user, with the service's own functions. Of 100 changes, 40 are adds, 30
+ * edits, 25 deletions and 5 renamed tags.
  */
 const changeScript = (users: number, lastId: number): string => `
 \\set user random(1, ${users})
@@ -65,8 +67,8 @@ const changeScript = (users: number, lastId: number): string => `
 \\endif`;
 
 /**
- * Creates users and changes their bookmarks for a simulated year. Autovacuum runs more often, because the year is
- * shorter.
+ * Creates users and changes their bookmarks for a simulated year. Autovacuum runs more often than by default, because
+ * the simulated year takes only minutes.
  */
 async function openAged(plan: Plan): Promise<string> {
   const { environment } = plan;
@@ -92,7 +94,7 @@ async function openAged(plan: Plan): Promise<string> {
   });
 }
 
-/** Rewrites a copy's rows as if they had been added in turn and never changed. */
+/** Rewrites a copy's rows in the order in which they were added, as if they had never been changed. */
 async function rewriteRows(url: string): Promise<void> {
   await runPsql(
     url,
@@ -109,7 +111,7 @@ async function rewriteRows(url: string): Promise<void> {
   await settle(url);
 }
 
-/** The bytes of one bookmark in its table and in the table's indexes. */
+/** Returns the bytes of one bookmark in its table and in the table's indexes. */
 async function readBytes(url: string): Promise<{ heap: number; indexes: number }> {
   const printed = await runPsql(
     url,

@@ -11,15 +11,15 @@ import { compareSides, type Side } from '../harness/rounds.ts';
 import { spreadOf } from '../harness/stats.ts';
 import { ADDING, HUNDRED_THOUSAND, openCollection, tokensOf } from './collection.ts';
 
-/** Compares reading changes with `list` and `sync`, and measures how soon readers see an edit. */
+/** Compares reading changes with `list` and `sync`, and measures how soon readers receive an edit. */
 
 const CONNECTIONS = 8;
 const EDITOR = ADDING.first;
 const EDITS_PER_SECOND = 50;
 const MIRRORS = 10;
-/** Each edit goes to all mirrors at once. The pause lets all of them wait again. */
+/** Each edit goes to all mirrors at once. At this rate, all of them wait again before the next edit. */
 const MIRRORED_EDITS_PER_SECOND = 20;
-/** Edits before those that are measured. */
+/** The number of edits before measuring starts. */
 const WARM_UPS = 10;
 
 const API = '/api/v1';
@@ -44,7 +44,7 @@ async function compare(plan: Plan, what: string, sides: readonly [Side, Side]): 
   return cpuLineOf({ bench: 'changes', what }, ours!, theirs!, 0.9);
 }
 
-/** Follows from the start, and once more when up to date. */
+/** Compares reading the first pages of a collection, and a reader that is up to date. */
 async function runLooks(plan: Plan, url: string, replica: Replica): Promise<Line[]> {
   const { cursor } = await clientOf(replica, tokenOf(HUNDRED_THOUSAND)).readChanges({ from: 'now' });
   const last = await runPsql(url, `select max(id) from bookmarks where user_id = ${HUNDRED_THOUSAND}`);
@@ -89,7 +89,7 @@ async function openEdits(replica: Replica): Promise<Edits> {
   return { sentAt, send };
 }
 
-/** Mirrors until the signal. Calls `onTitle` for each bookmark of a page after applying it. */
+/** Mirrors until the signal. Calls `onTitle` for each bookmark of a page after the page has been applied. */
 async function followTitles(
   client: BookmarkClient,
   onTitle: (title: string) => void,
@@ -106,7 +106,10 @@ async function followTitles(
   }
 }
 
-/** The times from sending an edit at one replica until mirrors at another replica have applied it, in ms, sorted. */
+/**
+ * Measures the times from sending an edit to one replica until mirrors at another replica have applied it. Returns them
+ * in ms, sorted.
+ */
 async function measureEdits(
   [at, edited]: readonly [Replica, Replica],
   mirrors: number,

@@ -7,14 +7,14 @@ export const TEN_THOUSAND = 1;
 export const HUNDRED_THOUSAND = 2;
 export const ADDING = { first: 101, count: 64 };
 
-/** Enough tokens that none exceeds its limit of 100,000 requests a minute. */
+/** The benchmarks use so many tokens that none exceeds its limit of 100,000 requests a minute. */
 const TOKENS_PER_USER = 20;
 
-/** The sizes of the two large users' collections. */
+/** Returns the sizes of the two large users' collections. */
 export const sizesOf = ({ quick }: Plan) =>
   quick ? { ten: 700, hundred: 1_500 } : { ten: 10_000, hundred: 100_000 };
 
-/** Returns the database's url. */
+/** Creates the collection on the first call. Returns the database's url. */
 export function openCollection(plan: Plan): Promise<string> {
   const { ten, hundred } = sizesOf(plan);
   return plan.environment.database('collection', async (url) => {
@@ -34,10 +34,10 @@ export function openCollection(plan: Plan): Promise<string> {
   });
 }
 
-/** All tokens of a user. */
+/** Returns all tokens of a user. */
 export const tokensOf = (user: number): string[] =>
   Array.from({ length: TOKENS_PER_USER }, (_, number) => tokenOf(user, number));
 
-/** Consecutive ids, starting with `first`. */
+/** Returns consecutive ids, starting with `first`. */
 export const usersFrom = (first: number, count: number): number[] =>
   Array.from({ length: count }, (_, n) => first + n);

@@ -2,21 +2,21 @@ import type { Plan } from '../harness/bench.ts';
 import { issueTokens, populate, settle } from '../harness/collections.ts';
 import { runPsql } from '../harness/programs.ts';
 
-/** Many users with few bookmarks each, like sync clients. */
+/** Creates many users with few bookmarks each, who poll like sync clients. */
 
 export const crowdOf = ({ quick }: Plan) => (quick ? 200 : 10_000);
 
-/** The polls that one token may hold. */
+/** The number of polls that one token may hold. */
 const WAITS_PER_TOKEN = 16;
 
-/** Users after the crowd with many tokens: one for every 16 users of the crowd. */
+/** The number of further users, who have many tokens each: one token for every 16 users of the crowd. */
 export const GREGARIOUS = 3;
 
 export const tokensForAll = (plan: Plan): number => Math.ceil(crowdOf(plan) / WAITS_PER_TOKEN);
 
 /**
- * Creates users from id 1, each with one token, followed by the users with many tokens. The schema `naive` contains
- * only users.
+ * Creates users from id 1, each with one token, followed by the users with many tokens. In the schema `naive`, the
+ * table of bookmarks is empty.
  */
 export function openCrowd(plan: Plan, bookmarksOfEach: number): Promise<string> {
   const users = crowdOf(plan);
@@ -38,7 +38,7 @@ export function openCrowd(plan: Plan, bookmarksOfEach: number): Promise<string> 
   });
 }
 
-/** The id of the last bookmark: nobody has anything after this cursor. */
+/** Returns the id of the last bookmark. No user has a bookmark after this cursor. */
 export async function readLastId(url: string): Promise<number> {
   return Number(await runPsql(url, 'select max(id) from bookmarks'));
 }

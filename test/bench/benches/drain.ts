@@ -10,11 +10,11 @@ import { spreadOf } from '../harness/stats.ts';
 import { openCrowd, readLastId } from './crowd.ts';
 import { countWaiters } from './waiters.ts';
 
-/** Measures how many polls a replica that shuts down sends to the others in any 100 ms. */
+/** Measures how many polls of a replica that shuts down move to the other replicas in any 100 ms. */
 
 const BUCKET_MS = 100;
 
-/** When a poll ended, and how long its response asks the client to wait. */
+/** The time when a poll ended, and how long its response asks the client to wait. */
 interface End {
   at: number;
   retryAfterMs: number;

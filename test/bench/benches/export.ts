@@ -28,7 +28,7 @@ interface Collection {
   bookmarks: number;
 }
 
-/** Builds the same fields with Postgres's own functions, from the stored rows. */
+/** Returns SQL that builds the same fields with Postgres's own functions, from the stored rows. */
 const jsonOf = (user: number): string => `
   select row_to_json(b)
   from (

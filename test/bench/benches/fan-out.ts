@@ -9,13 +9,16 @@ import type { Line } from '../harness/report.ts';
 import { spreadOf } from '../harness/stats.ts';
 
 /**
- * Measures one notification across many replicas. All replicas' coordination runs in this process, with waiters of many
- * channels.
+ * Measures how fast a notification reaches many replicas. This process runs the coordination of all replicas, with
+ * waiters on many channels.
  */
 
 const WAIT_MS = 3_600_000;
 
-/** Awaits deliveries after this many notifications, so that the queue does not delay a replica's heartbeat. */
+/**
+ * After this many notifications, the benchmark waits until all are delivered, so that the queue does not delay a
+ * replica's heartbeat.
+ */
 const BURST = 20;
 
 const STALL_MS = 60_000;
@@ -53,7 +56,9 @@ function holdWaits(replicas: readonly Coordination[], count: number): number {
   return (process.memoryUsage.rss() - before) / count;
 }
 
-/** Resolves when the count is reached. Rejects if it stops rising, because a lost connection loses notifications. */
+/**
+ * Resolves when the count is reached. Rejects if the count stops rising, because a lost connection loses notifications.
+ */
 async function untilReceived(count: () => number, expected: number): Promise<void> {
   let [last, changedAt] = [count(), performance.now()];
   while (last < expected) {
@@ -65,8 +70,8 @@ async function untilReceived(count: () => number, expected: number): Promise<voi
 }
 
 /**
- * Notifies the channels in turn from the first replica, until all other replicas have received them. Returns the number
- * of deliveries.
+ * Notifies the channels in turn from the first replica. Resolves with the number of deliveries when all other replicas
+ * have received the notifications.
  */
 async function wakeAll(replicas: readonly Coordination[], channels: number, wakes: number): Promise<number> {
   const received = () => replicas.reduce((sum, { counters }) => sum + counters.wakesReceived, 0);

@@ -8,12 +8,12 @@ import type { Line } from '../harness/report.ts';
 import { spreadOf } from '../harness/stats.ts';
 import { openCollection } from './collection.ts';
 
-/** Imports whole collections, and copies the same rows by COPY. */
+/** Imports whole collections, and writes the same rows with COPY. */
 
 const FIRST_USER = 2_001;
 const COLUMNS = 'url_key, created_at, updated_at, search_text, tag_ids, url, title, comment, tags';
 
-/** The body of an import with this many different entries, each with three tags. */
+/** Returns the body of an import with this many different entries, each with three tags. */
 export function makeImport(entries: number, mode: 'merge' | 'replace'): Buffer {
   const samples = makeSamples();
   const bookmarks = Array.from({ length: entries }, (_, n) => {
@@ -25,7 +25,7 @@ export function makeImport(entries: number, mode: 'merge' | 'replace'): Buffer {
   return Buffer.from(JSON.stringify({ bookmarks, mode }));
 }
 
-/** Creates users for imports: premium, with a token, without bookmarks. */
+/** Creates users for imports. They are premium and have a token but no bookmarks. */
 export async function makeImporters(url: string, first: number, count: number): Promise<void> {
   const last = first + count - 1;
   await runPsql(
@@ -48,7 +48,7 @@ interface Run {
   entries: number;
 }
 
-/** What a step took: milliseconds, and the CPU milliseconds of each group of processes. */
+/** What a step took, in milliseconds of time and of CPU. The CPU is by group of processes. */
 interface Taken {
   ms: number;
   cpu: ProcessTimes;
@@ -79,10 +79,10 @@ async function runRound(run: Run, user: number): Promise<Record<Step, Taken>> {
   return { merge, 'merge again': again, replace, copy };
 }
 
-/** The user who gets the copy. */
+/** Returns the user who gets the copy of this user's rows. */
 const copyOf = (user: number): number => user + 1_000_000;
 
-/** A user's rows as COPY writes them, for the user who gets the copy. */
+/** Returns a user's rows in COPY's format, with the id of the user who gets the copy. */
 const readRows = (url: string, user: number) =>
   runPsql(
     url,
@@ -107,7 +107,10 @@ async function runSize(plan: Plan, entries: number, effort: { rounds: number }):
   );
 }
 
-/** The mark holds for the time and for the CPU of all processes, as ratios to COPY. */
+/**
+ * Makes a line of the table. The mark is the lowest accepted ratio to COPY, both of the time and of the CPU of all
+ * processes.
+ */
 function lineOf(step: Step, entries: number, rounds: readonly Record<Step, Taken>[], mark: number): Line {
   const ms = (of: Step) => spreadOf(rounds.map((round) => round[of].ms));
   const micros = (of: Step, group: string) => (round: Record<Step, Taken>) =>

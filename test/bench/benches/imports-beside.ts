@@ -9,14 +9,14 @@ import { ADDING, openCollection, tokensOf, usersFrom } from './collection.ts';
 import { makeImport, makeImporters } from './import.ts';
 
 /**
- * Measures how much imports delay other users. Ten users import 50,000 bookmarks each, with different values of the
- * setting that limits imports.
+ * Measures how much imports delay other users. Ten users import 50,000 bookmarks each. The runs differ in how many
+ * imports a worker runs at a time.
  */
 
 const FIRST_USER = 3_001;
 const IMPORTS = 10;
 
-/** Adds and reads of many users, on eight connections. */
+/** Returns requests of many users that add and read, for eight connections. */
 function mixOf(port: number, seconds: number) {
   const requests = usersFrom(ADDING.first, ADDING.count).flatMap((user, n) => [
     { path: '/api/v1/bookmarks/sync', body: '{"cursor":9007199254740991}', token: tokensOf(user)[n % 20]! },

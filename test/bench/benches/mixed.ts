@@ -17,7 +17,8 @@ import { crowdOf, openCrowd, readLastId } from './crowd.ts';
 import { pollerOf, range } from './waiters.ts';
 
 /**
- * The mix of requests of sync clients, on a million bookmarks of ten thousand users, with one, two and four replicas.
+ * Measures a mix of requests of sync clients, on a million bookmarks of ten thousand users, with one, two and four
+ * replicas.
  */
 
 const CONNECTIONS = 32;
@@ -31,7 +32,10 @@ interface Request {
   token: string;
 }
 
-/** One request of a user. `dice` is 0 to 99: 85 polls and syncs, 10 adds, 3 searches, 2 others. */
+/**
+ * Returns one request of a user. `dice` is 0 to 99: of 100 requests, 85 are polls and syncs, 10 adds, 3 searches, and 2
+ * others.
+ */
 function requestOf(user: number, dice: number, last: number): Request {
   const token = tokenOf(user);
   const of = (path: string, body: object) => ({ path: API + path, body: JSON.stringify(body), token });

@@ -7,7 +7,7 @@ import { lineOf } from '../harness/report.ts';
 import { compareSides, ratioOf, type Side } from '../harness/rounds.ts';
 import { openCollection, TEN_THOUSAND, tokensOf } from './collection.ts';
 
-/** Reads pages of a collection of 10,000, from random positions. */
+/** Reads pages of a collection of 10,000 bookmarks, from random positions. */
 
 const CONNECTIONS = 8;
 
@@ -18,7 +18,7 @@ interface PageBench {
   bodyOf(afterId: number): object;
 }
 
-/** Cursors spread over the collection, so that every page after one of them is full. */
+/** Returns cursors that are spread over the collection. A full page follows each of them. */
 async function readStarts(url: string, limit: number): Promise<number[]> {
   const ids = await runPsql(
     url,

@@ -112,7 +112,7 @@ export const refused: Bench = {
   },
 };
 
-/** Uses up the limit. */
+/** Sends requests until the limit is used up. */
 async function exhaust(port: number, path: string, token: string): Promise<void> {
   const send = () => postTimed(port, path, token, Buffer.from('{}'));
   for (let sent = await send(); sent.status !== 429; sent = await send()) {
@@ -120,7 +120,7 @@ async function exhaust(port: number, path: string, token: string): Promise<void>
   }
 }
 
-/** Counts the limiter's script calls and the database's transactions. Measuring adds a few of the latter. */
+/** Counts the calls of the limiter's script and the database's transactions. Measuring adds a few transactions. */
 async function countCalls({ environment }: Plan, url: string) {
   const transactions = await runPsql(
     url,

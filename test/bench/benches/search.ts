@@ -28,7 +28,7 @@ const SIZES = [
   { user: HUNDRED_THOUSAND, what: '100,000', clients: 2 },
 ];
 
-/** A straightforward query for a page of 50 with the total. */
+/** Returns a straightforward query for a page of 50 with the total. */
 function scriptOf(user: number, { query, tag, tag_under }: Search['body']): string {
   const words = (query ?? '').split(' ').filter(Boolean);
   const conditions = words.map(
@@ -94,7 +94,7 @@ export const search: Bench = {
   },
 };
 
-/** All tags with their counts, by a join. */
+/** Lists all tags with their counts, by a join. */
 const COUNT_SCRIPT = `select t.id, t.name, count(bt.bookmark_id)
   from naive.tags t left join naive.bookmark_tags bt on bt.tag_id = t.id
   where t.user_id = ${HUNDRED_THOUSAND} group by t.id order by t.name;`;

@@ -14,9 +14,9 @@ import { cpuLineOf, type Line } from '../harness/report.ts';
 import { compareSides, type Side } from '../harness/rounds.ts';
 
 /**
- * What an operation of one user costs the nodes of a Citus cluster, compared with one Postgres: a database without the
- * extension on the coordinator's own server. The replica asks each user's node. The nodes that `TEST_CITUS_URL` leads
- * to must run on this machine.
+ * Measures what an operation of one user costs the nodes of a Citus cluster, compared with one Postgres. That one is a
+ * database without the extension on the coordinator's own server. The replica queries each user's node directly. The
+ * nodes that `TEST_CITUS_URL` leads to must run on this machine.
  */
 
 const CONNECTIONS = 4;
@@ -43,7 +43,7 @@ const OPERATIONS: readonly Operation[] = [
   { what: 'search for a word', path: 'search', bodyOf: () => ({ query: 'server' }), mark: 0.45 },
 ];
 
-/** A replica over a database, with users who have bookmarks. */
+/** A replica and its database, which has users with bookmarks. */
 interface Deployment {
   replica: Replica;
   tokens: string[];

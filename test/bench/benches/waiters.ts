@@ -18,7 +18,10 @@ import { crowdOf, openCrowd, readLastId, tokensForAll } from './crowd.ts';
 const WAKES_PER_SECOND = 200;
 const NEW_URL = 'https://bench.example/new';
 
-/** At most half of this process's limit of open files, because each connection has a client's and a server's end. */
+/**
+ * Returns the number of polls. It is at most half of this process's limit of open files, because both ends of a
+ * connection count.
+ */
 export function countWaiters(plan: Plan): number {
   const limit = Number(
     /Max open files\s+(\d+)/.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? 1_024,
@@ -29,7 +32,7 @@ export function countWaiters(plan: Plan): number {
 export const range = (from: number, count: number): number[] =>
   Array.from({ length: count }, (_, n) => from + n);
 
-/** A client that polls at one replica and is woken by an add at the same or another replica. */
+/** Makes a client that polls at one replica. An add at the same or another replica wakes the client. */
 export function pollerOf(at: Replica, adds: Replica, user: number, cursor: number, tokenNumber = 0): Poller {
   const token = tokenOf(user, tokenNumber);
   return {
@@ -48,18 +51,18 @@ const barePollerOf = (bare: Replica, user: number): Poller => ({
   wake: { port: bare.port, path: '/wake', body: { user, url: NEW_URL } },
 });
 
-/** The wake times, and the cost of one wake for each group of processes. */
+/** The times from an add until the poll's response, and the cost of one wake for each group of processes. */
 interface Woken extends WakeReport {
   cpuMicros: Record<string, number>;
 }
 
-/** The memory of one held poll, and the wakes. */
+/** The memory of one held poll, and the results of waking polls. */
 interface Held {
   kilobytes: number;
   wakes: Woken;
 }
 
-/** Holds the polls and measures the memory of each. Then wakes some of them in turn. */
+/** Holds the polls and measures the memory of each. Then wakes some of them one after another. */
 async function runHeld(server: Replica, pollers: Poller[], wakes: number): Promise<Held> {
   const before = readResidentBytes(server.pid);
   await using clients = await holdPolls(pollers);
@@ -67,7 +70,10 @@ async function runHeld(server: Replica, pollers: Poller[], wakes: number): Promi
   return { kilobytes, wakes: await wakeWarmly(clients, wakes, { api: [server.pid] }) };
 }
 
-/** Wakes clients in turn. First wakes a tenth as many without measuring, so that all polls are held before. */
+/**
+ * Wakes clients one after another. First wakes a tenth as many without measuring, so that all polls are held when
+ * measuring starts.
+ */
 async function wakeWarmly(clients: PollProcess, wakes: number, groups: ProcessGroups): Promise<Woken> {
   await clients.wake(wakes / 10, WAKES_PER_SECOND / 2);
   const before = readProcessTimes(groups);
@@ -76,7 +82,7 @@ async function wakeWarmly(clients: PollProcess, wakes: number, groups: ProcessGr
   return { ...report, cpuMicros: Object.fromEntries(used.map(([name, ms]) => [name, (ms * 1_000) / wakes])) };
 }
 
-/** One add wakes all polls of an account. Returns the wakes per second. */
+/** Wakes all polls of an account with one add. Returns the wakes per second. */
 async function runBurst(pollers: Poller[]): Promise<number> {
   await using clients = await holdPolls(pollers);
   const { wakes, seconds } = await clients.wake(pollers.length, 0);
@@ -90,7 +96,7 @@ interface Round {
   theirBurst: number;
 }
 
-/** Uses fresh processes, because a process does not return its memory. */
+/** Compares the service with the reference once. Uses new processes, because a process does not return its memory. */
 async function runRound(plan: Plan, url: string, round: number): Promise<Round> {
   const count = countWaiters(plan);
   const wakes = plan.quick ? 50 : 2_000;
@@ -124,7 +130,7 @@ async function runRound(plan: Plan, url: string, round: number): Promise<Round> 
   return { ours, theirs, ourBurst: bursts.ours, theirBurst: bursts.theirs };
 }
 
-/** Runs both sides, in alternating order. */
+/** Runs both sides. The round decides which side runs first. */
 async function runInTurn<T>(
   round: number,
   { ours, theirs }: Record<'ours' | 'theirs', () => Promise<T>>,
@@ -134,7 +140,7 @@ async function runInTurn<T>(
   return { ours: await ours(), theirs: second };
 }
 
-/** Runs two replicas with waiters on each, woken by adds at the other replica. */
+/** Runs two replicas with waiters on each. Adds at one replica wake the waiters of the other. */
 async function runAcross(plan: Plan, url: string): Promise<Woken> {
   const { environment, quick } = plan;
   const each = quick ? 100 : 2_000;

@@ -12,10 +12,10 @@ import { HUNDRED_THOUSAND, openCollection, sizesOf, TEN_THOUSAND } from './colle
 
 /** Measures the page in a real browser, as its user experiences it. */
 
-/** The browser's CPU is this many times slower than the machine's. */
+/** Returns how many times slower than the machine the browser's CPU is made. */
 const slowdownOf = ({ quick }: Plan): number => (quick ? 1 : 4);
 
-/** The goals for the page. */
+/** The longest accepted times. */
 const MARKS = { firstListMs: 1_000, typingP95Ms: 150, taskMs: 50 };
 
 /** What the user types, letter by letter. */
@@ -24,7 +24,7 @@ const WORDS = [COMMON_WORD, SECOND_WORD, RARE_WORD];
 /** Scrolls through this many of the 100,000 bookmarks, because reading all pages would take minutes. */
 const SCROLLED_ROWS = 10_000;
 
-/** Runs in the page before any other script, and records when the first row appears. */
+/** The script runs in the page before any other, and records when the first row appears. */
 const WATCH = `
   globalThis.measured = { firstRowMs: 0 };
   const observer = new MutationObserver(() => {
@@ -48,7 +48,7 @@ async function signIn(
   const database = await openDatabase({ url: databaseUrl, max: 1 });
   const { code } = await issueInvite(database, email.trim(), 1);
   await database.close(0);
-  // A service worker would answer every later load from its cache.
+  // Service workers are blocked, because one would answer every later load from its cache.
   const context = await browser.newContext({
     viewport: { width: 1_280, height: 900 },
     serviceWorkers: 'block',
@@ -59,7 +59,7 @@ async function signIn(
   return context;
 }
 
-/** Loads the page with an empty cache. Returns when the first row appeared, and the bytes received. */
+/** Loads the page with an empty cache. Returns the time when the first row appeared, and the bytes received. */
 async function loadCold(
   context: BrowserContext,
   origin: string,
@@ -81,7 +81,7 @@ async function loadCold(
   return { ms, bytes };
 }
 
-/** The time from each key press to the updated list, in ms. */
+/** Measures the time from each key press to the updated list, in ms. */
 async function measureTyping(page: Page, words: readonly string[]): Promise<number[]> {
   const texts = words.flatMap((word) => Array.from(word, (_, at) => word.slice(0, at + 1)));
   return page.evaluate(async (all) => {
@@ -96,7 +96,7 @@ async function measureTyping(page: Page, words: readonly string[]): Promise<numb
           observer.disconnect();
           resolve();
         });
-        // The first change shows only that the search started; the next one is the result.
+        // The first change of the list shows only that the search started. The next change is the result.
         setTimeout(() => observer.observe(list, { childList: true, subtree: true, characterData: true }), 0);
       });
       input.value = text;
@@ -120,8 +120,8 @@ interface TraceEvent {
 }
 
 /**
- * The longest task of the page's main thread in ms: by CPU time, which other work on the machine does not increase, and
- * by the clock.
+ * The longest task of the page's main thread in ms, measured by CPU time and by the clock. Other work on the machine
+ * does not increase the CPU time.
  */
 interface LongestTask {
   cpuMs: number;
@@ -168,7 +168,7 @@ const line = (what: string, unit: string, values: readonly number[], limit?: num
   ...(limit !== undefined && { mark: { text: `≤ ${limit}`, reached: spreadOf(values).median <= limit } }),
 });
 
-/** The page: a cold load, typing and scrolling. */
+/** Measures a cold load of the page, typing and scrolling. */
 export const web: Bench = {
   name: 'web',
   async run(plan: Plan) {

@@ -6,20 +6,20 @@ import type { Effort } from './rounds.ts';
 export interface Plan {
   environment: Environment;
   effort: Effort;
-  /** A smoke run with small collections and one round. Its figures mean nothing. */
+  /** Whether this is a smoke run, with small collections and one round. Its figures mean nothing. */
   quick: boolean;
-  /** Includes the benchmarks that take an hour, with ten million bookmarks. */
+  /** Whether to include the benchmarks that take an hour, with ten million bookmarks. */
   large: boolean;
 }
 
 /**
- * The database for a benchmark that writes: a copy, so that the next benchmark reads the same rows. A smoke run needs
- * none.
+ * Returns the database for a benchmark that writes. It is a copy, so that the next benchmark reads the same rows. A
+ * smoke run uses the original.
  */
 export const copyForWrites = ({ environment, quick }: Plan, url: string, name: string): Promise<string> =>
   quick ? Promise.resolve(url) : environment.copy(url, name);
 
-/** A benchmark, which yields one or more lines of the table. */
+/** A benchmark. Its result is one or more lines of the table. */
 export interface Bench {
   name: string;
   run(plan: Plan): Promise<Line[]>;

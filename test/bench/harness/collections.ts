@@ -19,16 +19,19 @@ export interface Population {
   hasPaths?: boolean;
 }
 
-/** In about an eighth of the texts. */
+/** A word in about an eighth of the texts. */
 export const COMMON_WORD = 'server';
-/** In about a fifth of the texts, independently of `COMMON_WORD`. */
+/** A word in about a fifth of the texts, independently of `COMMON_WORD`. */
 export const SECOND_WORD = 'reading';
-/** In one of a thousand texts. */
+/** A word in one of a thousand texts. */
 export const RARE_WORD = 'quixotic';
 
 const SAMPLES = 4_000;
 
-/** The sample texts, the same in every run: those of `makeTexts`, some with one of the words to search for. */
+/**
+ * Returns the sample texts, which are the same in every run. They are those of `makeTexts`, some with one of the words
+ * to search for.
+ */
 export function makeSamples(count = SAMPLES): SampleText[] {
   const next = makeTexts(4);
   const random = makeRandom(5);
@@ -53,7 +56,9 @@ export async function loadSamples(url: string): Promise<void> {
   await runPsql(url, 'copy bench.samples from stdin', rows);
 }
 
-/** Creates premium users with bookmarks, stored in the order in which all of them would have added in turn. */
+/**
+ * Creates premium users with bookmarks. The rows are stored in the order in which all users would have added in turn.
+ */
 export async function populate(url: string, population: Population): Promise<void> {
   const { firstUser, users, bookmarks, tags, hasPaths = false } = population;
   const last = firstUser + users - 1;
@@ -100,7 +105,7 @@ export async function populate(url: string, population: Population): Promise<voi
   );
 }
 
-/** Copies users' bookmarks into straightforward tables: tags by a join, one key per table. */
+/** Copies users' bookmarks into straightforward tables, with tags in a table of their own and one key per table. */
 export async function copyToNaive(url: string, firstUser: number, lastUser: number): Promise<void> {
   const theirs = `where user_id between ${firstUser} and ${lastUser}`;
   await runPsql(
@@ -134,7 +139,7 @@ export function tokenOf(user: number, number = 0): string {
 
 const secretOf = (user: number, number: number) => sha256(`bench ${user} ${number}`).toString('base64url');
 
-/** SQL for the hash of another token of each user, which pgbench can derive from the user's id. */
+/** SQL for the hash of another token of each user. pgbench can derive this token from the user's id. */
 export const PGBENCH_TOKEN_HASH = "decode(lpad(to_hex(:user::bigint), 64, '0'), 'hex')";
 
 /** Issues tokens with scope write to consecutive users. */
@@ -151,8 +156,8 @@ export async function issueTokens(url: string, firstUser: number, users: number,
 }
 
 /**
- * Does at once what sweeps and autovacuum would do over time: filters, statistics, visibility, and the pending list of
- * the tags' index.
+ * Does at once what sweeps and autovacuum would do over time. Builds Bloom filters, updates statistics and visibility,
+ * and empties the pending list of the tags' index.
  */
 export async function settle(url: string): Promise<void> {
   await signAll(url);

@@ -16,23 +16,26 @@ export interface Environment extends AsyncDisposable {
   folder: string;
   postgresPid: number;
   redis: { url: string; pid: number };
-  /** Variables for every replica. They override the bench's own. */
+  /** Variables for every replica. They override the benchmark's own. */
   settings: Record<string, string>;
   /**
-   * The url of a database by name. The first call creates it, migrated and with the sample texts, and fills it by
-   * `make`. Later calls return the same one.
+   * Returns the url of a database by name. The first call creates and migrates the database, loads the sample texts,
+   * and fills it with `make`. Later calls return the same database.
    */
   database(name: string, make: (url: string) => Promise<void>): Promise<string>;
   /** Copies a database under another name. Nobody may be connected to the original. */
   copy(url: string, name: string): Promise<string>;
-  /** Starts a server on the first call with this name. Later calls return the same one. It ends with the environment. */
+  /**
+   * Starts a server on the first call with this name. Later calls return the same server, which ends with the
+   * environment.
+   */
   share<T extends AsyncDisposable>(name: string, start: () => Promise<T>): Promise<T>;
   drop(url: string): Promise<void>;
 }
 
 /**
- * Durable, like in production, with the memory of a small dedicated server. Checkpoints are rare, so that few run
- * during a measurement.
+ * Writes are durable, as in production. The memory is that of a small dedicated server. Checkpoints are rare, so that
+ * few run during a measurement.
  */
 const POSTGRES_SETTINGS = {
   shared_buffers: '2GB',
@@ -59,7 +62,7 @@ interface EnvironmentOptions {
   settings: Record<string, string>;
 }
 
-/** Starts the servers. */
+/** Starts Postgres and Redis. */
 export async function openEnvironment({ isSmokeRun, settings }: EnvironmentOptions): Promise<Environment> {
   const stack = new AsyncDisposableStack();
   try {
@@ -118,7 +121,7 @@ async function startRedis(folder: string, stack: AsyncDisposableStack) {
   return { url: `redis://127.0.0.1:${port}`, pid: child.pid! };
 }
 
-/** Copies by `file_copy` are faster for large databases, and need a checkpoint. */
+/** Opens the databases of a server. The strategy `file_copy` copies large databases faster, but needs a checkpoint. */
 function openDatabases(serverUrl: string, strategy: 'file_copy' | 'wal_log') {
   const urlOf = (name: string) => Object.assign(new URL(serverUrl), { pathname: `/${name}` }).href;
   const nameOf = (url: string) => new URL(url).pathname.slice(1);

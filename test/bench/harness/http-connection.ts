@@ -25,7 +25,10 @@ export class HttpConnection {
   #receive: Receive | undefined;
   #fail: (error: Error) => void;
 
-  /** Reconnects and sends the request again up to this often, if the connection is reset before its first response. */
+  /**
+   * If the connection is reset before its first response, it reconnects and sends the request again, at most `retries`
+   * times.
+   */
   constructor(port: number, onError: (error: Error) => void, retries = 0) {
     this.#port = port;
     this.#fail = onError;
@@ -33,7 +36,7 @@ export class HttpConnection {
     this.#socket = this.#connect();
   }
 
-  /** Sends a whole request. `receive` gets the response. */
+  /** Sends a whole request. Calls `receive` with the response. */
   send(request: Buffer, receive: Receive): void {
     this.#receive = receive;
     this.#request = request;

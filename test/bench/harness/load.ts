@@ -5,24 +5,24 @@ import type { Sample } from './rounds.ts';
 import { type Latency, spreadOf } from './stats.ts';
 
 /**
- * Requests for a closed loop, in which each connection sends the next request after a response. With `perSecond`, an
- * open loop. A closed loop measures throughput. It sends nothing while the server stalls, so only an open loop measures
- * latency.
+ * Requests to send. By default each connection sends its next request after a response (a closed loop), which measures
+ * throughput. With `perSecond`, requests are sent at a fixed rate (an open loop), which measures latency. A closed loop
+ * cannot measure latency, because it sends nothing while the server stalls.
  */
 export interface LoadJob {
   port: number;
   path: string;
-  /** Used in turn. */
+  /** The bodies, used in turn. */
   bodies: string[];
-  /** Used in turn. If empty, requests have no token. */
+  /** The tokens, used in turn. If empty, requests have no token. */
   tokens: string[];
   /** Whole requests, used in turn instead of path, bodies and tokens. */
   requests?: { path: string; body: string; token: string }[];
   connections: number;
   seconds: number;
-  /** Sends at this rate regardless of responses. A request's latency counts from the time when it was due. */
+  /** If set, sends at this rate regardless of responses. A request's latency counts from the time when it was due. */
   perSecond?: number;
-  /** Any other status is a failure. */
+  /** The status of a success. */
   expectStatus: number;
 }
 
@@ -54,7 +54,7 @@ export async function runLoad(job: LoadJob): Promise<LoadReport> {
   return report;
 }
 
-/** Runs a side once, at full speed. */
+/** Sends requests once, at full speed. Returns the rate. */
 export async function sampleLoad(job: LoadJob): Promise<Sample> {
   const report = await runLoad(job);
   if (report.failure !== undefined) throw new Error(`${job.path} answered: ${report.failure}`);
@@ -62,15 +62,15 @@ export async function sampleLoad(job: LoadJob): Promise<Sample> {
   return { rate: requests / seconds, operations: requests, failures };
 }
 
-/** The connections of an open loop. All are busy only if the server is far behind. */
+/** The number of connections of an open loop. All are busy only if the server is far behind. */
 const OPEN_CONNECTIONS = 64;
 
-/** Latencies at a fixed rate. */
+/** Measures latencies at a fixed rate. */
 export async function measureLatency(job: LoadJob & { perSecond: number }): Promise<Latency> {
   const report = await runLoad({ ...job, connections: OPEN_CONNECTIONS });
   if (report.failure !== undefined) throw new Error(`${job.path} answered: ${report.failure}`);
   return report.latency;
 }
 
-/** The rate for measuring latency: half of the server's throughput. */
+/** Returns the rate at which latency is measured: half of the server's throughput. */
 export const halfOf = (rates: readonly number[]): number => spreadOf(rates).median / 2;

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Latency } from './stats.ts';
 
-/** Polling clients: each holds one poll, and polls again after each response. */
+/** Clients that poll. Each holds one poll, and polls again after each response. */
 
-/** One client: its poll, and the request that wakes it. */
+/** One client: its poll, and the request that causes the poll's response. */
 export interface Poller {
   port: number;
   path: string;
@@ -19,7 +19,7 @@ export interface Poller {
 export interface WakeReport {
   wakes: number;
   latency: Latency;
-  /** From the first trigger to the last response. */
+  /** The time from the first of these requests to the last response. */
   seconds: number;
 }
 
@@ -30,8 +30,8 @@ const PROGRAM = fileURLToPath(new URL('../poll-process.ts', import.meta.url));
 /** A process of polling clients. Disposing closes their connections. */
 export interface PollProcess extends AsyncDisposable {
   /**
-   * Wakes `count` clients in turn, `perSecond` of them, each by its own trigger. With 0, sends one trigger of the first
-   * client and awaits all clients.
+   * Wakes `count` clients one after another, at a rate of `perSecond`, each with its own `wake` request. If `perSecond`
+   * is 0, sends only the first client's request and waits until all clients have a response.
    */
   wake(count: number, perSecond: number): Promise<WakeReport>;
 }

@@ -12,7 +12,10 @@ export type ProcessTimes = Record<string, number>;
 /** The ticks of /proc/<pid>/stat are hundredths of a second on every Linux that Node supports. */
 const TICK_MS = 10;
 
-/** The CPU time that each group has used so far. Ended children count through the parent that collected them. */
+/**
+ * Returns the CPU time that each group has used so far. The time of an ended process counts when its parent has
+ * collected its exit status.
+ */
 export function readProcessTimes(groups: ProcessGroups): ProcessTimes {
   return Object.fromEntries(
     Object.entries(groups).map(([name, pids]) => [
@@ -22,7 +25,7 @@ export function readProcessTimes(groups: ProcessGroups): ProcessTimes {
   );
 }
 
-/** The CPU time of each group between two readings. */
+/** Returns the CPU time of each group between two readings. */
 export function timesBetween(before: ProcessTimes, after: ProcessTimes): ProcessTimes {
   return Object.fromEntries(Object.entries(after).map(([name, ms]) => [name, ms - (before[name] ?? 0)]));
 }
@@ -49,13 +52,13 @@ function collectedChildrenMs(pid: number): number {
   return (Number(fields[13]) + Number(fields[14])) * TICK_MS;
 }
 
-/** The resident memory of a process in bytes. */
+/** Returns the resident memory of a process in bytes. */
 export function readResidentBytes(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1_024;
 }
 
-/** The peak of resident memory since `5` was written to `clear_refs`, in bytes. */
+/** Returns the peak of resident memory since `5` was written to `clear_refs`, in bytes. */
 export function readPeakBytes(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1_024;

@@ -10,7 +10,7 @@ import { provide } from '../../support/programs.ts';
 import type { ProcessGroups } from './process-time.ts';
 import type { Side } from './rounds.ts';
 
-/** PostgreSQL's own programs from the PATH, to show what a client in C achieves with the same database. */
+/** Runs PostgreSQL's own programs from the PATH. They show what a client in C achieves with the same database. */
 
 /** Installs missing programs on Debian as root. Otherwise rejects and says what to install. */
 export async function requirePrograms(): Promise<void> {
@@ -25,7 +25,7 @@ export async function requirePrograms(): Promise<void> {
   }
 }
 
-/** A script for pgbench: `:name` is replaced by the value of its `\set` line. */
+/** A script for pgbench, which replaces `:name` by the value of the script's `\set` line. */
 export interface PgbenchScript {
   url: string;
   folder: string;
@@ -34,7 +34,7 @@ export interface PgbenchScript {
   clients: number;
 }
 
-/** A side that runs one script in pgbench with prepared statements, at full speed. */
+/** Makes a side that runs one script in pgbench with prepared statements, at full speed. */
 export function pgbenchSide(name: string, script: PgbenchScript, processes: ProcessGroups): Side {
   const file = join(script.folder, `${script.name}.pgbench`);
   writeFileSync(file, script.text);
@@ -45,7 +45,7 @@ export function pgbenchSide(name: string, script: PgbenchScript, processes: Proc
     async run(seconds) {
       const before = postmasters.flatMap(listFamily).length;
       const sample = await runPgbench(script, file, seconds);
-      // The CPU time of a backend is known when its parent has collected it.
+      // The CPU time of a backend is known only after the backend's parent has collected its exit status.
       for (let tries = 0; tries < 100 && postmasters.flatMap(listFamily).length > before; tries += 1)
         await sleep(20);
       return sample;
@@ -64,7 +64,7 @@ export async function repeatPgbench(script: PgbenchScript, transactions: number)
 }
 
 async function runPgbench({ url, clients }: PgbenchScript, file: string, seconds: number) {
-  // pgbench counts whole seconds. A smoke run is shorter.
+  // pgbench accepts only whole seconds. A smoke run is shorter, so it gets a number of transactions.
   const length = seconds < 1 ? ['-t', '10'] : ['-T', String(Math.round(seconds))];
   const args = ['-n', '-M', 'prepared', '-c', String(clients), '-j', '1', ...length, '-f', file, url];
   const { stdout, stderr } = await promisify(execFile)('pgbench', args).catch((error) => {
@@ -76,7 +76,7 @@ async function runPgbench({ url, clients }: PgbenchScript, file: string, seconds
   return { rate, operations };
 }
 
-/** Runs SQL with psql and returns its output. `input` is for `copy … from stdin`. */
+/** Runs SQL with psql and returns its output. `input` is the data for `copy … from stdin`. */
 export function runPsql(url: string, sql: string, input?: Iterable<string | Buffer>): Promise<string> {
   return runProgram('psql', ['-XqAt', '-v', 'ON_ERROR_STOP=1', '-c', sql, url], input);
 }
@@ -96,7 +96,9 @@ async function runProgram(
   return printed;
 }
 
-/** Runs one statement with psql and returns psql's time in milliseconds. `input` as for `runPsql`. */
+/**
+ * Runs one statement with psql and returns psql's time in milliseconds. `input` is the data for `copy … from stdin`.
+ */
 export async function timePsql(url: string, sql: string, input?: Iterable<string | Buffer>): Promise<number> {
   const flags = ['-XqAt', '-v', 'ON_ERROR_STOP=1', '-c', '\\o /dev/null', '-c', '\\timing on', '-c', sql];
   const printed = await runProgram('psql', [...flags, url], input);

@@ -14,13 +14,13 @@ async function readInfo(url: string, section: string): Promise<string> {
   return text;
 }
 
-/** The number of scripts run so far, which are the limiter's calls. */
+/** Returns the number of scripts that Redis has run so far. Only the rate limiter runs scripts. */
 export async function readScriptCalls(url: string): Promise<number> {
   const text = await readInfo(url, 'commandstats');
   return Number(/cmdstat_evalsha:calls=(\d+)/.exec(text)?.[1] ?? 0);
 }
 
-/** The bytes read and written so far. */
+/** Returns the number of bytes that Redis has read and written so far. */
 export async function readRedisBytes(url: string): Promise<number> {
   const text = await readInfo(url, 'stats');
   const of = (name: string) => Number(new RegExp(`${name}:(\\d+)`).exec(text)?.[1] ?? 0);

@@ -16,10 +16,13 @@ export interface Replica extends AsyncDisposable {
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const REFERENCE = fileURLToPath(new URL('../reference/server.ts', import.meta.url));
 
-/** The longest start, on a busy machine. */
+/** A replica must respond within this time. A start takes long on a busy machine. */
 const START_MS = 120_000;
 
-/** Differs from a deployment only in the limit, which is too high to be reached. Each request is still counted. */
+/**
+ * The settings differ from a deployment's only in the limits, which are too high to be reached. Each request is still
+ * counted.
+ */
 const SETTINGS = {
   NODE_ENV: 'production',
   RATE_LIMIT_REQUESTS: '100000',
@@ -27,27 +30,28 @@ const SETTINGS = {
 };
 
 /**
- * A replica with the usual settings. Each benchmark gets a fresh one, because earlier requests change its memory and
- * speed. In a smoke run, all benchmarks on a database use the same one. A benchmark that needs two names the second.
+ * Returns a replica with the usual settings. Each benchmark gets a new one, because earlier requests change the
+ * replica's memory and speed. In a smoke run, all benchmarks on a database share one. A benchmark that needs two
+ * replicas gives the second another name.
  */
 export function openReplica({ environment, quick }: Plan, url: string, name = 'first'): Promise<Replica> {
   const start = () => startReplica(environment, url);
   return quick ? borrow(environment.share(`${name} replica of ${url}`, start)) : start();
 }
 
-/** A reference server, shared like a replica. */
+/** Returns a reference server. In a smoke run, all benchmarks on a database share one. */
 export function openReference({ environment, quick }: Plan, url: string): Promise<Replica> {
   const start = () => startReference(environment, url);
   return quick ? borrow(environment.share(`reference of ${url}`, start)) : start();
 }
 
-/** The server without its end. */
+/** Returns the server without its dispose function, so that its user does not end it. */
 const borrow = async (server: Promise<Replica>): Promise<Replica> => {
   const { port, pid } = await server;
   return { port, pid, [Symbol.asyncDispose]: async () => {} };
 };
 
-/** Starts the service in a role, with its log in a file. `settings` override our own variables. */
+/** Starts the service in a role, and writes its log to a file. `settings` override `SETTINGS`. */
 export async function startReplica(
   environment: Environment,
   databaseUrl: string,
@@ -96,11 +100,14 @@ export async function startReplica(
   };
 }
 
-/** Describes a replica that ended unexpectedly: how it ended, and the end of its log. */
+/** Describes a replica that ended unexpectedly: its exit code or signal, and the last lines of its log. */
 export const describeDeath = (name: string, how: number | string | null, log: string): string =>
   `${name} ended with ${how}. The end of its log:\n${log.trimEnd().split('\n').slice(-20).join('\n')}`;
 
-/** Only the service gets the `NODE_ARGS` of a bench's run, e.g. `--cpu-prof`. */
+/**
+ * Separates the options for Node from the variables. `BENCH_NODE_ARGS`, for example `--cpu-prof`, applies only to the
+ * service.
+ */
 function splitArguments(settings: Record<string, string>) {
   const given = process.env.BENCH_NODE_ARGS?.split(' ').filter(Boolean) ?? [];
   return { execArgv: given, ...settings };

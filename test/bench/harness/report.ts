@@ -10,7 +10,7 @@ export interface Line {
   service: Spread;
   reference?: Spread;
   referenceName?: string;
-  /** The ratio of the two values, for each round; more is better. */
+  /** The ratio of the two values, for each round. A higher ratio is better for the service. */
   ratio?: Spread;
   mark?: { text: string; reached: boolean };
   /** CPU microseconds per operation by process, of each side. */
@@ -35,7 +35,7 @@ const formatCpu = (cpu: Record<string, Spread> | undefined): string =>
     .map(([name, micros]) => `${name} ${formatNumber(micros.median)}`)
     .join(', ');
 
-/** The reference's CPU time relative to the service's. Other load on the machine hardly affects it. */
+/** Formats the reference's CPU time relative to the service's. Other load on the machine hardly affects this ratio. */
 function formatCpuRatio({ cpu, referenceCpu }: Line): string {
   if (cpu === undefined || referenceCpu === undefined) return '';
   const total = (times: Record<string, Spread>) =>
@@ -76,14 +76,14 @@ function cells(line: Line, withMarks: boolean): string[] {
   ];
 }
 
-/** Formats the table as Markdown. Omits the marks if too little was run to judge. */
+/** Formats the table as Markdown. Leaves out the marks if too little was run to judge. */
 export function formatTable(lines: readonly Line[], withMarks: boolean): string {
   const rows = lines.map((line) => cells(line, withMarks));
   const header = [COLUMNS, COLUMNS.map(() => '---')];
   return [...header, ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
 }
 
-/** The usual line: the service's rate compared with the reference's, with a mark for the ratio. */
+/** Makes the usual line: the service's rate compared with the reference's, with a mark for the ratio. */
 export function lineOf(
   names: { bench: string; what: string; unit?: string; note?: string },
   service: SideResult,
@@ -107,7 +107,7 @@ export function lineOf(
   };
 }
 
-/** Like `lineOf`, but with the ratio of CPU times, which other load on the machine hardly affects. */
+/** Makes a line like `lineOf`, but with the ratio of CPU times, which other load on the machine hardly affects. */
 export function cpuLineOf(
   names: { bench: string; what: string; note?: string },
   service: SideResult,

@@ -6,7 +6,7 @@ export interface Sample {
   /** Operations or megabytes per second, depending on the bench. */
   rate: number;
   operations: number;
-  /** Unexpected responses. */
+  /** The number of unexpected responses. */
   failures?: number;
 }
 
@@ -26,9 +26,9 @@ export interface SideResult {
   rate: Spread;
   /** CPU microseconds per operation, by group of processes. */
   cpuMicros: Record<string, Spread>;
-  /** The sum over all processes, for each round. */
+  /** CPU microseconds per operation of all processes together, for each round. */
   cpuRounds: number[];
-  /** At half of its median rate. */
+  /** The latencies at half of the side's median rate. */
   latency?: { p50: Spread; p99: Spread; p999: Spread; max: Spread };
   samples: Sample[];
 }
@@ -92,14 +92,14 @@ function summarise(side: Side, samples: Sample[], times: ProcessTimes[]): SideRe
   };
 }
 
-/** The first side's rate as a multiple of the second side's, for each round. */
+/** Returns the first side's rate as a multiple of the second side's, for each round. */
 export function ratioOf(first: SideResult, second: SideResult): Spread {
   return spreadOf(first.samples.map(({ rate }, round) => rate / second.samples[round]!.rate));
 }
 
 /**
- * The second side's CPU time per operation as a multiple of the first side's, for each round. Unlike a ratio of rates,
- * it is hardly affected by other load on the machine.
+ * Returns the second side's CPU time per operation as a multiple of the first side's, for each round. Other load on the
+ * machine hardly affects it, unlike a ratio of rates.
  */
 export function cpuRatioOf(first: SideResult, second: SideResult): Spread {
   return spreadOf(first.cpuRounds.map((micros, round) => second.cpuRounds[round]! / micros));

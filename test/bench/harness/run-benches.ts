@@ -2,8 +2,8 @@ import type { Bench, Plan } from './bench.ts';
 import type { Line } from './report.ts';
 
 /**
- * Runs benchmarks in turn and prints the result of each. A fault ends only its own benchmark. Returns the names of
- * those that failed.
+ * Runs benchmarks one after another and prints the result of each. An error ends only the benchmark that threw it.
+ * Returns the names of the benchmarks that failed.
  */
 export async function runBenches(
   benches: readonly Bench[],

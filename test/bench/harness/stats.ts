@@ -5,7 +5,7 @@ export interface Spread {
   max: number;
 }
 
-/** The spread of at least one value. */
+/** Returns the spread of one or more values. */
 export function spreadOf(values: readonly number[]): Spread {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = Math.floor(sorted.length / 2);
@@ -21,7 +21,7 @@ export interface Latency {
   max: number;
 }
 
-/** The percentiles of latencies in any order. Zeros if there are none. */
+/** Returns the percentiles of latencies, which may be in any order. Returns zeros if there are none. */
 export function latencyOf(valuesMs: Float64Array): Latency {
   const sorted = valuesMs.slice().sort();
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;

@@ -5,8 +5,8 @@ import { Redis } from 'ioredis';
 import postgres from 'postgres';
 
 /**
- * The reference for comparisons: bare Fastify with one plain statement per request, on straightforward tables (schema
- * `naive`). It has no tokens, validation or log, and only `/limited-row` has a limit.
+ * The reference for comparisons: plain Fastify with one simple statement per request, on straightforward tables (schema
+ * `naive`). It has no tokens, validation or log. Only `/limited-row` has a rate limit.
  */
 
 const sql = postgres(process.env.DATABASE_URL!, {
@@ -30,7 +30,7 @@ app.post<{ Body: { user: number } }>('/row', async ({ body }) => {
 
 const SCRIPT = readFileSync(new URL('../../../src/coordination/sliding-window.lua', import.meta.url), 'utf8');
 
-/** Higher than any load can reach in the window. */
+/** The load cannot reach this many requests in the window. */
 const LIMIT = 100_000;
 const WINDOW_MS = 60_000;
 
@@ -39,7 +39,7 @@ const redis = new Redis(process.env.REDIS_URL!, { scripts: { admit: { lua: SCRIP
 type Admit = (key: string, windowMs: number, limit: number) => Promise<number[]>;
 const { admit } = redis as unknown as { admit: Admit };
 
-/** Sets the service's response headers. `resetMs` is the time until a request leaves the window. */
+/** Sets the response headers that the service also sends. `resetMs` is the time until a request leaves the window. */
 function setHeaders(reply: FastifyReply, admitted: number, resetMs: number): void {
   reply.headers({
     'x-request-id': randomUUID(),
@@ -51,7 +51,7 @@ function setHeaders(reply: FastifyReply, admitted: number, resetMs: number): voi
   });
 }
 
-/** Like `/row`, with one call of the limiter's script and the service's headers. */
+/** Does the same as `/row`, with one call of the limiter's script and the service's headers. */
 app.post<{ Body: { user: number } }>('/limited-row', async ({ body }, reply) => {
   const [admitted, resetMs] = await admit.call(redis, `bench:${body.user}`, WINDOW_MS, LIMIT);
   setHeaders(reply, admitted!, resetMs!);

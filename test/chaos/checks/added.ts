@@ -62,7 +62,8 @@ function findUndead(story: Story, rows: Map<number, Row>): string[] {
 
 function findForeignContent(story: Story, row: Row, edits: readonly EditCall[]): string[] {
   const origin = story.callByUrl.get(row.url);
-  // A merge may have created it again without a title. Another check finds bookmarks that nobody requested.
+  // A merge may have created the bookmark again without a title. A bookmark that nobody requested is the subject of
+  // another check.
   if (origin === undefined || story.repeats.has(row.url)) return [];
   const birth: Write<never> = { call: origin.call, value: undefined as never };
   const may = <T>(value: T, first: T, pick: (edit: EditCall) => T | undefined) =>
@@ -91,7 +92,8 @@ interface Write<T> {
 }
 
 /**
- * Whether a write of this value may have been the last one. It may, unless an acknowledged write certainly came later.
+ * Returns whether a write of this value may have been the last one. It may, unless another acknowledged write certainly
+ * came later.
  */
 function mayBeLast<T>(value: T, writes: readonly Write<T>[]): boolean {
   return writes.some(

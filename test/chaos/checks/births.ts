@@ -1,7 +1,7 @@
 import type { AddCall, Asked, DeleteCall, Evidence, ImportCall } from '../journal.ts';
 
 /**
- * A bookmark that was in a response or is in the database, with the times when it was created and when it may have been
+ * A bookmark that was in a response or is in the database. Its times say when it existed, and when it may have been
  * removed.
  */
 export interface Birth {
@@ -10,7 +10,7 @@ export interface Birth {
   url: string;
   /** The call that requested it. Undefined if there was none. */
   call: AddCall | ImportCall | undefined;
-  /** At this time it existed. */
+  /** The earliest time at which the bookmark is known to have existed. */
   knownByMs: number;
   /** From this time on, somebody may have removed it. Infinite if nobody tried. */
   goneFromMs: number;
@@ -31,7 +31,7 @@ export interface Story {
   contradictions: string[];
 }
 
-/** The end of a call's effect. A call with unknown outcome may take effect at any later time. */
+/** Returns when a call's effect ends. A call with unknown outcome may take effect at any later time. */
 export const effectEndMs = ({ outcome, endMs }: { outcome: string; endMs: number }): number =>
   outcome === 'done' ? endMs : Number.POSITIVE_INFINITY;
 
@@ -106,9 +106,9 @@ function earliestDeletes({ evidence }: Story): Map<number, number> {
   return earliest;
 }
 
-/** When the first `replace` was sent that may have removed a bookmark. */
+/** Returns when the first `replace` was sent that may have removed a bookmark. */
 export function wipedFromMs(story: Story, { user, url, call }: Pick<Birth, 'user' | 'url' | 'call'>): number {
-  // A merge with this url may have created it again at any time.
+  // A merge with this url may have created the bookmark again at any time.
   const bornFromMs = story.repeats.has(url) ? 0 : (call?.sentMs ?? 0);
   const later = (story.replaces.get(user) ?? []).filter(
     (replace) => replace !== call && effectEndMs(replace) >= bornFromMs,

@@ -29,7 +29,9 @@ const CHECKS: Record<Point, (story: Story) => Result> = {
   rested: checkRested,
 };
 
-/** Checks a run from its evidence, or says what the evidence lacks. A pure function. */
+/**
+ * Checks a run from its evidence. For each point, returns the faults, or says what the evidence lacks. A pure function.
+ */
 export function checkAll(evidence: Evidence): Result[] {
   const story = tellStory(evidence);
   return Object.values(CHECKS).map((check) => demandMinimum(check(story)));

@@ -28,6 +28,6 @@ export interface Result {
   notShown?: string;
 }
 
-/** Whether every point was shown and holds. */
+/** Returns whether every point was shown and holds. */
 export const isSound = (results: readonly Result[]): boolean =>
   results.every(({ findings, notShown }) => findings.length === 0 && notShown === undefined);

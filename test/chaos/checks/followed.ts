@@ -3,8 +3,8 @@ import type { Birth, Story } from './births.ts';
 import type { Result } from './findings.ts';
 
 /**
- * Every follower received each bookmark of its user once, in the order of ids, despite all faults. Bookmarks are
- * excepted that may have been removed before the follower received a later one.
+ * Checks that every follower received each bookmark of its user once, in the order of ids, despite all faults. It may
+ * lack a bookmark that may have been removed before it received a later one.
  */
 export function checkFollowed(story: Story): Result {
   const { followers } = story.evidence.journal;
@@ -28,7 +28,7 @@ export function checkFollowed(story: Story): Result {
   };
 }
 
-/** A follower that received a later bookmark will never receive this one. */
+/** Describes a bookmark that a follower lacks. If the follower has a later one, it will never receive this one. */
 function describeMissed({ name, receipts }: Follower, { id, url }: Birth): string {
   const isPassed = passedMs(receipts, id) < Number.POSITIVE_INFINITY;
   return `${name} never got ${id} (${url})${isPassed ? ', but a later one' : ''}`;
@@ -47,7 +47,7 @@ function listMissed({ receipts }: Follower, births: readonly Birth[]): Birth[] {
   return births.filter(({ id }) => !got.has(id));
 }
 
-/** When a follower first received a bookmark with a higher id. Infinite if it never did. */
+/** Returns when a follower first received a bookmark with a higher id. Infinite if it never did. */
 function passedMs(receipts: readonly Receipt[], id: number): number {
   let [low, high] = [0, receipts.length];
   while (low < high) {

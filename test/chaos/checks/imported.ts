@@ -2,7 +2,10 @@ import type { ImportCall } from '../journal.ts';
 import { type Story, wipedFromMs } from './births.ts';
 import type { Result } from './findings.ts';
 
-/** Every import exists completely or not at all, its counts add up, and a refused one never happened. */
+/**
+ * Checks that every import exists completely or not at all, that its counts add up, and that a refused import never
+ * happened.
+ */
 export function checkImported(story: Story): Result {
   const imports = story.evidence.journal.calls.filter((call): call is ImportCall => call.kind === 'import');
   const findings = imports.flatMap((call) => [...findMiscounted(call), ...findHalf(story, call)]);
@@ -42,7 +45,7 @@ function findHalf(story: Story, call: ImportCall): string[] {
   const seen = call.entries.length - missing.length;
   if (missing.length === 0) return [];
   if (seen === 0 && call.outcome !== 'done') return [];
-  // The next replace may have removed it before anybody saw it.
+  // The next replace may have removed the bookmarks of this import before anybody saw them.
   const wipedMs = wipedFromMs(story, { user: call.user, url: call.entries[0]!.url, call });
   if (wipedMs < Number.POSITIVE_INFINITY) return [];
   return [`${nameImport(call)} (${call.outcome}): ${seen} of ${call.entries.length} entries came to be`];

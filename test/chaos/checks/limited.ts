@@ -2,7 +2,7 @@ import type { Attempt, Fault, Journal } from '../journal.ts';
 import { append, type Story } from './births.ts';
 import type { Result } from './findings.ts';
 
-/** The limit of bookmarks holds in every response, and in a count at the end. */
+/** Checks that no response exceeds the limit of bookmarks, and that the database does not at the end. */
 export function checkCapped({ evidence }: Story): Result {
   const { journal, rest, limits } = evidence;
   const findings = [...rest.recountFaults];
@@ -26,13 +26,15 @@ export function checkCapped({ evidence }: Story): Result {
   };
 }
 
-/** Extends the times in which a replica limits on its own, because its log lines arrive late. */
+/**
+ * How much later a log line may arrive than the event that it describes. The times without Redis are extended by this.
+ */
 const MARGIN_MS = 1_500;
 
 /**
- * A request was admitted at some time between its sending and the head of its response. Only requests completely inside
- * a window certainly count for it. With one Redis and no fallback, a window admits at most the limit. Otherwise it
- * admits at most the limit for each process that served.
+ * Checks the rate limit in every window. A request was admitted at some time between its sending and the head of its
+ * response, so only requests completely inside a window certainly count for it. With one Redis and no fallback, a
+ * window admits at most the limit. Otherwise it admits at most the limit for each process that served.
  */
 export function checkLimited({ evidence }: Story): Result {
   const { journal, limits } = evidence;
@@ -43,7 +45,7 @@ export function checkLimited({ evidence }: Story): Result {
     for (const [n, first] of attempts.entries()) {
       const endMs = first.sentMs + limits.windowMs;
       const within = admittedWithin(attempts, n, endMs);
-      // Later events cannot change how many requests were admitted by then.
+      // Only disturbances until this time can have changed how many of these requests were admitted.
       const lastMs = Math.max(...within.map((attempt) => attempt.endMs));
       counts.windows += 1;
       const isDisturbed = disturbed.some((each) => each.startMs < lastMs && each.endMs > first.sentMs);
@@ -69,7 +71,9 @@ function countedByToken({ attempts }: Journal): Map<string, Attempt[]> {
   return counted;
 }
 
-/** Attempts must be sorted by the time of sending. */
+/**
+ * Returns the attempts that were sent and answered within a window. `attempts` must be sorted by the time of sending.
+ */
 function admittedWithin(attempts: readonly Attempt[], from: number, endMs: number): Attempt[] {
   const within: Attempt[] = [];
   for (let n = from; n < attempts.length && attempts[n]!.sentMs < endMs; n += 1) {
@@ -84,7 +88,7 @@ interface Span {
 }
 
 function listDisturbances({ faults, lives }: Journal): Span[] {
-  // A process without Redis counts alone from its start to its end.
+  // Without Redis, each process counts separately from its start to its end, so only its start and its end matter.
   const isAlone = lives.every(({ startMs, fallbacks }) => fallbacks[0]?.startMs === startMs);
   if (isAlone) return lives.flatMap(({ startMs, endMs }) => [startMs, endMs].map(around));
   const ofRedis = faults.filter(({ target }: Fault) => target.includes('redis'));

@@ -2,10 +2,13 @@ import type { Attempt, Journal, Life } from '../journal.ts';
 import type { Story } from './births.ts';
 import type { Result } from './findings.ts';
 
-/** The longest time to the head of a response: the service's promise, plus the longest fault and a busy machine. */
+/**
+ * The longest time until the head of a response. It is the service's promise plus the longest fault, with a margin for
+ * a busy machine.
+ */
 const DEADLINES_MS = { poll: 50_000, import: 170_000, other: 32_000 };
 
-/** No 500, no response after its deadline, and nothing else that a client should never see. */
+/** Checks that there is no 500, no response after its deadline, and nothing else that a client should never see. */
 export function checkAnswered({ evidence }: Story): Result {
   const { attempts, surprises, calls } = evidence.journal;
   const findings = [...surprises];
@@ -30,10 +33,13 @@ function deadlineMs({ path }: Attempt): number {
   return path === '/import' ? DEADLINES_MS.import : DEADLINES_MS.other;
 }
 
-/** Level of errors in the log. Faults of other systems are logged as warnings. */
+/** The level of errors in the log. The service logs faults of other systems as warnings. */
 const ERROR_LEVEL = 50;
 
-/** Processes ended only when the run ended them, with code 0 after SIGTERM. None logged an error of its own. */
+/**
+ * Checks that only the run ended processes, that they ended with code 0 after SIGTERM, and that none logged an error of
+ * its own.
+ */
 export function checkLived({ evidence }: Story): Result {
   const { lives, faults } = evidence.journal;
   const findings = lives.flatMap((life) => [...findBadEnd(evidence.journal, life), ...findErrors(life)]);
@@ -50,7 +56,7 @@ export function checkLived({ evidence }: Story): Result {
   return { point: 'lived', counts, findings };
 }
 
-/** Logged by a process that finds no database at its start. */
+/** A process logs this if it finds no database when it starts. */
 const NO_DATABASE = 'DATABASE_URL: database unavailable';
 
 function findBadEnd({ faults }: Journal, life: Life): string[] {
@@ -58,7 +64,7 @@ function findBadEnd({ faults }: Journal, life: Life): string[] {
   if (end === undefined) return [];
   if (endedBy === 'SIGKILL' && end === 'SIGKILL') return [];
   if (endedBy === 'SIGTERM' && end === 0) return [];
-  // A process that finds no database at its start logs this and exits. Its supervisor starts it again.
+  // Such a process exits, which is right if a fault of Postgres had just happened. Its supervisor starts it again.
   const wasCut = faults.some(
     (fault) => fault.target.includes('postgres') && fault.startMs < endMs && fault.endMs + 5_000 > startMs,
   );
@@ -69,8 +75,8 @@ function findBadEnd({ faults }: Journal, life: Life): string[] {
 }
 
 /**
- * Expected errors: an import that cannot reach the database breaks its connection, and an import that a worker could
- * not run is run again.
+ * Errors that are expected. If an import cannot reach the database, its connection breaks. If a worker could not run an
+ * import, the import runs again.
  */
 const EXPECTED = ['import ended without a response', 'import failed; it stays staged and is tried again'];
 
@@ -81,7 +87,7 @@ function findErrors({ name, problems, answeredMs }: Life): string[] {
     .map(({ text }) => `${name}: ${text.slice(0, 600)}`);
 }
 
-/** Processes or users that did not become idle. */
+/** Checks that processes and users became idle. */
 export function checkRested({ evidence }: Story): Result {
   const { leftovers, looked } = evidence.rest;
   const counts = { ...looked, 'polls held before': evidence.journal.heldPolls };

@@ -3,9 +3,9 @@ import type { Story } from './births.ts';
 import type { Result } from './findings.ts';
 
 /**
- * No response and no current mirror mixes bookmarks from before and after a replace, or contains one whose deletion was
- * acknowledged before the request. None lacks a bookmark that existed during the whole request. Each is in order and
- * has the right count.
+ * Checks every look at a whole collection, in a response or in a mirror that is up to date. It does not mix bookmarks
+ * from before and after a replace. It contains no bookmark whose deletion was acknowledged before the request. It lacks
+ * no bookmark that existed during the whole request. It is in order and has the right count.
  */
 export function checkLooked(story: Story): Result {
   const { looks } = story.evidence.journal;
@@ -57,7 +57,7 @@ function findLacking(story: Story, look: Look): string[] {
     .map(({ id }) => `${nameLook(look)} lacks ${id}`);
 }
 
-/** When each deletion was acknowledged. */
+/** Returns when each deletion was acknowledged. */
 function listDeleted({ evidence }: Story): Map<number, number> {
   const deletedMs = new Map<number, number>();
   for (const call of evidence.journal.calls) {

@@ -1,8 +1,8 @@
 import type { Point, Result } from './findings.ts';
 
 /**
- * The minimum counts for each point. With less, a run has shown nothing. The exercises ensure most of them
- * (`exercises.ts`, `cap-race.ts`). The others are far below what 60 seconds on a busy machine produce.
+ * The minimum counts for each point. A run with less has shown nothing. The exercises (`exercises.ts`, `cap-race.ts`)
+ * produce enough for most points. The other minimums are far below what 60 seconds on a busy machine produce.
  */
 export const MINIMUMS: Record<Point, Record<string, number>> = {
   added: { acknowledged: 100, 'rows at the end': 100, 'removed by then': 10 },
@@ -20,7 +20,7 @@ export const MINIMUMS: Record<Point, Record<string, number>> = {
   rested: { processes: 1, gauges: 8, 'polls held before': 20 },
 };
 
-/** Marks the result as "not shown" if the run produced too little. */
+/** Marks the result as "not shown" if the run produced too little evidence. */
 export function demandMinimum(result: Result): Result {
   const missing = Object.entries(MINIMUMS[result.point])
     .filter(([name, minimum]) => (result.counts[name] ?? 0) < minimum)

@@ -3,7 +3,7 @@ import type { Collection, Mirror } from '../journal.ts';
 import type { Story } from './births.ts';
 import type { Result } from './findings.ts';
 
-/** Every mirror's copy equals its user's rows in the database exactly. */
+/** Checks that every mirror's copy equals its user's rows in the database exactly. */
 export function checkMirrored({ evidence }: Story): Result {
   const { mirrors } = evidence.journal;
   const { collections } = evidence.rest;
@@ -33,7 +33,7 @@ const findDifferences = (name: string, copy: Collection, truth: Collection): str
   ...compare(`${name}: tag`, copy.tags, truth.tags),
 ];
 
-/** Compares by id, then by position, because the order of tags must be equal too. */
+/** Compares by id and then by position, because the order of tags must be equal too. */
 function compare<T extends Bookmark | BookmarkTag>(
   name: string,
   held: readonly T[],

@@ -2,7 +2,10 @@ import type { EditCall } from '../journal.ts';
 import { append, type Story } from './births.ts';
 import type { Result } from './findings.ts';
 
-/** No acknowledged edit overwrote an edit that its writer had not read, if it named the version that it had read. */
+/**
+ * Checks the edits that name the version which their writer had read. None of them overwrote an edit that came after
+ * that version.
+ */
 export function checkUnseen({ evidence }: Story): Result {
   const calls = evidence.journal.calls.filter((call): call is EditCall => call.kind === 'edit');
   const done = calls.filter(({ version }) => version !== undefined);

@@ -3,15 +3,18 @@ import { append, type Story } from './births.ts';
 import type { Result } from './findings.ts';
 
 /**
- * A held poll returns another replica's commit within this time, unless a fault is or was recently active. It usually
- * takes milliseconds. An overloaded machine takes seconds, and a missed notification up to 29 s.
+ * A held poll must return another replica's commit within this time, if no fault is or was recently active.
+ * Milliseconds are usual, and an overloaded machine takes seconds. If the notification is lost, the poll takes up to 29
+ * s.
  */
 export const WAKE_PROMISE_MS = 8_000;
 
 /** How long the effect of a fault lasts: connections are reopened and queues are drained. */
 const AFTERMATH_MS = 4_000;
 
-/** The result of a poll that was held before the call was sent, so that only a notification could end it early. */
+/**
+ * A change that a poll returned. The poll was held before the call was sent, so only a notification could end it early.
+ */
 interface Wake {
   call: AnyCall;
   /** The poller and the result. */
@@ -19,7 +22,7 @@ interface Wake {
   atMs: number;
 }
 
-/** Polls that were held during a write, without faults, returned it in time. */
+/** Checks that a poll which was held during a write returned the write in time, unless there was a fault. */
 export function checkWoken({ evidence }: Story): Result {
   const { calls, followers, mirrors, faults } = evidence.journal;
   const done = calls.filter(({ outcome }) => outcome === 'done');
@@ -69,7 +72,7 @@ function* listWakes(calls: readonly AnyCall[], followers: readonly Follower[]): 
   }
 }
 
-/** Adds, edits, deletions and renamed tags that mirrors received. Each is identified by a unique text. */
+/** Yields the adds, edits, deletions and renamed tags that mirrors received. A unique text identifies each. */
 function* listMirrorWakes(calls: readonly AnyCall[], mirrors: readonly Mirror[]): Generator<Wake> {
   const byUser = groupByUser(mirrors);
   const receiptsOf = new Map(mirrors.map((each) => [each, indexReceipts(each)]));
@@ -91,7 +94,7 @@ function listChanges(call: AnyCall): string[] {
   return title === undefined ? [] : [`title ${title}`];
 }
 
-/** The first receipt of each change. */
+/** Returns the first receipt of each change. */
 function indexReceipts({ receipts }: Mirror): Map<string, Mirror['receipts'][number]> {
   return new Map(receipts.toReversed().map((receipt) => [receipt.change, receipt]));
 }
