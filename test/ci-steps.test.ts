@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 
 const STEPS = join(import.meta.dirname, '../.ci/steps.sh');
 
-/** Runs a script as `.ci/run` does. Returns its exit code, and its output without the lines of times. */
+/** Runs a script as `.ci/run` does. Returns its exit code, and its output without the lines that contain times. */
 function runSteps(script: string): { code: number | null; lines: string[] } {
   const { status, stdout } = spawnSync(
     'bash',

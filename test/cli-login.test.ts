@@ -9,11 +9,11 @@ import { runDir } from './support/run.ts';
 import { useService } from './support/service.ts';
 import { until } from './support/until.ts';
 
-// `bookmarks login` with the browser: PKCE, and a redirect to a port of this computer.
+// `bookmarks login` with the browser, which uses PKCE and a redirect to a port of this computer.
 
 const service = useService();
 
-/** A command line whose browser only records the address that it should open. */
+/** Prepares a command line whose browser only records the address that it should open. */
 function open() {
   const folder = makeFolder('cli-login', runDir());
   onTestFinished(() => removeFolder(folder));
@@ -34,7 +34,7 @@ function open() {
         ...(signal && { signal }),
         ...(onErrorOutput && { onErrorOutput }),
       }),
-    /** The address that the browser should open. */
+    /** Returns the address that the browser should open. */
     async shown(): Promise<URL> {
       await until(async () => existsSync(shown));
       return new URL(readFileSync(shown, 'utf8'));
@@ -42,7 +42,7 @@ function open() {
   };
 }
 
-/** The status for exactly this path. `fetch` would normalize it. */
+/** Returns the status of a request for exactly this path. `fetch` would normalize the path. */
 const askPort = (port: number, path: string): Promise<number | undefined> =>
   new Promise((resolve, reject) => {
     get({ host: '127.0.0.1', port, path }, (response) => resolve(response.resume().statusCode)).on(
@@ -51,7 +51,9 @@ const askPort = (port: number, path: string): Promise<number | undefined> =>
     );
   });
 
-/** A signed-in person approves the request at the address. Returns the address to which the browser goes next. */
+/**
+ * Opens the address as a signed-in person and approves the request. Returns the address to which the browser goes next.
+ */
 async function approve(address: URL, email: string): Promise<URL> {
   const browser = new CookieBrowser();
   await browser.post(`${service.origin}/web/login/invite`, { code: await service.invite(email) });
@@ -94,7 +96,7 @@ test('login prints the address, in case no browser opens', async () => {
   const stop = new AbortController();
   const address = `${service.origin}/login/app?redirect_uri=http%3A%2F%2F127.0.0.1%3A`;
   Object.assign(env, { BROWSER: '/no/such/browser' });
-  // Without the printed address, the command and this test would wait forever.
+  // If the address were not printed, the command and this test would wait forever.
   const ended = login(stop.signal, (err) => err.includes(address) && stop.abort());
   expect((await ended).code).not.toBe(0);
 });

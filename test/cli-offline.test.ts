@@ -10,13 +10,15 @@ import { type CliOptions, runCommand } from './support/cli.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { useService } from './support/service.ts';
 
-/** `--offline FILE` and `sync FILE`: the command line with a local copy, which can be changed without a connection. */
+/**
+ * Tests `--offline FILE` and `sync FILE`: a command line with a local copy, which can be changed without a connection.
+ */
 
 const MAIN = join(import.meta.dirname, '../src/cli/main.ts');
 
 const service = useService({ freeBookmarkLimit: 50 });
 
-/** A person at a shell with a file. Offline, there is neither an address nor a token. */
+/** Opens a shell with a file for the local copy. Commands with `--offline` get neither an address nor a token. */
 async function openShell() {
   const home = makeFolder('cli-offline');
   onTestFinished(() => removeFolder(home));

@@ -60,7 +60,7 @@ describe('completion', () => {
     expect(await completeIn('fish', complete, LINES)).toEqual(EXPECTED);
   });
 
-  // Replaces only zsh's own _describe and _files, because they draw on the screen.
+  // Replaces only zsh's own functions _describe and _files, because they draw on the screen.
   test('offers the same in zsh', async () => {
     const complete = (line: string) => `
       compdef() { :; }
@@ -125,7 +125,7 @@ test('the exit code shows the kind of a failure', async () => {
   }
   const usage = await runCommand(['nonsense', '--json'], { env });
   expect(JSON.parse(usage.err)).toMatchObject({ code: 'USAGE', error: "unknown command 'nonsense'" });
-  // The client retries for a while before it reports the failure.
+  // The client retries for a while before it reports the failure, so this test takes long.
   expect((await runCommand(['whoami'], { env: away })).code).toBe(6);
 }, 60_000);
 

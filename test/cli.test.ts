@@ -26,7 +26,7 @@ import { type CliOptions, runCommand } from './support/cli.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-/** The command line with a running service. */
+/** Tests the command line with a running service. */
 
 const SAMPLES = join(import.meta.dirname, 'samples');
 const MAIN = join(import.meta.dirname, '../src/cli/main.ts');
@@ -39,7 +39,7 @@ const makeHome = () => {
   return home;
 };
 
-/** A person at a shell, with a token in the environment. */
+/** Opens a shell with a user's token in the environment. */
 async function openShell() {
   const user = await service.user();
   const env = { BOOKMARKS_URL: service.origin, BOOKMARKS_TOKEN: user.token, XDG_CONFIG_HOME: makeHome() };
@@ -48,7 +48,7 @@ async function openShell() {
   return { user, env, run, all };
 }
 
-/** The imported fields, without those that the service sets itself. */
+/** Returns the imported fields, without those that the service sets itself. */
 const essence = (bookmarks: Bookmark[]) =>
   bookmarks.map(({ url, title, comment, tags, created_at }) => ({
     url,
@@ -68,7 +68,10 @@ const page = (rest: Partial<ReturnType<typeof essence>[number]> & { url: string 
 const ding = 'https://example.org/ding?a=1&copy=2';
 const search = 'https://example.org/search?q=a&b=%C3%A9&lang=en#top';
 
-/** The expected contents of each sample. Tags are in the order of the service. Absent dates are not compared. */
+/**
+ * The expected content of each sample. Tags are in the order in which the service returns them. Dates that are missing
+ * here are not compared.
+ */
 const EXPECTED: Record<string, { bookmarks: object[]; report: object }> = {
   'chrome.html': {
     report: { imported: 5, combined: 1, format: 'netscape', leftOut: ['A bookmarklet', 'Settings'] },
@@ -374,7 +377,7 @@ describe('import', () => {
     const { run, all } = await openShell();
     const { bookmarks, report } = EXPECTED[name]!;
     const { code, out } = await run(['import', join(SAMPLES, name), '--json']);
-    // One of the entries is refused.
+    // The service refuses one entry of this sample.
     expect(code).toBe(name === 'bookmark-service.json' ? 1 : 0);
     const { imported, combined, format, left_out } = JSON.parse(out);
     const leftOut = left_out.map(({ title }: { title: string }) => title);
@@ -562,7 +565,7 @@ describe('import', () => {
     expect(whole.out).toContain('Imported 50 bookmarks');
     expect(whole.err).toContain('uploading, 0.0 of ');
     expect(whole.err).toContain('the service is importing 100,000 bookmarks');
-    // The progress line disappears at the end.
+    // The last bytes delete the line that showed the progress.
     expect(whole.err.endsWith('\r\u001b[2K')).toBe(true);
   }, 120_000);
 });
@@ -659,7 +662,7 @@ describe('export', () => {
 
   test('to HTML preserves any text', () => {
     const line = fc.string({ unit: 'grapheme' }).map((made) => made.replace(/\s+/g, ' ').trim());
-    // Tags with paths come back in another order. The test of CSV and HTML above covers them.
+    // Tags with paths come back in another order, so they are left out. The test of CSV and HTML above covers them.
     const tag = line.map((name) => name.replace(/[,/]/g, '').trim()).filter((name) => name !== '');
     const someTags = fc.uniqueArray(tag, { maxLength: 5, selector: foldText });
     const markup = fc.constantFrom('<b>', '</DL>', '&amp;', '&', '"', "'", '<DT><A HREF="x">', '-->', '\n');
@@ -1188,7 +1191,10 @@ describe('a fault', () => {
 });
 
 describe('text that a service sends', () => {
-  /** A faulty or hostile service. */
+  /**
+   * Starts a server that sends this body, as a faulty or hostile service might. Returns the variables with which the
+   * command line uses it.
+   */
   async function openHostileService(status: number, body: object): Promise<Record<string, string>> {
     const server = createServer((_, response) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body)),

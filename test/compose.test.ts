@@ -9,7 +9,7 @@ import { listVariables } from './documents/project.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { provide } from './support/programs.ts';
 
-// Checks the references, settings and proxy of compose.yaml without a container engine.
+// Checks the references, the settings and the proxy of compose.yaml. Needs no container engine.
 
 interface Service {
   image?: string;

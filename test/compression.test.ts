@@ -9,7 +9,7 @@ import { BASE_PATH } from '../src/http/mount.ts';
 import { startService, useService, useUser } from './support/service.ts';
 import { until } from './support/until.ts';
 
-// Compressed responses: contract, section 1.
+// Compressed responses, as section 1 of the contract describes them.
 
 const DECODERS: Record<string, (bytes: Buffer) => Promise<Buffer>> = {
   gzip: promisify<Buffer, Buffer>(gunzip),
@@ -91,7 +91,7 @@ test('a response below 1 KiB is not compressed', async () => {
 
 test('a response that holds a token is never compressed', async () => {
   const session = await service.session();
-  // The name makes the response long enough to be compressed.
+  // With this name, the response is long enough to be compressed.
   const body = JSON.stringify({ name: 'x'.repeat(100), scope: 'read' });
   const response = await send('/tokens/create', 'gzip', { token: session.token, body });
   expect(response.headers['content-encoding']).toBeUndefined();
@@ -123,7 +123,7 @@ describe('a client that does not read its export', () => {
   const slow = useService({ importInlineBytes: 16 * 1_048_576 });
   const reader = useUser(slow);
 
-  /** An incompressible export that is larger than the buffers between the service and its client. */
+  /** Requests an export that cannot be compressed and is larger than the buffers between the service and its client. */
   async function startSlowExport(encoding: string): Promise<IncomingMessage> {
     const bookmarks = Array.from({ length: 1_000 }, (_, i) => ({
       url: `https://example.org/${i}`,

@@ -6,7 +6,7 @@ import { messageFor } from './support/config-error.ts';
 
 // Every environment variable: its default, its range, and the message about an invalid value.
 
-/** Integers: name, field, minimum, maximum, default. */
+/** The integers, each with its name, field, minimum, maximum and default. */
 const INTEGERS: [string, keyof Config, number, number, number | undefined][] = [
   ['PORT', 'port', 0, 65_535, 3_000],
   ['DATABASE_POOL_SIZE', 'databasePoolSize', 1, 1_000, 10],
@@ -37,10 +37,10 @@ const INTEGERS: [string, keyof Config, number, number, number | undefined][] = [
   ['METRICS_PORT', 'metricsPort', 0, 65_535, undefined],
 ];
 
-/** An existing file. */
+/** The path of a file that exists. */
 const SOME_FILE = new URL('../package.json', import.meta.url).pathname;
 
-/** The other variables: name, field, default, accepted texts with their values, refused texts. */
+/** The other variables, each with its name, field, default, accepted texts with their values, and refused texts. */
 const OTHERS: [string, keyof Config, unknown, [string, unknown][], string[]][] = [
   [
     'NODE_ENV',
@@ -326,7 +326,7 @@ test('the tables of this file contain every variable', () => {
       },
     ),
   );
-  // test/sign-in-config.test.ts covers the variables of signing in, because they depend on each other.
+  // The variables of signing in depend on each other, so test/sign-in-config.test.ts tests them.
   const tested = [...INTEGERS, ...OTHERS].map(([name]) => name as string);
   expect([...names].sort()).toEqual([...tested, ...Object.keys(SIGN_IN_SCHEMAS)].sort());
 });
@@ -361,7 +361,7 @@ describe('ranges', () => {
       const message = messageFor({ [name]: text });
       expect(message).toMatch(new RegExp(`^${name}: expected .+; for example ${name}=.+$`));
       expect(message.split('\n')).toHaveLength(1);
-      // The message does not repeat a value that may contain a password.
+      // For a url, which may contain a password, the message does not repeat the value.
       if (name.endsWith('_URL')) expect(message).not.toMatch(/, got |geheim/);
       else expect(message).toContain(`got "${text}"`);
     }

@@ -124,7 +124,7 @@ test('over TLS, the certificate is checked as the url requires', async () => {
   expect(await encrypted(`${tls.url}?sslmode=require`)).toEqual([{ ssl: true }]);
   expect(await encrypted(`${tls.url}?sslmode=verify-ca&sslrootcert=${ca}`)).toEqual([{ ssl: true }]);
   expect(await encrypted(`${byName}?sslmode=verify-full&sslrootcert=${ca}`)).toEqual([{ ssl: true }]);
-  // The certificate has the name localhost, not the address.
+  // The certificate is for the name localhost, and the url contains an address.
   for (const query of [`verify-full&sslrootcert=${ca}`, 'verify-full', 'verify-ca']) {
     const error = await catchUnavailable(openDatabase({ url: `${tls.url}?sslmode=${query}` }));
     expect(error).toMatchObject({ reason: 'connect', mayHaveRun: false });
@@ -164,7 +164,7 @@ test('a pooler that refuses timeouts is used without them, with a warning until 
     server.url,
     `alter role ${username} in database ${pathname.slice(1)} set statement_timeout = '6s'`,
   );
-  // PgBouncer gives its old sessions to new clients. They began before the role had timeouts.
+  // PgBouncer gives the sessions that it already has to new clients. Those sessions began before the role had timeouts.
   const fresh = await startPgBouncer(server.url);
   warnings.length = 0;
   await open({ url: fresh, prepare: false, log });

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { DatabaseUnavailable, translateError } from '../src/store/errors.ts';
 
-// Whether a failed statement may have taken effect. This alone decides what a client is told about a failed write.
+// Tests whether a failed statement is known to have had no effect. This alone decides what the service tells a client
+// about a failed write.
 
 const withCode = (code: string) => Object.assign(new Error('a fault'), { code });
 const sqlState = (code: string) => Object.assign(withCode(code), { name: 'PostgresError' });

@@ -8,7 +8,7 @@ import { startProxy } from './support/proxy.ts';
 import { startService } from './support/service.ts';
 import { silentLog } from './support/silent-log.ts';
 
-// A url with several hosts, each of which leads to the same rows.
+// Opens proxies to one database. A url with all of them has several hosts, and each leads to the same rows.
 
 async function openProxies(count: number) {
   const database = await createDatabase();
@@ -20,7 +20,7 @@ async function openProxies(count: number) {
   return { database, proxies };
 }
 
-/** The url with these ports of this machine, in this order. */
+/** Returns the url with these ports of this machine, in this order. */
 function throughPorts(url: string, ports: readonly number[], query = ''): string {
   const hosts = ports.map((port) => `127.0.0.1:${port}`).join(',');
   return url.replace(new URL(url).host, hosts) + query;
@@ -63,7 +63,7 @@ test('with load_balance_hosts=random, each pool begins at any host; without it, 
   };
   expect(await openMany('')).toEqual([24, 0, 0]);
   expect(await openMany('?load_balance_hosts=disable')).toEqual([24, 0, 0]);
-  // By chance, one host gets no connection in one of 5,000 runs.
+  // Each pool picks a host at random. This check needs two of the three hosts to be picked by 24 pools.
   const spread = await openMany('?load_balance_hosts=random');
   expect(spread.filter((count) => count > 0).length).toBeGreaterThan(1);
   const accepted = () => proxies[0]!.accepted;

@@ -4,7 +4,10 @@ import { migrate } from '../src/store/migrations.ts';
 import { createDatabase, runOn } from './support/database.ts';
 import { openFleet } from './support/fleet.ts';
 
-/** The rights that docs/security.md grants to the serving role, which it calls `bookmarks`. */
+/**
+ * Returns the statements from docs/security.md that grant rights to the serving role. The document calls this role
+ * `bookmarks`.
+ */
 function grantsTo(role: string): string {
   const text = readFileSync(new URL('../docs/security.md', import.meta.url), 'utf8');
   const [, sql] = /^```sql\n([\s\S]*?)^```$/m.exec(text)!;

@@ -121,7 +121,7 @@ test('other errors are passed on unchanged', async () => {
 test('a read is sent once more if its connection is lost before the response', async () => {
   const database = await open({ max: 1 });
   await runOn(server.url, 'create sequence tries');
-  // Only the first attempt is slow.
+  // Only the first attempt is slow enough to lose its connection.
   const reading = database.read(
     (sql) => sql`select 'again' as again from pg_sleep(case nextval('tries') when 1 then 20 else 0 end)`,
   );
@@ -197,7 +197,7 @@ test('a failed connection attempt does not fail waiting calls while another conn
   const gates = await Promise.all(
     [1, 2].map((key) => holdLock(server.url, `select pg_advisory_xact_lock(${key})`)),
   );
-  /** Postgres reports this error once the lock is released. */
+  /** Starts a call that ends in an error of Postgres when the lock is released. */
   const fail = (key: number) =>
     expect(
       database.read((sql) => sql`select 1 / length(pg_advisory_xact_lock(${key})::text)`),

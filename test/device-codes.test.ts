@@ -9,11 +9,11 @@ import { runDir } from './support/run.ts';
 import { startService, useService } from './support/service.ts';
 import { newEmail } from './support/users.ts';
 
-// A signed-in page creates a code, with which another device signs in.
+// A signed-in page creates a code, and another device signs in with this code.
 
 const service = useService();
 
-/** A signed-in page. */
+/** Opens a page and signs in as a new user. */
 async function openPage(of = service, pageOrigin = of.origin) {
   const email = newEmail();
   const page = newBrowser(of.origin, pageOrigin);
@@ -40,7 +40,7 @@ test('a code opens one session of the same account on another device', async () 
   expect((await device.post('/web/api/v1/user/profile')).body.email).toBe(email);
   const { sessions } = (await device.post('/web/api/v1/sessions/list')).body;
   expect(sessions).toMatchObject([{ is_current: false }, { is_current: true, app_name: null }]);
-  // An old proof of identity does not count as a new one.
+  // The new session has the time of the old proof of identity, so it counts as old too.
   const [made] = await sql`select authenticated_at from tokens where id = ${sessions[1].id}`;
   expect(made!.authenticated_at).toEqual(new Date(0));
   expect(await codeOf(body.code)).toBe('NOT_FOUND');
@@ -103,7 +103,8 @@ describe('an invalid code', () => {
   });
 
   test('has no effect after five minutes', () => {
-    // `pending-values.test.ts` shows that values expire after the time for their kind.
+    // `pending-values.test.ts` shows that values expire after the lifetime of their kind. This test checks the
+    // lifetimes.
     expect([PENDING_KINDS.deviceCodes.lifeMs, PENDING_KINDS.deviceSessions.lifeMs]).toEqual([
       300_000, 300_000,
     ]);

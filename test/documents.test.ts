@@ -40,7 +40,7 @@ const DOCUMENTS = readDocuments();
 
 type Check = (documents: readonly Markdown[]) => string[] | Promise<string[]>;
 
-/** Checks the documents that describe the present. Decision records also name what was removed. */
+/** Applies a check only to documents that describe the present. Decision records may also name what was removed. */
 const inPresent =
   (check: Check): Check =>
   (documents) =>
@@ -69,7 +69,7 @@ const CHECKS: Record<string, Check> = {
   'named fields, variables and codes exist': inEach(findUnknownNames),
   'named paths, headers and options exist': inEach(findUnknownWireNames),
   'named metrics exist': inEach(findUnknownMetrics),
-  // In other folders, the other files show the purpose of a file.
+  // In other documents, a row may name a file and also names that are in other files.
   'a named file contains the names next to it': (documents) =>
     documents.filter(({ path }) => [DESIGN, CONTRIBUTING].includes(path)).flatMap(findNamesElsewhere),
   'npm scripts exist and are documented': inPresent(findScriptFaults),

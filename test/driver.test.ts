@@ -61,7 +61,7 @@ const settle = (query: PromiseLike<readonly unknown[]>): Promise<unknown> =>
     (error: Error & { code?: string }) => error.code ?? error.message,
   );
 
-/** Closes a pool, which waits for its statements. */
+/** Closes a pool, which waits for its statements. Returns `still open` if that takes too long. */
 const closes = (sql: postgres.Sql): Promise<string> =>
   Promise.race([sql.end().then(() => 'closed'), sleep(5_000, 'still open', { ref: false })]);
 
@@ -218,7 +218,8 @@ test('target_session_attrs skips a host that has another role, and fails if all 
   await using standby = await createDatabase();
   await runOn(database.url, `alter database ${standby.name} set default_transaction_read_only = on`);
   const proxy = await openProxy();
-  // Connects to the other database. Their names have the same length.
+  // Connects to the other database instead, by replacing the name in the driver's message. Both names have the same
+  // length.
   proxy.onRequest = (piece) => {
     const at = piece.indexOf(database.name);
     if (at >= 0) piece.write(standby.name, at);

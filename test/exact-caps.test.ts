@@ -9,7 +9,7 @@ const CAP = 10;
 
 const config = { freeBookmarkLimit: CAP };
 const first = useService(config);
-/** The third replica stages every import. The others write imports directly. */
+/** The third replica stages every import. The other two write imports directly. */
 const replicas = [
   first,
   useService(config, { beside: first }),
@@ -54,7 +54,7 @@ describe('the bookmark cap (decision 28)', () => {
       const written = responses.map(({ status, body }) => (status === 200 ? (body.imported ?? 1) : 0));
       const told = written.reduce((sum, count) => sum + count, 0);
       expect(await exported(user)).toHaveLength(told);
-      // No bookmark was refused while there was room. Only a refused import of three bookmarks may leave room.
+      // No request was refused while it fitted. Only a refused import of three bookmarks may leave places free.
       expect(told).toBeGreaterThan(CAP - 3);
       expect(told).toBeLessThanOrEqual(CAP);
       for (const { status, body } of responses)
@@ -107,7 +107,7 @@ describe('the bookmark cap (decision 28)', () => {
       const response = await post(n, user, '/import', { bookmarks: bookmarks(10), mode: 'replace' });
       expect(response.body).toEqual({ imported: 10, skipped: 0, errors: [] });
     }
-    // Existing bookmarks need no room. A replace may use the whole limit again.
+    // Bookmarks that exist already need no free places. A replace may use the whole limit again.
     const again = await post(1, user, '/import', { bookmarks: bookmarks(10) });
     expect(again.body).toEqual({ imported: 0, skipped: 10, errors: [] });
     expect(await post(1, user, '/import', { bookmarks: bookmarks(11) })).toMatchObject(LIMIT);
@@ -117,7 +117,7 @@ describe('the bookmark cap (decision 28)', () => {
 describe('the tag cap of 10,000 (decision 9)', () => {
   const TAGS = 10_000;
 
-  /** A user with this many tags. */
+  /** Creates a user with this many tags. */
   async function withTags(count: number): Promise<TestUser> {
     const user = await replicas[0]!.user({ premium: true });
     await runOn(
@@ -155,7 +155,7 @@ describe('the tag cap of 10,000 (decision 9)', () => {
     expect(await exported(user)).toEqual(before);
     expect(await tagCount(user)).toBe(TAGS);
 
-    // Existing tags still work, and room that becomes free can be used.
+    // At the cap, requests may still use existing tags, and may create tags after others were deleted.
     expect((await post(0, user, '/bookmarks/add', { url: url('d'), tags: ['Tag 1'] })).status).toBe(200);
     expect((await post(0, user, '/tags/delete', { id: added.body.tags[0].id })).status).toBe(200);
     expect((await post(0, user, '/tags/create', { name: 'new 5' })).status).toBe(200);
@@ -262,7 +262,7 @@ describe('a tag that many requests create at once', () => {
   });
 });
 
-/** A random request. */
+/** Draws a random request. */
 function drawRequest(n: number, ids: number[], tagIds: number[]): [path: string, body: object] {
   const pick = <T>(list: T[]): T => list[Math.floor(Math.random() * list.length)]!;
   const names = range(Math.floor(Math.random() * 4)).map(() => `tag ${Math.floor(Math.random() * 12)}`);

@@ -25,14 +25,14 @@ function readSession(): Fence[] {
   return parseMarkdown('README.md', section!).fences;
 }
 
-/** What a newcomer types instead of the document's values. */
+/** Replaces values of the document with those of this test, as a newcomer does while typing. */
 const fillIn = (text: string, values: Record<string, string>): string =>
   Object.entries(values).reduce((filled, [from, to]) => {
     expect(filled).toContain(from);
     return filled.replaceAll(from, to);
   }, text);
 
-/** Runs lines of a shell and returns their output. Each must succeed. */
+/** Runs lines of a shell and returns their output. Fails if one of the lines fails. */
 async function runLines(lines: string, env: Record<string, string> = {}): Promise<string> {
   const { stdout } = await promisify(execFile)('bash', ['-e', '-c', lines], {
     cwd: ROOT,
@@ -60,7 +60,7 @@ async function runUntil(file: string, env: Record<string, string>, text: string)
   await exited;
 }
 
-// Each line with npm starts npm and Node again, which takes half a minute on two busy cores.
+// Each line with npm starts npm and then Node, so all lines together take half a minute on two busy cores.
 test('the first session of the README works as described', { timeout: 180_000 }, async () => {
   const { origin } = service;
   const [exchange, requests, typescript, commandLine, operator, ...others] = readSession();
@@ -94,7 +94,7 @@ test('the first session of the README works as described', { timeout: 180_000 },
     'http://127.0.0.1:3000': origin,
     'bookmarks.json': join(folder, 'bookmarks.json'),
     'bookmarks.sqlite': join(folder, 'bookmarks.sqlite'),
-    // This command never ends by itself.
+    // This command would run forever.
     'sync --follow': 'sync',
   });
   const shown = await runLines(typed, { TOKEN: token, XDG_CONFIG_HOME: folder });

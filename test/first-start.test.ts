@@ -8,7 +8,7 @@ import { runDir } from './support/run.ts';
 
 const MAIN = join(import.meta.dirname, '../src/main.ts');
 
-// `script` of util-linux runs the command on its own terminal.
+// `script`, a program of util-linux, gives the command a terminal of its own.
 test.runIf(process.platform === 'linux')(
   'the first start on a terminal shows one line of progress, and prints the sign-in link last',
   { timeout: 120_000 },

@@ -7,17 +7,19 @@ import { CSV_HEAD, formatCsv } from '../src/formats/write-csv.ts';
 import { formatNetscapeFile } from '../src/formats/write-netscape.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-/** A collection that is exported and imported again is equal in everything that docs/formats.md promises. */
+/**
+ * Checks that a collection which is exported and imported again is equal in everything that docs/formats.md promises.
+ */
 
 const service = useService();
 
-/** Text as the service stores it. */
+/** Returns a text as the service stores it. */
 const clean = (text: string): string =>
   text.replaceAll('\0', '').toWellFormed().trim().normalize('NFC').trim();
 
 const anyText = fc.string({ unit: 'binary' });
 
-/** Texts that some reader or writer could misinterpret. */
+/** Texts that a program could misinterpret when it reads or writes a file. */
 const TEXTS = [
   '=1+1',
   "'=1+1",
@@ -85,7 +87,7 @@ const bookmark = fc.record({
   updated_at: time,
 });
 
-/** A collection in which no two tags differ only in case. */
+/** Generates a collection in which no two tags differ only in case. */
 const collection = fc.array(bookmark, { maxLength: 6 }).map((drafts) => {
   const byKey = new Map(drafts.flatMap(({ tags }) => tags).map((tag) => [tag.toLowerCase(), tag]));
   return drafts.map(({ tags, ...rest }, id) => ({
@@ -141,7 +143,7 @@ test('JSON restores everything, including several bookmarks with one url', async
     }));
   await fc.assert(
     fc.asyncProperty(collection, fc.boolean(), async (given, isTwice) => {
-      // An account keeps the spelling of a tag even when no bookmark has it.
+      // An account keeps the spelling of a tag even when no bookmark has the tag. So each import needs a new account.
       const [one, other] = [await service.user(), await service.user()];
       const bookmarks = isTwice ? [...given, ...given] : given;
       const imported = await one.post('/import', { mode: 'replace', bookmarks });

@@ -17,7 +17,7 @@ const PATHS = ROUTES.map(({ path }) => path);
 
 const config = { syncWaitSeconds: 0.01 };
 const first = useService(config);
-/** The second replica stages every import. */
+/** The first replica runs imports directly. The second stages every import. */
 const replicas = [first, useService({ ...config, importInlineBytes: 0 }, { beside: first })];
 const user = useUser(first, { premium: true });
 let turn = 0;
@@ -33,7 +33,7 @@ afterAll(async () => {
   for (const { origin } of replicas) expect((await fetch(`${origin}/readyz`)).status).toBe(200);
 });
 
-/** Everything that the user has. */
+/** Returns all bookmarks and tags of the user. */
 async function readAll(): Promise<string> {
   const [exported, tags] = await Promise.all([user.post('/export', {}), user.post('/tags/list', {})]);
   return JSON.stringify([exported.body.bookmarks, tags.body]);
@@ -43,8 +43,8 @@ let known: string | undefined;
 let taken = 0;
 
 /**
- * Sends a body to a replica. `post` checks the form of the response. This function checks that the response is not a
- * fault of the service, and that a refused request changed nothing.
+ * Sends a body to one of the replicas. `post` checks the form of the response. This function checks that the response
+ * is not a fault of the service, and that a refused request changed nothing.
  */
 async function sendChecked(path: string, body: string | Uint8Array): Promise<void> {
   known ??= await readAll();
@@ -115,7 +115,7 @@ type BodyField = {
     : keyof Endpoints[Path]['request'];
 }[keyof Endpoints];
 
-/** Valid and nearly valid values of each field. The compiler names a missing field. */
+/** For each field, a generator of valid and nearly valid values. If a field is missing, the compiler reports it. */
 const FIELDS: Record<BodyField, fc.Arbitrary<unknown>> = {
   url,
   id,
@@ -162,7 +162,7 @@ const FIELDS: Record<BodyField, fc.Arbitrary<unknown>> = {
   expires_in_days: fc.option(fc.integer({ min: -1, max: 400 })),
 };
 
-/** A nearly valid body for a route: with missing fields, fields of another type, and unknown fields. */
+/** Generates a nearly valid body for a route. Fields may be missing, have another type, or be unknown. */
 const nearlyValid = fc.constantFrom(...ROUTES).chain((route) => {
   const names = Object.keys((route.body as unknown as { shape: object }).shape) as BodyField[];
   const fields = names.map((name) =>
@@ -178,7 +178,7 @@ const nearlyValid = fc.constantFrom(...ROUTES).chain((route) => {
   });
 });
 
-/** Valid text with bytes that were inserted, removed or changed. */
+/** Generates valid JSON in which bytes were inserted, removed or changed. */
 const damaged = fc
   .tuple(
     nearlyValid,
@@ -206,7 +206,7 @@ describe('a request with an unexpected body gets a well-formed response', { time
       fc.asyncProperty(nearlyValid, ({ path: to, body }) => sendChecked(to, body)),
       500,
     );
-    // Some of these bodies are accepted and some refused, so that both cases are tested.
+    // Both cases must occur: some of these bodies are accepted and some are refused.
     expect(taken).toBeGreaterThan(50);
     expect(taken).toBeLessThan(450);
   });
@@ -281,7 +281,7 @@ const headerValue = fc.oneof(
   fc.string({ unit: fc.nat(255).map((code) => String.fromCharCode(code)), maxLength: 30 }),
 );
 
-/** A request line and headers that no library would write. */
+/** Generates a request line and headers that no library would write. */
 const request = fc.record({
   method: fc.oneof(
     { weight: 6, arbitrary: fc.constant('POST') },
@@ -331,7 +331,7 @@ function exchange(origin: string, bytes: Uint8Array): Promise<string> {
   });
 }
 
-/** No response is a fault of the service, and every error has the same form. */
+/** Checks that no response is a fault of the service, and that every error has the same form. */
 function checkRaw(received: string): void {
   for (const response of received.split(/(?=HTTP\/1\.1 \d{3} )/)) {
     const status = Number(response.slice(9, 12));
@@ -382,7 +382,7 @@ describe('a connection with unexpected bytes gets well-formed responses', { time
       fc.asyncProperty(fc.uint8Array({ minLength: 1, maxLength: 200 }), async (bytes) => {
         const received = await exchange(first.origin, bytes);
         checkRaw(received);
-        // Empty lines may precede a request (RFC 9112, 2.2), so the last ones may get no response.
+        // Empty lines may precede a request (RFC 9112, 2.2). If only empty lines were sent, there may be no response.
         if (bytes.every((byte) => byte === 10 || byte === 13)) assert.equal(received, '');
         else assert.match(received, /^HTTP\/1\.1 400 /);
       }),

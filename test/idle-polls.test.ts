@@ -8,7 +8,7 @@ import { findFreePort } from './support/ports.ts';
 import { openRedis } from './support/redis.ts';
 import { startService, type TestService, type TestUser, useService } from './support/service.ts';
 
-// What polls cost while nothing happens, and what they query after a notification may have been lost.
+// Tests what polls cost while nothing happens, and what they query when a notification may have been lost.
 
 const URL = 'https://example.org/';
 const SYNC = '/bookmarks/sync';
@@ -62,7 +62,7 @@ describe('a poll that times out', () => {
     const user = await own.user();
     const waiting = user.post(SYNC, { wait: true });
     await expect.poll(() => own.context.coordination.notifier.held).toBe(1);
-    // This process adds bookmarks and is not connected to the others.
+    // The other replica shares only the database, so its add sends no notification to this replica.
     const added = await other.post('/bookmarks/add', { url: URL }, { token: user.token });
     const { body } = await waiting;
     expect(body).toEqual({ bookmarks: [], cursor: 0, has_more: false, waited: true });
@@ -96,7 +96,7 @@ describe('while Redis is unavailable', () => {
     expect((await polls[8]!).body.code).toBe('INVALID_TOKEN');
     await sleep(2_000);
     const seconds = (performance.now() - begunAt) / 1_000;
-    // Ten statements in each second, and the reads of the two polls.
+    // The limit is ten statements in each second, plus those of the two polls that ended.
     expect(statements()).toBeLessThanOrEqual(10 * seconds + 3);
     expect(notifier.held).toBe(298);
     notifier.drain(0);

@@ -11,11 +11,13 @@ import { runOn } from './support/database.ts';
 import { isRunning, listFamily } from './support/processes.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-/** The service receives the body of an import without parsing it, and then parses it as a whole (section 4.4). */
+/** The service receives the whole body of an import before it parses the body (section 4.4). */
 
 const PADDING = ' '.repeat(300_000);
 
-/** The server's process parses a short body, a separate process a longer one, and a worker a staged one. */
+/**
+ * The server's process parses a short body, a separate process parses a longer one, and a worker parses a staged one.
+ */
 describe.each([
   ['a short body', '', 1_048_576],
   ['a longer body', PADDING, 1_048_576],

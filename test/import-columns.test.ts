@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { prepareEntries } from '../src/operations/import/batches.ts';
 import { useService } from './support/service.ts';
 
-/** How the entries of an import reach Postgres. */
+/** Tests how the entries of an import reach Postgres. */
 
 const service = useService();
 
@@ -53,7 +53,7 @@ test('among many existing entries the new one is imported, and a repeat imports 
   const user = await service.user();
   const known = shapes(Array.from({ length: 300 }, (_, n) => `text ${n}`));
   expect((await user.post('/import', { bookmarks: known })).body).toMatchObject({ imported: 300 });
-  // A second bookmark with the same url counts once.
+  // Two bookmarks now have this url. The import still counts its entry once, as skipped.
   await user.post('/bookmarks/add', { url: known[7]!.url });
   const more = [...known, { url: 'https://example.org/new', title: '', comment: '' }];
   expect((await user.post('/import', { bookmarks: more })).body).toEqual({

@@ -24,8 +24,8 @@ import { startService, type TestService, type TestUser } from './support/service
 import { holdAccount, untilBlocked } from './support/sessions.ts';
 import { until } from './support/until.ts';
 
-// Decision 34: only one worker at a time runs a staged import, at most three workers begin it, and a clean stop does
-// not count.
+// Tests decision 34. Only one worker at a time runs a staged import. At most three workers begin to run it. A worker
+// that is stopped in order does not count as one of the three.
 
 const body = { bookmarks: Array.from({ length: 3 }, (_, n) => ({ url: `http://entry/${n}` })) };
 

@@ -9,7 +9,7 @@ import { startRedis, useRedis } from './support/redis.ts';
 import { accessTo } from './support/redis-access.ts';
 import { silentLog } from './support/silent-log.ts';
 
-/** Imports whose start tests can await, and whose end tests control. */
+/** Makes a function that runs imports. Tests can wait until an import begins, and decide when it ends. */
 const stageImports = () => {
   const begun: string[] = [];
   const gates = new Map<string, PromiseWithResolvers<void>>();
@@ -113,8 +113,8 @@ describe('imports through Redis', () => {
   };
 
   /**
-   * Adds an id until Redis accepts it, and counts the earlier attempts. If Redis does not accept an id in time, the
-   * import runs in this process, as decision 27 says.
+   * Adds an id until Redis accepts it. Returns the number of attempts before that. If Redis does not accept an id in
+   * time, the import runs in this process instead, as decision 27 says.
    */
   async function addToRedis({ imports, counters }: Coordination, id: string): Promise<number> {
     const before = counters.importsQueued;
@@ -219,7 +219,7 @@ describe('imports through Redis', () => {
     await expect.poll(() => server.client.exists(key('imp-a'))).toBe(0);
   });
 
-  // A sweep would have added the import later than this, so the worker gave it back.
+  // The second worker gets the import long before a sweep would have added it again. So the first worker gave it back.
   test('an import that still runs when the grace time ends is given back at once', {
     timeout: 6_000,
   }, async () => {
@@ -294,7 +294,7 @@ describe('imports through Redis', () => {
     await untilBegun(1);
     await own.restart();
     finish('a');
-    // Adds imports without a job again, as the sweep of staged imports does.
+    // Adds the import again and again, as the sweep does for staged imports without a job.
     const sweep = setInterval(() => void adder.imports.add('b'), 100);
     onTestFinished(() => clearInterval(sweep));
     finish('b');

@@ -8,7 +8,7 @@ export interface RecordedFetch {
   readonly last: Attempt | undefined;
 }
 
-/** Records the requests and returns the responses unchanged. */
+/** Returns a `fetch` that records the requests and returns the responses unchanged. */
 export function recordFetch(journal: Journal, token: string, send: typeof fetch = fetch): RecordedFetch {
   let count = 0;
   let last: Attempt | undefined;

@@ -9,20 +9,23 @@ import type { ReplicaEnv } from '../support/replica.ts';
 import { runDir } from '../support/run.ts';
 import type { Random } from './random.ts';
 
-/** `none`: one process runs everything, without Redis. */
+/** The kinds of Redis. With `none`, one process runs everything. */
 export const REDIS_KINDS = ['none', 'single', 'sentinel', 'cluster', 'tls-cluster'] as const;
 export type RedisKind = (typeof REDIS_KINDS)[number];
 
-/** One Redis or several. */
+/** The Redis of a run: one node or several. */
 export interface RedisNodes extends AsyncDisposable {
   nodes: readonly RedisServer[];
-  /** The variables that let a process connect, and the proxy between them, if there can be one. */
+  /**
+   * Returns the variables with which a process connects. Also returns the proxy between the process and Redis, if there
+   * can be one.
+   */
   connect(): Promise<{ env: ReplicaEnv; proxy: FaultyProxy | undefined }>;
-  /** Promotes a replica without closing connections, if that is possible within seconds. */
+  /** Promotes a replica without closing connections. Undefined if this kind of Redis cannot do that within seconds. */
   failOver: ((draw: Random) => Promise<void>) | undefined;
 }
 
-/** A slower failover is abandoned, because a node that it needs is killed or frozen. */
+/** A failover that takes longer is abandoned, because a node that it needs is killed or frozen. */
 const FAILOVER_LIMIT_MS = 6_000;
 
 /** Starts the nodes of this kind. Resolves when they know each other. */
@@ -39,7 +42,7 @@ const openNone = async (): Promise<RedisNodes> => ({
   async [Symbol.asyncDispose]() {},
 });
 
-/** Each process connects through its own proxy. */
+/** Starts one Redis. Each process connects to it through a proxy of its own. */
 async function openSingle(): Promise<RedisNodes> {
   const server = await startRedis();
   const proxies: FaultyProxy[] = [];
@@ -59,7 +62,8 @@ async function openSingle(): Promise<RedisNodes> {
 }
 
 /**
- * A master, a replica and three Sentinels. Sentinels tell clients the nodes' own addresses, so there can be no proxy.
+ * Starts a master, a replica and three Sentinels. Sentinels tell clients the nodes' own addresses, so there can be no
+ * proxy.
  */
 async function openSentinels(): Promise<RedisNodes> {
   const sentinels = await startSentinels();
@@ -71,7 +75,9 @@ async function openSentinels(): Promise<RedisNodes> {
   };
 }
 
-/** Three masters and their replicas. A cluster tells clients its nodes' own addresses, so there can be no proxy. */
+/**
+ * Starts three masters and their replicas. A cluster tells clients its nodes' own addresses, so there can be no proxy.
+ */
 async function openCluster(tls: boolean): Promise<RedisNodes> {
   const cluster = await startCluster({ tls, withReplicas: true });
   const env: ReplicaEnv = { REDIS_URL: cluster.nodes.map(({ url }) => url).join(',') };

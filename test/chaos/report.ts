@@ -1,10 +1,10 @@
 import { POINTS, type Result } from './checks/findings.ts';
 import type { Fault, Life } from './journal.ts';
 
-/** How many findings of a point are printed. The rest is counted. */
+/** How many findings of a point are printed. Further findings are only counted. */
 const SHOWN = 12;
 
-/** The results as a Markdown table: checks, counts and faults. */
+/** Formats the results as a Markdown table: checks, counts and faults. */
 export function formatTable(results: readonly Result[]): string {
   const lines = results.map(({ point, counts, findings, notShown }) => {
     const numbers = Object.entries(counts).map(([name, count]) => `${count.toLocaleString('en')} ${name}`);
@@ -15,7 +15,7 @@ export function formatTable(results: readonly Result[]): string {
   return ['| what must hold | checked | result |', '|---|---|---|', ...lines].join('\n');
 }
 
-/** The number of faults of each kind. */
+/** Returns the number of faults of each kind. */
 export function formatFaults(faults: readonly Fault[]): string {
   const counts = new Map<string, number>();
   for (const { kind, target } of faults) {
@@ -28,7 +28,7 @@ export function formatFaults(faults: readonly Fault[]): string {
     .join(' · ');
 }
 
-/** The first findings of each point, one per line, and the points that were not shown. */
+/** Returns the first findings of each point, one per line, and the points that were not shown. */
 export function formatFindings(results: readonly Result[]): string {
   return results
     .filter(({ findings, notShown }) => findings.length > 0 || notShown !== undefined)
@@ -41,7 +41,7 @@ export function formatFindings(results: readonly Result[]): string {
     .join('\n');
 }
 
-/** The processes' warnings by message, the most frequent first. */
+/** Returns the processes' warnings by message, the most frequent first. */
 export function formatWarnings(lives: readonly Life[]): string {
   const counts = new Map<string, number>();
   for (const { text, level } of lives.flatMap(({ problems }) => problems)) {

@@ -11,13 +11,13 @@ import type { ProcessReport, ServiceProcess } from './service-process.ts';
 const CATCH_UP_MS = 60_000;
 const SETTLE_MS = 30_000;
 
-/** The allowed growth of the heap since the start: pools fill, code is compiled, caches warm. */
+/** How much the heap may grow since the start, because pools fill, code is compiled, and caches fill. */
 const HEAP_GROWTH_BYTES = 40 * 1_048_576;
-/** A pool's connection has a socket and a timer. */
+/** How many timers and sockets a process may have more than at the start. Each connection of a pool has one of both. */
 const TIMER_GROWTH = 24;
 const SOCKET_GROWTH = 24;
 
-/** Each process's resources before the run. */
+/** Each process's resources before the run, by the process's name. */
 export type Reports = Map<string, ProcessReport>;
 
 export async function reportAll({ processes }: Fleet): Promise<Reports> {
@@ -50,7 +50,7 @@ export async function comeToRest(
 ): Promise<Rest> {
   const leftovers = await awaitLetGo(fleet);
   log('held polls, pools and queues are empty');
-  // The balancer keeps idle connections to the replicas.
+  // The balancer keeps idle connections to the replicas, so it ends before connections are counted.
   await fleet.balancer[Symbol.asyncDispose]();
   leftovers.push(...(await findGrowth(fleet, before)));
   await Promise.all(fleet.processes.map((each) => each.end('SIGTERM')));
@@ -62,7 +62,7 @@ export async function comeToRest(
   return { rows: await readRows(fleet), recountFaults, leftovers, behind, collections, looked };
 }
 
-/** Gauges that are 0 when nobody sends requests. */
+/** Gauges that must be 0 when nobody sends requests. */
 const GAUGES = [
   'bookmarks_waiters',
   'bookmarks_coordination_degraded{part="limits"}',
@@ -90,7 +90,10 @@ async function findHeld({ name, metricsPort }: ServiceProcess): Promise<string[]
   );
 }
 
-/** After the balancer ends, its connections close one by one. Those that remain after the time limit are leaks. */
+/**
+ * Finds resources of the processes that grew since the start. Connections close one by one after the balancer has
+ * ended, so this waits. What remains after the time limit is a leak.
+ */
 async function findGrowth(fleet: Fleet, before: Reports): Promise<string[]> {
   for (const giveUpAt = nowMs() + SETTLE_MS; ; ) {
     const grown = [...(await reportAll(fleet))].flatMap(([name, report]) =>
@@ -115,7 +118,7 @@ function compareReports(
   ];
 }
 
-/** After the processes end, none of their database connections may remain. */
+/** Finds database connections that remain after the processes have ended. */
 async function findConnections({ database }: Fleet): Promise<string[]> {
   for (const giveUpAt = nowMs() + SETTLE_MS; ; ) {
     const left = (await Promise.all(database.urls.map(listConnections))).flat();

@@ -22,14 +22,17 @@ import { Writer } from './writer.ts';
 /** The options of a run. */
 export interface RunOptions {
   seed: number;
-  /** How long the actors work, unless `isEnough` ends the run. */
+  /** How long the actors work, unless `isEnough` ends the run. Actors are the clients of the run. */
   seconds: number;
-  /** Called twice a second with the evidence so far, without the final database. True ends the run. */
+  /**
+   * Called twice a second with the evidence so far, which does not yet contain the final database. Returning true ends
+   * the run.
+   */
   isEnough?: (evidence: Evidence) => boolean;
   redis: RedisKind;
   /** The coordinator of a Citus cluster, whose nodes the run may crash. By default the run starts its own Postgres. */
   citusUrl?: string | undefined;
-  /** The number of processes that serve, and of those that run imports. */
+  /** The number of processes with the role `api`, and with the role `worker`. */
   fleet: { apis: number; workers: number };
   users: number;
   writersPerUser: number;
@@ -46,19 +49,19 @@ export interface RunOptions {
   syncWaitSeconds: number;
   /** Whether faults happen. */
   withFaults: boolean;
-  /** Only faults of this kind. */
+  /** If set, only faults of this kind happen. */
   onlyFault?: string;
   /** A defect that a test introduces to show that the checks find it. */
   mutation?: Mutation | undefined;
   log: (line: string) => void;
 }
 
-/** An intentional defect. Each part is optional. */
+/** An intentional defect. It has a name, and one or more of the other fields. */
 export interface Mutation {
   name: string;
   /** Changes the database before the actors start. */
   apply?: (fleet: Fleet) => Promise<void>;
-  /** Runs next to the actors until the signal. */
+  /** Runs at the same time as the actors, until the signal. */
   during?: (fleet: Fleet, signal: AbortSignal) => Promise<void>;
   /** Changes the bytes that processes send to Redis, in place. */
   onRedisRequest?: (chunk: Buffer) => void;
@@ -84,7 +87,7 @@ export const DEFAULTS: Omit<RunOptions, 'seed' | 'log'> = {
 
 const GREEDY = 4;
 
-/** The time limit for calls in flight at the end. */
+/** The time limit for calls that are in flight when the writers stop. */
 const LAST_CALLS_MS = 200_000;
 
 /** Starts the fleet, lets the actors work while faults happen, waits until everything is idle, and checks. */
@@ -130,7 +133,7 @@ export async function runChaos(options: RunOptions): Promise<{ results: Result[]
   return { results: checkAll(evidence), evidence };
 }
 
-/** The final state while it is not yet known. */
+/** The final state, as long as it is not known. */
 const NO_REST: Rest = {
   rows: [],
   recountFaults: [],
@@ -166,7 +169,10 @@ async function within(
   if (message !== undefined) journal.surprises.push(message);
 }
 
-/** The actors that stop with the writers, and those that stop after reading everything. */
+/**
+ * The promises of the actors. `writers` write and resolve after the end of the work. `readers` continue until
+ * everything has been read.
+ */
 interface Actors {
   writers: Promise<unknown>[];
   readers: Promise<unknown>[];
@@ -215,7 +221,10 @@ async function startActors(
   return actors;
 }
 
-/** Produces what every run must contain, before the first fault. Adds the readers that continue to `actors`. */
+/**
+ * Runs the exercises, which produce what every run must contain, before the first fault. Adds the clients that continue
+ * after the exercises to `actors`.
+ */
 async function exerciseAll(
   fleet: Fleet,
   journal: Journal,

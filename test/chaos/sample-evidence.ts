@@ -10,7 +10,7 @@ import type {
   Mirror,
 } from './journal.ts';
 
-/** The evidence of a short, correct run, written by hand. Tests of the checks each corrupt a copy of it. */
+/** The evidence of a short, correct run, written by hand. Each test of the checks corrupts a copy of this evidence. */
 
 const URLS = ['http://a/', 'http://b/', 'http://c/', 'http://d/'];
 
@@ -103,7 +103,10 @@ const life: Life = {
   },
 };
 
-/** A new copy: two adds, a replace, a follower, two exports, and requests up to the limit of 3 per second. */
+/**
+ * Returns a new copy of the evidence: two adds, a replace, a follower, two exports, and requests up to the limit of 3
+ * per second.
+ */
 export const sampleEvidence = (): Evidence =>
   structuredClone({
     limits: { bookmarks: 3, requests: 3, windowMs: 1_000 },

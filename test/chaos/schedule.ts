@@ -4,12 +4,15 @@ import type { Fleet } from './fleet.ts';
 import { type Fault, type Journal, nowMs } from './journal.ts';
 import { type Random, seedRandom } from './random.ts';
 
-/** A new fault every 1 to 3 seconds, possibly overlapping. Then a calm, in which checks of times apply. */
+/**
+ * During a storm, a new fault begins every 1 to 3 seconds, and faults may overlap. After each storm comes a calm, in
+ * which checks of times apply.
+ */
 const PAUSE_MS = { min: 1_000, max: 3_000 };
 const STORM_MS = 24_000;
 const CALM_MS = 16_000;
 
-/** Injects faults until the signal. Resolves when everything is repaired. The choices depend only on the seed. */
+/** Causes faults until the signal. Resolves when everything is repaired. The choices depend only on the seed. */
 export async function runFaults(
   fleet: Fleet,
   journal: Journal,
@@ -32,7 +35,8 @@ export async function runFaults(
     const kind = drawKind(kinds, draw);
     const target = draw.pick(kind.targets(fleet));
     const own = seedRandom(draw.integer(0, 2 ** 31));
-    // Each target has one fault at a time: a frozen process cannot be stopped, and a killed one cannot be frozen.
+    // Each target has only one fault at a time, because a frozen process cannot be stopped, and a killed one cannot be
+    // frozen.
     if (busy.has(target)) continue;
     busy.set(
       target,
@@ -63,7 +67,7 @@ async function runFault(
     await run(fleet, target, draw);
   } catch (error) {
     fault.failure = String(error);
-    // A server that is restarting can neither end a backend nor move a row.
+    // A fault of Postgres may fail, because a server that is restarting can neither end a backend nor move a row.
     if (!target.includes('postgres')) journal.surprises.push(`fault ${kind} of ${target}: ${String(error)}`);
   }
   fault.endMs = nowMs();

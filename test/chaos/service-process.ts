@@ -17,13 +17,13 @@ export interface ProcessReport {
   resources: Record<string, number>;
 }
 
-/** A slot in the fleet: one process at a time, always on the same ports. */
+/** A place in the fleet for one process at a time. Each process there uses the same ports as the previous one. */
 export interface ServiceProcess {
   readonly name: string;
   readonly role: ServingRole;
   readonly port: number;
   readonly metricsPort: number;
-  /** False between the process's end and `start`. */
+  /** False from the end of the process until `start`. */
   readonly isUp: boolean;
   /** Starts a new process. Resolves when it responds, with any status. */
   start(): Promise<void>;
@@ -31,7 +31,7 @@ export interface ServiceProcess {
   end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
   freeze(): Promise<void>;
   thaw(): void;
-  /** Sets the offset of its wall clock. */
+  /** Moves the process's wall clock by this much from the real time. */
   stepClock(stepMs: number): void;
   report(): Promise<ProcessReport>;
 }
@@ -42,18 +42,21 @@ export interface Place {
   port: number;
   metricsPort: number;
   env: ReplicaEnv;
-  /** The folder for its command files. */
+  /** The folder for the process's command files. */
   folder: string;
 }
 
-/** The longest start, under load. */
+/** A process must respond within this time after it is started, even under load. */
 const START_LIMIT_MS = 120_000;
 
-/** Log lines that say that Redis is away for the named parts, and that it is back for all. */
+/**
+ * Log lines about Redis. The first says which functions of a process lack Redis, the second that Redis works again for
+ * all.
+ */
 const AWAY = 'Redis is away';
 const SERVES = 'Redis serves: limits, notifications and imports are shared';
 
-/** Opens a slot. Resolves when its first process runs. */
+/** Opens a place. Resolves when its first process responds. */
 export async function openProcess(place: Place, journal: Journal): Promise<ServiceProcess> {
   const commands = join(place.folder, `${place.name}.json`);
   writeFileSync(commands, '{"stepMs":0}');
@@ -67,7 +70,7 @@ export async function openProcess(place: Place, journal: Journal): Promise<Servi
     },
     async start() {
       writeFileSync(commands, '{"stepMs":0}');
-      // Starts the process again if it exits, like a supervisor would. It may exit because the database is away.
+      // Starts the process again if it exits, as a supervisor would. A process may exit because the database is away.
       for (let isAnswering = false; !isAnswering; ) {
         run = launch(place, commands, journal);
         isAnswering = await untilAnswering(place.port, run.life);
@@ -76,7 +79,7 @@ export async function openProcess(place: Place, journal: Journal): Promise<Servi
     async end(signal) {
       const { child, life, ended } = current();
       life.endedBy ??= signal;
-      // The run may fail during a fault.
+      // A frozen process is killed together with its child processes, which are frozen too.
       if (isFrozen && signal === 'SIGKILL') killFamily(child.pid!);
       else child.kill(signal);
       await ended;
@@ -150,7 +153,7 @@ function launch(place: Place, commands: string, journal: Journal): Run {
 }
 
 function readLine(run: Run, text: string): void {
-  // Most lines are about requests, which the clients journal too.
+  // Most lines are about requests. They are skipped, because the clients journal their requests too.
   if (text.includes('"msg":"request"')) return;
   const { life } = run;
   const { level, msg, ...facts } = JSON.parse(text);
@@ -164,7 +167,7 @@ function readLine(run: Run, text: string): void {
   if (level >= 40) life.problems.push({ level, text });
 }
 
-/** False if the process ended instead. */
+/** Resolves with true when the process responds, or with false if it ends before that. */
 async function untilAnswering(port: number, life: Life): Promise<boolean> {
   const responses = () =>
     fetch(`http://127.0.0.1:${port}/livez`).then(

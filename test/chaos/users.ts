@@ -1,15 +1,15 @@
 import type { Random } from './random.ts';
 
-/** What the writers of one user share: they change each other's bookmarks and tags. */
+/** What the writers of one user share. They change each other's bookmarks and tags. */
 export interface SharedUser {
   id: number;
   /** Acknowledged bookmarks that none of the writers has deleted. */
   known: { id: number; url: string }[];
-  /** Tags that may be renamed and deleted, by id. */
+  /** Tags that writers may rename and delete. */
   passing: { id: number; name: string }[];
 }
 
-/** Tags that nobody renames or deletes, so that checks know exactly which bookmarks carry them. */
+/** Tags that nobody renames or deletes, so that checks know exactly which bookmarks have them. */
 export const LASTING_TAGS = ['lasting-a', 'lasting-b', 'lasting-c'];
 
 /** The prefix of tags that writers rename and delete. */
@@ -26,13 +26,13 @@ export function drawKnown(
   return take ? user.known.splice(place, 1)[0] : user.known[place];
 }
 
-/** Draws two to five different ids, or fewer if there are not enough. */
+/** Draws two to five different ids, or fewer if the user has not enough bookmarks. */
 export function drawIds(user: SharedUser, draw: Random, take: boolean): number[] {
   const drawn = Array.from({ length: draw.integer(2, 5) }, () => drawKnown(user, draw, take));
   return [...new Set(drawn.flatMap((known) => (known === undefined ? [] : [known.id])))];
 }
 
-/** Draws some different tags, mostly lasting ones. */
+/** Draws a few different tags, most of them from `LASTING_TAGS`. */
 export function drawTags(user: SharedUser, draw: Random): string[] {
   const tags = LASTING_TAGS.filter(() => draw.chance(0.3));
   if (user.passing.length > 0 && draw.chance(0.3)) tags.push(draw.pick(user.passing).name);

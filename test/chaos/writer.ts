@@ -15,11 +15,11 @@ export interface WriterOptions {
   draw: Random;
   /** The mean pause between two calls. */
   pauseMs: number;
-  /** Whether it replaces collections. Otherwise it merges. */
+  /** Whether the writer also imports with `replace`. Otherwise it only imports with `merge`. */
   withReplaces: boolean;
 }
 
-/** The longest time for retries of a call. */
+/** The client library retries a call for at most this long. */
 const RETRY_MS = 30_000;
 
 /** A client that adds, edits, deletes, imports and changes tags, and journals the result of each call. */
@@ -40,7 +40,7 @@ export class Writer {
     });
   }
 
-  /** Works until the signal, and awaits the call in flight. */
+  /** Works until the signal, and then waits for the call in flight. */
   async run(signal: AbortSignal): Promise<void> {
     const { draw, pauseMs } = this.#options;
     while (!signal.aborted) {
@@ -62,7 +62,7 @@ export class Writer {
     return this.#workOnTags();
   }
 
-  /** A bookmark that no other call requests. */
+  /** Makes a bookmark to add. Its url is used by no other call. */
   #make(): Asked {
     const { name, user, draw } = this.#options;
     this.#made += 1;
@@ -80,7 +80,7 @@ export class Writer {
     });
   }
 
-  /** Adds like a simple script: without a key and without retries. */
+  /** Adds as a simple script would, without an idempotency key and without retries. */
   async #addRaw(): Promise<void> {
     const { origin, token, user } = this.#options;
     const asked = this.#make();
@@ -120,7 +120,7 @@ export class Writer {
     });
   }
 
-  /** Reads a bookmark's version before a longer edit, like a person would. Undefined if that fails. */
+  /** Reads a bookmark's version and then waits, as a person does who edits for a while. Undefined if reading fails. */
   async #readVersion(id: number): Promise<string | undefined> {
     const { draw, pauseMs } = this.#options;
     const found = await this.#client.getBookmarks({ id }).catch(() => undefined);
@@ -136,7 +136,7 @@ export class Writer {
     await this.#settle(call, () => this.#client.deleteBookmark(known.id));
   }
 
-  /** Some of them may already be deleted. */
+  /** Deletes several bookmarks. Some of them may already be deleted. */
   async #deleteSeveral(): Promise<void> {
     const { user, draw } = this.#options;
     const ids = drawIds(user, draw, draw.chance(0.9));
@@ -145,7 +145,7 @@ export class Writer {
     await this.#settle(call, () => this.#client.deleteBookmarks(ids));
   }
 
-  /** Uses only passing tags, so that checks still know the lasting ones. */
+  /** Adds and removes only tags with `PASSING_PREFIX`, so that checks still know where the lasting tags are. */
   async #editSeveral(): Promise<void> {
     const { user, draw, name } = this.#options;
     const ids = drawIds(user, draw, false);
@@ -185,7 +185,7 @@ export class Writer {
       result: noResult,
       crashes: 0,
     });
-    // Half of the calls are not retried, so that their first response is recorded.
+    // Half of the calls are not retried, so that the response to their only attempt is recorded.
     const options = draw.chance(0.5) ? { retryForMs: 0 } : {};
     await this.#settle(call, async () => {
       const { imported, skipped, errors } = await this.#client.importBookmarks(

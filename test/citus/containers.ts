@@ -2,12 +2,12 @@ import { GenericContainer, type StartedTestContainer, Wait } from 'testcontainer
 import { findFreePort } from '../support/ports.ts';
 import { runOn } from '../support/run-on.ts';
 
-/** The image closest to the tested versions, which docs/operation.md lists. */
+/** The image with the versions that are closest to the tested ones, which docs/operation.md lists. */
 const IMAGE = 'citusdata/citus:14.0.0-pg17';
 
 /**
- * Starts a coordinator and two worker nodes in containers. They use this machine's network, so tests and nodes reach
- * each node at the same address.
+ * Starts a coordinator and two worker nodes in containers. The containers use this machine's network, so tests and
+ * nodes reach each node at the same address.
  */
 export async function startCluster(): Promise<{ url: string; stop(): Promise<void> }> {
   const started: StartedTestContainer[] = [];
@@ -20,7 +20,7 @@ export async function startCluster(): Promise<{ url: string; stop(): Promise<voi
       .withNetworkMode('host')
       .withEnvironment({ POSTGRES_HOST_AUTH_METHOD: 'trust' })
       .withCommand(['postgres', '-p', String(port), '-c', 'wal_level=logical', '-c', 'max_connections=300'])
-      // The first message comes from the temporary server that creates the database.
+      // The message appears twice. The first one comes from a temporary server that creates the database.
       .withWaitStrategy(Wait.forLogMessage(/ready to accept connections/, 2))
       .start();
     started.push(container);

@@ -24,7 +24,7 @@ vi.setConfig({ testTimeout: 240_000 });
 let database: ShardedDatabase;
 let service: TestService;
 let users: TestUser[];
-/** The users of the worker that will be down, and the other users. */
+/** The users whose rows are on the worker that will be down, and the other users. */
 let lost: number[];
 let served: number[];
 let down: CitusNode;
@@ -48,7 +48,7 @@ beforeEach(async () => {
   expect(lost.length * served.length).toBeGreaterThan(0);
 });
 
-/** The users with rows that a sweep should delete from a table. */
+/** Returns the users who have rows in this table that meet the condition. */
 async function usersOf(table: string, condition: string): Promise<number[]> {
   const rows = await runOn<{ id: number }>(
     database.url,
@@ -156,7 +156,10 @@ test('a user who cannot be created on every node is created on none; a retry wor
   for (const { url } of database.nodes) expect(await runOn(url, count)).toEqual([{ users: 1 }]);
 });
 
-/** Every request that a user can make without the directory, in their own session. */
+/**
+ * Sends every request that a user can make in their own session and that does not need the directory. Returns the
+ * statuses.
+ */
 async function useEverything({ token }: TestUser): Promise<Record<string, number>> {
   const statuses: Record<string, number> = {};
   const ask = async (path: string, body: object) => {

@@ -3,8 +3,8 @@ import { makeShardedTemplate } from '../support/citus.ts';
 import { startCluster } from './containers.ts';
 
 /**
- * Provides the cluster of the run: the one of `TEST_CITUS_URL`, or one in containers. Creates a migrated template
- * database on all of its nodes.
+ * Provides a cluster for the run, from `TEST_CITUS_URL` or in containers. Creates a template database with the current
+ * schema on all of its nodes.
  */
 export default async function provideCitus(project: TestProject): Promise<() => Promise<void>> {
   const cleanUp = new AsyncDisposableStack();

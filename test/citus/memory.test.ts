@@ -7,11 +7,14 @@ import { createPrincipal } from '../support/users.ts';
 
 // A connection to a node lasts for half an hour or more, so memory that statements do not release would accumulate.
 
-/** After this number of calls, a connection has read and planned everything that it needs. */
+/** After this many calls, a connection has loaded all metadata and plans that it needs. */
 const WARM_UP = 60;
 const CALLS = 300;
 
-/** The limit for all calls together. If each call kept one plan, the calls would need ten times as much. */
+/**
+ * The most that memory may grow during all calls together. If each call kept one plan, memory would grow ten times as
+ * much.
+ */
 const GROWTH_BYTES = 1_048_576;
 
 let database: ShardedDatabase;

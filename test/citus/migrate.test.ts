@@ -22,7 +22,7 @@ async function openEmpty() {
   return database;
 }
 
-/** How each table is stored, by its name. */
+/** Returns how each table is stored, by the table's name. */
 const tablesOf = (url: string) =>
   runOn<{ name: string; kind: string; column: string; group: number }>(
     url,
@@ -33,7 +33,7 @@ const tablesOf = (url: string) =>
 const { migrations } = readSchemaFiles();
 const newest = migrations.length;
 
-/** The schema of this release, and one more migration. */
+/** Creates a folder with the schema of this release and one more migration. */
 function releaseWith(text: string): string {
   const folder = makeFolder('release');
   onTestFinished(() => removeFolder(folder));
@@ -53,8 +53,8 @@ test('each table is distributed by user or replicated on every node, and migrati
   expect(whole).toEqual(['audit', 'epoch', 'identities', 'invites', 'schema_migrations', 'users']);
   expect(await migrate({ url, sharding })).toEqual([]);
   expect(await migrate({ url })).toEqual([]);
-  // A worker node may be the database of a replica with the role `all`. If nothing needs to be migrated, the replica
-  // starts.
+  // A worker node may be the database of a replica with the role `all`. If no migration is missing, the replica starts
+  // there.
   expect(await migrate({ url: nodes[1]!.url, sharding, onlyIfBehind: true })).toEqual([]);
 });
 
@@ -140,7 +140,10 @@ test('a database whose tables are distributed differently is refused', async () 
   );
 });
 
-/** Brings a node into its state after pg_upgrade: Citus has lost its knowledge of its tables, except for a copy. */
+/**
+ * Brings a node into the state that it has after pg_upgrade: Citus no longer knows its tables, and only a copy of that
+ * knowledge is left.
+ */
 const afterPgUpgrade = (url: string) =>
   runOn(url, 'select citus_prepare_pg_upgrade(); delete from pg_catalog.pg_dist_partition');
 

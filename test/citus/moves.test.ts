@@ -18,7 +18,7 @@ let database: ShardedDatabase;
 let coordinator: TestService;
 let worker: TestService;
 
-/** Two replicas with one Redis. One connects to the coordinator, the other to a worker node. */
+/** Starts two replicas with one Redis. One connects to the coordinator, the other to a worker node. */
 beforeAll(async () => {
   database = await copyShardedDatabase(inject('citusUrl')!, inject('citusTemplate')!);
   const redis = await startRedis();
@@ -38,8 +38,8 @@ const otherThan = (node: CitusNode): CitusNode =>
   database.nodes.find(({ group }) => group !== 0 && group !== node.group)!;
 
 /**
- * Citus refuses a move until it has dropped the remains of the previous move, which it does when no statement uses
- * them.
+ * The error for a move that begins too early. Citus refuses a move until it has dropped the remains of the previous
+ * one, which it does when no statement uses them.
  */
 const IS_LEFT = /leftover from the previous move could not be cleaned up/;
 
@@ -72,7 +72,7 @@ test("a user's ids increase even after the rows move to a node with lower sequen
   await add(coordinator, 'first');
   await runOn((await nodeOf(database, user)).url, ahead);
   const early = await add(coordinator, 'second');
-  // Ids of deleted bookmarks count too: they are never used again.
+  // A new id is also higher than the ids of deleted bookmarks, because no id is used again.
   const deleted = await add(coordinator, 'third');
   await coordinator.post('/bookmarks/delete', { id: deleted.id }, { token: user.token });
   await move(user);
@@ -99,7 +99,10 @@ test('ids of all users on all nodes are different', async () => {
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-/** Adds bookmarks through both replicas in turn until the signal aborts. Returns the ids of acknowledged adds. */
+/**
+ * Adds bookmarks through both replicas in turn until the signal aborts. Returns the ids of acknowledged adds and the
+ * number of refused ones.
+ */
 async function keepAdding(user: TestUser, stop: AbortSignal): Promise<{ ids: number[]; refused: number }> {
   const ids: number[] = [];
   let refused = 0;
@@ -117,7 +120,7 @@ async function keepAdding(user: TestUser, stop: AbortSignal): Promise<{ ids: num
   return { ids, refused };
 }
 
-/** Follows by `sync` until the signal aborts, and then up to the end. Returns the ids in the order received. */
+/** Follows by `sync` until the signal aborts, and then reads what is left. Returns the ids in the order received. */
 async function follow(service: TestService, user: TestUser, stop: AbortSignal): Promise<number[]> {
   const ids: number[] = [];
   for (let cursor = 0; ; ) {

@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 const template = () => nodesTemplate(database.url);
 
-/** Opens a pool to any node, and one to each node. They are closed at the end of the test. */
+/** Opens a pool to any node and a pool to each node. All pools are closed at the end of the test. */
 async function open(nodes = template(), log: string[] = []): Promise<Database> {
   const warn = (facts: { node?: string }) => log.push(facts.node ?? '');
   const placed = await openPlaced({ url: database.url, max: 1, log: { warn } }, nodes);
@@ -25,7 +25,7 @@ async function open(nodes = template(), log: string[] = []): Promise<Database> {
   return placed;
 }
 
-/** The port of the pool's node. */
+/** Returns the port of the node to which the pool is connected. */
 async function portOf(pool: Database): Promise<number> {
   const [row] = await pool.read(
     (sql) => sql<{ port: number }[]>`select current_setting('port')::integer as port`,
@@ -33,7 +33,7 @@ async function portOf(pool: Database): Promise<number> {
   return row!.port;
 }
 
-/** The shard of a user and its node. */
+/** Returns the shard that contains a user's rows, and the node that has the shard. */
 async function placementOf(userId: number) {
   const [row] = await runOn<{ shard: number; host: string; port: number }>(
     database.url,

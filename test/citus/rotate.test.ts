@@ -3,15 +3,16 @@ import { type Rotation, startRotation } from '../k8s/rotation.ts';
 import { createEmptyShardedDatabase, type ShardedDatabase, withNodeClosed } from '../support/citus.ts';
 import { runOn } from '../support/run-on.ts';
 
-// Runs k8s/rotate.sh with the nodes that the coordinator lists. Roles belong to the whole cluster, and these tests
-// change them.
+// Runs k8s/rotate.sh with the nodes that the coordinator lists. The tests change roles, which belong to the whole
+// cluster.
 
 vi.setConfig({ testTimeout: 240_000 });
 
 let database: ShardedDatabase;
 let rotation: Rotation;
 
-// Creates the roles through the coordinator. So Citus knows them and would copy each change to the other nodes.
+// Creates the roles through the coordinator. Citus then copies each change of these roles to the other nodes, unless
+// the script prevents that.
 beforeEach(async () => {
   database = await createEmptyShardedDatabase(inject('citusUrl')!);
   await runOn(database.url, 'create role bookmarks_a login');
@@ -24,7 +25,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** Each node's login roles and stored passwords. */
+/** Returns each node's login roles and stored passwords. */
 const readRoles = () =>
   Promise.all(
     database.nodes.map(({ url }) =>

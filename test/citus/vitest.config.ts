@@ -8,8 +8,8 @@ import { SHARDED_TESTS } from './files.ts';
 const MATCHES_NOTHING = /(?!)/;
 
 /**
- * The tests of a sharded database: `npm run test:citus`. They use the cluster of `TEST_CITUS_URL` (the coordinator's
- * url), or else containers. Without either, every test is skipped and counted as skipped.
+ * Runs the tests of a sharded database: `npm run test:citus`. They use the cluster whose coordinator's url is
+ * `TEST_CITUS_URL`, or start one in containers. If neither is possible, every test is skipped and counted as skipped.
  */
 export default async () => {
   const hasCluster = Boolean(process.env.TEST_CITUS_URL) || (await hasContainerEngine());
@@ -30,7 +30,8 @@ export default async () => {
       exclude: [],
       ...(hasCluster ? {} : { testNamePattern: MATCHES_NOTHING }),
       globalSetup: hasCluster ? ['test/support/global-setup.ts', 'test/citus/global-setup.ts'] : [],
-      // Each file uses three servers, and statements take several times longer than on one server.
+      // A file uses three servers. Statements take several times longer than on one server, so only as many files run
+      // at once as there are cores.
       maxWorkers: availableParallelism(),
       // Each file creates a database on three servers.
       testTimeout: 90_000,

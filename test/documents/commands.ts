@@ -4,7 +4,7 @@ import type { Markdown } from './markdown.ts';
 import { CODE, listAdminCommands, listManifestObjects, readText } from './project.ts';
 import { differ } from './tables.ts';
 
-/** Checks that the project or its manifests know each command in the documents. */
+/** Checks that each command in the documents exists in the project or in its manifests. */
 
 /** Scripts that npm runs by itself. */
 const LIFECYCLE = new Set(['prepare', 'prepack', 'postpack']);
@@ -12,7 +12,7 @@ const LIFECYCLE = new Set(['prepare', 'prepack', 'postpack']);
 /** npm's own commands in the documents. */
 const OF_NPM = new Set(['ci', 'pack', 'run']);
 
-/** Every command of a document: a line of a code block, or a code span. */
+/** Returns every command of a document: each line of a code block, and each code span. */
 export function commandsIn({ blocks, fences }: Markdown): string[] {
   const inFences = fences
     .filter(({ language }) => language !== 'ts' && language !== 'sql')
@@ -20,7 +20,7 @@ export function commandsIn({ blocks, fences }: Markdown): string[] {
   return [...inFences, ...blocks.flatMap(({ spans }) => spans)].map((command) => command.trim());
 }
 
-/** Compares the scripts in `package.json` with those in the documents. */
+/** Finds scripts that `package.json` has and no document names, and the reverse. */
 export function findScriptFaults(documents: readonly Markdown[]): string[] {
   const named = documents.flatMap(commandsIn).flatMap((command) => {
     const [, script, short] = /^(?:\w+=\S+ )*npm (?:run (?:--silent )?([\w:]+)|(\w+))/.exec(command) ?? [];
@@ -34,7 +34,7 @@ export function findScriptFaults(documents: readonly Markdown[]): string[] {
   );
 }
 
-/** The arguments after the program in a command line. */
+/** Returns the arguments after the program in a command line, or undefined if it is another program. */
 function argumentsOf(command: string, program: RegExp): string[] | undefined {
   const start = program.exec(command)?.[0];
   return start === undefined ? undefined : command.slice(start.length).trim().split(/\s+/);
@@ -44,7 +44,7 @@ const optionsIn = (args: readonly string[]): string[] => args.filter((word) => /
 
 const ADMIN = /^(npm run --silent admin -- |admin |.*node src\/main\.ts admin )/;
 
-/** The operator's commands, with their options. */
+/** Finds operator's commands and options in the documents that do not exist. */
 export function findAdminFaults(documents: readonly Markdown[]): string[] {
   const known = listAdminCommands();
   return documents.flatMap((document) =>
@@ -62,7 +62,7 @@ export function findAdminFaults(documents: readonly Markdown[]): string[] {
 
 const CLI = /^npm run --silent cli -- /;
 
-/** The CLI's commands and options, compared with its own help. */
+/** Finds commands and options of the CLI in the documents that its own help does not list. */
 export async function findCliFaults(documents: readonly Markdown[]): Promise<string[]> {
   const faults: string[] = [];
   for (const document of documents) {
@@ -81,7 +81,7 @@ export async function findCliFaults(documents: readonly Markdown[]): Promise<str
   return faults;
 }
 
-/** Commands for a shell, Postgres or Redis. */
+/** Matches commands for a shell, Postgres or Redis. */
 const TYPED =
   /^(\w+=\S+ )*(kubectl|psql|npm|npx|docker|node src\/main\.ts|admin|alter role|ACL|k8s\/[\w/]+\.sh)( |$)/;
 
@@ -104,7 +104,7 @@ export function findUnrehearsedCommands(documents: readonly Markdown[]): string[
   ];
 }
 
-/** The objects in kubectl commands. */
+/** Finds objects in kubectl commands that the manifests do not have. */
 export function findManifestFaults(documents: readonly Markdown[]): string[] {
   const known = listManifestObjects();
   return documents.flatMap((document) =>
@@ -112,7 +112,7 @@ export function findManifestFaults(documents: readonly Markdown[]): string[] {
       .filter((command) => command.startsWith('kubectl'))
       .flatMap((command) => [...command.matchAll(/\b(deploy|deployment|job|service)\/([\w-]+)/g)])
       .map(([, kind, name]) => `${kind === 'deploy' ? 'deployment' : kind}/${name}`)
-      // A Job that the previous command creates.
+      // The command before it in the document creates the Job `backup-now`, so the manifests do not have it.
       .filter((object) => !known.has(object) && object !== 'job/backup-now')
       .map((object) => `${document.path}: no object ${object}`),
   );

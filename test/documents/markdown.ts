@@ -1,24 +1,24 @@
 /** Parses Markdown documents. Supports the subset of CommonMark and GitHub's anchors that our documents use. */
 
 export interface Fence {
-  /** `sh`, `ts` and so on; empty if none is given. */
+  /** The language, such as `sh` or `ts`. Empty if none is given. */
   language: string;
   text: string;
 }
 
 /** A paragraph, list item, heading or table row. */
 export interface Block {
-  /** Counted from 1. */
+  /** The number of the first line, counted from 1. */
   line: number;
   lines: string[];
   text: string;
   kind: 'paragraph' | 'item' | 'heading' | 'row';
-  /** The code spans. */
+  /** The texts of the code spans. */
   spans: string[];
 }
 
 export interface Markdown {
-  /** Relative to the project's folder: `docs/contract.md`. */
+  /** The path relative to the project's folder, such as `docs/contract.md`. */
   path: string;
   text: string;
   lineCount: number;
@@ -32,7 +32,7 @@ export interface Markdown {
 
 const FENCE = /^```(\w*)\n([\s\S]*?)^```$/gm;
 
-/** The anchor that GitHub creates for a heading. */
+/** Returns the anchor that GitHub creates for a heading. */
 const slugOf = (heading: string): string =>
   heading
     .toLowerCase()
@@ -48,7 +48,7 @@ function kindOf(line: string): Block['kind'] {
 const spansOf = (text: string): string[] =>
   [...text.matchAll(/`([^`]+)`/g)].map(([, span]) => span!.replaceAll('\n', ' '));
 
-/** Blank lines separate blocks. Headings, rows and items begin a new one. */
+/** Splits a text into blocks. Blank lines separate blocks. Headings, rows and items begin a new one. */
 function readBlocks(text: string): Block[] {
   const blocks: Block[] = [];
   let open: Block | undefined;
@@ -79,13 +79,13 @@ function anchorsOf(blocks: readonly Block[]): Set<string> {
   return anchors;
 }
 
-/** Parses a document. Line numbers of blocks are those of the file. */
+/** Parses a document. The line numbers of its blocks are those of the file. */
 export function parseMarkdown(path: string, text: string): Markdown {
   const fences = [...text.matchAll(FENCE)].map(([, language, code]) => ({
     language: language!,
     text: code!,
   }));
-  // Keeps the line breaks, so that line numbers stay correct.
+  // Removes code blocks but keeps their line breaks, so that line numbers stay correct.
   const prose = text.replace(FENCE, (fence) => fence.replace(/[^\n]/g, ''));
   const blocks = readBlocks(prose);
   const links = [...prose.matchAll(/\]\(([^()\s]+)\)/g)].map(([, target]) => target!);
@@ -100,7 +100,7 @@ export function parseMarkdown(path: string, text: string): Markdown {
   };
 }
 
-/** The cells of a table row. */
+/** Returns the cells of a table row. */
 export const cellsOf = (row: string): string[] =>
   row
     .trim()
@@ -108,7 +108,7 @@ export const cellsOf = (row: string): string[] =>
     .split('|')
     .map((cell) => cell.trim());
 
-/** The rows below a header that starts with this text, as cells. */
+/** Returns the rows below a header that starts with this text, as cells. */
 export function tableOf(document: Markdown, header: string): string[][] {
   const rows: string[][] = [];
   let isOpen = false;
@@ -120,5 +120,5 @@ export function tableOf(document: Markdown, header: string): string[][] {
   return rows;
 }
 
-/** The code spans in a text. */
+/** Returns the code spans in a text. */
 export const codeIn = (text: string): string[] => spansOf(text);

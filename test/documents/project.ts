@@ -7,11 +7,11 @@ import { readConfig } from '../../src/config.ts';
 import { type Markdown, parseMarkdown } from './markdown.ts';
 import { testNamesIn } from './test-names.ts';
 
-/** The project's files and their contents. The documents are checked against them. */
+/** Reads the project's files. The documents are checked against them. */
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** Folders created by commands or by others. */
+/** Folders whose files are not part of the project, because tools create them. */
 const FOREIGN = new Set(['node_modules', '.git', '.data', 'dist']);
 
 const HAS_TEXT = /\.(ts|mjs|sh|sql|lua|ya?ml|json|ini|env)$|^\.ci\/run$|^Dockerfile$/;
@@ -47,7 +47,7 @@ const wordsIn = (texts: Iterable<string>): Set<string> =>
 
 export const WORDS = wordsIn(CODE.values());
 
-/** Every variable that the service reads. */
+/** Returns every variable that the service reads. */
 export function listVariables(): Set<string> {
   const names = new Set<string>();
   readConfig(new Proxy({}, { get: (_, name) => void names.add(String(name)) }));
@@ -61,7 +61,7 @@ export const TEST_NAMES = new Map(
     .map(([file, text]) => [file, testNamesIn(text)] as const),
 );
 
-/** Commands such as `user create`, with their options. */
+/** Returns the operator's commands, such as `user create`, with their options. */
 export function listAdminCommands(): Map<string, Set<string>> {
   const admin = new Command('admin');
   addAdminCommands(admin, { readConfig, out: () => undefined, err: () => {} });
@@ -75,7 +75,7 @@ export function listAdminCommands(): Map<string, Set<string>> {
   );
 }
 
-/** Each object of the manifests, such as `deployment/api`. */
+/** Returns each object of the manifests, such as `deployment/api`. */
 export function listManifestObjects(): Set<string> {
   const texts = [...CODE].filter(([file]) => /^k8s\/.*\.yaml$/.test(file)).map(([, text]) => text);
   const objects = texts.flatMap((text) =>
@@ -88,6 +88,6 @@ export function listManifestObjects(): Set<string> {
   );
 }
 
-/** Every document of the project. */
+/** Returns every document of the project. */
 export const readDocuments = (): Markdown[] =>
   [...FILES].filter((file) => file.endsWith('.md')).map((file) => parseMarkdown(file, readText(file)));

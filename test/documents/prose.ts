@@ -30,7 +30,7 @@ const passagesOfDocument = (file: string): Passage[] =>
     .blocks.filter(({ kind }) => kind === 'paragraph' || kind === 'item')
     .map(({ line, text }) => ({ place: `${file}:${line}`, text }));
 
-/** Block comments, and consecutive line comments. */
+/** Matches block comments, and consecutive line comments. */
 const COMMENT = /\/\*\*?([\s\S]*?)\*\/|(?:^[ \t]*(?:\/\/|--) ?.*\n)+/gm;
 
 function passagesOfCode(file: string): Passage[] {
@@ -41,7 +41,9 @@ function passagesOfCode(file: string): Passage[] {
   }));
 }
 
-/** Leaves what a reader sees: code counts as one word, and link targets are removed. */
+/**
+ * Returns the text without markup, as a reader sees it. A code span counts as one word, and link targets are removed.
+ */
 const plain = (text: string): string =>
   text
     .replaceAll(/`[^`]*`/g, 'code')

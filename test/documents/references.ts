@@ -9,9 +9,9 @@ import { passkeyRoutes } from '../../src/routes/passkeys.ts';
 import { type Block, codeIn, type Markdown, tableOf } from './markdown.ts';
 import { CODE, FILE_NAMES, FILES, FOLDERS, TEST_NAMES, WORDS } from './project.ts';
 
-/** Checks that everything exists that a document mentions. Each check returns its findings. */
+/** Checks that everything that a document mentions exists. Each check returns what does not exist. */
 
-/** Files that the documents' commands create, and a placeholder. */
+/** Files that commands in the documents create, and a placeholder for a file name. */
 const MADE_BY_COMMANDS = new Set([
   'NNNN-name.sql',
   'secrets.yaml',
@@ -25,7 +25,7 @@ const FILE_NAME = /^[\w.-]+\.(ts|mjs|sql|lua|yaml|json|ini|env|md)$/;
 
 const TOP_FOLDERS = /^(src|test|sql|docs|k8s|\.ci)\//;
 
-/** Pages that people open in a browser while signing in. */
+/** Pages of the service that people open in a browser while signing in. */
 const PAGE_PATHS = ['/login', '/login/callback', '/login/app'];
 
 /** Paths that are not endpoints. */
@@ -56,12 +56,12 @@ const pathsOf = new Set([...ROUTES.map(({ path }) => path), ...OTHER_PATHS]);
 
 const at = ({ path }: Markdown, { line }: Block): string => `${path}:${line}`;
 
-/** Yields each code span with its place. */
+/** Yields each code span with the file and line where it is. */
 function* eachSpan(document: Markdown): Generator<[span: string, where: string]> {
   for (const block of document.blocks) for (const span of block.spans) yield [span, at(document, block)];
 }
 
-/** Relative links, and the anchors in them. */
+/** Finds relative links to files or anchors that do not exist. */
 export function findBrokenLinks(documents: readonly Markdown[]): string[] {
   const byPath = new Map(documents.map((document) => [document.path, document]));
   return documents.flatMap((document) =>
@@ -77,10 +77,10 @@ export function findBrokenLinks(documents: readonly Markdown[]): string[] {
 
 const isPath = (word: string): boolean => FILES.has(word) || FOLDERS.has(word.replace(/\/$/, ''));
 
-/** Ignored by git. */
+/** Files that operators create and that git ignores. */
 const MADE_BY_OPERATORS = /^k8s\/overlays\/\w+\/secrets\.yaml$/;
 
-/** Files and folders, in code spans and in commands. */
+/** Finds files and folders in code spans and commands that do not exist. */
 export function findMissingFiles(document: Markdown): string[] {
   const inCommands = document.fences.flatMap(({ text }) =>
     text.split(/[\s'"=]+/).map((word) => [word, document.path] as const),
@@ -100,7 +100,7 @@ export function findMissingFiles(document: Markdown): string[] {
   });
 }
 
-/** Tests, written as `file › name`. */
+/** Finds tests, written as `file › name`, that do not exist. */
 export function findMissingTests(document: Markdown): string[] {
   return [...eachSpan(document)].flatMap(([span, where]) => {
     const [file, name, ...rest] = span.split(' › ');
@@ -110,7 +110,7 @@ export function findMissingTests(document: Markdown): string[] {
   });
 }
 
-/** Names in the code and its data: fields, columns, variables, codes. */
+/** Finds names of fields, columns, variables and codes that neither the code nor its data contains. */
 export function findUnknownNames(document: Markdown): string[] {
   const assigned = new Set(
     document.fences.flatMap(({ text }) => [...text.matchAll(/^(\w+)=/gm)].map(([, name]) => name)),
@@ -126,7 +126,7 @@ const HEADER = /^[A-Z][a-z]+(-[A-Z][A-Za-z]*)+$|^X-[\w-]+$/;
 
 const ALL_CODE = [...CODE.values()].join('\n').toLowerCase();
 
-/** Endpoints, headers and options. */
+/** Finds endpoints, headers and options that do not exist. */
 export function findUnknownWireNames(document: Markdown): string[] {
   return [...eachSpan(document)].flatMap(([span, where]) => {
     // docs/linkding.md names paths of another service's API.
@@ -137,7 +137,7 @@ export function findUnknownWireNames(document: Markdown): string[] {
     );
     const header = span.split(':')[0]!;
     const words = HEADER.test(header) ? [header, ...options] : options;
-    // kubectl has its own options.
+    // kubectl has options of its own, which are not checked.
     if (span.startsWith('kubectl')) return [];
     return words
       .filter((word) => !ALL_CODE.includes(word.toLowerCase()))
@@ -147,7 +147,7 @@ export function findUnknownWireNames(document: Markdown): string[] {
 
 const SERIES = /^bookmarks_[a-z_]+$/;
 
-/** Metrics. The series of a histogram add a suffix to its name. */
+/** Finds metrics that do not exist. The series of a histogram have the histogram's name and a suffix. */
 export function findUnknownMetrics(document: Markdown): string[] {
   const roles = CODE.get('k8s/database/administrator.sql')!.matchAll(/create role (\w+)/g);
   const known = new Set<string>([...METRIC_NAMES, ...[...roles].map(([, role]) => role!)]);
@@ -157,10 +157,7 @@ export function findUnknownMetrics(document: Markdown): string[] {
     .map(([span, where]) => `${where}: no metric ${span}`);
 }
 
-/**
- * If a table row or list item names files, one of these files must contain each name that the row or item also
- * contains.
- */
+/** Finds names in a table row or list item that none of the files in the same row or item contains. */
 export function findNamesElsewhere(document: Markdown): string[] {
   return document.blocks.flatMap((block) => {
     const files = block.spans.filter((span) => CODE.has(span));
@@ -172,7 +169,7 @@ export function findNamesElsewhere(document: Markdown): string[] {
   });
 }
 
-/** Sections and decisions of the contract that code and documents cite. */
+/** Finds sections and decisions that code and documents cite but that the contract does not have. */
 export function findUnknownCitations(documents: readonly Markdown[], contract: Markdown): string[] {
   const sections = new Set(
     contract.blocks
@@ -192,7 +189,7 @@ export function findUnknownCitations(documents: readonly Markdown[], contract: M
   ]);
 }
 
-/** Documents that the code refers to. */
+/** Finds documents that the code refers to but that do not exist. */
 export function findUnknownDocuments(documents: readonly Markdown[]): string[] {
   const anchors = new Map(documents.map((document) => [document.path, document.anchors]));
   return [...CODE].flatMap(([file, text]) =>
@@ -206,5 +203,5 @@ export function findUnknownDocuments(documents: readonly Markdown[]): string[] {
   );
 }
 
-/** The code spans in a cell. */
+/** Returns the code spans in a cell. */
 export const spansIn = (cell: string | undefined): string[] => codeIn(cell ?? '');

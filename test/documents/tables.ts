@@ -12,7 +12,7 @@ import { spansIn } from './references.ts';
 
 /** Checks that the documents' tables are complete. Each check returns the differences. */
 
-/** The entries that exist on only one side. */
+/** Returns the entries that exist on only one side. */
 export function differ(what: string, documented: Iterable<string>, there: Iterable<string>): string[] {
   const [left, right] = [new Set(documented), new Set(there)];
   return [
@@ -23,13 +23,13 @@ export function differ(what: string, documented: Iterable<string>, there: Iterab
 
 const UNITS: Record<string, number> = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 };
 
-/** Writes `12,000` and `4 GiB` as digits. Other text is unchanged. */
+/** Writes numbers such as `12,000` and `4 GiB` in digits only. Does not change other text. */
 function plainNumber(text: string): string {
   const [, digits, unit] = /^([\d,]+)(?: (\w+))?$/.exec(text) ?? [];
   return digits === undefined ? text : String(Number(digits.replaceAll(',', '')) * (UNITS[unit ?? ''] ?? 1));
 }
 
-/** The rule and the example in the error message for an invalid value. */
+/** Returns the range and the example from the error message for an invalid value of a variable. */
 function ruleOf(variable: string): { range: string | undefined; example: string | undefined } {
   try {
     readConfig({ [variable]: '\u0001' });
@@ -42,7 +42,7 @@ function ruleOf(variable: string): { range: string | undefined; example: string 
   return { range: undefined, example: undefined };
 }
 
-/** The configuration tables list every variable with its default, and with the range of each integer. */
+/** Checks that the configuration tables list every variable with its default, and with the range of each integer. */
 export function findConfigurationFaults(configuration: Markdown): string[] {
   const rows = tableOf(configuration, '| variable |').map(([name, ...rest]) => [spansIn(name)[0]!, ...rest]);
   return [
@@ -55,7 +55,7 @@ export function findConfigurationFaults(configuration: Markdown): string[] {
       const rule = ruleOf(name!);
       if (rule.range === undefined) return [];
       const [least, most] = range!.split(' to ').map(plainNumber);
-      // The default is `none` or depends on another variable.
+      // A default that is `none` or depends on another variable is not compared.
       const isDefault = /^none$|`[A-Z_]+`/.test(byDefault!) || plainNumber(byDefault!) === rule.example;
       return [
         ...(rule.range === `${least} to ${most}`
@@ -72,7 +72,7 @@ const fieldsOf = (schema: z.ZodType): string[] => {
   return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
 };
 
-/** The API at a glance lists exactly the endpoints, each with its scope and fields. */
+/** Checks that "The API at a glance" lists exactly the endpoints, each with its scope and fields. */
 export function findEndpointFaults(readme: Markdown): string[] {
   const documented = tableOf(readme, '| endpoint |').map(
     ([path, scope, takes, returns]) =>
@@ -84,7 +84,7 @@ export function findEndpointFaults(readme: Markdown): string[] {
   return differ('API at a glance', documented, there);
 }
 
-/** The contract describes each endpoint once, with its scope. */
+/** Checks that the contract describes each endpoint once, with its scope. */
 export function findContractEndpointFaults(contract: Markdown): string[] {
   const documented = [...contract.text.matchAll(/^#### POST (\/[\w/-]+) \((\w+)\)/gm)];
   return differ(
@@ -94,7 +94,7 @@ export function findContractEndpointFaults(contract: Markdown): string[] {
   );
 }
 
-/** The contract lists the error codes with their statuses. */
+/** Checks that the contract lists the error codes with their statuses. */
 export function findErrorFaults(contract: Markdown): string[] {
   return differ(
     'errors',
@@ -103,7 +103,7 @@ export function findErrorFaults(contract: Markdown): string[] {
   );
 }
 
-/** The contract states the limit of each bookmark field, and each number of `BOUNDS`. */
+/** Checks that the contract states the limit of each bookmark field, and each number of `BOUNDS`. */
 export function findBoundFaults(contract: Markdown): string[] {
   const rows = tableOf(contract, '| | at most |').map((cells) => cells.join(' '));
   const ofFields = Object.entries(BOOKMARK_FIELDS).flatMap(([name, field]) =>
@@ -114,7 +114,10 @@ export function findBoundFaults(contract: Markdown): string[] {
     .map(([name, bound]) => `bounds: ${name} ${bound} is not in section 2.5`);
 }
 
-/** Decisions are in the order of their numbers. Each names tests, unless it was decided elsewhere. */
+/**
+ * Checks that decisions are in the order of their numbers. Each must name tests, unless its cell for tests contains a
+ * dash.
+ */
 export function findDecisionFaults(contract: Markdown): string[] {
   const rows = tableOf(contract, '| | decision |');
   return [
@@ -131,7 +134,7 @@ export function findDecisionFaults(contract: Markdown): string[] {
   ];
 }
 
-/** The operator's table lists each command. */
+/** Checks that the operator's table lists each command. */
 export function findAdminTableFaults(operation: Markdown): string[] {
   const commands = operation.blocks
     .flatMap(({ spans }) => spans)
@@ -139,7 +142,7 @@ export function findAdminTableFaults(operation: Markdown): string[] {
   return differ('admin commands', commands, listAdminCommands().keys());
 }
 
-/** The table lists each metric. */
+/** Checks that the table of metrics lists each metric. */
 export const findMetricTableFaults = (document: Markdown): string[] =>
   differ(
     'metrics',
@@ -147,7 +150,7 @@ export const findMetricTableFaults = (document: Markdown): string[] =>
     METRIC_NAMES,
   );
 
-/** The design's table lists each layer of the code. */
+/** Checks that the design's table lists each layer of the code. */
 export function findLayerFaults(design: Markdown): string[] {
   const layers = [...FOLDERS].filter((folder) => /^src\/[^/]+$/.test(folder)).map((folder) => `${folder}/`);
   const documented = tableOf(design, '| folder |').map(([folder]) => spansIn(folder)[0]!);
@@ -161,7 +164,7 @@ export function findLayerFaults(design: Markdown): string[] {
 const LONGEST_README = 220;
 const LONGEST_PARAGRAPH = 5;
 
-/** The README is short. */
+/** Checks that the README is short. */
 export function findLengthFaults(readme: Markdown): string[] {
   return [
     ...(readme.lineCount <= LONGEST_README ? [] : [`README.md has ${readme.lineCount} lines`]),
@@ -174,7 +177,10 @@ export function findLengthFaults(readme: Markdown): string[] {
 const WRITES = /\b(?:insert into|update|delete from)\s+(\w+)/g;
 const READS = /(?<!delete )\b(?:from|join|using)\s+(\w+)|\brows_of_(?:shards|node)\(\s*'(\w+)'/g;
 
-/** The map of the functions lists each table with the functions that write it and the functions that read it. */
+/**
+ * Checks that the map of the SQL functions lists each table, with the functions that write the table and those that
+ * read it.
+ */
 export function findFunctionMapFaults(map: Markdown): string[] {
   const texts = [...FILES]
     .filter((file) => /^sql\/.*\.sql$/.test(file))

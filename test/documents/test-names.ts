@@ -10,7 +10,7 @@ const COMMENT = /^\s*(?:\/\/.*|\/\*\*?[\s\S]*?\*\/\s*)$/gm;
 /** A skipped group with its content. It ends at the indentation where it began, because the code is formatted. */
 const SKIPPED_GROUP = /^([ \t]*)describe(?:\.\w+)*\.(?:skip|todo)\b[\s\S]*?^\1\}.*$/gm;
 
-/** The names of the groups and tests that run. Skipped tests and tests in comments are omitted. */
+/** Returns the names of the groups and tests that run. Leaves out skipped tests and tests in comments. */
 export function testNamesIn(text: string): Set<string> {
   const code = text.replace(COMMENT, '').replace(SKIPPED_GROUP, '');
   const names = new Set<string>();

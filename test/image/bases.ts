@@ -7,7 +7,7 @@ import { provide } from '../support/programs.ts';
 import { buildah, hasImage, listBases } from './buildah.ts';
 
 /**
- * Stand-ins for the Dockerfile's base images, built from Debian packages, for machines that cannot reach an image
+ * Builds stand-ins for the Dockerfile's base images from Debian packages, for machines that cannot reach an image
  * registry.
  */
 
@@ -28,7 +28,7 @@ async function makeDebian(name: string, suite: string): Promise<void> {
   }
 }
 
-/** Builds Debian with this process's Node and the machine's npm. */
+/** Builds an image of Debian with this process's Node and the machine's npm. */
 async function makeNode(name: string, debian: string): Promise<void> {
   const npm = dirname(dirname(realpathSync((await promisify(execFile)('which', ['npm'])).stdout.trim())));
   const container = await buildah('from', '--pull-never', ofHub(debian));
@@ -37,7 +37,7 @@ async function makeNode(name: string, debian: string): Promise<void> {
   await copy(npm, '/usr/local/lib/node_modules/npm');
   const run = (line: string) => buildah('run', '--isolation', 'chroot', container, '--', 'sh', '-c', line);
   await run('ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm');
-  // Node links to these. The official image contains them.
+  // Node links to these two libraries. The official image contains them too.
   await run(
     'apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q -y install libatomic1 libstdc++6',
   );
@@ -61,5 +61,5 @@ export async function provideBases(note: (line: string) => void): Promise<void> 
   }
 }
 
-/** The names of the base images. They are not removed, so that the next run can use them. */
+/** Returns the names of the base images. They are not removed, so that the next run can use them. */
 export const listBaseNames = (): string[] => listBases().map(ofHub);

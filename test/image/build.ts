@@ -11,13 +11,16 @@ const PROJECT = resolve(import.meta.dirname, '../..');
 /** The files that the image is built from. */
 const CONTEXT = ['Dockerfile', '.dockerignore', 'package.json', 'package-lock.json', '.npmrc', 'src', 'sql'];
 
-/** The machine's certificate authorities and npm settings, which build steps would not see otherwise. */
+/**
+ * The machine's certificate authorities and npm settings. They are mounted, because build steps would not see them
+ * otherwise.
+ */
 const OF_THE_MACHINE = [
   ['/etc/ssl/certs', '/etc/ssl/certs'],
   ['/etc/npmrc', '/usr/local/etc/npmrc'],
 ] as const;
 
-/** A layer as a registry receives it. */
+/** A layer that a registry receives. */
 export interface Layer {
   /** The Dockerfile step that created it. */
   step: string;
@@ -25,21 +28,21 @@ export interface Layer {
   bytes: number;
 }
 
-/** Copies the image's input files, so that a test can change them. */
+/** Copies the files that the image is built from, so that a test can change them. */
 export function copyContext(): string {
   const folder = makeFolder('context', runDir());
   for (const name of CONTEXT) cpSync(join(PROJECT, name), join(folder, name), { recursive: true });
   return folder;
 }
 
-/** Changes only the code. */
+/** Changes a file of code, and no other input of the image. */
 export const changeCode = (context: string): void =>
   appendFileSync(
     join(context, 'src/config.ts'),
     '\n/** A change of the code alone. */\nexport const CHANGED = true;\n',
   );
 
-/** Builds the image and returns its layers, lowest first. Steps with unchanged inputs are not run again. */
+/** Builds the image and returns its layers, lowest first. Does not repeat steps with unchanged inputs. */
 export async function build(context: string, name: string, revision: string): Promise<Layer[]> {
   const volumes = OF_THE_MACHINE.filter(([from]) => existsSync(from)).map(
     ([from, to]) => `--volume=${from}:${to}:ro`,
@@ -47,7 +50,7 @@ export async function build(context: string, name: string, revision: string): Pr
   const [, version] = name.split(':');
   await buildah(
     'build',
-    // HEALTHCHECK needs this format.
+    // Only images in this format can have a HEALTHCHECK.
     '--format=docker',
     '--isolation=chroot',
     '--pull-never',

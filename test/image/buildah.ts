@@ -7,13 +7,13 @@ import { promisify } from 'node:util';
 
 const PROJECT = resolve(import.meta.dirname, '../..');
 
-/** Runs buildah. Returns its output; rejects with its error message. */
+/** Runs buildah. Returns its output. If it fails, rejects with its error message. */
 export async function buildah(...args: string[]): Promise<string> {
   const { stdout } = await promisify(execFile)('buildah', args, { maxBuffer: 64 << 20 });
   return stdout.trim();
 }
 
-/** The Dockerfile's base images, in order. */
+/** Returns the Dockerfile's base images, in order. */
 export const listBases = (): string[] =>
   [...readFileSync(join(PROJECT, 'Dockerfile'), 'utf8').matchAll(/^FROM (\S+)/gm)].map(([, name]) => name!);
 
@@ -23,11 +23,11 @@ export const hasImage = (name: string): Promise<boolean> =>
     () => false,
   );
 
-/** Every image on the machine, including images without names. */
+/** Returns every image on the machine, including images without names. */
 export const listImages = async (): Promise<Set<string>> =>
   new Set((await buildah('images', '--all', '--quiet', '--no-trunc')).split('\n').filter(Boolean));
 
-/** Removes the images that were created since `before`. */
+/** Removes the images that were created since `before`, except those with a name in `kept`. */
 export async function removeNewImages(before: ReadonlySet<string>, kept: readonly string[]): Promise<void> {
   const bases = await Promise.all(
     kept.map((name) => buildah('images', '--quiet', '--no-trunc', name).catch(() => '')),

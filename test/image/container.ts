@@ -6,7 +6,7 @@ import { runDir } from '../support/run.ts';
 import { until } from '../support/until.ts';
 import { buildah } from './buildah.ts';
 
-/** Runs containers of the image like Kubernetes does: read-only, as the image's user, without capabilities. */
+/** Runs containers of the image as Kubernetes does: read-only, as the image's user, without capabilities. */
 
 /** The image's configuration. */
 export interface ImageConfig {
@@ -19,7 +19,7 @@ export interface ImageConfig {
   Healthcheck?: { Test: string[] };
 }
 
-/** An image, unpacked as a root file system. */
+/** The unpacked files of an image, and its configuration. */
 export interface Root extends AsyncDisposable {
   readonly path: string;
   readonly config: ImageConfig;
@@ -38,8 +38,8 @@ export async function openRoot(image: string): Promise<Root> {
 }
 
 /**
- * Runs in new mount and process namespaces. Mounts the root read-only with /proc and /dev, drops all capabilities, and
- * starts the program as the image's user.
+ * Runs in mount and process namespaces of its own. Mounts the root read-only with /proc and /dev, drops all
+ * capabilities that the program could use, and starts the program as the image's user.
  */
 const START = `
 set -eu
@@ -56,9 +56,9 @@ exec setpriv --no-new-privs --bounding-set "$keep" --inh-caps -all \\
 /** A command in a container. */
 export interface Run {
   child: ChildProcess;
-  /** Sends a signal to the container's first process. */
+  /** Sends a signal to the first process in the container. */
   signal(signal: NodeJS.Signals): Promise<void>;
-  /** The exit code and all output. */
+  /** Resolves with the exit code and all output when the command has ended. */
   ended: Promise<{ code: number | null; output: string; errors: string }>;
 }
 
@@ -83,7 +83,7 @@ export function start(
   return {
     child,
     signal: async (signal) => {
-      // The container's first process is the child of unshare.
+      // The command starts `unshare`, whose child is the first process in the container.
       const pid = await until(() => listFamily(child.pid!)[1]);
       process.kill(pid, signal);
     },

@@ -11,14 +11,14 @@ import { openRoot, type Root, start } from './container.ts';
 import { playRoles } from './roles.ts';
 
 /**
- * `npm run test:image`, as root on Debian, builds the image, checks its layers and its list of components, and starts
- * every role read-only, as the image's user, without capabilities.
+ * `npm run test:image`, as root on Debian, builds the image and checks its layers and its list of components. Then it
+ * starts every role read-only, as the image's user, without capabilities.
  */
 
 const IMAGE = 'localhost/bookmark-service-test:1.2.3';
 const REVISION = '0123456789abcdef0123456789abcdef01234567';
 
-/** The most that a change of only the code may push to a registry. */
+/** The most bytes that a registry may receive after a change of only the code. */
 const MOST_BYTES_OF_A_CHANGE = 8 * 2 ** 20;
 
 const isModules = ({ step }: Layer): boolean => / \/app\/node_modules/.test(step);
@@ -43,7 +43,7 @@ async function checkLayers(note: (line: string) => void): Promise<void> {
   );
 }
 
-/** Checks that the list names every module, every Debian package, and Node. */
+/** Checks that the image's list of components names every module, every Debian package, and Node. */
 async function checkComponents(root: Root, note: (line: string) => void): Promise<void> {
   const { components } = JSON.parse(readFileSync(join(root.path, 'app/sbom.json'), 'utf8'));
   const listed = new Set(components.map(({ purl }: { purl: string }) => purl.split('?')[0]));
@@ -73,7 +73,7 @@ async function checkComponents(root: Root, note: (line: string) => void): Promis
   note(`sbom.json names all ${installed.length} modules, ${packages.length} packages of Debian, and Node`);
 }
 
-/** Checks that nothing is writable and that the user has no extra rights. */
+/** Checks that the file system is read-only and that the user has no extra rights. */
 async function checkConfinement(root: Root, note: (line: string) => void): Promise<void> {
   assert.equal(root.config.User, '10001:10001');
   const script =

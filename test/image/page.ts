@@ -18,7 +18,7 @@ export async function usePage(origin: string, code: string): Promise<void> {
     const faults: string[] = [];
     page.on('pageerror', ({ message }) => faults.push(message));
     page.on('response', (response) => {
-      // The profile is refused before signing in.
+      // Before signing in, the profile is refused with 401.
       if (response.status() >= 400 && response.status() !== 401)
         faults.push(`${response.url()}: ${response.status()}`);
     });
@@ -31,7 +31,7 @@ export async function usePage(origin: string, code: string): Promise<void> {
     await page.keyboard.press('Control+Enter');
     await page.getByRole('link', { name: 'example.org/by-page' }).waitFor();
     await page.goto(`${origin}/settings`);
-    // The worker reads this file with its own modules.
+    // A web worker of the page reads this file, with modules of its own.
     await page.locator('input[type=file]').setInputFiles({
       name: 'bookmarks.csv',
       mimeType: 'text/csv',

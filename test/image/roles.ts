@@ -8,7 +8,7 @@ import { until } from '../support/until.ts';
 import { type Root, type Run, start } from './container.ts';
 import { usePage } from './page.ts';
 
-/** Starts every role of the image as it is deployed. */
+/** Starts every role of the image as in a deployment. */
 
 type Env = Record<string, string>;
 
@@ -18,7 +18,7 @@ async function finish(root: Root, args: readonly string[], env: Env): Promise<st
   return output;
 }
 
-/** A role that serves until SIGTERM. */
+/** A container whose role serves until SIGTERM. */
 interface Serving {
   origin: string;
   metricsPort: number;
@@ -56,7 +56,7 @@ async function ask(origin: string, path: string, token: string, request: object)
   return body;
 }
 
-/** Uses the service as a user does. A body above `IMPORT_INLINE_BYTES` goes to a worker. */
+/** Uses the service as a user does. Also imports a body above `IMPORT_INLINE_BYTES`, which a worker runs. */
 async function useService(origin: string, token: string, n: number): Promise<void> {
   const added = await ask(origin, '/bookmarks/add', token, { url: `https://example.org/${n}` });
   const { bookmarks } = await ask(origin, '/bookmarks/sync', token, { cursor: added.id - 1 });
@@ -102,7 +102,7 @@ export async function playRoles(root: Root, version: string, revision: string): 
   await checkHealth(root, api);
   await Promise.all([stop(api), stop(worker)]);
 
-  // Without an argument the image runs the role `all`.
+  // The image's default argument is the role `all`.
   const all = await serve(root, root.config.Cmd, env);
   await useService(all.origin, token, 2);
   const { code } = await admin('invite', 'create', '--email', 'bob@example.org');

@@ -22,7 +22,7 @@ import { pollerOf, range } from './waiters.ts';
  */
 
 const CONNECTIONS = 32;
-/** The most replicas of a run. */
+/** The names of the replicas. A run has at most four. */
 const NAMES = ['first', 'second', 'third', 'fourth'];
 const API = '/api/v1';
 
