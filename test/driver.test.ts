@@ -8,8 +8,8 @@ import { type FaultyProxy, startProxy } from './support/proxy.ts';
 import { killSessions, untilRunning } from './support/sessions.ts';
 
 /**
- * Faults of the driver that would affect the service. Each occurs in postgres 3.4.9 as published, and the patch in
- * src/store/patches fixes it.
+ * Tests for faults of the driver that would affect the service. postgres 3.4.9 as published has each of these faults,
+ * and the patch in src/store/patches fixes them.
  */
 
 let database: TestDatabase;

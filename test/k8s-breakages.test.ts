@@ -26,7 +26,7 @@ import {
 } from './k8s/overlay-copy.ts';
 import { provide } from './support/programs.ts';
 
-/** Possible mistakes in the manifests. The check reports each of them by the rule that it violates. */
+/** Possible mistakes in the manifests. Each violates a rule, and the check must report it by that rule. */
 
 const BREAKAGES: Breakage[] = [
   ...PODS,
@@ -69,7 +69,7 @@ test('a migration that connects to other hosts than the coordinator is refused, 
   expect(await findFaults(objects)).toContainEqual(expect.stringContaining(named));
 });
 
-/** Correct changes that a stricter check would refuse. */
+/** Correct changes that an overly strict check would refuse. */
 const RIGHT: [what: string, object: string, change: Change, overlay?: Overlay][] = [
   ['a disruption budget in per cent', 'PodDisruptionBudget/api', ({ spec }) => (spec.maxUnavailable = '50%')],
   [

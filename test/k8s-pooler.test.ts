@@ -10,7 +10,10 @@ const objects = buildKustomization(overlayFolder('production'));
 const { data } = objects.find((object) => object.data?.['pgbouncer.ini'])!;
 const ini: string = data['pgbouncer.ini'].replace(/^%include .*$/m, data['databases.ini']);
 
-/** Settings that need certificates, a list of users, or a newer PgBouncer than Debian's. */
+/**
+ * Settings of the overlay that do not work here, because they need certificates, a list of users, or a newer PgBouncer
+ * than Debian's.
+ */
 const NOT_HERE = /^(max_prepared_statements|server_tls_\w+|auth_\w+|listen_\w+) = .*\n/gm;
 
 /** Starts the pooler of the production overlay in front of this database. Returns its urls for requests and imports. */

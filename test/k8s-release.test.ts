@@ -9,37 +9,37 @@ import { findFaults } from '../k8s/check/rules.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 
 /**
- * Runs `k8s/release.sh` with a script in place of the cluster. The script builds the manifests with the real kubectl,
- * records the commands, and lets the migration and the roll-outs end as the test requires.
+ * Runs `k8s/release.sh` with a script in place of kubectl and the cluster. That script builds the manifests with the
+ * real kubectl and records the other commands. Each test decides how the migration and the roll-outs end.
  */
 
 const SCRIPT = join(import.meta.dirname, '../k8s/release.sh');
 
 interface Played {
-  /** The successive responses of `kubectl get job`. The last one repeats. */
+  /** The responses of `kubectl get job`, one after another. The last one repeats. */
   job: string[];
-  /** The successive reasons why the migration's pod does not run. The last one repeats. */
+  /** The reasons why the migration's pod does not run, one after another. The last one repeats. */
   waits?: string[];
   /** True if the cluster does not know one kind of the manifests. */
   isRefused?: boolean;
-  /** Deployments whose roll-out does not progress. */
+  /** A Deployment whose roll-out does not progress. */
   stuck?: string;
   /** The time limit of the migration. */
   limitSeconds?: number;
-  /** Options and the overlay of the manifests. */
+  /** The options, and the overlay whose manifests are used. */
   args?: string[];
-  /** The input at the terminal. */
+  /** What the operator types at the terminal. */
   input?: string;
   /** True if there is a canary. */
   hasCanary?: boolean;
-  /** The successive metrics of a pod of each track. */
+  /** By track, the metrics of a pod, one after another. */
   metrics?: Record<'stable' | 'canary', string[]>;
 }
 
 interface Release {
   code: number;
   output: string;
-  /** The commands to kubectl that change something, in order. */
+  /** The kubectl commands that change something, in order. */
   calls: string[];
 }
 
@@ -117,7 +117,7 @@ const MIGRATION = [
   'apply --filename FILE --selector app.kubernetes.io/component notin (api, worker),app.kubernetes.io/name notin (pgbouncer)',
 ];
 const POOLER = 'apply --filename FILE --selector app.kubernetes.io/component notin (api, worker)';
-/** The output of a script. */
+/** The command that applies objects which a script wrote. */
 const APPLY_MADE = 'apply --filename FILE';
 const status = (name: string) => `rollout status deployment/${name} --timeout=20m`;
 

@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
 import { createSecret, formatToken, KnownPrincipals, parseToken } from '../src/domain/tokens.ts';
 
-// What a replica remembers about valid tokens. The cache is limited in time and in size.
+// Tests what a replica remembers about valid tokens. It remembers a limited number of them, and each for a limited
+// time.
 
 const NOW_MS = 1_000_000;
 
-/** A token of a new user, as a client presents it. */
+/** Makes a valid token of a new user, as a client would send it. */
 function present(userId: number) {
   const { secret } = createSecret();
   return parseToken(formatToken('api', userId, secret))!;

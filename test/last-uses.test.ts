@@ -5,14 +5,14 @@ import { startReplica } from './support/replica.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 import { holdLock } from './support/sessions.ts';
 
-// The last use of a token is recorded to within 15 minutes. Use also prolongs sessions.
+// The service records the last use of a token, at most every 15 minutes. Using a session also extends the session.
 
 const service = useService();
 const other = useService({}, { beside: service });
 
 const write = ({ context } = service) => context.lastUses.write(context.database, context.config.sessionDays);
 
-/** Uses the token at a replica that has not cached it. */
+/** Uses the token at a replica after removing it from the replica's cache. */
 async function use({ token }: { token: string }, at = service): Promise<number> {
   at.context.principals.forget(parseToken(token)!);
   return (await at.post('/user/profile', {}, { token })).status;
@@ -31,7 +31,7 @@ async function rowOf({ token }: { token: string }): Promise<Row> {
   return row!;
 }
 
-/** Sets a time of a token, in minutes from now. */
+/** Sets one of a token's times to this many minutes from now. */
 async function set({ token }: TestUser, column: keyof Row, minutes: number): Promise<Date> {
   const { userId, hash } = parseToken(token)!;
   const { sql } = service.context.database;
@@ -155,7 +155,7 @@ describe('the last use of a token', () => {
 });
 
 describe('using a session', () => {
-  /** Uses a session this many days before its expiry and this many days after its start. */
+  /** Uses a session that began this many days ago and that expires after this many days. */
   async function useOld(
     leftDays: number,
     ageDays: number,

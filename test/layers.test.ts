@@ -2,16 +2,16 @@
 import { describe, expect, test } from 'vitest';
 import { findBreaches, findUnusedExports } from './layers/rules.ts';
 
-// The rules for src/ that `npm run check` enforces (CONTRIBUTING.md, docs/design.md), each with violations in many
-// forms.
+// Tests the rules for src/ that `npm run check` enforces (CONTRIBUTING.md, docs/design.md). Each rule is tested with
+// many forms of code that violates it.
 
 const LONG = '\n//'.repeat(20);
 
-/** The violations in these files, given by path. All files are long enough. */
+/** Returns the violations in these files, given by path. Adds lines, so that no file is too short. */
 const check = (files: Record<string, string>) =>
   findBreaches(new Map(Object.entries(files).map(([path, code]) => [path, code + LONG])));
 
-/** The violations in one file, given files that it may import. */
+/** Returns the violations in one file, which may import some files that are given here. */
 const checkFile = (path: string, code: string) =>
   check({
     'src/http/app.ts': 'export const app = 1;',
@@ -41,7 +41,7 @@ describe('import cycles', () => {
       'src/domain/c.ts': "import type { A } from './a.ts';\nexport type C = A;",
     });
     expect(found).toEqual([
-      'circle of imports: src/domain/a.ts -> src/domain/b.ts -> src/domain/c.ts -> src/domain/a.ts',
+      'import cycle: src/domain/a.ts -> src/domain/b.ts -> src/domain/c.ts -> src/domain/a.ts',
     ]);
   });
 
@@ -211,7 +211,7 @@ test('a short file must be shared by several layers, or be merged with another f
 
 test('an import with a computed module name is refused', () => {
   expect(checkFile('src/operations/a.ts', 'export const load = (name: string) => import(name);')).toEqual([
-    expect.stringContaining('has to be a text'),
+    expect.stringContaining('must be a string'),
   ]);
 });
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { startService, type TestUser, useService } from './support/service.ts';
 
-// linkding's REST API (docs/linkding.md).
+// Tests linkding's REST API (docs/linkding.md).
 
 const service = useService({ compatLinkding: true });
 let user: TestUser;

@@ -26,7 +26,7 @@ test('a short run succeeds against a running service, and leaves no user behind'
   const args = ['--url', service.origin, '--users', '5', '--minutes', '0.1', '--rate', '20'];
   const { code, output } = await run(args, { DATABASE_URL: service.database.url });
   for (const name of CLASSES) expect(output).toMatch(new RegExp(`^${name} +\\d`, 'm'));
-  // A busy machine may miss the objective for latency, but no request fails.
+  // A busy machine may exceed the objective for latency, so this test checks only that no request fails.
   expect(output).toMatch(/^kept {4}add does not fail: 0 of [1-9]/m);
   expect(output).toMatch(/^kept {4}sync does not fail: 0 of [1-9]/m);
   expect(output.trimEnd().endsWith(code === 0 ? 'PASSED' : 'FAILED')).toBe(true);
@@ -53,14 +53,15 @@ test('latency counts from the time when a request was due, even if it was sent l
   const send = (dueAt: number) => {
     lateMs.push(performance.now() - dueAt);
     void outcomes.record(dueAt, Promise.resolve());
-    // The client itself is the bottleneck here: a request is due every 10 ms, and each takes 30 ms.
+    // The client itself is too slow here: a request is due every 10 ms, and sending one takes 30 ms.
     const until = performance.now() + 30;
     while (performance.now() < until) {}
     if (lateMs.length === 20) ending.abort();
   };
   await runOpenLoop(100, send, ending.signal, () => 1 - Math.exp(-1));
   await Promise.resolve();
-  // Each request is 20 ms later than the one before. Measured from the time of sending, each would take at most 30 ms.
+  // Each request is 20 ms later than the one before. If latency counted from the time of sending, each would take at
+  // most 30 ms.
   expect(lateMs.at(-1)).toBeGreaterThan(19 * 20 - 1);
   const latencies = outcomes.latencies.take();
   expect(Math.max(...latencies)).toBeGreaterThan(18 * 20);

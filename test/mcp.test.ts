@@ -4,7 +4,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { startService, type TestUser, useService } from './support/service.ts';
 
-// The tools for language models: `/mcp` and `bookmarks mcp` (docs/mcp.md).
+// Tests the tools for language models: `/mcp` and `bookmarks mcp` (docs/mcp.md).
 
 const service = useService();
 const other = useService({}, { beside: service });
@@ -13,7 +13,7 @@ beforeEach(async () => {
   user = await service.user();
 });
 
-/** Connects the official client of the protocol. */
+/** Connects with the protocol's official client. */
 async function connect(
   token = user.token,
   origin = service.origin,
@@ -223,6 +223,6 @@ async function connectByStdio(): Promise<Client> {
   return client;
 }
 
-/** Closes the client at the end of the test. */
+/** Makes `await using` close the client, so that it is closed at the end of the test. */
 const closing = (client: Client): Client & AsyncDisposable =>
   Object.assign(client, { [Symbol.asyncDispose]: () => client.close() });

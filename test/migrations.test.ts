@@ -20,8 +20,8 @@ const second = `create function doubled(n integer) returns integer language sql 
 insert into firsts values (doubled(1));`;
 
 /**
- * A folder of migrations: `0001-a.sql` and so on. Each declares that it works only with its own code, unless it says
- * otherwise.
+ * Writes a folder of migrations: `0001-a.sql` and so on. By default, each migration declares that only its own version
+ * of the code works with the schema.
  */
 function writeMigrations(...texts: string[]): string {
   const folder = makeFolder('migrations');
@@ -33,7 +33,7 @@ function writeMigrations(...texts: string[]): string {
   return folder;
 }
 
-/** The same folder with functions, by their names. */
+/** Writes a folder of migrations and functions. The functions are given by name. */
 function writeSchema(migrations: string[], functions: Record<string, string>): string {
   const folder = writeMigrations(...migrations);
   mkdirSync(join(folder, 'functions'));
@@ -45,7 +45,7 @@ function writeSchema(migrations: string[], functions: Record<string, string>): s
 const numberFunction = (name: string, body: string, result = 'integer') =>
   `create or replace function ${name}() returns ${result} language sql as $$ select ${body} $$`;
 
-/** An empty database without a schema, unlike the one that `createDatabase` makes. */
+/** Creates a database without a schema. (`createDatabase` creates one with the schema.) */
 async function createEmpty(): Promise<string> {
   const url = inject('postgresUrl');
   const { name, drop } = await createDatabase();
@@ -170,7 +170,7 @@ test('an older release starts on a newer schema that works with it, and its migr
   expect(await migrate({ url, folder: older, log: silentLog })).toEqual([]);
   await check(url, older);
   expect(await runOn(url, 'select one(), two()')).toEqual([{ one: 11, two: 22 }]);
-  // The same holds if a `migrate` of the newer release runs at the same time.
+  // The older release also changes nothing if the newer release runs `migrate` at the same time.
   await Promise.all([older, newer, older, newer].map((folder) => migrate({ url, folder })));
   expect(await runOn(url, 'select one(), two()')).toEqual([{ one: 11, two: 22 }]);
 });
@@ -315,7 +315,7 @@ test('migrate repairs tags that an earlier version corrupted', async () => {
   cpSync('sql', folder, { recursive: true });
   for (const name of readdirSync(folder))
     if (name > '0005' && name.endsWith('.sql')) rmSync(join(folder, name));
-  // Only the functions that migration 5 calls. Others may need columns of later migrations.
+  // Keeps only the functions that migration 5 calls, because others may need columns of later migrations.
   const functions = join(folder, 'functions');
   for (const name of readdirSync(functions))
     if (!['render-tag.sql', 'render-tags.sql'].includes(name)) rmSync(join(functions, name));

@@ -6,7 +6,8 @@ import { findFaults } from './support/invariants.ts';
 import { compare, type Expected, Model, type ModelEntry } from './support/model.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-// Random commands go to two replicas of one database in turn. Every response must equal that of the model.
+// Sends random commands to two replicas of one database in turn. Every response must equal that of a simple model of
+// the service.
 
 const CAP = 24;
 const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
@@ -14,7 +15,7 @@ const NEVER_AN_ID = Number.MAX_SAFE_INTEGER;
 
 const config = { freeBookmarkLimit: CAP, syncWaitSeconds: 0.02, importWaitSeconds: 20 };
 const first = useService(config);
-/** The first replica writes every import directly, the second stages each one. */
+/** The first replica writes every import directly. The second replica stages each import. */
 const replicas = [first, useService({ ...config, importInlineBytes: 0 }, { beside: first })];
 
 /** Sends the account's requests to the replicas in turn. */
@@ -42,12 +43,13 @@ class Client {
     }
   }
 
-  /** The whole list, page by page. */
+  /** Checks the whole list, page by page. */
   async expectList(model: Model, limit: number): Promise<void> {
     let afterId = 0;
     for (let cursor: string | undefined; ; ) {
       const { body } = await this.post('/bookmarks/list', { limit, ...(cursor !== undefined && { cursor }) });
-      // The model learns the ids of an import here, because later commands name bookmarks by position.
+      // The model does not know the ids of an imported bookmark until now. It needs them, because later commands name
+      // bookmarks by position.
       const place = model.bookmarks.findIndex(({ id }) => isLearned(id) && id.value === afterId) + 1;
       const page = model.bookmarks.slice(place, place + limit);
       const hasMore = place + limit < model.bookmarks.length;

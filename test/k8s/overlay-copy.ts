@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { type KubernetesObject, nameOf } from '../../k8s/check/objects.ts';
 import { readOverlay, readOverlayWithBackups } from '../../k8s/check/overlay.ts';
 
-/** The overlays in which tests introduce mistakes. */
+/** The overlays into which tests put mistakes. */
 export type Overlay =
   | 'local'
   | 'production'
@@ -20,7 +20,7 @@ const built: Record<Overlay, KubernetesObject[]> = {
   'production with backups': readOverlayWithBackups('production'),
 };
 
-/** Copies an overlay's objects, so that a test can change them. */
+/** Returns a copy of an overlay's objects, which a test may change. */
 export const copyOverlay = (overlay: Overlay = 'production') => structuredClone(built[overlay]);
 
 // biome-ignore lint/suspicious/noExplicitAny: tests reach into objects of every kind
@@ -35,16 +35,19 @@ export function pick(objects: KubernetesObject[], name: string): AnyObject {
   return found;
 }
 
-/** Changes an overlay. The first argument is the object that the mistake's entry names. */
+/** A function that changes an overlay. Its first argument is the object that the breakage names. */
 export type Change = (object: AnyObject, objects: KubernetesObject[]) => void;
 
-/** A mistake in an object of an overlay (default: production), with words from the name of the violated rule. */
+/**
+ * A mistake in an object of an overlay (by default `production`). `rule` is a part of the name of the rule that the
+ * mistake violates.
+ */
 export type Breakage = [rule: string, object: string, change: Change, overlay?: Overlay];
 
 export const pod = (object: AnyObject) => object.spec.template.spec;
 export const container = (object: AnyObject) => pod(object).containers[0];
 
-/** A variable of the first container, by name. */
+/** Returns a variable of the first container, by name. */
 export const variable = (object: AnyObject, name: string) =>
   container(object).env.find((candidate: { name: string }) => candidate.name === name);
 
@@ -53,7 +56,7 @@ export const remove: Change = (object, objects) => {
   objects.splice(objects.indexOf(object), 1);
 };
 
-/** Replaces text in a file of a ConfigMap or Secret. Throws if the text is missing. */
+/** Makes a change that replaces text in a file of a ConfigMap or Secret. The change throws if the text is missing. */
 export const edit =
   (file: string, from: string, to: string): Change =>
   (object) => {
@@ -62,7 +65,7 @@ export const edit =
     texts[file] = texts[file].replaceAll(from, to);
   };
 
-/** Changes a setting of the service. */
+/** Makes a change that sets a variable of the service. */
 export const set =
   (name: string, value: string): Change =>
   ({ data }) => {

@@ -11,9 +11,9 @@ import { startSystemPostgres } from '../support/system-postgres.ts';
 import { until } from '../support/until.ts';
 
 /**
- * Runs `k8s/rotate.sh` on real Postgres servers that require passwords, and a real PgBouncer in front of them. A script
- * replaces the cluster of pods: Secrets are files, and while a Deployment rolls out, the script tests the pods'
- * connections to each server.
+ * Runs `k8s/rotate.sh` on real Postgres servers that require passwords, with a real PgBouncer in front of them. A
+ * script replaces kubectl and the pods. It keeps Secrets in files. While a Deployment rolls out, it tests whether the
+ * pods can connect to each server.
  */
 
 const K8S = join(import.meta.dirname, '../../k8s');
@@ -25,26 +25,32 @@ export interface Ran {
   output: string;
 }
 
-/** One server, or the nodes of a cluster. */
+/** A prepared rotation, on one server or on the nodes of a cluster. */
 export interface Rotation {
   folder: string;
   programs: string;
-  /** The database on each node, as its superuser. The first is the coordinator. */
+  /** The urls of the database on each node, with the superuser. The first one is the coordinator. */
   nodes: string[];
-  /** Runs the script. `path` is prepended to PATH. */
+  /** Runs the script. The folder `path` is put in front of PATH. */
   run(given?: { admin?: string; path?: string }): Promise<Ran>;
-  /** The results of the pods' connections to each node during roll-outs, since the last call. */
+  /** Returns what the pods' connections to each node showed during the roll-outs since the last call. */
   takeSeen(): string[];
-  /** The roles with which the pods reach the nodes now. Rejects if a pod cannot connect. */
+  /** Returns the roles with which the pods reach the nodes now. Rejects if a pod cannot connect. */
   reach(): Promise<string[]>;
   readSecret(key: string): string;
-  /** Shell lines to run before each kubectl call, with its arguments. If one fails, the kubectl call fails. */
+  /**
+   * Sets shell lines that run before each kubectl call and get its arguments. If one of the lines fails, the kubectl
+   * call fails.
+   */
   before(lines: string): void;
-  /** The nodes on which a role can log in with a password. */
+  /** Returns for each node whether a role can log in with a password. */
   logIn(role: string, password: string): Promise<boolean[]>;
 }
 
-/** Reloads PgBouncer's users and opens new connections. A restart of a Deployment gives its pods the new url. */
+/**
+ * Returns a script that replaces kubectl. A restart of PgBouncer reloads its users and opens new connections. A restart
+ * of another Deployment gives its pods the new url.
+ */
 const describeKubectl = (folder: string, pooler: string, nodes: number) => `#!/usr/bin/env bash
 set -eu
 shift 2
@@ -74,7 +80,7 @@ case "$1 $2" in
 esac
 `;
 
-/** Requires passwords of everybody except administrators, over the network and among nodes. */
+/** Makes a server require passwords of everybody except administrators, over the network and between nodes. */
 async function wantPasswords(superuser: string): Promise<void> {
   await runOn(
     superuser,
@@ -118,18 +124,18 @@ export async function startServer(servers: AsyncDisposableStack): Promise<string
     superuser,
     'drop role bookmarks_serving; drop role bookmarks_backup; create role provider login createrole createdb',
   );
-  // A second run changes nothing, not even a password.
+  // The second run must change nothing, not even a password.
   for (const password of ['first', 'second']) await administer(superuser, password);
   await wantPasswords(superuser);
   return withDatabase(superuser, 'bookmarks');
 }
 
-/** Resets the roles to their state after `administrator.sql`. */
+/** Resets the roles to their state after the first run of `administrator.sql`. */
 const FIRST_ROLES = `
   alter role bookmarks_a login password 'first' connection limit -1;
   alter role bookmarks_b nologin password null connection limit -1`;
 
-/** Starts PgBouncer for these servers, and pods that connect as `bookmarks_a`, until the test ends. */
+/** Starts PgBouncer for these servers, and pods that connect as `bookmarks_a`. Both end when the test ends. */
 export async function startRotation(nodes: string[]): Promise<Rotation> {
   const programs = dirname(await provide('postgresql'));
   const count = nodes.length;

@@ -1,9 +1,9 @@
 import { runOn } from '../support/run-on.ts';
 
 /**
- * Imitates, on plain servers, the parts of Citus that `k8s/rotate.sh` uses: the coordinator's list of nodes, and the
- * two functions that connect to them. Nodes connect to each other with the passwords in `pg_dist_authinfo`. The tests
- * in test/citus/ use real nodes.
+ * Imitates the parts of Citus that `k8s/rotate.sh` uses, on plain servers. These are the coordinator's list of nodes,
+ * and the two functions that connect to nodes. Nodes connect to each other with the passwords in `pg_dist_authinfo`.
+ * The tests in test/citus/ use real nodes.
  */
 
 const ON_EACH = (group: number) => `
@@ -81,7 +81,7 @@ export async function makeNodes(urls: readonly string[]): Promise<void> {
   await runOn(urls[0]!, `set allow_system_table_mods = on; ${ON_COORDINATOR}`);
 }
 
-/** Restores the list of nodes and keeps only the password of `bookmarks_a`. */
+/** Restores the list of nodes, and keeps only the password of `bookmarks_a`. */
 export async function resetNodes(urls: readonly string[]): Promise<void> {
   const rows = urls.map((url, group) => `(${group + 1}, ${group}, '127.0.0.1', ${new URL(url).port})`);
   for (const url of urls)

@@ -1,8 +1,8 @@
 import { dirname, join } from 'node:path/posix';
 import { type Mention, readSource, type SourceFacts } from './source.ts';
 
-// The dependencies that each layer of `src/` may have. A path means the file or everything below it. The longest
-// matching path applies. Imports of types count like imports of functions.
+// The rules for the dependencies of each layer of `src/`. A path stands for the file or for everything below the
+// folder. If several paths match, the longest one applies. Imports of types count like imports of functions.
 
 /** The layers that each layer may import. Every layer may import itself. */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
@@ -58,7 +58,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'src/sign-in',
     'src/store',
   ],
-  // The only place that knows all routes.
+  // Only this file knows all routes.
   'src/http/app.ts': ['src/config.ts', 'src/context.ts', 'src/domain', 'src/http', 'src/routes'],
   'src/admin': [
     'src/config.ts',
@@ -93,7 +93,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'src/formats': ['src/domain'],
   'src/mcp': ['src/domain'],
   'src/cli': ['src/client', 'src/domain', 'src/formats', 'src/mcp'],
-  // Runs in browsers, and so does everything that it imports.
+  // This layer runs in browsers, with everything that it imports.
   'src/web': ['src/client', 'src/domain', 'src/formats'],
 };
 
@@ -108,9 +108,9 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   '@fastify/cors': ['src/http'],
   'prom-client': ['src/observability'],
   '@opentelemetry/api': ['src/observability', 'src/http'],
-  // This package's own public name.
+  // The public name of this package, which its own files never import.
   'bookmark-service': [],
-  // Its `createRequire` loads modules that these rules would not detect.
+  // With `createRequire`, a file could load modules that these rules do not detect.
   'node:module': ['src/http/reference.ts', 'src/http/page/build-assets.ts'],
 };
 
@@ -128,7 +128,7 @@ const SQL_LAYERS = [
 /** The only files that may name Redis keys and channels. */
 const REDIS_NAMES = ['src/coordination/keys.ts', 'src/coordination/channels.ts'];
 
-/** A shorter file should be merged with another one, unless several layers or files share it. */
+/** A file with fewer lines should be merged with another one, unless several layers or files share it. */
 const MIN_LINES = 20;
 
 const BOUNDARIES = [
@@ -151,7 +151,7 @@ const BOUNDARIES = [
   'src/web/texts/language.ts',
 ];
 
-/** Files that may compute a module name: for the package with this platform's binaries. */
+/** The files that may import a module whose name is computed. It is the package with the binaries for this platform. */
 const COMPUTED_IMPORTS = ['src/embedded/binaries.ts'];
 
 const OBJECTS =
@@ -172,10 +172,13 @@ const STATEMENTS = [
 
 const isSql = (text: string): boolean => STATEMENTS.some((statement) => statement.test(text));
 
-/** A Redis name: parts between colons such as `bookmarks:limit`, or braces that select a node of a cluster. */
+/**
+ * Returns whether a text looks like a Redis name: parts between colons such as `bookmarks:limit`, or braces that select
+ * a node of a cluster.
+ */
 const isRedisName = (text: string): boolean => /^[\w<>-]+(:[\w<>*-]+)+$|^\{[\w<>:-]+\}/.test(text);
 
-/** Whether a path equals one of these places or is below it. */
+/** Returns whether a path equals one of these places or is below one. */
 const isWithin = (path: string, places: readonly string[]): boolean =>
   places.some((place) => path === place || path.startsWith(`${place}/`));
 
@@ -184,13 +187,13 @@ const layerOf = (path: string): string | undefined =>
     .filter((layer) => isWithin(path, [layer]))
     .sort((a, b) => b.length - a.length)[0];
 
-/** The package of a module's name. Undefined for a path. */
+/** Returns the package of a module's name. Undefined for a path. */
 function packageOf(name: string): string | undefined {
   if (/^[./#]/.test(name)) return undefined;
   return name.split('/', name.startsWith('@') ? 2 : 1).join('/');
 }
 
-/** The project's file for a module's name, relative to the importing file. */
+/** Returns the project's file for a module's name, relative to the importing file. */
 function fileOf(name: string, from: string): string | undefined {
   if (/^(\/|file:)/.test(name)) return name;
   if (name.startsWith('#src/')) return name.slice(1);
@@ -204,7 +207,7 @@ export function findBreaches(files: ReadonlyMap<string, string>): string[] {
   const facts: Facts = new Map([...files].map(([path, code]) => [path, readSource(path, code)]));
   const inSource = [...facts].filter(([path]) => isWithin(path, ['src']));
   return [
-    ...findCircles(facts).map((circle) => `circle of imports: ${circle.join(' -> ')}`),
+    ...findCycles(facts).map((cycle) => `import cycle: ${cycle.join(' -> ')}`),
     ...inSource.flatMap(([path, each]) => [
       ...checkLayers(path, each),
       ...checkPackages(path, each),
@@ -223,7 +226,7 @@ function checkLayers(path: string, { imports, paths }: SourceFacts): string[] {
   const layer = layerOf(path);
   if (layer === undefined) return [`${path}: belongs to no layer of test/layers/rules.ts`];
   const own = dirname(layer) === 'src' ? layer : join(layer, '..');
-  // Only paths to code count. Other paths are files that the code reads as data.
+  // A path counts only if it leads to code. Other paths lead to files that the code reads as data.
   const named = [...imports, ...paths.filter(({ text }) => text.endsWith('.ts'))];
   const outside = named.filter(({ text }) => {
     const file = fileOf(text, path);
@@ -254,37 +257,40 @@ function checkPlaces(path: string, facts: SourceFacts): string[] {
   ];
   const names = isWithin(path, ['src/coordination']) ? texts.filter(({ text }) => isRedisName(text)) : [];
   return [
-    ...unless(ENVIRONMENT_READERS, environment, 'may not read the environment, nor hand on the process'),
-    ...unless(SQL_LAYERS, sql, 'SQL stands in src/store and sql/'),
+    ...unless(ENVIRONMENT_READERS, environment, 'may not read the environment or pass on the process'),
+    ...unless(SQL_LAYERS, sql, 'SQL belongs in src/store and sql/'),
     ...unless(REDIS_NAMES, names, 'src/coordination/keys.ts names what is in Redis'),
-    ...unless(COMPUTED_IMPORTS, computedImports, 'the module of an import has to be a text'),
+    ...unless(COMPUTED_IMPORTS, computedImports, 'the module of an import must be a string'),
   ];
 }
 
-/** Finds import cycles, each as the list of its files. A file on several cycles is reported once. */
-function findCircles(facts: Facts): string[][] {
-  const circles: string[][] = [];
+/** Finds import cycles. Returns each as the list of its files. A file on several cycles is reported once. */
+function findCycles(facts: Facts): string[][] {
+  const cycles: string[][] = [];
   const done = new Set<string>();
-  const way: string[] = [];
+  const trail: string[] = [];
   const visit = (path: string): void => {
-    const at = way.indexOf(path);
-    if (at >= 0) circles.push([...way.slice(at), path]);
+    const at = trail.indexOf(path);
+    if (at >= 0) cycles.push([...trail.slice(at), path]);
     if (at >= 0 || done.has(path)) return;
-    way.push(path);
+    trail.push(path);
     for (const { text } of facts.get(path)!.imports) {
       const file = fileOf(text, path);
       if (file !== undefined && facts.has(file)) visit(file);
     }
-    way.pop();
+    trail.pop();
     done.add(path);
   };
   for (const path of facts.keys()) visit(path);
-  return circles;
+  return cycles;
 }
 
 const EXPORT = /^export (?:abstract )?(?:async )?(?:const|let|function\*?|class|interface|type) (\w+)/gm;
 
-/** Exports of `src/` that no other file uses. The client's package exports all types of `resources.ts`. */
+/**
+ * Finds exports of `src/` that no other file uses. `resources.ts` is left out, because the client's package exports all
+ * its types.
+ */
 export function findUnusedExports(files: ReadonlyMap<string, string>): string[] {
   const namesOf = [...files].map(([path, code]) => [path, new Set(code.match(/\w+/g))] as const);
   return [...files]

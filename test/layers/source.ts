@@ -1,6 +1,6 @@
 import { parseSync } from 'rolldown/utils';
 
-// The facts about a source file that the rules need, read from its syntax tree. All forms of imports count.
+// Reads the facts about a source file that the rules need from its syntax tree. All forms of imports count.
 
 export interface Mention {
   text: string;
@@ -13,20 +13,25 @@ export interface SourceFacts {
    * <reference`.
    */
   imports: Mention[];
-  /** Other module paths: the first argument of `new URL`, `import.meta.resolve` and the like. */
+  /**
+   * Paths of modules that are not imported here: the first argument of `new URL`, `import.meta.resolve` and the like.
+   */
   paths: Mention[];
   /** Imports with a computed module name. */
   computedImports: Mention[];
   /** Places that read the environment, or pass the whole `process` on. */
   environment: Mention[];
-  /** Tags of tagged templates, and `unsafe` for calls of the driver's method with that name. */
+  /** The tags of tagged templates. A call of the driver's method `unsafe` counts as the tag `unsafe`. */
   tags: Mention[];
-  /** The code's strings and templates, with `FILLED_IN` for each value. Without the names of imported modules. */
+  /**
+   * The code's strings and templates, in which `FILLED_IN` stands for each value. The names of imported modules are
+   * left out.
+   */
   texts: Mention[];
   lines: number;
 }
 
-/** Replaces a value in the text of a template. */
+/** This text stands for a value in the text of a template. */
 export const FILLED_IN = '<>';
 
 interface Node {
@@ -38,10 +43,10 @@ interface Node {
 const isNode = (value: unknown): value is Node =>
   typeof value === 'object' && value !== null && typeof (value as Node).type === 'string';
 
-/** The direct children of a node. */
+/** Returns the direct children of a node. */
 const childrenOf = (node: Node): Node[] => Object.values(node).flat().filter(isNode);
 
-/** The text of a literal or template. Undefined for other nodes. */
+/** Returns the text of a literal or template. Undefined for other nodes. */
 function textOf(node: unknown): string | undefined {
   if (!isNode(node)) return undefined;
   if (node.type === 'Literal') return typeof node.value === 'string' ? node.value : undefined;
@@ -51,7 +56,7 @@ function textOf(node: unknown): string | undefined {
     .join(FILLED_IN);
 }
 
-/** The last name of an expression: `b` for both `b` and `a.b`. */
+/** Returns the last name of an expression: `b` for both `b` and `a.b`. */
 function nameOf(node: unknown): string | undefined {
   if (!isNode(node)) return undefined;
   if (node.type === 'Identifier') return node.name as string;
@@ -103,11 +108,14 @@ const isModuleName = (parent: Node | undefined): boolean =>
   parent !== undefined &&
   [...DECLARATIONS, 'ImportExpression', 'TSImportType', 'TSExternalModuleReference'].includes(parent.type);
 
-/** The module that an import names. */
+/** Returns the module that an import names. */
 const importedBy = (node: Node): string | undefined =>
   isModuleName(node) ? textOf(node.source ?? node.argument ?? node.expression) : undefined;
 
-/** The module that a call names in its first argument: a relative path, or the argument of `import.meta.resolve`. */
+/**
+ * Returns the module that a call names in its first argument: a relative path, or the argument of
+ * `import.meta.resolve`.
+ */
 function pathIn(node: Node): string | undefined {
   if (node.type !== 'CallExpression' && node.type !== 'NewExpression') return undefined;
   const text = textOf((node.arguments as Node[])[0]);
@@ -115,8 +123,8 @@ function pathIn(node: Node): string | undefined {
 }
 
 /**
- * Finds `process.env` in any form, `{ env } = process`, `import { env } from 'node:process'`, and `process` as a value,
- * because code that receives it could read anything.
+ * Returns whether a node reads the environment: `process.env` in any form, `{ env } = process`, `import { env } from
+ * 'node:process'`, or `process` as a value. Code that receives `process` as a value could read anything.
  */
 function readsEnvironment(node: Node, parent: Node | undefined): boolean {
   if (/^(node:)?process$/.test(importedBy(node) ?? '')) return true;
@@ -127,12 +135,12 @@ function readsEnvironment(node: Node, parent: Node | undefined): boolean {
   }
   if (parent.type === 'VariableDeclarator' && parent.init === node)
     return takesEnvironment(parent.id as Node);
-  // Another use of the name: `a.process`, `{ process: 1 }`, or a type.
+  // The name `process` may also occur as `a.process`, as the key of `{ process: 1 }`, or as a type. These are harmless.
   const isName = parent.type === 'MemberExpression' || (parent.key === node && parent.value !== node);
   return !isName && !parent.type.startsWith('TS');
 }
 
-/** Whether a destructuring takes `env`, or has a rest element that would contain it. */
+/** Returns whether a destructuring takes `env`, or has a rest element that would contain it. */
 function takesEnvironment(pattern: Node): boolean {
   if (pattern.type !== 'ObjectPattern') return true;
   return (pattern.properties as Node[]).some(

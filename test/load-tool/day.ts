@@ -3,8 +3,8 @@ import { EndpointClient } from '../../src/client/client.ts';
 import { Outcomes, runOpenLoop } from './open-loop.ts';
 
 /**
- * The mix of requests of a day. Every user has a client that polls. Other requests come at a fixed rate, from random
- * users.
+ * Sends the mix of requests of a day. Every user has a client that polls. Other requests come from random users at a
+ * fixed rate.
  */
 
 export const CLASSES = ['add', 'sync', 'search', 'list', 'poll', 'wake'] as const;
@@ -13,7 +13,7 @@ export type Report = Record<Class, Outcomes>;
 
 export interface DayOptions {
   url: string;
-  /** One for each user. */
+  /** The tokens, one for each user. */
   tokens: readonly string[];
   /** Requests per second of all users together, excluding polls. */
   perSecond: number;
@@ -23,15 +23,21 @@ export interface DayOptions {
 interface User {
   client: EndpointClient;
   cursor: number;
-  /** The time when an add was due. Undefined once the user's poll has returned the bookmark. */
+  /** The time when an add was due whose bookmark the user's poll has not returned yet. Undefined if there is none. */
   addedAt: number | undefined;
 }
 
-/** The time over which the first polls are spread, and the time limit of the last requests. */
+/**
+ * The first polls are spread over `RAMP_MS`, so that they do not all come at once. The last requests must end within
+ * `GRACE_MS`.
+ */
 const RAMP_MS = 10_000;
 const GRACE_MS = 35_000;
 
-/** Of 100 requests: 33 adds, 50 catch-ups, 10 searches, 7 lists. */
+/**
+ * Chooses the kind of a request by a number from 0 to 99. Of 100 requests, 33 are adds, 50 syncs, 10 searches, and 7
+ * lists.
+ */
 function classOf(dice: number): Class {
   if (dice < 33) return 'add';
   if (dice < 83) return 'sync';
@@ -78,7 +84,7 @@ export async function runDay({ url, tokens, perSecond, signal }: DayOptions): Pr
   return report;
 }
 
-/** Polls repeatedly, like a client. A poll that returns a user's add too late violates the `wake` objective. */
+/** Polls again and again, like a client. A poll that returns a user's add too late violates the objective `wake`. */
 async function pollAs(user: User, { poll, wake }: Report, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const dueAt = performance.now();

@@ -1,7 +1,7 @@
 import { type Latency, latencyOf } from '../bench/harness/stats.ts';
 import { CLASSES, type Class, type Report } from './day.ts';
 
-/** The service level objectives of docs/operation.md (`bookmarks_slo_events_total`), measured by clients. */
+/** The service level objectives of docs/operation.md (`bookmarks_slo_events_total`), as clients measure them. */
 
 const FAILURES_ALLOWED = 0.001;
 const SLOW_ALLOWED = 0.01;
@@ -16,7 +16,7 @@ export interface Row extends Latency {
   reasons: string;
 }
 
-/** An objective: the number of violations, and the number allowed. */
+/** An objective, with the number of requests that missed it and the number that may miss it. */
 export interface Promised {
   name: string;
   bad: number;
@@ -30,7 +30,10 @@ export interface Verdict {
   isKept: boolean;
 }
 
-/** Always allows one violation, because a single one is a large share of few requests. */
+/**
+ * Returns how many of these requests may miss an objective. It is at least one, because a single one is a large share
+ * of few requests.
+ */
 const allow = (total: number, share: number): number => Math.max(1, Math.floor(total * share));
 
 export function judge(report: Report): Verdict {

@@ -13,7 +13,7 @@ import { createUsers } from './users.ts';
  * prints a verdict.
  */
 
-/** Requests per second of a polling client, excluding polls (docs/scaling.md). */
+/** How many requests other than polls a polling client sends per second (docs/scaling.md). */
 const REQUESTS_PER_CLIENT = 0.0062;
 
 interface Options {
@@ -36,7 +36,7 @@ const parseUrl = (text: string): string => {
   throw new InvalidArgumentError('expected an http or https url');
 };
 
-/** Asks for confirmation, unless the host is this machine. */
+/** Asks the operator for confirmation, unless the host is this machine. */
 async function mayLoad({ url, users, minutes, yes }: Options): Promise<boolean> {
   const { hostname } = new URL(url);
   if (yes || isLoopback(hostname)) return true;

@@ -13,7 +13,10 @@ export class Outcomes {
     this.reasons.set(reason, (this.reasons.get(reason) ?? 0) + 1);
   }
 
-  /** Records the result of a request. `dueAt` is the time when it was due, in milliseconds of `performance.now()`. */
+  /**
+   * Records the result of a request. `dueAt` is the time when the request was due, in milliseconds of
+   * `performance.now()`.
+   */
   async record(dueAt: number, sent: Promise<unknown>): Promise<void> {
     try {
       await sent;
@@ -25,9 +28,9 @@ export class Outcomes {
 }
 
 /**
- * Calls `send` at random moments, `perSecond` times a second on average, until the signal aborts. It never waits for
- * earlier requests. Latency must be measured from `dueAt`, the time when the request was due. It then includes late
- * starts, so a stalled service is charged for all requests that it delayed.
+ * Calls `send` at random moments, `perSecond` times a second on average, until the signal aborts. Never waits for
+ * earlier requests. Latency must be measured from `dueAt`, the time when the request was due. If the service stalls,
+ * the latency then includes the time by which requests were sent late.
  */
 export async function runOpenLoop(
   perSecond: number,

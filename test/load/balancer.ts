@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type Balancer, runHaproxy } from '../support/haproxy.ts';
 
-/** A balancer that, like a cluster's, gets the list of pods from outside and never checks them. */
+/** A balancer that gets the list of pods from outside, as in a cluster. It never checks whether the pods work. */
 export interface EndpointBalancer extends Balancer {
   /** Starts to send requests to an address. */
   add(origin: string): Promise<void>;
@@ -11,7 +11,9 @@ export interface EndpointBalancer extends Balancer {
   remove(origin: string): Promise<void>;
 }
 
-/** Starts HAProxy without pods, with room for `size` pods. It never retries, so clients see every fault of a pod. */
+/**
+ * Starts HAProxy without pods, with room for `size` pods. HAProxy never retries, so clients see every fault of a pod.
+ */
 export async function startEndpointBalancer(size: number): Promise<EndpointBalancer> {
   let socket = '';
   const balancer = await runHaproxy((port, folder) => {

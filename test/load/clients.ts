@@ -4,13 +4,13 @@ import type { Principal } from '../support/users.ts';
 
 /** What the clients of a run received. */
 export interface Seen {
-  /** Requests answered with 200, by path. */
+  /** By path, the number of requests that were answered with 200. */
   answered: Map<string, number>;
   /** Responses with another status, and lost connections. */
   failures: string[];
   /** Urls of acknowledged adds, by user. */
   added: Map<Principal, string[]>;
-  /** Urls that the user's follower received by sync. */
+  /** By user, the urls that the user's follower received by sync. */
   followed: Map<Principal, string[]>;
 }
 
@@ -21,15 +21,16 @@ export interface Clients {
   stop(): Promise<void>;
 }
 
-/** The last url of every writer. It tells the follower that no more bookmarks come. */
+/** The last url that every writer adds. It tells the follower that no more bookmarks come. */
 export const LAST_URL = 'https://last.example/';
 
-/** Polls of an idle user, below the 16 that a token may hold. */
+/** The number of polls of an idle user. It is below the 16 that a token may hold. */
 const IDLE_POLLS = 12;
 
 /**
- * Starts a writer, a searcher and a long-polling follower for each user. Each waits `pauseMs` between a response and
- * its next request. Also starts polls for each idle user. Only the end of their replica ends these polls.
+ * For each user, starts a writer, a searcher and a long-polling follower. Each of these waits `pauseMs` after a
+ * response before it sends its next request. Also starts polls for each idle user, which end only when their replica
+ * ends.
  */
 export function startClients(
   origin: string,

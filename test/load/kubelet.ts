@@ -6,17 +6,17 @@ import { listServiceWorkloads } from '../../k8s/check/rules/rule.ts';
 import type { Fleet } from '../support/fleet.ts';
 import type { Replica, ReplicaEnv } from '../support/replica.ts';
 
-/** How a node runs the api's pods, from the manifests. Times in milliseconds. */
+/** How a node runs the api's pods, according to the manifests. Times are in milliseconds. */
 export interface PodLife {
   env: ReplicaEnv;
   readinessPeriodMs: number;
   minReadyMs: number;
   preStopMs: number;
-  /** From the start of preStop to SIGKILL. */
+  /** The time from the start of preStop to SIGKILL. */
   graceMs: number;
 }
 
-/** Variables whose values the manifests take from the environment. */
+/** Variables whose values depend on the place. These tests set them, so the values of the manifests are left out. */
 const OF_THE_PLACE = [
   'DATABASE_URL',
   'DATABASE_IMPORT_URL',
@@ -30,8 +30,8 @@ const OF_THE_PLACE = [
 ];
 
 /**
- * Reads the values from built manifests. A scale below 1 shortens the waits. The drain is rounded to whole seconds. The
- * time that the process itself may take to close is not scaled.
+ * Reads the values from built manifests. A scale below 1 shortens the waits, but not the time that the process itself
+ * may take to close. The drain is rounded up to whole seconds.
  */
 export function readPodLife(objects: readonly KubernetesObject[], scale: number): PodLife {
   const api = listServiceWorkloads(objects).find(({ owner }) => owner.metadata.name === 'api')!;
@@ -58,14 +58,14 @@ export async function startPod(fleet: Fleet, life: PodLife): Promise<Replica> {
   return pod;
 }
 
-/** How a pod ended. */
+/** How a pod ended, and how long that took. */
 export interface PodEnd {
   exitCode: number | NodeJS.Signals;
-  /** Time from the end of preStop, which is when SIGTERM is sent. */
+  /** The time from SIGTERM, which follows preStop, to the end of the process. */
   ms: number;
 }
 
-/** Ends a pod: preStop, SIGTERM, and SIGKILL after the grace period. */
+/** Ends a pod as a node does: preStop, SIGTERM, and SIGKILL after the grace period. */
 export async function endPod(pod: Replica, life: PodLife): Promise<PodEnd> {
   await sleep(life.preStopMs);
   const begin = performance.now();

@@ -4,20 +4,20 @@ import { type AlertingRule, listAlertingRules } from '../../k8s/check/rules/moni
 import { copyOverlay } from '../k8s/overlay-copy.ts';
 import { provide } from '../support/programs.ts';
 
-/** The tests of the alerts must fail if a `for`, a threshold or a selector is wrong. */
+/** Checks that the tests of the alerts fail if a `for`, a threshold or a selector is wrong. */
 
-/** Multiplies the number after each comparison operator. A 0 stays 0. */
+/** Multiplies the number after each comparison operator. A 0 does not change. */
 const scale = (expr: string, factor: number): string =>
   expr.replace(/([<>]=?|[<>!=]=) *([\d.]+)/g, (_, sign, number) => `${sign} ${Number(number) * factor}`);
 
-/** Removes one label matcher from the expression, once for each matcher. */
+/** Returns the expression without one of its label matchers, once for each matcher. */
 const dropMatchers = (expr: string): [matcher: string, expr: string][] =>
   [...new Set(expr.match(/\w+(?:=~|!~|!=|=)"[^"]*"/g))].map((matcher) => [
     matcher,
     expr.replaceAll(`${matcher}, `, '').replaceAll(`, ${matcher}`, '').replaceAll(matcher, ''),
   ]);
 
-/** Mistakes in a rule. */
+/** Yields copies of a rule with one mistake each. */
 function* mutate(rule: AlertingRule): Generator<[what: string, mutant: AlertingRule]> {
   if (rule.for !== undefined) {
     yield ['without for', { ...rule, for: '0s' }];
@@ -47,7 +47,7 @@ test('a wrong for, threshold or selector of any alert fails its tests', { timeou
     [...mutate(rule)].map(([what, mutant]) => ({
       name: `${rule.alert ?? rule.record}: ${what}`,
       rules: rules.map((other) => (other === rule ? mutant : other)),
-      // A recorded series is tested through the alerts that read it.
+      // A recorded series has no tests of its own, so the tests of the alerts that read it must fail.
       alerts: alerts.filter((alert) => listNeeded(rules, alert).includes(rule)),
     })),
   );

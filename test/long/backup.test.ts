@@ -29,10 +29,10 @@ async function send({ origin, post }: Replica, { token }: Principal, path: strin
   return response.body;
 }
 
-/** A user who adds, edits and deletes bookmarks in turn. */
+/** A client that adds, edits and deletes bookmarks of its user in turn. */
 interface Writer {
   user: Principal;
-  /** The user's bookmarks after each acknowledged write. At first empty. */
+  /** The user's bookmarks at first (none), and after each acknowledged write. */
   states: Bookmark[][];
   /** Resolves after this many more acknowledged writes. */
   writeMore(writes: number): Promise<void>;
@@ -47,7 +47,7 @@ function startWriter(replica: Replica, user: Principal): Writer {
       states.push(await writeOne(replica, user, states.at(-1)!, turn));
     }
   })();
-  // The caller sees this failure when it awaits the writes.
+  // `writeMore` and `stop` return this failure to their caller. Without this line it would also count as unhandled.
   writing.catch(() => {});
   return {
     user,
@@ -63,7 +63,7 @@ function startWriter(replica: Replica, user: Principal): Writer {
   };
 }
 
-/** The user's bookmarks after the write. */
+/** Writes once. Returns the user's bookmarks after the write. */
 async function writeOne(
   replica: Replica,
   user: Principal,
@@ -92,16 +92,19 @@ async function catchUp({ origin }: Replica, { token }: Principal, store: MemoryS
   for await (const _ of client.mirror({ store, follow: false }));
 }
 
-/** A dump taken during writes, and what was acknowledged before it began. */
+/** A dump that was taken during writes, and what had been acknowledged before the dump began. */
 interface Backup {
-  /** `mirror` has followed to the end, beyond the dump. */
+  /** By user, the writes. `mirror` has followed all of them, also those after the dump. */
   writers: { user: Principal; states: Bookmark[][]; acknowledged: number; mirror: MemoryStore }[];
-  /** A user whose `replace` by an empty import was queued when the dump was taken, and ran later. */
+  /** A user who replaced the collection by an empty import. It was queued when the dump was taken, and ran later. */
   importer: { user: Principal; bookmarks: Bookmark[] };
   lastIdEver: number;
 }
 
-/** A lock delays the dump after its snapshot is taken, so that some writes certainly happen during it. */
+/**
+ * Takes a dump while clients write. A lock delays the dump after its snapshot, so that some writes certainly happen
+ * during the dump.
+ */
 async function backUpUnderWrites(postgres: SystemPostgres, fleet: Fleet, file: string): Promise<Backup> {
   const replica = await fleet.start('all', { IMPORT_INLINE_BYTES: 0 });
   const users = await Promise.all([fleet.user(), fleet.user(), fleet.user()]);
@@ -145,7 +148,7 @@ async function backUpUnderWrites(postgres: SystemPostgres, fleet: Fleet, file: s
 // Installing the package may take a minute or two.
 beforeAll(() => provide('postgresql'), 300_000);
 
-// Time for two starts of the service, a dump and a restore, while other test files run.
+// The test starts the service twice, dumps and restores, while other test files run. It needs this much time.
 test('a backup of a running service contains everything acknowledged before it, and no partial writes', {
   timeout: 90_000,
 }, async () => {
@@ -168,14 +171,14 @@ test('a backup of a running service contains everything acknowledged before it, 
     const { bookmarks } = await send(replica, user, '/export', {});
     const restoredState = states.findIndex((state) => isDeepStrictEqual(state, bookmarks));
     expect(restoredState).toBeGreaterThanOrEqual(acknowledged);
-    // Each user wrote on while the dump waited.
+    // Each user's client continued to write while the dump waited.
     expect(restoredState).toBeLessThan(states.length - 20);
 
     const stored = bookmarks[5].id;
     const page = await send(replica, user, '/bookmarks/sync', { cursor: stored, limit: 100 });
     expect(page.bookmarks).toEqual(bookmarks.slice(6, 106));
 
-    // A client that had followed beyond the dump misses none of the later bookmarks.
+    // This client had followed further than the dump. It misses none of the bookmarks that are added after the restore.
     const ahead = lastId(states.at(-1)!);
     const idle = await send(replica, user, '/bookmarks/sync', { cursor: ahead });
     expect(idle).toMatchObject({ bookmarks: [], cursor: ahead });
@@ -183,7 +186,7 @@ test('a backup of a running service contains everything acknowledged before it, 
     expect(added.id).toBeGreaterThan(lastIdEver);
     const next = await send(replica, user, '/bookmarks/sync', { cursor: ahead });
     expect(next).toMatchObject({ bookmarks: [added], cursor: added.id });
-    // A mirror drops what the dump did not contain.
+    // The mirror removes what the dump did not contain.
     await catchUp(replica, user, mirror);
     expect([...mirror.bookmarks()]).toEqual([...bookmarks, added]);
   }

@@ -16,17 +16,17 @@ import {
 import { type Mutation, type RunOptions, runChaos } from '../chaos/run.ts';
 import { SMALL_RUN } from '../chaos/small-run.ts';
 
-// Shows that `npm run test:chaos` can fail: each mutation breaks a fleet, and a check finds it.
+// Shows that `npm run test:chaos` can fail. Each mutation breaks a fleet, and a check must find the defect.
 
-// Each fleet has about ten processes. More fleets at once would be too slow to show their defects.
+// Each fleet has about ten processes. With more than three fleets at once, a defect would take too long to show.
 vi.setConfig({ maxConcurrency: 3 });
 
-/** A run ends after this many findings. A later response may still explain a single one. */
+/** A run ends after this many findings. One finding is not enough, because a later response may still explain it. */
 const ENOUGH = 3;
 
 /**
- * Runs a broken fleet until the check finds the defect. Defects show only with unlucky timing, so the run ends at the
- * first proof, or fails after a time in which one is practically certain.
+ * Runs a broken fleet until the check finds the defect. A defect shows only with unlucky timing, so the run continues
+ * until the first proof. It fails after a time in which a proof is practically certain.
  */
 async function expectFound(
   mutation: Mutation,
@@ -46,14 +46,15 @@ const listReplaces = ({ calls }: Journal) =>
   calls.filter((call) => call.kind === 'import' && call.mode === 'replace' && call.outcome === 'done');
 
 describe.concurrent('the checks of a run find', { timeout: 300_000 }, () => {
-  // Pauses between writes are long, because the next write also wakes the polls of its replica and would hide a late
-  // one.
+  // The pauses between writes are long. The next write also notifies the polls of its replica, and would hide that an
+  // earlier notification is missing.
   const SELDOM = {
     fleet: { apis: 3, workers: 1 },
     users: 12,
     writersPerUser: 1,
     pauseMs: 5_000,
-    // A missed notification shows when the poll ends, so a poll is held for less than in production.
+    // If a notification is missing, that shows only when the poll ends. So a poll is held for a shorter time than in
+    // production.
     syncWaitSeconds: 15,
   };
 
@@ -73,7 +74,7 @@ describe.concurrent('the checks of a run find', { timeout: 300_000 }, () => {
   test('a duplicated job, because bookmarks exist twice', () =>
     expectFound(withDuplicatedJobs, 'asked', /came to be \d+ times/, { users: 6 }));
 
-  // Without replaces, a mirror never repairs what it missed.
+  // A replace would make each mirror start again and so repair what it missed.
   const MISSED = { users: 6, seconds: 20, withReplaces: false };
 
   test('a missing change row, because mirrors hold old values', () =>

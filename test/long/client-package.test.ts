@@ -10,7 +10,7 @@ import { installPackage, runIn } from '../support/package.ts';
 import { usePageServer } from '../support/pages.ts';
 import { startService, useService } from '../support/service.ts';
 
-/** The tarball of `npm pack`, installed into an empty project without a network. */
+/** Tests the tarball of `npm pack`, installed into an empty project without a network. */
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -67,7 +67,7 @@ describe('the tarball', () => {
     expect(Math.ceil(Buffer.byteLength(output[0].code) / 1_000)).toBeLessThanOrEqual(Number(stated));
   });
 
-  test('brings the parsers of the command line along and nothing of the service', () => {
+  test('contains the parsers of the command line and nothing of the service', () => {
     const brought = readdirSync(join(installed(), 'node_modules')).filter((name) => !name.startsWith('.'));
     expect(brought).toEqual(expect.arrayContaining(['commander', 'csv-parse', 'htmlparser2']));
     expect(brought.length).toBeLessThan(10);
@@ -79,7 +79,7 @@ describe('the tarball', () => {
     expect(Object.keys(dependencies)).toEqual(['commander', 'csv-parse', 'htmlparser2']);
   });
 
-  test('the client in it talks to a service', async () => {
+  test('contains a client that talks to a service', async () => {
     const user = await service.user();
     const program = `
       import { ApiError, BookmarkClient } from 'bookmark-service/client';
@@ -108,7 +108,7 @@ describe('the tarball', () => {
   });
 
   browserTest('the client in it runs in a page of another origin, without a bundler', async () => {
-    // The operator names the origins of pages, as docs/contract.md says.
+    // The operator must allow the origins of pages, as docs/contract.md says.
     await using service = await startService({ corsOrigins: [pages.origin] });
     const user = await service.user();
     await user.post('/bookmarks/add', { url: 'http://there/' });
@@ -133,7 +133,7 @@ describe('the tarball', () => {
     expect(bookmarks.map(({ url }: Bookmark) => url)).toEqual(['http://there/', 'http://page/']);
   });
 
-  test('its types check strict programs against the API, in Node and in browsers', async () => {
+  test('contains types that check strict programs against the API, in Node and in browsers', async () => {
     const program = (error: boolean) => `
       import { BookmarkClient, type Bookmark, type SyncBatch } from 'bookmark-service/client';
       const client = new BookmarkClient({ baseUrl: 'https://example.org/api/v1', fetch: globalThis.fetch });
@@ -163,7 +163,7 @@ describe('the tarball', () => {
     });
   });
 
-  test('runs the command line, by its name and by that of the package', async () => {
+  test('runs the command line by its own name and by the name of the package', async () => {
     const user = await service.user();
     const file = join(ROOT, 'test/samples/chrome.html');
     await exec('npx', ['--no', 'bookmarks', 'login', user.token, '--url', service.origin], project);
@@ -175,7 +175,7 @@ describe('the tarball', () => {
   });
 });
 
-test('the client compiles with what browsers have alone', async () => {
+test('the client compiles with only the types that browsers have', async () => {
   const config = {
     extends: join(ROOT, 'tsconfig.json'),
     compilerOptions: { types: [], lib: ['es2024', 'dom', 'dom.iterable', 'dom.asynciterable'] },
@@ -194,7 +194,7 @@ describe('packing', () => {
     dependencies: { commander: '1.0.0', fastify: '2.0.0' },
   };
 
-  test('takes neither the dependencies nor the scripts of the service along', () => {
+  test('leaves out the dependencies and scripts of the service', () => {
     const lean = leanManifest(whole);
     expect(lean).toMatchObject({ name: 'n', dependencies: { commander: '1.0.0' } });
     expect(Object.keys(lean)).not.toEqual(expect.arrayContaining(['scripts']));

@@ -33,7 +33,7 @@ import { silentLog } from '../support/silent-log.ts';
 const isRoot = process.getuid?.() === 0;
 const projectDir = join(import.meta.dirname, '../..');
 
-/** A child's report: the server that it opened, or the error. */
+/** What a child process reports: the server that it opened, or the error. */
 interface ChildFact {
   url?: string;
   serverPid?: number;
@@ -72,7 +72,7 @@ async function open(dir = dataDir): Promise<EmbeddedPostgres> {
 
 function startChild(dir: string, purpose: 'service' | 'command' = 'service', cloneDir = projectDir): Child {
   const script = join(cloneDir, 'test/support/embedded-child.ts');
-  // A separate process group, as a shell creates for each job.
+  // The process gets a process group of its own, as a shell would give it.
   const child = spawn(process.execPath, [script, dir, purpose], {
     detached: true,
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -177,7 +177,8 @@ describe('the embedded database', () => {
 
 describe('after a crash', () => {
   /**
-   * A folder whose service was killed while it created the data. Tries again if the data was complete before the kill.
+   * Returns a folder whose service was killed while it created the data. If the data was complete before the kill,
+   * tries again with another folder.
    */
   async function interruptMaking(): Promise<string> {
     for (let n = 0; ; n += 1) {
@@ -192,7 +193,7 @@ describe('after a crash', () => {
     }
   }
 
-  /** Resolves when the backends have ended too. */
+  /** Kills the server. Resolves when its backends have ended too. */
   async function killServer(pid: number): Promise<void> {
     const family = listFamily(pid);
     process.kill(pid, 'SIGKILL');
@@ -276,7 +277,7 @@ describe('only one service uses the data', () => {
     expect(refusal).toContain('DATA_DIR');
   });
 
-  test('two processes never have it at once, although processes start, stop and crash all the time', async () => {
+  test('two processes never use it at once, even while processes start, stop and crash all the time', async () => {
     const contested = makeFolder('contested', runDir());
     onTestFinished(() => removeFolder(contested));
     const script = join(projectDir, 'test/support/lock-contender.ts');
@@ -335,7 +336,10 @@ describe('only one service uses the data', () => {
 });
 
 describe('errors name the obstacle', () => {
-  /** Copies the code that opens the database into a separate folder, with or without the programs. */
+  /**
+   * Copies the code that opens the database into a separate folder. `parts` decides whether the programs are copied
+   * too.
+   */
   function makeClone(name: string, parts: string[]): string {
     const clone = join(folder, name);
     for (const part of [

@@ -13,16 +13,16 @@ import { HOSTILE_IMPORTS } from '../support/hostile-imports.ts';
 import { startService, type TestService } from '../support/service.ts';
 import { longestTurn } from '../support/turns.ts';
 
-// Imports do not delay each other: a worker yields to others after at most 50 ms of its thread's CPU time. A separate
-// process parses long bodies, so the thread only handles the rows and errors that it returns. `hostile-imports.test.ts`
-// sends all hostile bodies.
+// Imports do not delay each other, because a worker lets other work run after at most 50 ms of its thread's CPU time. A
+// separate process parses long bodies, so the thread only handles the rows and errors that the parser returns.
+// `hostile-imports.test.ts` sends all hostile bodies.
 
 const MIB = 1_048_576;
 
 const fillText = (entryOf: (n: number) => string, entries: number): string =>
   `{"bookmarks":[${Array.from({ length: entries }, (_, n) => entryOf(n)).join(',')}]}`;
 
-/** The valid bodies of up to 64 MiB that cost a worker the most work. */
+/** The valid bodies of up to 64 MiB that cause the most work for a worker. */
 const LARGE: Record<string, () => string> = {
   '100,000 ordinary entries': () =>
     fillText(
@@ -43,7 +43,7 @@ const LARGE: Record<string, () => string> = {
     ),
 };
 
-/** The result of each of these imports. */
+/** The expected result of each of these imports. */
 const LARGE_RESULTS: Record<string, object> = {
   '100,000 ordinary entries': { imported: 100_000, skipped: 0 },
   'entries of 100 tags': { imported: 10_000, skipped: 0 },
@@ -59,7 +59,7 @@ const bodies: [string, () => string, object][] = [
   ...['entries of 40,000 distinct keys', '100,000 errors with long urls'].map(
     (name): [string, () => string, object] => {
       const { body, response } = HOSTILE_IMPORTS[name]!;
-      // The stored result does not contain the errors.
+      // The expected errors are left out, because the stored result does not contain errors.
       return [
         name,
         body,
@@ -69,7 +69,7 @@ const bodies: [string, () => string, object][] = [
   ),
 ];
 
-/** Stages and queues a body, like its receipt would. */
+/** Stages a body and queues the import, as the replica that receives a body does. */
 async function queueBody(service: TestService, text: string): Promise<StagedImport> {
   const { database } = service.context;
   const user = await service.user({ premium: true });
@@ -85,7 +85,7 @@ async function queueBody(service: TestService, text: string): Promise<StagedImpo
   return staged;
 }
 
-// The CPU time of a turn also rises with other load on the machine, so the best of three runs counts.
+// The CPU time between two yields also rises with other load on the machine, so one good run of three is enough.
 test.each(bodies)(
   '%s block the thread for at most 50 ms at a time',
   { timeout: 240_000, retry: 2 },
@@ -98,7 +98,7 @@ test.each(bodies)(
     const ended = await readImport(service.context.database, staged);
     expect(ended?.state).toBe('done');
     const received = JSON.parse(ended!.result!);
-    // Whether a hostile body takes too long to parse depends on the machine. An ordinary one never does.
+    // Whether parsing a hostile body takes too long depends on the machine. An ordinary body never takes too long.
     const isTooComplex = !(name in LARGE) && received.error === 'body: is too complex to be parsed';
     if (!isTooComplex) expect(received).toMatchObject(result);
     expect(turn).toBeLessThan(50);

@@ -15,10 +15,13 @@ import { silentLog } from '../support/silent-log.ts';
 import { until } from '../support/until.ts';
 import type { Principal } from '../support/users.ts';
 
-// Redis and Postgres are unavailable, slow or restarted under a running service of real processes (decisions 3, 19 and
-// 27).
+// Redis and Postgres become unavailable or slow, or restart, while real processes of the service run (decisions 3, 19
+// and 27).
 
-/** Longer than any response may take, and far below a client's timeout. Only a request that hangs exceeds it. */
+/**
+ * This limit is longer than any response may take, and far below a client's timeout. Only a request that hangs exceeds
+ * it.
+ */
 const HANG_MS = 15_000;
 
 /** Returns the response, or fails if it takes too long. */
@@ -57,7 +60,7 @@ describe('Redis under a running service', () => {
     until(() => told(message).every((count, index) => count >= counts[index]!));
   const plus = (counts: number[]) => counts.map((count) => count + 1);
 
-  /** Sends requests to both replicas at once, half to each. Returns how many were admitted. */
+  /** Sends requests to both replicas at once, half of them to each. Returns how many were admitted. */
   const countAdmitted = async (requests: number) => {
     const { token } = await fleet.user();
     const sent = Array.from({ length: requests }, (_, n) => replicas[n % 2]!.post('/tags/list', {}, token));
@@ -155,11 +158,11 @@ async function command(url: string, ...commands: string[][]): Promise<void> {
   redis.disconnect();
 }
 
-/** Users who add, read and import without pause, and the results. */
+/** Clients that add, read and import without pause, and the results. */
 interface Load {
-  /** Urls of adds that returned 200. */
+  /** The urls of adds that returned 200. */
   readonly acknowledged: string[];
-  /** Small and large imports. Without a status if the connection broke. */
+  /** The small and large imports. The status is undefined if the connection broke. */
   readonly imports: { user: Principal; urls: string[]; status: number | undefined }[];
   readonly statuses: Map<number, number>;
   stop(): Promise<void>;
@@ -251,8 +254,8 @@ describe('Postgres under a running service', () => {
     await until(() => count(load, status) >= enough);
   };
   /**
-   * An import with status 200 is stored completely, one with another status not at all. Without a response either is
-   * possible.
+   * Checks that an import with status 200 is stored completely, and that one with another status is not stored at all.
+   * Without a response, both are possible.
    */
   const expectWholeOrNot = async ({ imports }: Load) => {
     await until(async () => (await fleet.sql`select from imports where state = 'queued'`).length === 0);
@@ -271,7 +274,7 @@ describe('Postgres under a running service', () => {
       }
     }
   };
-  /** Every add that returned 200 is stored exactly once, and the service works. */
+  /** Checks that every add that returned 200 is stored exactly once, and that the service works. */
   const expectKept = async (load: Load, user: Principal) => {
     const faults = replicas.flatMap(({ log }) => log.filter(({ msg }) => msg === 'request failed'));
     expect(faults).toEqual([]);
@@ -295,7 +298,7 @@ describe('Postgres under a running service', () => {
     await untilMore(load, 200, 100);
     await postgres.kill();
     await untilMore(load, 503, 20);
-    // Stays ready, because this replica's JSON 503 is better than a gateway's own.
+    // The replica stays ready, because its JSON 503 is better for clients than a gateway's own.
     const readiness = await replicas[0]!.readiness();
     expect([readiness.status, readiness.body.database]).toEqual([200, 'unreachable']);
     await postgres.restart();
@@ -384,7 +387,7 @@ describe('Postgres under a running service', () => {
     await replica.post('/tags/list', {}, token);
     await whileBothFrozen(async () => {
       const ended = replica.stop();
-      // The unchanged page, or 503 if the poll was just checking the database.
+      // The poll returns an unchanged page, or 503 if it was just checking the database.
       expect([200, 503]).toContain((await soon(poll)).status);
       expect(await ended).toBe(0);
     });
@@ -480,8 +483,8 @@ describe.concurrent('statements that Postgres answers late or never', {
   };
 
   /**
-   * Starts a poll at another replica, and an add that waits for the account's lock. The add reaches the database through
-   * the proxy.
+   * Starts a poll at another replica, and an add that waits for the account's lock. The connection of the add to the
+   * database goes through the proxy.
    */
   const openWaitingAdd = async () => {
     const opened = await openThroughProxy({ SYNC_WAIT_SECONDS: 29 });
@@ -495,7 +498,7 @@ describe.concurrent('statements that Postgres answers late or never', {
     return { ...opened, account, add, poll };
   };
 
-  /** A small import that waits for the account's lock, and whose connection has stalled since. */
+  /** Starts a small import that waits for the account's lock, and then stalls its connection to the database. */
   const openStalledImport = async () => {
     const opened = await openThroughProxy();
     const { stack, proxy, fleet, api, user } = opened;
@@ -542,10 +545,11 @@ describe.concurrent('statements that Postgres answers late or never', {
     await using _ = stack;
     proxy.cut('reset');
     expectUnavailable(await soon(response));
-    // The import was never staged.
+    // A small import is never staged, so no staged import was cancelled.
     expect((await api.metrics()).get('bookmarks_import_jobs_total{state="cancelled"}')).toBe(0);
     await account.release();
-    // Its backend still runs. The cancellation claimed the import's place, so the backend's writes are rolled back.
+    // The import's backend still runs. The replica has already recorded the import as cancelled, so the backend rolls
+    // its writes back.
     await until(async () => {
       const [row] = await fleet.sql`
         select count(*)::int as running from pg_stat_activity
@@ -572,7 +576,7 @@ describe.concurrent('statements that Postgres answers late or never', {
   });
 });
 
-/** Makes an insert of this url exceed statement_timeout. */
+/** SQL that makes an insert of this url exceed statement_timeout. */
 const SLOW_INSERTS = `
   create function be_slow() returns trigger language plpgsql as
     $$ begin perform pg_sleep(60); return new; end $$;

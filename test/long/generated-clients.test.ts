@@ -10,8 +10,8 @@ import { installFromRegistry } from '../support/registry.ts';
 import { useService } from '../support/service.ts';
 
 /**
- * Checks what other tools make of `/openapi.json`: linters find nothing, generated types and clients compile, and every
- * endpoint works through generated code.
+ * Checks what other tools make of `/openapi.json`. Linters find no fault, generated types and clients compile, and
+ * every endpoint works through generated code.
  */
 
 const TOOLS = {
@@ -82,7 +82,7 @@ testWithTools('types and clients of three generators compile under strict', asyn
     expect(types).toMatch(new RegExp(`export type ${name} = `));
 });
 
-/** Calls every endpoint once through the generated client, and prints the calls. */
+/** A program that calls every endpoint once through the generated client, and prints the calls. */
 const PROGRAM = `
 import { client } from './hey/client.gen';
 import * as api from './hey/sdk.gen';

@@ -4,7 +4,7 @@ import { HOSTILE_IMPORTS } from '../support/hostile-imports.ts';
 import { measureGrowth } from '../support/memory.ts';
 import { useService } from '../support/service.ts';
 
-// The most expensive bodies of 64 MiB affect only their sender.
+// The most expensive bodies of 64 MiB do not affect anybody except their sender.
 
 const MIB = 1_048_576;
 
@@ -30,7 +30,8 @@ describe('import bodies', { timeout: 240_000 }, () => {
       if ((received as { error?: string }).error !== 'body: is too complex to be parsed')
         expect(received).toMatchObject(response);
       expect(workerGrowth).toBeLessThan(512 * MIB);
-      // Node frees the received bytes later, see docs/decisions/0020-no-forced-garbage-collection.md.
+      // The limit is this high because Node frees the received bytes only later. See
+      // docs/decisions/0020-no-forced-garbage-collection.md.
       expect(apiGrowth).toBeLessThan(160 * MIB);
     },
   );

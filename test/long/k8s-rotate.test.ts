@@ -9,13 +9,13 @@ import { provide } from '../support/programs.ts';
 import { runOn } from '../support/run-on.ts';
 
 /**
- * `k8s/rotate.sh` on one server and on several. On one server the administrator is that of a provider: no superuser,
- * with only the rights that `k8s/database/administrator.sql` grants.
+ * Tests `k8s/rotate.sh` on one server and on several. On one server, the administrator is like that of a provider: it
+ * is no superuser, and has only the rights that `k8s/database/administrator.sql` grants.
  */
 
 vi.setConfig({ testTimeout: 240_000 });
 
-/** A single server, and three that know each other. */
+/** A single server, and three servers that know each other. */
 let alone: string;
 let nodes: string[];
 
@@ -32,7 +32,9 @@ beforeAll(async () => {
 
 const ROLES = ['bookmarks_a', 'bookmarks_b'];
 
-/** The administrator's url. The server does not ask for its password, and no output may show it. */
+/**
+ * Returns the administrator's url. The server does not ask for the password in it. No output may show that password.
+ */
 const asProvider = (url: string): string =>
   Object.assign(new URL(url), {
     username: 'provider',
@@ -40,11 +42,13 @@ const asProvider = (url: string): string =>
     pathname: '/postgres',
   }).href;
 
-/** The password of a role in PgBouncer's files. */
+/** Returns the password of a role in PgBouncer's file of users. */
 const passwordOf = (rotation: Rotation, role: string): string =>
   new RegExp(`"${role}" "(.*)"`).exec(rotation.readSecret('pgbouncer/userlist.txt'))![1]!;
 
-/** Updates PgBouncer, the pods, and PgBouncer again. The pods' urls work each time. */
+/**
+ * Returns the expected roll-outs: PgBouncer, the pods, and PgBouncer again, with the role that the pods use after each.
+ */
 const ROLLS = (old: string, role: string) => [
   `deployment/pgbouncer ${old}`,
   `deployment/api ${role}`,
@@ -84,7 +88,7 @@ test('a rotation changes the role while the service always works, and disables t
   await expect.poll(sessions).toEqual([]);
   await old.end({ timeout: 0 });
 
-  // Then back again, with another password.
+  // Rotates back to the first role, with another password.
   expect((await rotate()).code).toBe(0);
   expect(rotation.takeSeen()).toEqual(ROLLS('bookmarks_b', 'bookmarks_a'));
   expect(rotation.readSecret('connections/DATABASE_URL')).toContain('//bookmarks_a:');
@@ -106,7 +110,7 @@ test('a run that is interrupted before any step and repeated ends with the same 
     writeFileSync(calls, '');
     ({ code } = await rotation.run());
     rotation.before('');
-    // Some pods may use the new role and others the old one.
+    // After the interruption, some pods may use the new role and others the old one. All of them can connect.
     expect(
       (await rotation.reach()).filter((user) => !ROLES.includes(user)),
       `${stops}`,
@@ -122,7 +126,8 @@ test('a run that is interrupted before any step and repeated ends with the same 
     ).toEqual([]);
     expect(rotation.readSecret('pgbouncer/userlist.txt').split('\n')).toHaveLength(3);
   }
-  // Secrets are written four times, and four roll-outs begin and end.
+  // The loop interrupted each of four writes of Secrets, and the beginning and end of each of four roll-outs. The last
+  // run was complete.
   expect(stops).toBe(4 + 2 * 4 + 1);
 });
 
@@ -142,7 +147,7 @@ test('no secret is an argument of a program, in the output, or in the log of the
     writeFileSync(file, `#!/bin/bash\nprintf '%s\\n' "$*" >>${log}\nPATH='${path}' exec ${program} "$@"\n`);
     chmodSync(file, 0o755);
   }
-  // The path contains nothing else, so that no program is used unseen.
+  // PATH contains no other folder, so the test sees the arguments of every program that runs.
   const { code, output } = await rotation.run({ admin: asProvider(url), path: wrapped });
   expect([code, output]).toEqual([0, expect.stringContaining('rotate: bookmarks_b serves')]);
   const password = passwordOf(rotation, 'bookmarks_b');
@@ -194,7 +199,7 @@ test('a rotation without the password of its role is refused, and the role of th
   expect(await rotation.logIn('bookmarks_a', 'first')).toEqual([true]);
 });
 
-/** Servers that act as the nodes of a cluster. */
+/** Makes the servers act as the nodes of a cluster. */
 async function startNodes(): Promise<Rotation> {
   await resetNodes(nodes);
   return startRotation(nodes);
@@ -202,7 +207,10 @@ async function startNodes(): Promise<Rotation> {
 
 const portOf = (url: string): string => new URL(url).port;
 
-/** For the coordinator, the last node has a port without a server until it is back. */
+/**
+ * Takes the last node away from the coordinator: it gets a port without a server, until `comeBack`. `sql` is the
+ * statement that does this.
+ */
 async function loseLast({
   nodes,
 }: Rotation): Promise<{ name: string; sql: string; comeBack(): Promise<unknown> }> {
@@ -214,7 +222,7 @@ async function loseLast({
   return { name: `127.0.0.1:${port}`, sql: change(portOf(last), port), comeBack };
 }
 
-/** Everything that a run must not have changed if it stops before PgBouncer and the pods. */
+/** Checks that a run has changed nothing. This must be so if the run stops before it changes PgBouncer and the pods. */
 async function expectUntouched(rotation: Rotation): Promise<void> {
   expect(rotation.readSecret('pgbouncer/userlist.txt')).toBe('"bookmarks_a" "first"\n"metrics" "stats"\n');
   expect(rotation.readSecret('connections/DATABASE_URL')).toContain('//bookmarks_a:first@');
@@ -223,7 +231,7 @@ async function expectUntouched(rotation: Rotation): Promise<void> {
   expect(await rotation.logIn('bookmarks_a', 'first')).toEqual([true, true, true]);
 }
 
-/** All nodes accept the new password, and none accepts the old one. */
+/** Checks that all nodes accept the new password, and that none accepts the old one. */
 async function expectRotated(rotation: Rotation): Promise<void> {
   expect(await rotation.reach()).toEqual(['bookmarks_b']);
   const password = passwordOf(rotation, 'bookmarks_b');
@@ -258,7 +266,8 @@ describe('with several nodes', () => {
       expect(output).toContain('PgBouncer and the pods were not changed, and bookmarks_a serves');
       await expectUntouched(rotation);
     }
-    // The passwords of the two others are unknown by now.
+    // Nobody knows the new passwords that the earlier runs gave to the other two nodes. This run gives all nodes
+    // another one.
     await lost.comeBack();
     expect((await rotation.run()).code).toBe(0);
     await expectRotated(rotation);
@@ -288,7 +297,7 @@ describe('with several nodes', () => {
   test('if a node goes down while the pods roll out, a second run continues with the same password', async () => {
     const rotation = await startNodes();
     const lost = await loseLast(rotation);
-    // The api uses the new url, and the worker the old one.
+    // The run stops after the api got the new url, and before the worker gets it.
     rotation.before(
       `if [ "$1 $2 $3" = 'rollout restart deployment/worker' ]; then psql -qc '${lost.sql}' ${rotation.nodes[0]}; exit 1; fi`,
     );

@@ -12,18 +12,18 @@ import { type Replica, startReplica } from '../support/replica.ts';
 import { startService, type TestService, type TestUser, useService } from '../support/service.ts';
 import { holdAccount } from '../support/sessions.ts';
 
-// Decisions 9, 17, 19 and 21 at their limits: 100,000 entries in one transaction, exports and imports with constant
-// memory.
+// Tests decisions 9, 17, 19 and 21 at their limits: 100,000 entries in one transaction, and exports and imports with
+// constant memory.
 
 const MIB = 1_048_576;
 
-/** Runs every import inline that fits into one body. The second replica stages imports above 1 MiB. */
+/** The first replica runs all imports within their requests. The second replica stages imports above 1 MiB. */
 const inline = useService({ importInlineBytes: 64 * MIB });
 const staging = useService({}, { beside: inline });
 
 const range = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
 
-/** An import's body with this many entries, each with a few tags and a comment of this length. */
+/** Returns the body of an import with this many entries. Each has a few tags and a comment of this length. */
 const bodyOf = (count: number, commentLength = 0, mode = 'merge'): string =>
   JSON.stringify({
     mode,
@@ -40,7 +40,7 @@ const requestOptions = ({ token }: TestUser) => ({
   headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
 });
 
-/** A request over a plain connection, sent and read in chunks. */
+/** A request over a plain connection. The test sends the body and reads the response in chunks. */
 class SlowRequest {
   readonly socket: Socket;
   #received = '';
@@ -58,18 +58,21 @@ class SlowRequest {
     );
   }
 
-  /** Resolves when the system has accepted it. */
+  /** Sends text. Resolves when the operating system has accepted it. */
   async send(text: string): Promise<void> {
     await new Promise((resolve) => this.socket.write(text, resolve));
   }
 
-  /** Everything received until the server closed the connection. */
+  /** Returns everything that was received until the server closed the connection. */
   async response(): Promise<string> {
     await once(this.socket, 'close');
     return this.#received;
   }
 
-  /** A service closes only after its responses have ended, so a failed test must not leave one open. */
+  /**
+   * Closes the connection. A service ends only after its responses have ended, so a failed test must not leave one
+   * open.
+   */
   [Symbol.dispose](): void {
     this.socket.destroy();
   }
@@ -117,7 +120,7 @@ describe('an export', { timeout: 120_000 }, () => {
     const few = await service.user();
     await fill(url, few, 1_000);
     await using api = await startReplica('api', { DATABASE_URL: url });
-    // Warms up code and connections, so that they do not count as growth.
+    // This export warms up code and connections, so that they do not count as growth.
     await drain(api, few);
     const growth = await measureGrowth(api.pid, async () => {
       const { bytes, end } = await drain(api, many);
@@ -139,7 +142,7 @@ describe('an export', { timeout: 120_000 }, () => {
     return { bytes, end };
   }
 
-  /** An export whose client has stopped reading, until the service can write no more. */
+  /** Starts an export and stops reading. Resolves when the service can write no more. */
   async function stall(service: TestService, user: TestUser) {
     const arrived = once(service.app.server, 'request');
     const request = new SlowRequest(service.origin, '/export', user, 2);
@@ -148,7 +151,7 @@ describe('an export', { timeout: 120_000 }, () => {
     await once(request.socket, 'data');
     request.socket.pause();
     const { socket } = response;
-    // The system accepts more data until its buffers are full.
+    // The operating system accepts more data until its buffers are full.
     for (let last = -1; last !== socket!.bytesWritten || !response.writableNeedDrain; await sleep(300))
       last = socket!.bytesWritten;
     return request;
@@ -214,7 +217,7 @@ describe('an upload', { timeout: 60_000 }, () => {
     expect(refused).toMatchObject({ status: 429, body: { code: 'RATE_LIMITED' } });
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
     expect((await other.post('/import', body)).body.imported).toBe(200);
-    // A small import is not blocked.
+    // A small import of the same user is not blocked.
     expect((await user.post('/import', bodyOf(1))).body.imported).toBe(1);
     await request.send(body.slice(-1));
     expect(await request.response()).toContain('{"imported":199,"skipped":1,"errors":[]}');
@@ -243,7 +246,7 @@ describe('an upload', { timeout: 60_000 }, () => {
     const user = await hurried.user();
     const holders = [await hurried.user(), await hurried.user()];
     const locks = await Promise.all(holders.map((holder) => holdAccount(inline.database.url, holder)));
-    // Two imports run at a time, and both wait for the locks held here.
+    // Two imports run at a time. Both wait for the locks that this test holds.
     const ahead = holders.map((holder) => hurried.post('/import', bodyOf(1), { token: holder.token }));
     for (const holder of holders) await untilStates(holder, ['queued']);
     const body = bodyOf(5);
@@ -293,7 +296,7 @@ describe('64 MiB', { timeout: 120_000 }, () => {
 
   test('pass through a replica to a worker, and its memory grows by less than 128 MiB', async () => {
     const user = await inline.user({ premium: true });
-    // Warms up code and connections, so that they do not count as growth.
+    // This import warms up code and connections, so that they do not count as growth.
     await send(user, bodyOf(400, 9_000));
     const body = bodyOf(6_900, 9_580);
     expect(body.length).toBeGreaterThan(63 * MIB);

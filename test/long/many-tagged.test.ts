@@ -3,13 +3,13 @@ import { runOn } from '../support/database.ts';
 import { findFaults } from '../support/invariants.ts';
 import { type TestUser, useService } from '../support/service.ts';
 
-// Spec 4.3 with many bookmarks.
+// Section 4.3 of the contract, with many bookmarks.
 
 const service = useService();
 
 const COUNT = 2_500;
 
-/** A user with many bookmarks. All carry the tag `many`, and every third one also `third`. */
+/** Creates a user with many bookmarks. All of them carry the tag `many`, and every third one also carries `third`. */
 async function makeUser(count = COUNT) {
   const user = await service.user({ premium: true });
   const bookmarks = Array.from({ length: count }, (_, n) => ({
@@ -50,7 +50,7 @@ async function countShown(user: TestUser): Promise<Record<string, Record<string,
   );
 }
 
-/** The expected counts. Of the first three bookmarks, and of the last three, one carries `third`. */
+/** Returns the expected counts. One of the first three bookmarks carries `third`, and so does one of the last three. */
 const shown = (plain: string, third: string) => {
   const whole = { [plain]: COUNT - Math.ceil(COUNT / 3), [third]: Math.ceil(COUNT / 3) };
   const few = { [plain]: 2, [third]: 1 };
@@ -110,7 +110,7 @@ describe('merging a tag that many bookmarks carry', () => {
     expect(left.bookmark_count).toBeGreaterThan(6_500);
     expect((await countShown(user)).list!.third).toBe(left.bookmark_count);
     expect(await findFaults(service.database.url)).toEqual([]);
-    // Clients that follow changes receive each bookmark with a new tag, and each deleted one.
+    // A client that follows changes receives each bookmark with a new tag, and the deleted tag.
     const heard = new Set<number>();
     const deletedTags: number[] = [];
     for (let from = cursor, more = true; more; ) {
@@ -134,7 +134,7 @@ describe('merging a tag that many bookmarks carry', () => {
   });
 });
 
-// In a sharded database each node has its own index.
+// Does not run on a sharded database, where each node has an index of its own.
 test.runIf(inject('citusUrl') === undefined)(
   'the pending list of the index of tags, which every search by a tag reads, has at most 17 pages',
   async () => {

@@ -21,7 +21,7 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(() => removeFolder(folder));
 
-/** The path of the binary. Undefined if the registry cannot be reached. */
+/** Installs this version of Node. Returns the path of its binary, or undefined if the registry cannot be reached. */
 async function installNode(major: number): Promise<string | undefined> {
   const name = `node-${process.platform}-${process.arch}`;
   const prefix = join(folder, `node-${major}`);

@@ -14,13 +14,13 @@ import { type Place, readPlaces, sortPlaces } from '../support/places.ts';
 import { findProgram, type Program } from '../support/programs.ts';
 import { useService } from '../support/service.ts';
 
-/** Exchanges bookmarks with other programs: imports their files, and has them import our exports. */
+/** Exchanges bookmarks with other programs. The service imports their files, and they import its exports. */
 
 const service = useService({ freeBookmarkLimit: 100_000 });
 const folder = makeFolder('other-programs');
 afterAll(() => removeFolder(folder));
 
-/** Defines a test that is skipped if a program is missing. The test's name says which one. */
+/** Defines a test that is skipped if a program is missing. The test's name starts with the program. */
 const testWith = (
   program: Program,
   name: string,
@@ -32,7 +32,7 @@ const testWith = (
     await work(path, skip);
   });
 
-/** An account used through the command line. Every command must succeed. */
+/** Opens a shell with a new account for the command line. Every command must succeed. */
 async function openShell() {
   const { token } = await service.user();
   const env = { BOOKMARKS_URL: service.origin, BOOKMARKS_TOKEN: token, XDG_CONFIG_HOME: folder };
@@ -45,7 +45,7 @@ async function openShell() {
 
 const read = (file: string) => readBookmarkFile(readFileSync(file), { foldersAsTags: true });
 
-/** Entries by url, with sorted tags, and times in whole seconds. */
+/** Returns entries in a form that can be compared: by url, with sorted tags, and with times in whole seconds. */
 const essence = (entries: readonly ImportEntry[]) =>
   entries
     .map((entry) => ({
@@ -56,7 +56,7 @@ const essence = (entries: readonly ImportEntry[]) =>
     }))
     .sort((one, other) => (one.url < other.url ? -1 : 1));
 
-/** Names with characters that are special in some formats. */
+/** Names with characters that have a meaning in some formats. */
 const NAMES = [
   'Work',
   'C/C++',
@@ -75,7 +75,10 @@ const NAMES = [
 ];
 const TAGS = ['reading', 'to do', 'Über', '日本', 'a&b', '"q"', '<i>', 'x|y', '[z]', 'c#', "l'été", '1'];
 
-/** A nested collection. Every top-level folder contains another one, except those that begin with `flat`. */
+/**
+ * Makes a collection with nested folders. Every top-level folder contains another folder, except those that begin with
+ * `flat`.
+ */
 function makeCollection(count: number): Place[] {
   const nested = Array.from({ length: 150 }, (_, i) => [
     `${NAMES[i % NAMES.length]} ${i % 30}`,
@@ -102,8 +105,8 @@ function makeCollection(count: number): Place[] {
 const isFlat = (path: string[]) => path[0]?.startsWith('flat ') === true;
 
 /**
- * The expected collection after a round trip through the service. A top-level folder without subfolders is the same as
- * a tag. A bookmark both in a folder and outside all folders is then only in the folder.
+ * Returns the expected collection after an import and an export. A top-level folder without subfolders becomes a tag. A
+ * bookmark that is both in a folder and outside all folders is afterwards only in the folder.
  */
 function expectAfter(before: Place[], tagFolders: boolean): Place[] {
   const places = [...Map.groupBy(before, ({ url }) => url).values()].flatMap((locations) => {
@@ -136,7 +139,7 @@ async function withFirefox(
   return readPlaces(profile);
 }
 
-/** Stores a collection in Firefox. Each top-level folder goes below one of Firefox's own folders. */
+/** A script that stores a collection in Firefox. Each top-level folder goes below one of Firefox's own folders. */
 const FILL = `
   const { bookmarks } = load('PlacesUtils');
   const roots = [bookmarks.menuGuid, bookmarks.toolbarGuid, bookmarks.unfiledGuid];
@@ -201,7 +204,7 @@ testWith(
   },
 );
 
-/** A collection with comments, as an account stores it: each url once, with folders as tags. */
+/** Returns a collection as an account stores it, with comments. Each url occurs once, and folders are tags. */
 const toEntries = (places: Place[]) =>
   [...Map.groupBy(places, ({ url }) => url).values()].map((locations, index) => {
     const { url, title, tags, added, modified } = locations[0]!;
@@ -233,7 +236,7 @@ const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"'
 const decode = (html: string) => html.replace(/&([^;]*);/g, (_, name) => ENTITIES[name]!);
 
 testWith('buku', 'imports what is exported here, and what it writes is imported here', async (program) => {
-  // buku has no folders, and stores tags in lower case.
+  // buku has no folders and stores tags in lower case, so the collection has no folders.
   const given = toEntries(makeCollection(300).map((place) => ({ ...place, path: [] })));
   const at = (name: string) => join(folder, `buku-${name}`);
   const buku = (...args: string[]) =>
@@ -270,7 +273,7 @@ testWith('buku', 'imports what is exported here, and what it writes is imported 
   expect(back.filter(({ url }) => plain.has(url))).toEqual(expected.filter(isPlain));
 });
 
-/** Prints the bookmarks that Shaarli's parser reads. Other services in PHP use the same parser. */
+/** A script that prints the bookmarks that Shaarli's parser reads. Other services in PHP use the same parser. */
 const SHAARLI = `
   if (!(@include 'Shaarli/NetscapeBookmarkParser/autoload.php')) exit('missing');
   $parser = new Shaarli\\NetscapeBookmarkParser\\NetscapeBookmarkParser(true, [], '0', $argv[2]);
@@ -301,7 +304,8 @@ testWith('php', "Shaarli's parser reads what is exported here", async (program, 
       note: comment,
       time: Date.parse(created_at) / 1_000,
     });
-    // Shaarli splits folder names, and a tag that is alone, into words.
+    // Shaarli splits the names of folders into words, and also a tag that is the only one. So only these tags are
+    // compared.
     const plain = tags.filter((tag) => TAGS.includes(tag)).map((tag) => tag.toLowerCase());
     expect(link.tags.map((tag) => decode(tag).toLowerCase())).toEqual(
       expect.arrayContaining(plain.length > 1 ? plain : []),
@@ -321,7 +325,7 @@ testWith(
     const file = await importIntoChromium(program, html, join(folder, 'chromium'));
     const made = read(file);
     expect(made.format).toBe('chrome');
-    // Chromium stores neither comments nor the time of a change, and accepts line breaks in text.
+    // Chromium stores neither comments nor the time of a change. It accepts line breaks in text.
     given[5]!.title = 'A title&#10;in two lines';
     expect(essence(made.entries)).toEqual(
       essence(given.map((entry) => ({ ...entry, comment: '', updated_at: undefined }))),

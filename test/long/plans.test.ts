@@ -17,8 +17,8 @@ import { startSystemPostgres } from '../support/system-postgres.ts';
 import { openWatched, type RanStatement, type WatchedDatabase } from '../support/work.ts';
 
 /**
- * The rows that a statement reads are limited by what it asks for, whatever the statistics and whatever the connection
- * did before. From the sixth call on, Postgres may keep a plan made for other values.
+ * Limits how many rows a statement reads, by what the statement asks for. The limit holds with any statistics and after
+ * any earlier statements on the connection, because Postgres may keep a plan that it made for other values.
  */
 
 interface Opened extends AsyncDisposable {
@@ -26,7 +26,10 @@ interface Opened extends AsyncDisposable {
   name: string;
 }
 
-/** Creates migrated databases, empty or copied, for a role that may explain the statements of others. */
+/**
+ * A server that creates databases with the current schema, empty or as a copy. Its role may explain the statements of
+ * others.
+ */
 interface Server extends AsyncDisposable {
   create(template?: Opened): Promise<Opened>;
 }
@@ -53,8 +56,8 @@ const SERVERS: Readonly<Record<string, () => Promise<Server>>> = {
 };
 
 /**
- * Postgres plans five calls for their own values. From the sixth on it may keep one plan, so the watched call comes
- * after these.
+ * Postgres makes a new plan for each of the first five calls. From the sixth call on, it may keep one plan. The
+ * measured call comes after six others.
  */
 const WARM_UPS = 6;
 
@@ -86,7 +89,7 @@ describe.each(Object.keys(SERVERS))('%s, with statistics', (serverName) => {
   });
 });
 
-/** Builds the pending Bloom filters of the big account, like a sweep. The other accounts have no blocks. */
+/** Builds the pending Bloom filters of the big account, as a sweep does. The other accounts have no blocks of texts. */
 async function buildBigFilters(url: string): Promise<void> {
   const database = await openDatabase({ url, max: 1 });
   try {

@@ -13,13 +13,16 @@ import { REPLICATING, type SystemPostgres, startSystemPostgres } from '../suppor
 import { until } from '../support/until.ts';
 import type { Principal } from '../support/users.ts';
 
-/** A standby that lags replaces a lost primary, while clients have seen data that it never received. */
+/**
+ * A standby lags behind a primary and replaces it when the primary is lost. Clients have already seen data that the
+ * standby never received.
+ */
 
 type Store = MemoryStore | SqliteStore;
 
 const contentOf = (store: Store) => ({ bookmarks: [...store.bookmarks()], tags: store.tags() });
 
-/** Sends a request until it succeeds, like a client during a failover. All other responses must be 503. */
+/** Sends a request until it succeeds, as a client does during a failover. Any other response must be 503. */
 async function send(replica: Replica, { token }: Principal, path: string, body: object = {}) {
   return until(async () => {
     const response = await replica.post(path, body, token);
@@ -28,7 +31,7 @@ async function send(replica: Replica, { token }: Principal, path: string, body: 
   });
 }
 
-/** The data that the service shows. */
+/** Returns the data that the service shows to a user. */
 async function show(
   replica: Replica,
   user: Principal,
@@ -38,7 +41,7 @@ async function show(
   return { bookmarks, tags: tags.map(({ id, name }: BookmarkTag) => ({ id, name })) };
 }
 
-/** The largest ids and revisions used so far. */
+/** Returns the largest ids and revisions that were used so far. */
 async function readHeights(url: string): Promise<{ bookmark: number; tag: number; change: number }> {
   const [row] = await runOn<{ bookmark: number; tag: number; change: number }>(
     url,
@@ -48,7 +51,7 @@ async function readHeights(url: string): Promise<{ bookmark: number; tag: number
   return row!;
 }
 
-/** Adds, edits, deletes and changes tags, so that ids and revisions of every kind advance. */
+/** Adds, edits, deletes and changes tags, so that ids of every kind and revisions increase. */
 async function writeAll(replica: Replica, user: Principal, name: string): Promise<Bookmark[]> {
   const add = (n: number): Promise<Bookmark> =>
     send(replica, user, '/bookmarks/add', { url: `https://example.org/${name}/${n}`, tags: [`${name} tag`] });
@@ -62,7 +65,10 @@ async function writeAll(replica: Replica, user: Principal, name: string): Promis
   return added;
 }
 
-/** The service with a primary and a standby. Replicas connect through a proxy that can lead to either. */
+/**
+ * The databases of a service: a primary and a standby. Replicas connect through a proxy that can lead to either of
+ * them.
+ */
 interface Pair extends AsyncDisposable {
   postgres: SystemPostgres;
   database: string;
@@ -89,7 +95,7 @@ async function openPair(): Promise<Pair> {
   };
 }
 
-/** The primary dies. The proxy leads to the standby, which is promoted. */
+/** Kills the primary, lets the proxy lead to the standby, and promotes the standby. */
 async function failOver({ postgres, database, standby, proxy }: Pair): Promise<void> {
   await postgres.kill();
   proxy.retarget(standby.urlOf(database));
@@ -97,7 +103,7 @@ async function failOver({ postgres, database, standby, proxy }: Pair): Promise<v
   await standby.promote();
 }
 
-/** Retries without the client's pauses, which would take longer than the test. */
+/** A clock without the client's pauses between retries, which would take longer than the test. */
 const clock: Clock = {
   now: () => performance.now(),
   after(delayMs, run) {
@@ -109,7 +115,7 @@ const clock: Clock = {
 const clientOf = ({ origin }: Replica, { token }: Principal) =>
   new BookmarkClient({ baseUrl: `${origin}/api/v1`, token, clock });
 
-/** Follows by `sync` and keeps the results. */
+/** Starts to follow by `sync`, and keeps the results. */
 function startFollower(replica: Replica, user: Principal) {
   const controller = new AbortController();
   const got: Bookmark[] = [];
@@ -121,7 +127,7 @@ function startFollower(replica: Replica, user: Principal) {
   return { got, end: () => controller.abort() };
 }
 
-/** Mirrors until the end. */
+/** Starts to mirror into the store, until `end`. */
 function startMirror(replica: Replica, user: Principal, store: Store) {
   const controller = new AbortController();
   const mirroring = (async () => {
@@ -143,10 +149,10 @@ const idsOf = (bookmarks: readonly { id: number }[]): number[] => bookmarks.map(
 // Installing the package may take a minute or two.
 beforeAll(() => provide('postgresql'), 300_000);
 
-// Time for the start of two servers and a promotion.
+// The time for starting two servers and promoting one.
 const LIMIT_MS = 120_000;
 
-// A proxy or DNS name may lead to the standby before it is promoted.
+// This can happen if a proxy or DNS name leads to the standby before the promotion.
 test('a standby that is not promoted yet causes 503 and no 500, and everything works after the promotion', {
   timeout: LIMIT_MS,
 }, async () => {
@@ -222,7 +228,7 @@ test('a standby that lags is promoted under a running service: followers and mir
   const tagsBefore = new Set(idsOf(before.tags));
   for (const { id } of shown.tags) if (!tagsBefore.has(id)) expect(id).toBeGreaterThan(heights.tag);
 
-  // Data that the standby never received is gone, and all later data exists.
+  // Data that the standby never received is gone. All data that was written later exists.
   expect(idsOf(shown.bookmarks).filter((id) => idsOf(lost).includes(id))).toEqual([]);
   const wanted = idsOf(shown.bookmarks).filter((id) => id > heights.bookmark);
   expect(wanted).toEqual(idsOf(added.filter((_one, n) => n !== 1)));
@@ -231,7 +237,8 @@ test('a standby that lags is promoted under a running service: followers and mir
   expect(got).toEqual([...new Set(got)].sort((left, right) => left - right));
   const { bookmarks: rest } = await send(replica, user, '/bookmarks/sync', { cursor: oldCursor });
   expect(idsOf(rest)).toEqual(idsOf(shown.bookmarks).filter((id) => id > oldCursor));
-  // The revisions are beyond those that the mirror knew. Only the epoch tells it that its copy has another history.
+  // The new revisions are higher than those that the mirror knew. Only the epoch tells the mirror that the database has
+  // another history than its copy.
   expect(await catchUp(replica, user, away)).toBe(1);
   expect(await catchUp(replica, user, behind)).toBe(1);
   for (const store of [away, behind]) expect(contentOf(store)).toEqual(shown);

@@ -17,9 +17,9 @@ import {
 import { type ClusterOptions, failOver, startCluster as openCluster } from '../support/redis-cluster.ts';
 import { startSentinels as openSentinels, type SentinelOptions } from '../support/redis-sentinel.ts';
 
-// The same guarantees with a failover pair, Sentinel and Cluster (decision 27).
+// A failover pair, Sentinel and Cluster give the same guarantees as a single Redis (decision 27).
 
-/** A fault that closes no connection is noticed within this time. */
+/** A replica notices a fault that closes no connection within this time. */
 const MAX_NOTICE_MS = 3_000;
 
 const PASSWORD = 'p@ss:w/rd%';
@@ -27,14 +27,14 @@ const PASSWORD = 'p@ss:w/rd%';
 const untilAllSay = (text: string, replicas: readonly Replica[]) =>
   Promise.all(replicas.map((replica) => replica.untilSays(text)));
 
-/** Every replica loses Redis within this time, and has it back within the same time. */
+/** Resolves when every replica has lost Redis and has found it again. Each of the two must happen in time. */
 const untilMoved = async (replicas: readonly Replica[]) => {
   const losses = () => replicas.map(({ counters }) => counters.degradations);
   await expect.poll(losses, { interval: 5, timeout: MAX_NOTICE_MS }).toEqual(replicas.map(() => 1));
   await within(MAX_NOTICE_MS, untilAllSay(SHARED, replicas));
 };
 
-/** An import added at one replica runs once at the other, which has a worker. */
+/** Checks that an import which was added at one replica runs once at the other, which has a worker. */
 const expectImports = async (one: Replica, two: Replica) => {
   await two.imports.startWorker(1);
   await one.imports.add('a');
@@ -43,7 +43,7 @@ const expectImports = async (one: Replica, two: Replica) => {
 };
 
 describe('a failover pair', () => {
-  /** The master, its replica, and two replicas of the service that know both. */
+  /** Starts a master, its replica, and two replicas of the service that know both. */
   const startPair = async () => {
     const master = await start();
     const replica = await start({ args: ['--replicaof', '127.0.0.1', String(master.port)] });
@@ -54,7 +54,7 @@ describe('a failover pair', () => {
     const [one, two] = [await open(), await open()];
     return { master, replica, admins, one, two };
   };
-  /** Swaps the roles of the nodes. No connection closes, and PUBLISH still succeeds on both. */
+  /** Swaps the roles of the two nodes. No connection closes, and both nodes still accept PUBLISH. */
   const swap = async ({ admins: [master, replica], ...pair }: Awaited<ReturnType<typeof startPair>>) => {
     await replica.replicaof('NO', 'ONE');
     await master.replicaof('127.0.0.1', pair.replica.port);
@@ -72,7 +72,7 @@ describe('a failover pair', () => {
     const { one, two } = pair;
     const waiting = wait(two, 'user:1');
     await swap(pair);
-    // The old master accepts this message but delivers it to nobody.
+    // The old master accepts this message, but no subscriber receives it.
     one.notifier.notify('user:1');
     await untilMoved([one, two]);
     expect(await within(MAX_NOTICE_MS, waiting)).toMatch(/woken|check/);
@@ -193,7 +193,7 @@ describe('Redis Cluster', () => {
 
   test('three masters share limits, notifications and imports like a single Redis', async () => {
     const cluster = await startCluster({ password: PASSWORD });
-    // The client learns of the third node from the two that are named.
+    // The url names only two nodes. The client learns from them that there is a third.
     const urls = cluster.nodes.slice(0, 2).map(({ url }) => url);
     const one = await openReplica(urls.join(','), 'test');
     const two = await openReplica(urls.toReversed().join(','), 'test');

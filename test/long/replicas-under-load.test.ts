@@ -31,10 +31,11 @@ test('10,000 clients that disconnect leave no polls, connections or memory behin
     return measureHeap(replica);
   };
   const before = await replica.metrics();
-  // The first clients warm up caches, which are no leak. So the test compares the second crowd with the third.
+  // The first crowd of clients fills caches, which is no leak. So the test compares later crowds with each other.
   const warm = await comeAndGo(16);
   const second = await comeAndGo(16);
-  // A leak of one closure per poll would be 10,000 times some hundred bytes, each time.
+  // A leak of one closure per poll would make the heap grow by more than this with every crowd. A single larger growth
+  // may have another cause, so the crowd then comes once more.
   const growth = second - warm < 1_000_000 ? second - warm : (await comeAndGo(16)) - second;
   expect(growth).toBeLessThan(1_000_000);
   const after = await replica.metrics();
@@ -59,7 +60,7 @@ async function sendPolls(origin: string, users: Principal[], each: number): Prom
   return sockets;
 }
 
-/** The bytes in use on the replica's heap after a garbage collection. */
+/** Returns how many bytes of the replica's heap are in use after a garbage collection. */
 async function measureHeap(replica: Replica): Promise<number> {
   const known = replica.log.length;
   replica.signal('SIGUSR2');

@@ -8,8 +8,8 @@ import { type Fleet, openFleet } from '../support/fleet.ts';
 import { findFaults } from '../support/invariants.ts';
 
 /**
- * A roll-out with the production manifests' own values, in local processes. This test acts as kubelet and endpoint
- * controller, HAProxy as the balancer. Waits are a tenth; `TEST_ROLLOUT_SCALE=1 npx vitest run
+ * Rolls out local processes with the values of the production manifests. This test acts as kubelet and as endpoint
+ * controller, and HAProxy is the balancer. All waits are a tenth of the real ones. `TEST_ROLLOUT_SCALE=1 npx vitest run
  * test/long/rollout.test.ts` uses the full waits.
  */
 const SCALE = Number(process.env.TEST_ROLLOUT_SCALE ?? 0.1);
@@ -17,13 +17,14 @@ const SCALE = Number(process.env.TEST_ROLLOUT_SCALE ?? 0.1);
 const REPLICAS = 3;
 
 /**
- * The pause between a client's requests. Many requests are in flight at any moment, but other tests still get CPU time.
+ * The pause between a client's requests. With it, many requests are in flight at any moment, but other tests still get
+ * CPU time.
  */
 const PAUSE_MS = SCALE < 1 ? 50 : 0;
 
 /**
- * The longest time until a cluster's balancers learn of a new or ending pod, as a share of preStop. preStop covers this
- * time.
+ * How late a cluster's balancers learn of a new or ending pod at most, as a share of preStop. This is below 1, because
+ * preStop must be longer than that.
  */
 const shareOfPreStop = 0.75;
 

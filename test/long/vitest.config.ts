@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import common from '../../vitest.config.ts';
 
 /**
- * The long tests: `npm run test:long`. Each file has a process of its own, because some measure memory and CPU time.
+ * Runs the long tests: `npm run test:long`. Each file has a process of its own, because some files measure memory and
+ * CPU time.
  */
 export default {
   ...common,

@@ -9,13 +9,13 @@ import type { ApiResponse } from '../support/responses.ts';
 import { until } from '../support/until.ts';
 import type { Principal } from '../support/users.ts';
 
-// Large imports with real processes, each of which may crash, hang or be stopped at any moment (decision 21).
+// Tests large imports with real processes. Each process may crash, hang or be stopped at any moment (decision 21).
 
 /** Resolves with the response, or with undefined if the connection broke. */
 const orBroken = (response: Promise<ApiResponse>): Promise<ApiResponse | undefined> =>
   response.catch(() => undefined);
 
-/** Users with rows on the same node, for tests that count per node. Without sharding there is only one node, so any users will do. */
+/** Creates users with rows on the same node, for tests that count per node. Without sharding there is only one node. */
 async function usersOfOneNode(fleet: Fleet, count: number): Promise<Principal[]> {
   const byNode = new Map<string, Principal[]>();
   for (;;) {
@@ -97,7 +97,7 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
     await until(async () => (await fleet.imports(user))[0] === 'done');
     await doomed.kill();
     await expectWhole(fleet, user, await response);
-    // The replica that answers notifies the poll, long before its own deadline.
+    // The replica that answers the import also notifies the poll, long before the poll would time out.
     const told = Promise.race([poll, sleep(15_000)]);
     expect((await told)?.body.bookmarks).toHaveLength(50);
     await fleet.start('worker');
@@ -149,7 +149,9 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
   const open = (env = {}) => openFleet({ env: { IMPORT_INLINE_BYTES: 0, ...env } });
   const replace = { bookmarks: entries(3), mode: 'replace' };
 
-  /** Starts a worker, which handles everything queued. Afterwards only the bookmark `kept` exists. */
+  /**
+   * Starts a worker, which handles everything that is queued. Checks that afterwards only the bookmark `kept` exists.
+   */
   const expectNeverRuns = async (fleet: Fleet, user: Principal, kept: string) => {
     const worker = await fleet.start('worker');
     await until(async () => (await fleet.jobs()).length === 0);
@@ -171,7 +173,7 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
     expect(await fleet.jobs()).toHaveLength(1);
     await hasty.post('/bookmarks/add', { url: 'http://kept/' }, user.token);
     await expectNeverRuns(fleet, user, 'http://kept/');
-    // Without their jobs, imports are found only by a sweep.
+    // The job of this import is lost, so only a sweep can find it.
     const swept = patient.post('/import', replace, other.token);
     await until(async () => (await fleet.jobs()).length === 1);
     await Promise.all([fleet.redis.restart(), fleet.start('worker')]);
@@ -272,7 +274,7 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
     expect(await fleet.imports(user)).toEqual(['done', 'done']);
   });
 
-  /** Sends two of three announced megabytes. Resolves when some of them are staged. */
+  /** Announces three megabytes and sends two of them. Resolves when some of them are staged. */
   const beginUpload = async (fleet: Fleet, replica: Replica, user: Principal): Promise<Socket> => {
     const { hostname, port } = new URL(replica.origin);
     const socket = connect(Number(port), hostname);

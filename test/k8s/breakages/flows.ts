@@ -2,7 +2,9 @@ import { type Breakage, edit, remove, set } from '../overlay-copy.ts';
 
 const world = { ipBlock: { cidr: '0.0.0.0/0' } };
 
-/** Connections that should be allowed but are not, and the reverse. */
+/**
+ * Mistakes in network policies: needed connections that are not allowed, and allowed connections that are not needed.
+ */
 export const FLOWS: Breakage[] = [
   ['deny by default', 'NetworkPolicy/default-deny', remove],
   ['deny by default', 'NetworkPolicy/default-deny', ({ spec }) => spec.policyTypes.pop(), 'local'],

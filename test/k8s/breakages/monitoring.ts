@@ -1,6 +1,8 @@
 import { type AnyObject, type Breakage, edit } from '../overlay-copy.ts';
 
-/** The annotations of the first alert. The group before it contains recorded series. */
+/**
+ * Returns the annotations of the first alert. It is in the second group, because the first contains recorded series.
+ */
 const annotationsOf = (spec: AnyObject) => spec.groups[1].rules[0].annotations;
 
 /** Mistakes in alerts, the dashboard and scrapes. */

@@ -1,6 +1,6 @@
 import { type Breakage, container, edit, pick, pod, remove, variable } from '../overlay-copy.ts';
 
-/** References to missing names, keys, ports and files. */
+/** Mistakes in references: names, keys, ports and files that do not exist. */
 export const REFERENCES: Breakage[] = [
   ['stable', 'HTTPRoute/api', (route) => (route.apiVersion = 'gateway.networking.k8s.io/v1beta1')],
   [
