@@ -4,11 +4,17 @@ import { expect, test } from 'vitest';
 import { testNamesIn } from './documents/test-names.ts';
 import { MUTANTS } from './mutants/list.ts';
 
-/** The list of `npm run test:mutants` fits the code and the tests. Whether a mutation is caught, only that run shows. */
+/**
+ * Checks that the list of `npm run test:mutants` fits the code and the tests. Only that command shows whether a
+ * mutation is caught.
+ */
 
 const read = (path: string): string => readFileSync(join(import.meta.dirname, '..', path), 'utf8');
 
-/** Whether a test of the file has this title. In the name of a parameterized test, any text may stand for a value. */
+/**
+ * Returns whether a test of the file has this title. In the name of a parameterized test, a placeholder matches any
+ * text.
+ */
 function hasTest(path: string, title: string): boolean {
   return [...testNamesIn(read(path))].some((name) => {
     const literals = name.split(/%[a-z]|\$\{[^}]*\}|\$\w+/).map((text) => RegExp.escape(text));

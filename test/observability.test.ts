@@ -21,7 +21,7 @@ test('every documented metric exists after traffic, and no label names a user', 
   await user.post('/import', { bookmarks: [{ url: 'http://b/' }] });
   await user.post('/bookmarks/add', { url: 'nonsense' });
   await Promise.all(Array.from({ length: 50 }, () => user.post('/bookmarks/search', { query: 'x' })));
-  // A wrong code is not counted as a request by the limiter.
+  // The limiter does not count a request with an invalid token.
   await service.post('/tags/list', {}, { token: `bka_1_${'A'.repeat(43)}` });
 
   const samples = await scrape(metricsPort);
@@ -79,7 +79,8 @@ test('metrics are served while the database is unavailable, except those that co
   await using _service = await startService({ metricsPort }, { database });
   expect((await scrape(metricsPort)).get('bookmarks_imports_staged{state="queued"}')).toBe(0);
   await server.kill();
-  // A backend may outlive its postmaster for a moment, and the result of a health check is kept for a second.
+  // A backend may outlive the Postgres server for a moment, and a replica keeps the result of a health check for a
+  // second.
   const samples = await until(async () => {
     const scraped = await scrape(metricsPort);
     return scraped.get('bookmarks_database_reachable') === 0 && scraped;
@@ -88,7 +89,7 @@ test('metrics are served while the database is unavailable, except those that co
   expect(samples.has('bookmarks_imports_staged{state="queued"}')).toBe(false);
 });
 
-/** Takes a lock for which a statement of the service then waits. */
+/** Takes a lock, so that a statement of the service waits for it. */
 async function lockOn(url: string) {
   const sql = postgres(url, { max: 1 });
   await sql`select pg_advisory_lock(1)`;
@@ -200,8 +201,8 @@ test('a full pool is not reported as a lost database, because readiness and metr
   const holder = postgres(service.database.url, { max: 1, onnotice: () => {} });
   await holder`select pg_advisory_lock(1)`;
   const { database } = service.context;
-  // Each statement ends by its lock_timeout, and the next one in the queue takes the connection. So no connection is
-  // ever free.
+  // Each statement ends when its lock_timeout has passed. The next statement in the queue then takes the connection, so
+  // no connection is ever free.
   let isReleased = false;
   const fill = async () => {
     while (!isReleased)

@@ -7,7 +7,7 @@ import { BASE_PATH } from '../src/http/mount.ts';
 import { newGrant } from './support/app-grant.ts';
 import { useService } from './support/service.ts';
 
-// The OpenAPI 3.1 document at /openapi.json and the reference at /docs.
+// Tests the OpenAPI 3.1 document at /openapi.json and the reference at /docs.
 
 // biome-ignore lint/suspicious/noExplicitAny: the document is read from outside
 type Json = any;
@@ -28,18 +28,18 @@ const requestOf = (path: string): Json =>
 const responseOf = (path: string, status: number | string): Json =>
   withSchema(operationOf(path).responses[status].content['application/json']);
 
-/** The target of a reference. */
+/** Returns the target of a reference. */
 const lookUp = (ref: string): Json =>
   ref
     .replace(/^#\//, '')
     .split('/')
     .reduce((value, step) => value?.[step], document);
 
-/** The content of a request or response, with its schema. */
+/** Returns the content of a request or response, with its schema in place of a reference. */
 const withSchema = (content: Json): Json =>
   content.schema.$ref === undefined ? content : { ...content, schema: lookUp(content.schema.$ref) };
 
-/** A schema of the document together with everything that it refers to, for a validator. */
+/** Returns a validator for a schema of the document, including the schemas to which it refers. */
 const validatorOf = (schema: Json): z.ZodType =>
   z.fromJSONSchema(
     JSON.parse(
@@ -47,7 +47,7 @@ const validatorOf = (schema: Json): z.ZodType =>
     ),
   );
 
-/** Visits every object of the document. */
+/** Calls `see` with every object of the document. */
 function visit(value: Json, see: (object: Json, path: string) => void, path = '#'): void {
   if (typeof value !== 'object' || value === null) return;
   see(value, path);

@@ -5,12 +5,12 @@ import { OUTCOMES, requireSuccess } from '../src/store/outcomes.ts';
 
 test('TypeScript knows exactly the outcomes that the SQL functions return', () => {
   const folder = join(import.meta.dirname, '../sql/functions');
-  // Outcomes of signing in, and of claims of imports, are not errors of a request.
+  // These functions sign in, link, or claim imports. Their outcomes are not errors of a request.
   const others = ['first-sign-in.sql', 'link-identity.sql', 'sign-in-by-provider.sql', 'claim-import.sql'];
   const texts = readdirSync(folder)
     .filter((name) => name.endsWith('.sql') && !others.includes(name))
     .map((name) => readFileSync(join(folder, name), 'utf8'));
-  // `outcome := 'x'`, `outcome := case … 'x' …`, and functions that return an outcome.
+  // Matches `outcome := 'x'`, `outcome := case … 'x' …`, and `return 'x'`.
   const assigned = texts.flatMap((text) => text.match(/outcome := [^;]*;|return '[a-z_]+';/g) ?? []);
   const returned = assigned.flatMap((text) => [...text.matchAll(/(?<!case p_kind when )'([a-z_]+)'/g)]);
   expect([...new Set(returned.map(([, name]) => name))].sort()).toEqual([...OUTCOMES].sort());

@@ -3,8 +3,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { Overload } from '../src/operations/overload.ts';
 import { useService } from './support/service.ts';
 
-// When a replica refuses requests early, and when it accepts them again. observability.test.ts covers how it reports
-// this.
+// Tests when a replica refuses requests early, and when it accepts them again. observability.test.ts tests how a
+// replica reports this.
 
 const service = useService({ overloadEventLoopMs: 100 });
 

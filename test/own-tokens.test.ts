@@ -5,7 +5,7 @@ import { startService, type TestUser, useService } from './support/service.ts';
 import { holdAccount, holdLock, untilBlocked } from './support/sessions.ts';
 import { newEmail } from './support/users.ts';
 
-// Users manage their own tokens and sessions, as in the settings area of spec 2.4.
+// Users manage their own tokens and sessions, as in the settings area of section 2.4.
 
 const service = useService({ syncWaitSeconds: 20 });
 const other = useService({ syncWaitSeconds: 20 }, { beside: service });
@@ -22,7 +22,7 @@ const statusOf = async (token: string, of = service) =>
   (await of.post('/user/profile', {}, { token })).status;
 const denied = (error: string) => ({ status: 403, body: { code: 'PERMISSION_DENIED', error } });
 
-/** Links the account to a provider, and sets the login times of its sessions to the past. */
+/** Links the account to a provider, and sets the login times of its sessions to this many seconds ago. */
 async function link({ id }: TestUser, loggedInSecondsAgo: number): Promise<void> {
   const { sql } = service.context.database;
   await sql`insert into identities (issuer, subject, user_id) values ('https://id.example', ${`s${id}`}, ${id})`;
@@ -181,7 +181,7 @@ describe('managing tokens and sessions', () => {
     for (const [path, id] of [
       ['/tokens/revoke', body.id],
       ['/sessions/revoke', sessionId],
-      // Each path accepts only its own kind.
+      // Each path accepts only ids of its own kind, so this id of a token is not found here.
       ['/sessions/revoke', body.id],
     ])
       expect((await stranger.post(path, { id })).body.code).toBe('NOT_FOUND');
@@ -269,7 +269,7 @@ describe('revoking', () => {
   test('waits for a token that the session is creating: the token exists before the response, or never', async () => {
     const user = await service.session();
     const thief = await service.session(user.email);
-    // Its insert waits for this row, after its session was checked.
+    // The insert of the new token waits for this lock, after the session was checked.
     await using lock = await holdLock(service.database.url, 'lock table tokens in share row exclusive mode');
     const making = create(thief, { name: 'hidden' });
     await untilBlocked(service.database.url, 'create_own_token');

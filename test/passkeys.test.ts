@@ -5,7 +5,8 @@ import { startRedis } from './support/redis.ts';
 import { startService, useService } from './support/service.ts';
 import { newEmail } from './support/users.ts';
 
-// Signing in with a passkey, with responses that no honest browser sends. `page-passkeys.test.ts` covers honest ones.
+// Signing in with a passkey, with responses that no honest browser sends. `page-passkeys.test.ts` tests honest
+// browsers.
 
 const publicUrl = 'http://localhost:1';
 const rpId = 'localhost';
@@ -13,7 +14,7 @@ const service = useService({ publicUrl });
 
 type Changes = Partial<Parameters<ReturnType<typeof newAuthenticator>['assert']>[0]>;
 
-/** A signed-in page, with a passkey that it added. */
+/** Signs in a page, which then adds a passkey. */
 async function addPasskey(of = service, authenticator = newAuthenticator()) {
   const email = newEmail();
   const page = newBrowser(of.origin, publicUrl);
@@ -134,7 +135,7 @@ describe('the response of an authenticator is refused', () => {
         const { status, body } = await send({ ...good, [name]: value });
         expect([status, body.error]).toEqual([400, expect.stringContaining(name)]);
       }
-      // Valid base64url that no browser sends.
+      // This value is valid base64url, but no browser sends it here.
       const { status } = await send({ ...(await answer(owner)), [name]: 'AAAA' });
       expect([name, status]).toEqual([name, 404]);
     }
@@ -181,7 +182,7 @@ describe('a new passkey is refused', () => {
     expect((await owner.page.post('/web/login/passkey/new')).body.code).toBe('PERMISSION_DENIED');
     const removal = { id: owner.authenticator.credentialId };
     expect((await owner.page.post('/web/login/passkey/remove', removal)).body.code).toBe('PERMISSION_DENIED');
-    // Signing in with a passkey also proves the person's identity.
+    // Signing in with a passkey proves the person's identity too.
     const page = newBrowser(service.origin, publicUrl);
     await page.post('/web/login/passkey', await answer(owner));
     expect((await page.post('/web/login/passkey/new')).status).toBe(200);
@@ -208,7 +209,7 @@ test('a page at an IP address cannot use passkeys, and neither can a page of ano
     code: 'PERMISSION_DENIED',
     error: expect.stringContaining('host name'),
   });
-  // The same service has passkeys under its host name.
+  // Under its host name, the same service accepts passkeys.
   const named = newBrowser(plain.origin, plain.origin.replace('127.0.0.1', 'localhost'));
   expect((await named.post('/web/login/passkey/options')).body).toMatchObject({ rpId: 'localhost' });
   const foreign = newBrowser(service.origin, 'https://evil.example');

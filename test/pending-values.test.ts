@@ -10,7 +10,7 @@ import { openRedis, startRedis } from './support/redis.ts';
 import { accessTo } from './support/redis-access.ts';
 import { silentLog } from './support/silent-log.ts';
 
-// Values that are kept for minutes and used once: logins in progress, and codes for apps.
+// Tests values that are kept for minutes and used once: logins in progress, and codes for apps.
 
 const open = async (redisUrl?: string, redisPrefix = 'test'): Promise<Coordination> => {
   const coordination = await openCoordination(
@@ -72,7 +72,7 @@ describe('with Redis', () => {
     const { a, client, prefix } = await openPair();
     await a.pending.keep('codes', 'first', '1');
     await a.pending.keep('codes', 'second', '2');
-    // The maximum number of entries, all newer than these two.
+    // Adds entries until the limit is reached. All are newer than the two values above.
     const index = `{${prefix}:pending}:codes`;
     const later = Date.now() + PENDING_KINDS.codes.lifeMs + 60_000;
     const rest = Array.from({ length: PENDING_KINDS.codes.capacity - 2 }, (_, at) => [

@@ -15,12 +15,12 @@ import { type TestUser, useService } from './support/service.ts';
 import { silentLog } from './support/silent-log.ts';
 import { until } from './support/until.ts';
 
-// The contract of the process `node src/main.ts [role]`.
+// Tests what `node src/main.ts [role]` promises to those who start it.
 
 // Processes take seconds to start when all cores are busy.
 vi.setConfig({ testTimeout: 120_000 });
 
-/** The details of `/readyz` when everything works, without Redis. */
+/** What `/readyz` reports about Postgres and Redis when everything works, without Redis. */
 const STORES = { database: 'reachable', redis: 'none' };
 
 const service = useService();
@@ -35,7 +35,7 @@ const get = async (replica: Replica, path: string) => {
   return { status: response.status, body: await response.json() };
 };
 
-/** Runs a role in this process, with only these variables, until it refuses to serve. */
+/** Runs a role in this process, with only these variables. The role must refuse to serve. */
 async function runRefused(role: string, env: Record<string, string | undefined>): Promise<Outcome> {
   const all = { NODE_ENV: undefined, DATABASE_URL: url, LOG_LEVEL: 'silent', PORT: '0', ...env };
   for (const [name, value] of Object.entries(all)) vi.stubEnv(name, value);
@@ -57,7 +57,7 @@ function expectRefusal({ code, output, errors }: Outcome, message: RegExp): void
 const latestVersion = (of: TestDatabase) =>
   runOn<{ version: number }>(of.url, 'select max(version) as version from schema_migrations');
 
-/** The limit of Linux for connections that wait to be accepted. */
+/** Returns Linux's limit for connections that wait to be accepted. */
 const readQueueCap = () => Number(readFileSync('/proc/sys/net/core/somaxconn', 'utf8'));
 
 test.runIf(process.platform === 'linux' && readQueueCap() >= 4_096)(
@@ -152,7 +152,7 @@ describe.concurrent('roles', () => {
     const log = { ...silentLog, warn: (_: object, message: string) => void tries.push(message) };
     const migrate = (migrateWaitSeconds: number) =>
       migrateWithRetries(database.url, { migrateWaitSeconds, databaseSharding: undefined }, log as Logger);
-    // Shorter than the 30 s that a single attempt would wait.
+    // This deadline is shorter than the 30 s that a single attempt would wait.
     await expect(migrate(2)).rejects.toThrow(/55P03|lock timeout/);
     const count = () => runOn(database.url, 'select from schema_migrations');
     expect(await count()).toEqual([]);
@@ -171,7 +171,7 @@ describe.concurrent('roles', () => {
     expect(late).toMatchObject({ code: 1, errors: expect.stringContaining('database unavailable: connect') });
     const missing = new URL(url);
     missing.pathname = '/no_such_database';
-    // Without the error, it would take longer than the test.
+    // Without the error, the command would wait for longer than this test may take.
     const refused = await runCommand(['migrate'], {
       DATABASE_URL: missing.href,
       MIGRATE_WAIT_SECONDS: '3600',

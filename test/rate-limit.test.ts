@@ -16,7 +16,7 @@ const WINDOW_MS = 1_000;
 
 const server = useRedis();
 
-/** Decision 26 promises at most `limit` admissions in any `windowMs`. */
+/** A model of the limiter. Decision 26 promises at most `limit` admissions in any `windowMs`. */
 class ExactWindow {
   readonly #windowMs: number;
   #admitted: number[] = [];
@@ -34,15 +34,18 @@ class ExactWindow {
     const admitted = counted.length < limit;
     if (admitted) counted.push(now);
     this.#admitted = counted;
-    // A slot becomes free when the oldest entry leaves the window. After the limit was lowered, it becomes free when
-    // fewer entries than the limit remain.
+    // A slot becomes free when the oldest entry leaves the window. If the limit was lowered, more entries must leave
+    // first, until fewer than the limit remain.
     const leaver = counted[Math.max(counted.length - limit, 0)]!;
     const remaining = Math.max(limit - counted.length, 0);
     return { admitted, limit, remaining, resetMs: leaver + this.#windowMs - now };
   }
 }
 
-/** Pauses between calls: mostly zero or a few milliseconds, some near the length of a window or far beyond it. */
+/**
+ * Generates pauses between calls. Most are zero or a few milliseconds. Some are near the length of a window or far
+ * beyond it.
+ */
 const pauses = fc.array(
   fc.oneof(
     { weight: 6, arbitrary: fc.constant(0) },
@@ -53,7 +56,7 @@ const pauses = fc.array(
   { maxLength: 120 },
 );
 const limits = fc.oneof(fc.constant(1), fc.integer({ min: 2, max: 8 }), fc.constant(300));
-/** A limit that sometimes changes. */
+/** Generates limits, which apply one after another. */
 const changes = fc.array(limits, { minLength: 1, maxLength: 4 });
 const limitAt = (list: readonly number[], call: number): number => list[Math.floor(call / 6) % list.length]!;
 
@@ -105,12 +108,12 @@ describe('the Redis script', () => {
   const source = readFileSync(new URL('../src/coordination/sliding-window.lua', import.meta.url), 'utf8');
   const asksTime = "redis.call('TIME')";
 
-  /** Calls the script, with a time that the test sets in place of TIME. */
+  /** Calls the script for one key. The test sets the time that the script would read by TIME. */
   const callAt = async (key: string, limit: number, windowMs: number, now: number): Promise<Quota> => {
     return (await callAllAt([{ key, limit }], windowMs, now))[0]!;
   };
 
-  /** Calls it for a request with several keys, and returns the result for each. */
+  /** Calls the script for a request with several keys, and returns the result for each key. */
   const callAllAt = async (keys: { key: string; limit: number }[], windowMs: number, now: number) => {
     const script = source.replace(asksTime, 'cjson.decode(ARGV[#ARGV])');
     const time = JSON.stringify([String(Math.floor(now / 1_000)), String((now % 1_000) * 1_000)]);
@@ -129,7 +132,7 @@ describe('the Redis script', () => {
     await fc.assert(
       fc.asyncProperty(changes, pauses, async (list, steps) => {
         const key = newKey();
-        // Keys expire by the real clock, which hardly advances during the test.
+        // Redis removes keys by its real clock, which hardly advances during the test.
         const windowMs = 60_000;
         const model = new ExactWindow(windowMs);
         let now = START;
@@ -169,7 +172,7 @@ describe('the Redis script', () => {
       }
     };
     const some = fc.integer({ min: 1, max: 8 });
-    // A call that one key refuses must not count for the other one.
+    // In this example, a request that one key refuses must not count for the other key.
     const examples: [number[], number, number, number][] = [[[1, 1, 1, 1, 1, 1], 1, 3, 60]];
     await fc.assert(fc.asyncProperty(pauses, some, some, fc.constant(60), run), { numRuns: 40, examples });
   });
@@ -297,7 +300,8 @@ describe('limiters of several replicas on one Redis', () => {
         const sent = clockNow();
         const quota = await replicas[replica]!.limiters.tokens.consume(key, LIMIT);
         const received = clockNow();
-        // Redis counts in whole milliseconds, at some time between the call and the response.
+        // Redis reads its clock, in whole milliseconds, at some time between the call and the response. So some earlier
+        // calls may or may not be in the window.
         const surely = admitted.filter((call) => call.sent - 1 > received - WINDOW_MS).length;
         const maybe = admitted.filter((call) => call.received + 1 > sent - WINDOW_MS).length;
         if (quota.admitted) expect(surely).toBeLessThan(LIMIT);
@@ -307,7 +311,7 @@ describe('limiters of several replicas on one Redis', () => {
         if (quota.admitted) expect(quota.remaining).toBeGreaterThanOrEqual(LIMIT - 1 - maybe);
       }
     };
-    // Many keys at once, so that their windows pass at the same time.
+    // The schedules run at the same time with different keys, so that their waits overlap.
     await Promise.all(fc.sample(schedule, 40).map(run));
     for (const replica of replicas) expect(replica.counters.fallback).toBe(0);
     const admitted = replicas.reduce((sum, { counters }) => sum + counters.admitted, 0);
@@ -336,7 +340,7 @@ describe('limiters of several replicas on one Redis', () => {
     for (const quota of quotas.filter(({ admitted }) => !admitted)) {
       expect(quota).toMatchObject({ ofGroup: true, limit: 20, remaining: 0 });
     }
-    // The refusal comes from memory, even for a member that has never called. Other groups are not affected.
+    // The limiter refuses from memory, even for a member that has never called. It does not refuse other groups.
     expect(limiters[0]!.tokens.refusal('{u1}:new', 10, group)).toMatchObject({ ofGroup: true });
     const other = { key: '{u2}', limit: 20 };
     expect(await limiters[0]!.tokens.consume('{u2}:1', 10, other)).toMatchObject({
@@ -362,14 +366,14 @@ describe('limiters of several replicas on one Redis', () => {
         expect(refused).toMatchObject({ admitted: false, limit: 2, remaining: 0 });
         expect(refused.ofGroup).toBeUndefined();
       }
-      // The five refused requests did not count for the group, which has two left.
+      // The group did not count the five refused requests, so it has two left.
       expect(await ask('b')).toMatchObject({ admitted: true, limit: 2, remaining: 1 });
       expect(await ask('c')).toMatchObject({ admitted: true, limit: 4, remaining: 0, ofGroup: true });
       for (let i = 0; i < 5; i += 1) {
         expect(await ask('b')).toMatchObject({ admitted: false, limit: 4, ofGroup: true });
       }
-      // The refused requests did not count for their key either. With a higher limit of the group, the key has exactly
-      // one left.
+      // Key b did not count its refused requests either. With a higher limit for the group, this key has exactly one
+      // left.
       expect(await ask('b', 9)).toMatchObject({ admitted: true, limit: 2, remaining: 0 });
       expect(await ask('b', 9)).toMatchObject({ admitted: false, limit: 2 });
     },
@@ -430,8 +434,8 @@ describe('limiters of several replicas on one Redis', () => {
   });
 
   /**
-   * Returns when a slot becomes free, according to the quota. The time counts from before the call, so it is the
-   * earliest possible time.
+   * Returns when a slot becomes free according to the quota, in milliseconds of `performance.now()`. With `before`, the
+   * time counts from the call, which gives the earliest possible time. With `after`, it counts from the response.
    */
   const freeAt = async (call: Promise<Quota>, from: 'before' | 'after'): Promise<number> => {
     const before = performance.now();
@@ -454,7 +458,7 @@ describe('limiters of several replicas on one Redis', () => {
       const fromMemory = Promise.resolve(tokens.refusal('key', 2)!);
       expect(await freeAt(fromMemory, 'after')).toBeGreaterThan(oldestLeavesAt + 500);
     }
-    // Redis counts in whole milliseconds, and a timer may fire one too early.
+    // Redis counts in whole milliseconds, and a timer may fire a millisecond too early.
     await sleep(other.refusal('key', 2)!.resetMs + 3);
     expect(await one.consume('key', 2)).toMatchObject({ admitted: true });
   });
@@ -465,7 +469,8 @@ describe('limiters of several replicas on one Redis', () => {
     const oldestLeavesAt = await freeAt(one.consume('key', 9), 'before');
     await sleep(300);
     for (let i = 0; i < 2; i += 1) await other.consume('key', 9);
-    // By its own memory alone, the first process would wait until its own oldest entry leaves the window.
+    // From its own memory alone, the first process would conclude that a slot is free when its own oldest entry leaves
+    // the window. That is too early.
     expect(await freeAt(one.consume('key', 2), 'after')).toBeGreaterThan(oldestLeavesAt + 250);
   });
 

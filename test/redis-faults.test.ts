@@ -23,7 +23,7 @@ import { findFreePort } from './support/ports.ts';
 import { startProxy } from './support/proxy.ts';
 import type { RedisServer } from './support/redis.ts';
 
-// Faults of a single Redis. long/redis-topologies.test.ts covers failover pairs, Sentinel and Cluster.
+// Tests faults of a single Redis. long/redis-topologies.test.ts tests failover pairs, Sentinel and Cluster.
 
 describe('while Redis is unavailable', () => {
   test('a process starts after a short wait, and uses Redis once it is available', async () => {
@@ -91,7 +91,8 @@ describe('while Redis is unavailable', () => {
     for (const quota of quotas.slice(1)) expect(quota).toMatchObject({ admitted: false, remaining: 0 });
   });
 
-  // On a busy machine Redis may not respond for so long that this is logged, too.
+  // On a busy machine Redis may not respond for so long that this is logged as another change, so the test may be
+  // repeated.
   test('each change of state is logged once, with any number of requests', { retry: 2 }, async () => {
     const server = await start();
     const [one] = await openPair(server.url);
@@ -131,7 +132,7 @@ describe('notifications while Redis is unavailable', () => {
     await Promise.all([one.untilSays(SHARED), two.untilSays(SHARED)]);
     await expect.poll(() => one.counters.wakesPublished).toBe(1);
     expect(await waiting).toBe('check');
-    // There is no message if the other replica subscribed later. Its waits have then ended with a check.
+    // If the other replica subscribed too late, it got no message. A check of the database has then ended its waits.
     expect(two.counters.wakesReceived).toBeLessThanOrEqual(1);
   });
 });
@@ -203,7 +204,7 @@ describe('when Redis loses data or connections', () => {
     const server = await start();
     await using proxy = await startProxy(server.url);
     let ended = 0;
-    // The first two connections are lost before the server responds to them.
+    // The proxy closes the first two connections before the server responds to them.
     proxy.onRequest = (piece, client) => {
       if (ended < 2 && /^\*1\r\n\$5\r\nhello\r\n/i.test(piece.toString())) {
         ended += 1;

@@ -14,12 +14,12 @@ import {
 } from './support/coordination.ts';
 import { startCluster } from './support/redis-cluster.ts';
 
-// The rights in Redis that the service needs (docs/operation.md, "Redis"), and the effect of each missing one.
+// Tests the rights in Redis that the service needs (docs/operation.md, "Redis"), and what happens if one is missing.
 
 const PREFIX = 'bookmarks';
 const PASSWORD = 'p@ss:w/rd%';
 
-/** The words of the command in the document, with the password of these tests. */
+/** Returns the words of the command in the document, with the password of these tests. */
 const documentedUser = (): string[] => {
   const text = readFileSync(new URL('../docs/operation.md', import.meta.url), 'utf8');
   const [line] = /^ACL SETUSER bookmarks .*$/m.exec(text)!;
@@ -31,7 +31,7 @@ const documentedUser = (): string[] => {
 
 const setUser = (admin: Redis, ...more: string[]) => admin.call('ACL', ...documentedUser(), ...more);
 
-/** Returns the commands that the server refused since its start. There are none if the rights suffice. */
+/** Returns the commands that the server refused since its start. If the rights suffice, there are none. */
 const refusals = async (admin: Redis): Promise<string[]> => {
   const entries = (await admin.call('ACL', 'LOG')) as unknown[][];
   return entries.map((entry) => `${entry[entry.indexOf('object') + 1]}`);
@@ -60,7 +60,7 @@ test('everything works with exactly the documented rights', async () => {
   await two.imports.startWorker(2);
   for (const id of ['a', 'b', 'c']) await one.imports.add(id);
   await expect.poll(() => two.imported.toSorted(), { timeout: 10_000 }).toEqual(['a', 'b', 'c']);
-  // This is longer than the interval between checks for stalled jobs.
+  // Waits for longer than the interval between checks for stalled jobs, so that a check runs too.
   await sleep(5_000);
   await two.imports.stopWorker(0);
   expect(await refusals(admin)).toEqual([]);
@@ -88,7 +88,7 @@ test('everything works in a cluster with the rights for a cluster', async () => 
 });
 
 describe('a missing right', () => {
-  /** How many commands the server refused. */
+  /** Returns how many of these commands the server refused. */
   const countRefused = async (admin: Redis, command: string): Promise<number> => {
     const stats = String(await admin.info('commandstats'));
     return Number(new RegExp(`cmdstat_${command}:.*rejected_calls=(\\d+)`).exec(stats)?.[1] ?? 0);
@@ -107,7 +107,8 @@ describe('a missing right', () => {
     expect(one.away).toEqual(['wakes']);
     expect(one.notifier.connected).toBe(false);
     expect(warningsOf(one)).toEqual([expect.objectContaining({ away: ['wakes'], reason: 'NOPERM' })]);
-    // Each of the two replicas tries five times a second. 200 notifications a second do not cause more attempts.
+    // Each of the two replicas tries to publish five times a second. 200 notifications a second do not cause more
+    // attempts.
     expect(await countRefused(admin, 'publish')).toBeLessThanOrEqual(2 * (5 * (seconds + 1) + 2));
     expect(await one.limiters.tokens.consume('key', 5)).toMatchObject({ admitted: true, remaining: 4 });
     expect(await two.limiters.tokens.consume('key', 5)).toMatchObject({ admitted: true, remaining: 3 });

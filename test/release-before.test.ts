@@ -11,9 +11,10 @@ import { makeFolder, removeFolder } from './support/folders.ts';
 import { findFaults } from './support/invariants.ts';
 
 /**
- * During a roll-out, replicas of the previous release work with the newer schema and its functions.
- * `release-before/record.ts` recorded their statements when they were released. Before the first release, a small
- * made-up release shows that this test finds a change that breaks recorded statements.
+ * During a roll-out, replicas of the previous release use the newer schema and its functions.
+ * `release-before/record.ts` recorded the statements of that release when it was released, and these tests replay them.
+ * Before the first release, a small made-up release shows that this test notices a change that breaks recorded
+ * statements.
  */
 
 function writeSchema({ migrations, functions }: SchemaFiles): string {
@@ -131,7 +132,8 @@ if (before !== undefined)
       await migrate({ url, folder });
       const seen = await play(url, calls.slice(0, done));
       await migrate({ url });
-      // If one of its pods starts late, the pod's own `migrate` does not change the newer schema, and the pod starts.
+      // One pod of the previous release may start late and run its own `migrate`. This does not change the newer
+      // schema, and the pod starts.
       if (present.migrations.length > schema.migrations.length)
         expect(await migrate({ url, folder })).toEqual([]);
       const sql = postgres(url, { max: 1 });

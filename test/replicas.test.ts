@@ -7,8 +7,7 @@ import type { ApiResponse } from './support/responses.ts';
 import { until } from './support/until.ts';
 import type { Principal } from './support/users.ts';
 
-// Many replicas act as one service. These are real processes with one Postgres and one Redis, and replicas start and
-// stop.
+// Many replicas act as one service. The tests start and stop real processes with one Postgres and one Redis.
 
 const entries = (count: number) =>
   Array.from({ length: count }, (_, n) => ({ url: `http://entry/${n}`, tags: ['a', `tag-${n % 3}`] }));
@@ -37,8 +36,8 @@ describe('three replicas', () => {
     const responses = await Promise.all(
       Array.from({ length: 300 }, (_, n) => replicas[n % 3]!.post('/tags/list', {}, token)),
     );
-    // A busy machine responds to some requests with 503: either after they were admitted, with headers, or before they
-    // reached the limiter.
+    // A busy machine refuses some requests with 503. It does so after they were admitted, with the headers of the
+    // limiter, or before they reached the limiter, without the headers.
     const counted = responses.filter(({ headers }) => headers.has('x-ratelimit-limit'));
     const admitted = counted.filter(({ status }) => status !== 429);
     const refused = responses.filter(({ status }) => status === 429);
@@ -115,7 +114,7 @@ describe('three replicas', () => {
     const revokedAt = performance.now();
     for (const { response, at } of await Promise.all(ends)) {
       expect([response.status, response.body.code]).toEqual([401, 'INVALID_TOKEN']);
-      // They would end by themselves after 25 s.
+      // Without the revocation, the polls would end after 25 s.
       expect(at - revokedAt).toBeLessThan(12_000);
     }
   };

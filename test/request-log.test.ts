@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { isLogged, type RequestFacts } from '../src/http/report-requests.ts';
 import { startService } from './support/service.ts';
 
-// LOG_REQUESTS determines which requests are logged.
+// LOG_REQUESTS decides which requests are logged.
 
 const PLAIN: RequestFacts = {
   id: 'a-request',
@@ -45,7 +45,7 @@ test('every process logs the same share of the request ids', () => {
   expect(chosen(0.01).length).toBeGreaterThan(900);
   expect(chosen(0.01).length).toBeLessThan(1_100);
   expect(chosen(0.01)).toEqual(chosen(0.01));
-  // The requests of one share also belong to every larger share.
+  // A request that is logged at one share is also logged at every larger share.
   const inLarger = new Set(chosen(0.1));
   expect(chosen(0.01).every((id) => inLarger.has(id))).toBe(true);
 });
@@ -58,10 +58,10 @@ test('requests that are not logged are still counted', async () => {
   await user.post('/bookmarks/list');
   await user.post('/bookmarks/list', { limit: 0 });
   await user.post('/logout');
-  // A request is logged after its response was sent.
+  // A request is logged only after its response was sent, so this waits for the last line.
   const requests = () => lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request');
   await expect.poll(() => requests().at(-1)?.route).toBe('/api/v1/logout');
-  // On a busy machine any of these requests may be slow.
+  // Slow requests are always logged, and on a busy machine any request may be slow. So slow ones are left out.
   const quick = requests().filter(({ route, ms }) => ms <= 1_000 && route === '/api/v1/bookmarks/list');
   for (const { status } of quick) expect(status).toBe(400);
   const text = await service.context.metrics.registry.metrics();

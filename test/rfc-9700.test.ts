@@ -60,7 +60,7 @@ const exchange = (code: string, more: object = {}) =>
 
 const newCode = async (): Promise<string> => (await approve()).searchParams.get('code')!;
 
-/** Goes to the provider and back, and stops before the callback. */
+/** Goes to the provider and back. Stops before the browser requests the callback. */
 const toCallback = async (query = '', browser = new CookieBrowser()) => {
   const { callback } = await goToCallback(
     browser,
@@ -573,7 +573,7 @@ describe('several replicas', () => {
     const approved = await browser.post(`${a.origin}/web/login/app`, askWith(), headers);
     const code = new URL(JSON.parse(approved.text).location).searchParams.get('code')!;
     const body = { code, code_verifier: verifier, redirect_uri: REDIRECT };
-    // Nothing in Redis can be presented to the service.
+    // The names and values in Redis are of no use to somebody who reads them.
     const client = new Redis(redis.url);
     const names = await client.keys('*');
     const kept = String([names, ...(await Promise.all(names.map((name) => client.dumpBuffer(name))))]);
@@ -583,7 +583,7 @@ describe('several replicas', () => {
       expect(kept).not.toContain(secret);
     const { token } = (await b.post('/auth/exchange', body)).body;
     expect((await a.post('/user/profile', {}, { token })).status).toBe(200);
-    // The code arrives a second time, at another replica.
+    // The same code is presented again, at another replica.
     expect((await a.post('/auth/exchange', body)).status).toBe(404);
     for (const each of [a, b]) expect((await each.post('/user/profile', {}, { token })).status).toBe(401);
 

@@ -7,7 +7,7 @@ import { findFreePort } from './support/ports.ts';
 import { provide } from './support/programs.ts';
 
 /**
- * `npm run screenshots` takes pictures of the page's main states for `docs/`. It starts a service like `npm start`
+ * `npm run screenshots` takes pictures of the page's main states for `docs/`. It starts the service as `npm start`
  * does.
  */
 

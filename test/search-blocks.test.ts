@@ -8,15 +8,15 @@ import { type TestUser, useService } from './support/service.ts';
 import { holdLock } from './support/sessions.ts';
 import { makeRandom, makeTexts } from './support/texts.ts';
 
-// Searches by words read blocks of texts in addition to the bookmarks. They always find exactly what the bookmarks
-// contain.
+// To search for words, the service reads blocks of texts in addition to the bookmarks. A search must always find
+// exactly what the bookmarks contain.
 
 const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 const service = useService();
 const { max, floor } = Math;
 
-/** Terms of one and of several letters, in several scripts. Few or many texts contain them. */
+/** Search terms of one and of several letters, in several scripts. Some are in many texts and some in few. */
 const QUERIES = [
   'zzyzx',
   'github',
@@ -30,10 +30,13 @@ const QUERIES = [
   'x-%_\\',
 ];
 
-/** Phrases. Many urls end with a letter before a title that begins with one, but no phrase matches across the two. */
+/**
+ * Phrases. In many bookmarks, the end of the url followed by the start of the title would contain one of them. A phrase
+ * must not match across the two.
+ */
 const PHRASES = ['e c', 'of the', 'a github'];
 
-/** The matches in the user's bookmarks themselves, found without any block. */
+/** Returns the bookmarks that contain all terms. Searches the rows of bookmarks, without any block. */
 async function scan(user: TestUser, terms: readonly string[]): Promise<number[]> {
   const conditions = terms.map((term) => `strpos(search_text, '${term}') > 0`);
   const rows = await runOn<{ id: string }>(
@@ -75,7 +78,7 @@ async function countBlocks(user: TestUser): Promise<number> {
   return row!.blocks;
 }
 
-/** How many blocks have a Bloom filter, and how many do not. */
+/** Returns how many blocks have a Bloom filter, and how many do not. */
 async function countFilters(user: TestUser): Promise<[built: number, pending: number]> {
   const [row] = await runOn<{ built: number; pending: number }>(
     service.database.url,
@@ -87,7 +90,7 @@ async function countFilters(user: TestUser): Promise<[built: number, pending: nu
 
 const entries = (count: number, next: ReturnType<typeof makeTexts>) => Array.from({ length: count }, next);
 
-/** Random writes that change what searches find. */
+/** Draws a random write that changes what searches find. */
 function drawWrite(random: () => number, next: ReturnType<typeof makeTexts>) {
   const pick = (ids: number[]) => ids[floor(random() * ids.length)] ?? 1;
   const dice = random();
@@ -104,7 +107,7 @@ function drawWrite(random: () => number, next: ReturnType<typeof makeTexts>) {
     else if (dice < 0.8) await user.post('/import', { bookmarks: entries(floor(random() * 300), next) });
     else if (dice < 0.85)
       await user.post('/import', { bookmarks: entries(floor(random() * 200), next), mode: 'replace' });
-    // Deletes a whole block.
+    // Deletes more bookmarks than a block contains, so that a whole block is deleted.
     else await user.post('/bookmarks/delete', { ids: ids.slice(0, 70) });
   };
 }
@@ -173,7 +176,7 @@ test('bookmarks that are added one by one are packed into blocks, with texts of 
   const short = (n: number) => ({ url: `http://a/${n}` });
   for (let n = 0; n < 130; n += 1) await user.post('/bookmarks/add', short(n));
   expect(await countBlocks(user)).toBe(2);
-  // A text that fills a block on its own, followed by texts of a few letters.
+  // The first text fills a block on its own. Texts of a few letters follow.
   const long = {
     url: `http://b/${'x'.repeat(8_000)}`,
     title: '書'.repeat(2_048),

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { formatTag, formatUnder, parseSearch } from '../src/client/search-text.ts';
 import { makeMatcher, toggleTag } from '../src/web/search-text.ts';
 
-// The search syntax that the page, the CLI and the client share. Days are in the reader's time zone.
+// Tests the search syntax that the page, the CLI and the client share. Days are in the reader's time zone.
 
 const searchOf = (text: string) => parseSearch(text).search;
 const problemsOf = (text: string) => parseSearch(text).problems.map(({ part, kind }) => `${kind} ${part}`);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { connectTo } from './support/responses.ts';
 import { useService, useUser } from './support/service.ts';
 
-// Only the program that requested a response may use it. The headers tell browsers so.
+// Only the program that requested a response may use it. The service's headers tell browsers so.
 
 const ORIGIN = 'https://app.example.org';
 const service = useService({ corsOrigins: [ORIGIN] });
@@ -11,7 +11,7 @@ const user = useUser(service);
 const ask = async (path: string, options: RequestInit = {}): Promise<Headers> =>
   (await fetch(service.origin + path, options)).headers;
 
-/** The headers of the response to bytes that no library would send. */
+/** Sends bytes that no library would send. Returns the headers of the response. */
 async function askRaw(bytes: string): Promise<Headers> {
   const connection = connectTo(service.origin);
   await connection.write(bytes);

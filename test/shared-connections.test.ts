@@ -7,7 +7,10 @@ import { catchUnavailable, openPool, throughPort } from './support/pool.ts';
 import { startProxy } from './support/proxy.ts';
 import { holdLock, untilBlocked } from './support/sessions.ts';
 
-/** Short reads share connections. They are faster together, and a fault of one does not affect the others. */
+/**
+ * Tests the connections that short reads share. Sharing makes reads faster, and a failed read does not affect the
+ * others.
+ */
 
 let server: TestDatabase;
 
@@ -24,7 +27,9 @@ const pidOf = async (database: Database): Promise<number> => {
   return rows[0]!.pid;
 };
 
-/** The backend of the shared connection. Waits until two concurrent reads have the same backend. */
+/**
+ * Returns the process id of the shared connection's backend. Waits until two concurrent reads have the same backend.
+ */
 async function untilServing(database: Database): Promise<number> {
   let pids: number[] = [];
   await expect
@@ -39,7 +44,7 @@ async function untilServing(database: Database): Promise<number> {
   return pids[0]!;
 }
 
-/** A pool of four connections. Short reads share one of them. */
+/** Opens a pool of four connections. Short reads share one of them. */
 async function openShared(options: Partial<DatabaseOptions> = {}): Promise<Database> {
   const database = await openPool({ url: server.url, max: 4, shared: 1, ...options });
   await untilServing(database);
@@ -77,7 +82,7 @@ test('a read that waits for a lock does not delay the others, and gets its rows 
   const stalled = note(database, 7);
   await untilBlocked(server.url, 'from notes');
   const others = Array.from({ length: 15 }, (_, n) => selectShort(database, n));
-  // The table stays locked until the other reads have their rows.
+  // The lock on the table is released only after the other reads have their rows.
   expect(await Promise.all(others)).toEqual(Array.from({ length: 15 }, (_, n) => [{ value: n }]));
   expect(warnings).toEqual([{ reason: 'stalled' }]);
   expect(await selectShort(database, 1)).toEqual([{ value: 1 }]);
@@ -114,7 +119,7 @@ test('a connection that is lost while idle and slow to reopen does not leave a s
   proxy.reception = 'hold';
   proxy.cut('reset');
   await expect.poll(() => proxy.open).toBe(0);
-  // The first read makes the driver reconnect. The others wait for the connection in the driver's queue.
+  // The first read makes the driver reconnect. Meanwhile, the others wait in the driver's queue.
   const reads = Array.from({ length: 4 }, (_, n) => selectShort(database, n));
   await stalled.promise;
   proxy.release();
@@ -203,8 +208,8 @@ test('responses reach the right callers even if the table of a prepared statemen
   await readMoving();
   await readPair(0);
   await runOn(server.url, 'alter table moving add column name text');
-  // The driver would prepare the first statement again after the response to the second one, and send the others in
-  // between.
+  // After the response to the second statement, the driver prepares the first one again. Before that, it sends the
+  // other statements.
   const moving = readMoving();
   expect(await readPair(100)).toEqual([{ one: 100, two: '100' }]);
   const others = await Promise.all([1, 2, 3].map(readPair));

@@ -7,9 +7,9 @@ import { newEmail } from './support/users.ts';
 
 // Nobody can open another person's account by claiming its e-mail address.
 
-/** The default: accounts are created by invites only, and addresses are not trusted. */
+/** By default, only invites create accounts, and the service does not trust addresses. */
 const careful = useSignIn({});
-/** A verified address opens the account that has it. Everybody with a verified address gets an account. */
+/** Here a verified address opens the account that has it, and everybody with a verified address gets an account. */
 const trusting = useSignIn();
 
 const INVITED = 'There is no invite for you';

@@ -7,25 +7,27 @@ import type { JsonTestResults } from 'vitest/node';
 import { makeFolder } from '../support/folders.ts';
 import { runDir } from '../support/run.ts';
 
-/** How a test ended. `did not run` also means that no test has this name, or that this machine lacks what it needs. */
+/**
+ * How a test ended. `did not run` also means that no test has this name, or that the test cannot run on this machine.
+ */
 interface Outcome {
   status: 'passed' | 'failed' | 'did not run';
-  /** Why it failed, or what Vitest printed if it did not run. */
+  /** The reason for a failure, or what Vitest printed if the test did not run. */
   message: string;
 }
 
 const ROOT = join(import.meta.dirname, '../..');
 const LEFT_OUT = new Set(['.git', 'node_modules', 'dist']);
 
-/** Ends a run that hangs. Each test has a much shorter limit of its own. */
+/** The time limit of a run, which ends a run that hangs. Each test has a much shorter limit of its own. */
 const LIMIT_MS = 1_200_000;
 
-/** A copy of the working tree in the folder of the run, whose files may be changed. */
+/** A copy of the working tree, in the folder of this run. A mutation changes a file of the copy. */
 export class ProjectCopy {
   readonly #folder = makeFolder('mutants', runDir());
   readonly #databaseUrl: string;
 
-  /** Tests use the Postgres at this url. */
+  /** Makes a copy whose tests use the Postgres at this url. */
   constructor(databaseUrl: string) {
     this.#databaseUrl = databaseUrl;
     cpSync(ROOT, this.#folder, { recursive: true, filter: (path) => !LEFT_OUT.has(relative(ROOT, path)) });
@@ -33,8 +35,8 @@ export class ProjectCopy {
   }
 
   /**
-   * Replaces a text that occurs exactly once in the file. Returns a function that undoes it; undefined, and changes
-   * nothing, if the text does not occur exactly once.
+   * Replaces a text that occurs exactly once in the file. Returns a function that undoes the change. Otherwise changes
+   * nothing and returns undefined.
    */
   replaceOnce(file: string, from: string, to: string): (() => void) | undefined {
     const path = join(this.#folder, file);
@@ -47,7 +49,7 @@ export class ProjectCopy {
     return () => writeFileSync(path, before);
   }
 
-  /** Runs tests, named `file › title`, and no others. Returns the outcome of each. */
+  /** Runs only these tests, which are named `file › title`. Returns the outcome of each. */
   async runTests(names: readonly string[]): Promise<Map<string, Outcome>> {
     const parsed = names.map((name) => name.split(' › ') as [file: string, title: string]);
     const report = join(this.#folder, 'mutants-report.json');
@@ -86,7 +88,10 @@ export class ProjectCopy {
   }
 }
 
-/** A test has failed if at least one with its name failed, and has passed if all of them passed. */
+/**
+ * Combines the outcomes of all tests with one name. If one of them failed, the outcome is a failure. If all of them
+ * passed, it is a success.
+ */
 function judge(tests: JsonTestResults['testResults'][number]['assertionResults'], output: string): Outcome {
   const failed = tests.filter(({ status }) => status === 'failed');
   if (failed.length > 0)

@@ -1,10 +1,10 @@
 /** A mistake in the code or the SQL that a test must notice. */
 export interface Mutant {
   file: string;
-  /** Occurs exactly once in the file. */
+  /** The text to replace, which occurs exactly once in the file. */
   from: string;
   to: string;
-  /** The test that must fail, as `file › title`. It is run alone. */
+  /** The test that must fail, as `file › title`. Only this test is run. */
   caughtBy: string;
 }
 

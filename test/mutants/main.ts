@@ -7,8 +7,8 @@ import { MUTANTS, type Mutant } from './list.ts';
 
 /**
  * Applies each mutation of the list to a copy of the working tree, and runs the test that must catch it. Fails if a
- * mutation survives or no longer applies, or if its test does not pass without it. `--part 3/10` runs every tenth, from
- * the third. If file names are given, only the mutations of these files run.
+ * test passes in spite of its mutation, or fails without it, or if a mutation no longer applies. `--part 3/10` runs
+ * every tenth mutation, starting with the third. If file names are given, only the mutations of these files run.
  */
 
 const { values, positionals } = parseArgs({
@@ -26,8 +26,8 @@ if (chosen.length === 0) throw new Error('no mutation was chosen');
 const faults: string[] = [];
 
 /**
- * Runs the tests without mutations. Returns the mutations whose test passes, because only for them a failure shows that
- * the mutation was found.
+ * Runs the tests without mutations. Returns the mutations whose test passes. For the others, a failure would not show
+ * that the mutation was found.
  */
 async function listTestable(copy: ProjectCopy): Promise<Mutant[]> {
   const names = [...new Set(chosen.map(({ caughtBy }) => caughtBy))];
@@ -56,7 +56,7 @@ async function tryMutant(copy: ProjectCopy, { file, from, to, caughtBy }: Mutant
 const begunAt = performance.now();
 {
   using _folder = openRunFolder();
-  // All runs share this server, and each makes its own databases.
+  // All copies share this server. Each run of a test creates its own databases.
   await using postgres = await startPostgres();
   const copies = Array.from({ length: availableParallelism() }, () => new ProjectCopy(postgres.url));
   const queue = await listTestable(copies[0]!);

@@ -1,22 +1,22 @@
 import type { PrincipalKey } from '../../src/store/tokens.ts';
 
-/** One big account among many small ones, and the statistics that Postgres has about them. */
+/** One big account among many small ones, and what Postgres's statistics know about them. */
 
 const HASH = Buffer.alloc(32, 7);
 
-/** An account for trying plans. */
+/** An account with which the tests try plans. */
 export interface Collection {
   owner: PrincipalKey;
   bookmarks: number;
   tags: number;
-  /** Ids of its bookmarks, ascending. */
+  /** The ids of its bookmarks, in ascending order. */
   ids: number[];
 }
 
 export const BIG = { userId: 1, bookmarks: 20_000, tags: 2_000 };
 export const SMALL = { users: 3_000, bookmarks: 20, tags: 30 };
 
-/** The account of a user, with its size. */
+/** Describes the account of a user, with its size. */
 export const describeCollection = (userId: number, ids: number[]): Collection => ({
   owner: { userId, hash: HASH },
   ...(userId === BIG.userId ? BIG : SMALL),
@@ -24,8 +24,8 @@ export const describeCollection = (userId: number, ids: number[]): Collection =>
 });
 
 /**
- * Creates users, starting with number `first`. Each has tags, bookmarks with three of them, packed texts, and a
- * finished import.
+ * Returns SQL that creates users, starting with number `first`. Each user has tags, bookmarks with three of these tags,
+ * packed texts, and a finished import.
  */
 const fillUsers = (first: number, last: number, bookmarks: number, tags: number): string => `
   insert into users (id, email, email_key) select u, u, u from generate_series(${first}, ${last}) u;
@@ -70,23 +70,30 @@ const OTHERS = smallOnes(32, SMALL.users + 1);
 const BIG_ONE = fillUsers(BIG.userId, BIG.userId, BIG.bookmarks, BIG.tags);
 
 /**
- * The databases are filled once. `others` has all accounts except the big one, and `all` is a copy with it. `vacuum
- * analyze` runs after the first few accounts, so Postgres knows all accounts at that time and none of the later ones.
+ * The statements that fill the two databases. `others` has all accounts except the big one, and `all` is a copy that
+ * also has the big one. `vacuum analyze` runs after the first few accounts. So Postgres has statistics about those
+ * accounts and knows none of the later ones.
  */
 export const FILLING = { others: [FEW, 'vacuum analyze', OTHERS], all: [BIG_ONE] } as const;
 
-/** The statistics of tables that were never analysed (-1), or only while they were empty (0). */
+/**
+ * Returns statements that remove the statistics, as if the tables had never been analysed (-1) or only while they were
+ * empty (0).
+ */
 const forgetWith = (rows: -1 | 0): readonly string[] => [
   "delete from pg_statistic where starelid in (select oid from pg_class where relnamespace = 'public'::regnamespace)",
   `update pg_class set reltuples = ${rows}, relpages = 0, relallvisible = 0
   where relnamespace = 'public'::regnamespace and relkind in ('r', 'i')`,
 ];
 
-/** The statistics that Postgres has. Says which database is copied, and what is done to the copy. */
+/** A state of Postgres's statistics: which database is copied, and which statements then run in the copy. */
 export interface Knowledge {
   from: 'others' | 'all';
   steps: readonly string[];
-  /** A transaction stays open meanwhile, like that of a dump, so Postgres cannot remove deleted rows. */
+  /**
+   * If set, another transaction stays open during the test, like that of a dump. Postgres then cannot remove deleted
+   * rows.
+   */
   hasOldSnapshot?: boolean;
 }
 
@@ -103,7 +110,7 @@ export const KNOWLEDGE: Readonly<Record<string, Knowledge>> = {
   },
 };
 
-/** The filled tables. Their statistics must not change during a test. */
+/** The tables that are filled. Autovacuum is off for them, because their statistics must not change during a test. */
 export const TABLES = [
   'users',
   'accounts',

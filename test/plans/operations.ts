@@ -32,15 +32,15 @@ import { findPrincipal, revokeToken } from '../../src/store/tokens.ts';
 import { exchangeInvite, readProfile } from '../../src/store/users.ts';
 import { BIG, type Collection, SMALL } from './collections.ts';
 
-/** Every operation of the store, and the number of rows that it may read for the big account. */
+/** Every operation of the store, with the number of rows that it may read for the big account. */
 
 export interface Operation {
   name: string;
-  /** `n` is different for each call. */
+  /** Calls the operation. `n` is different for each call. */
   run(db: Database, collection: Collection, n: number): Promise<unknown>;
-  /** The limit of rows that all nodes of all plans together may return or discard. */
+  /** The most rows that may be returned or discarded, over all nodes of all plans together. */
   atMost: number;
-  /** The limit without fresh statistics. Default: the same. */
+  /** The same limit if Postgres has no fresh statistics. By default it is `atMost`. */
   atMostUnknown?: number;
 }
 
@@ -66,7 +66,7 @@ const bookmark = (tags: ReturnType<typeof tagNames>) => ({
   tags,
 });
 
-/** Entries that nearly all have different sets of tags. */
+/** Prepares an import of entries. Nearly all have different sets of tags. */
 async function prepareWork(
   { tags }: Collection,
   entries: number,
@@ -81,7 +81,10 @@ async function prepareWork(
 }
 
 const isBig = ({ bookmarks }: Collection): boolean => bookmarks === BIG.bookmarks;
-/** Small accounts send fewer entries, so that their statements have another form. */
+/**
+ * Returns the number of entries. Small accounts send fewer, so that the plans of their statements do not fit the big
+ * account.
+ */
 const sizeFor = (c: Collection, n: number): number => (isBig(c) ? 2_000 : 20 + n);
 
 const importWork = (db: Database, { owner }: Collection, work: Awaited<ReturnType<typeof prepareWork>>) =>
@@ -152,7 +155,7 @@ const READS: Operation[] = [
 const SEARCHES: Operation[] = [
   { name: 'newest page', atMost: 400, run: (db, c) => search(db, c, {}) },
   ...[0.3, 0.7, 1].map((part) => ({
-    // Skipped bookmarks are counted in blocks, from the nearer end.
+    // Skipped bookmarks are counted by blocks, from the nearer end.
     name: `page of everything, ${part} of the way`,
     atMost: 1_000,
     run: (db: Database, c: Collection) => search(db, c, { page: Math.floor((part * c.bookmarks) / 50) }),
@@ -163,7 +166,7 @@ const SEARCHES: Operation[] = [
     run: (db, c, n) => search(db, c, { terms: ['book', `${n % 3}`] }),
   },
   {
-    // A block of 64 bookmarks is one row.
+    // A block contains the texts of 64 bookmarks and is one row.
     name: 'search for a word that does not occur',
     atMost: BIG.bookmarks / 50,
     run: (db, c) => search(db, c, { terms: ['nowhere'] }),
@@ -179,8 +182,8 @@ const SEARCHES: Operation[] = [
     run: (db, c) => search(db, c, { terms: ['book'], sort: 'title' }),
   },
   {
-    // Finds blocks, and then each bookmark by its key. If Postgres expects this to cost more, it reads all of the
-    // user's bookmarks.
+    // The search finds blocks, and then each bookmark by its key. If Postgres expects this to cost more than reading
+    // all of the user's bookmarks, it reads them all.
     name: 'search for a rare word, sorted by edit',
     atMost: 3 * BIG.bookmarks,
     run: (db, c, n) => search(db, c, { terms: [`org/1${n}7`, 'mark'], sort: 'updated' }),
@@ -204,7 +207,7 @@ const SEARCHES: Operation[] = [
     run: (db, c, n) => search(db, c, { filter: { tag_under: [`tag/${n + 10}`] } }),
   },
   {
-    // Reads all bookmarks once, with three tags each.
+    // The search reads all bookmarks once, each with three tags.
     name: 'search below a tag of all bookmarks',
     atMost: 12 * BIG.bookmarks,
     run: (db, c) => search(db, c, { filter: { tag_under: ['tag'] } }),
@@ -272,7 +275,7 @@ const WRITES: Operation[] = [
   },
   {
     name: 'edit of a title',
-    // Rewrites the block with its text.
+    // The edit rewrites the block that contains the bookmark's text.
     atMost: 300,
     run: (db, c, n) => editBookmark(db, c.owner, c.ids[n]!, { title: 'Other' }),
   },
@@ -332,7 +335,7 @@ const WRITES: Operation[] = [
   },
   {
     name: 'deletion of a tag on some bookmarks',
-    // The earlier edits added it to about 530 bookmarks, and the tags of each are looked up.
+    // The earlier edits added the tag to about 530 bookmarks. The deletion looks up the other tags of each.
     atMost: 530 * 50,
     // Without statistics, Postgres may read all of the user's rows.
     atMostUnknown: 530 * 50 + 2 * BIG.bookmarks,
@@ -388,7 +391,7 @@ const IMPORTS: Operation[] = [
 const OTHERS: Operation[] = [
   {
     name: 'an edited text, and the filter of its block',
-    // Also reads the blocks without a filter that other operations created.
+    // The sweep also reads the blocks without a filter that earlier operations created.
     atMost: 1_000,
     run: async (db, c, n) => {
       await editBookmark(db, c.owner, c.ids[n]!, { title: 'Signed' });
@@ -399,7 +402,7 @@ const OTHERS: Operation[] = [
   {
     name: 'sweeps that find nothing',
     atMost: 200,
-    // Runs once a minute, and only until the first statistics exist.
+    // The sweeps run once a minute. They read this many rows only until Postgres has its first statistics.
     atMostUnknown: 4 * SMALL.users,
     run: async (db) => {
       await sweep.deleteExpiredTokens(db);
@@ -434,18 +437,18 @@ const OTHERS: Operation[] = [
   },
   {
     name: 'replace by 2,000 entries',
-    // Writing an entry reads about 90 rows. The deleted bookmarks are read twice: by index, including dead versions,
-    // and in the table.
+    // Writing an entry reads about 90 rows. The deleted bookmarks are read twice: by index, which includes dead
+    // versions, and in the table.
     atMost: 2_000 * 100 + 8 * BIG.bookmarks,
     run: async (db, c, n) => importWork(db, c, await prepareWork(c, sizeFor(c, n), freshUrl, 'replace')),
   },
   {
     name: 'deletion of a user',
-    // The bookmarks and the trash, each by index and in the table.
+    // The deletion reads the bookmarks and the trash, each by index and in the table.
     atMost: 6 * BIG.bookmarks,
     run: (db, { owner }) => admin.deleteUser(db, `${owner.userId}`),
   },
 ];
 
-/** Sorts the operations so that each finds the rows that it needs. */
+/** All operations. Their order ensures that each finds the rows that it needs. */
 export const OPERATIONS: readonly Operation[] = [...READS, ...SEARCHES, ...WRITES, ...IMPORTS, ...OTHERS];

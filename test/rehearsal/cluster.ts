@@ -14,7 +14,10 @@ import type { Node, PodEnd } from './pod.ts';
 import type { Images } from './releases.ts';
 import { startServiceBalancer } from './service-balancer.ts';
 
-/** The maximum of api pods: the autoscaler's minimum, those that a roll-out adds, and those that are ending. */
+/**
+ * The most api pods that the gateway has room for: the autoscaler's minimum, the pods that a roll-out adds, and ending
+ * pods.
+ */
 const API_SLOTS = 16;
 
 interface Job {
@@ -23,8 +26,8 @@ interface Job {
 }
 
 /**
- * A cluster of local processes. It obeys kubectl commands like Kubernetes, as far as the project's scripts and
- * documents need. Other commands are errors.
+ * A cluster of local processes. It obeys kubectl commands as Kubernetes does, but only those that the project's scripts
+ * and documents need. Other commands are errors.
  */
 export class Cluster implements AsyncDisposable {
   readonly #objects = new Map<string, KubernetesObject>();
@@ -32,7 +35,7 @@ export class Cluster implements AsyncDisposable {
   readonly #jobs = new Map<string, Job>();
   readonly #servers = new AsyncDisposableStack();
   readonly #node: Node;
-  /** The addresses for clients and pods: the gateway in front of `api`, and the Service of `pgbouncer`. */
+  /** The balancers that clients and pods connect to: the gateway in front of `api`, and the Service of `pgbouncer`. */
   readonly gateway: EndpointBalancer;
   readonly pooler: EndpointBalancer;
   readonly ends: PodEnd[] = [];
@@ -149,7 +152,7 @@ export class Cluster implements AsyncDisposable {
 
   #get([kind, name, value, output = '']: readonly string[]): string {
     const isChosen = name === '--selector';
-    // A Job's pod runs at once.
+    // A Job's pod runs at once, so there is never a reason why it waits.
     if (kind === 'pods') return isChosen ? '' : this.#listPods();
     if (kind === 'deployment') return this.#deployments.has(name!) ? `deployment.apps/${name}` : '';
     if (kind === 'deployments')

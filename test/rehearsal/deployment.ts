@@ -4,18 +4,23 @@ import { countPods } from '../../k8s/check/rules/replicas.ts';
 import type { EndpointBalancer } from '../load/balancer.ts';
 import { type Launch, type Node, Pod, type PodEnd, type Template } from './pod.ts';
 
-/** The longest time until nodes and balancers learn of a new or ending pod. Part of preStop's 8 s. */
+/**
+ * The longest time until nodes and balancers learn of a new or ending pod. It is shorter than preStop, which takes 8 s.
+ */
 const LAG_MS = 6_000;
 
 /** The pause between two comparisons of the actual and the desired state. */
 const TICK_MS = 20;
 
-/** The first back-off of a restarted container. It is long enough that the rehearsal sees one crash and not ten. */
+/**
+ * The pause before a container that ended is started again. It is long enough that the rehearsal sees one crash and not
+ * ten.
+ */
 const BACK_OFF_MS = 10_000;
 
 const RESTARTED = 'kubectl.kubernetes.io/restartedAt';
 
-/** The parts of the cluster that a Deployment uses. */
+/** What a Deployment uses of the cluster. */
 export interface Surroundings {
   node: Node;
   launch(node: Node, template: Template): Promise<Launch>;
@@ -24,7 +29,9 @@ export interface Surroundings {
   onEnd(end: PodEnd): void;
 }
 
-/** A Deployment's controller. It keeps the desired number of pods of the newest template, and replaces others. */
+/**
+ * The controller of a Deployment. It keeps the desired number of pods of the newest template, and replaces the others.
+ */
 export class Deployment {
   readonly name: string;
   /** One template per revision, oldest first. The last one is current. */
@@ -49,7 +56,7 @@ export class Deployment {
     return this.#pods;
   }
 
-  /** The current template. After a roll-out, all pods have it. */
+  /** The current template. All pods have it after a roll-out. */
   get template(): Template {
     return this.#templates.at(-1);
   }
@@ -59,7 +66,7 @@ export class Deployment {
     this.#spec = spec;
     this.#replicas = replicas;
     const template = structuredClone(spec.template);
-    // Keeps the annotation of an earlier restart, like Kubernetes does.
+    // Keeps the annotation of an earlier restart, as Kubernetes does.
     const noted = this.template?.metadata.annotations?.[RESTARTED];
     if (noted) template.metadata.annotations = { ...template.metadata.annotations, [RESTARTED]: noted };
     if (!isDeepStrictEqual(template, this.template)) this.#adopt(template);
@@ -89,7 +96,7 @@ export class Deployment {
     return template;
   }
 
-  /** The numbers of all revisions, oldest first, or the template of one revision. */
+  /** Describes the template of one revision. Without a revision, lists the numbers of all revisions, oldest first. */
   describeHistory(revision: number | undefined): string {
     if (revision !== undefined)
       return `Pod Template:\n    Image:\t${this.#find(revision).spec.containers[0].image}\n`;
@@ -101,7 +108,7 @@ export class Deployment {
     this.#adopt(this.#find(revision));
   }
 
-  /** Whether the desired number of pods of the current template serve, and no other pods exist. */
+  /** True if the desired number of pods of the current template serve, and no other pods exist. */
   get isRolledOut(): boolean {
     return (
       this.#pods.length === this.#replicas &&
@@ -119,7 +126,7 @@ export class Deployment {
     }
   }
 
-  /** The last output of the pods that are not available yet. */
+  /** Returns the last lines of output of the pods that are not available yet. */
   #describeWaits(): string {
     const waits = this.#pods.filter(({ isAvailable }) => !isAvailable);
     return waits.map(({ name, log }) => `\n${name}: ${log.slice(-2_000)}`).join('');
@@ -138,7 +145,7 @@ export class Deployment {
     const surge = countPods(this.#spec.strategy.rollingUpdate.maxSurge, this.#replicas);
     const available = this.#pods.filter((pod) => pod.isAvailable).length;
     const broken = old.find((pod) => !pod.isAvailable);
-    // Ending pods do not count: their successors are created while they end.
+    // Pods that are ending do not count here, so their successors are created while they end.
     if (fresh.length < this.#replicas && this.#pods.length < this.#replicas + surge) this.#add();
     else if (broken) this.#remove(broken);
     else if (old[0] && available > this.#replicas) this.#remove(old[0]);
@@ -158,7 +165,7 @@ export class Deployment {
       await sleep(BACK_OFF_MS * node.scale);
       if (pod.isEnding) return;
     }
-    // An endpoint is added when the pod is ready, and balancers learn of it a little later.
+    // A pod becomes an endpoint when it is ready. Balancers learn of the endpoint a little later.
     const heard = sleep(LAG_MS * node.scale).then(async () => {
       if (pod.isEnding) return;
       pod.isEndpoint = true;

@@ -10,21 +10,26 @@ import { runDir } from '../support/run.ts';
 import { until } from '../support/until.ts';
 import { atPlace, type Launch, mountVolumes, type Node, type Template } from './pod.ts';
 
-/** Starts the manifests' containers as local processes, and replaces the values that cannot apply here. */
+/** Starts the manifests' containers as local processes. Replaces values that cannot apply on this machine. */
 
-/** Ports and addresses, because all pods share one machine. The rehearsal has no collector of traces. */
+/**
+ * Variables that differ from the manifests, because all pods share one machine and no collector of traces runs there.
+ */
 const OF_THE_PLACE = { HOST: '127.0.0.1', PORT: '0', OTEL_EXPORTER_OTLP_ENDPOINT: '' };
 
 const LISTEN_LIMIT_MS = 60_000;
 
-/** The code of a container's image. Throws for a tag that was never pushed, because a node could not pull it. */
+/**
+ * Returns the code of a container's image. Throws for a tag that was never pushed, because a node could not pull the
+ * image.
+ */
 function pull(node: Node, image: string): string {
   const folder = node.images.get(image.split(':').at(-1)!);
   if (folder === undefined) throw new Error(`ErrImagePull: ${image}`);
   return folder;
 }
 
-/** The environment of a container of the service, with this machine's paths. */
+/** Returns the environment of a container of the service, with this machine's paths. */
 export function readContainerEnv(node: Node, template: Template): Record<string, string> {
   const objects: readonly KubernetesObject[] = node.objects();
   const mounts = mountVolumes(objects, template);

@@ -9,12 +9,12 @@ import { provide } from '../support/programs.ts';
 import { runDir } from '../support/run.ts';
 import type { Cluster } from './cluster.ts';
 
-/** The operator, with a checkout, a shell and two documents. Runs exactly the commands in the documents. */
+/** Plays the operator, who has a checkout, a shell and two documents. Every command comes from one of the documents. */
 
 const PROJECT = resolve(import.meta.dirname, '../..');
 const DOCUMENTS = ['docs/operation.md', 'docs/runbook.md'];
 
-/** The scripts' time limit of a roll-out, instead of 20 minutes. */
+/** The time limit of a roll-out that the scripts use here, instead of 20 minutes. */
 const ROLL_OUT_LIMIT = '180s';
 
 /** The result of a command. */
@@ -23,7 +23,7 @@ export interface Ran {
   output: string;
 }
 
-/** A `kubectl` program that sends its arguments to the cluster. */
+/** Returns a program in place of `kubectl`, which sends its arguments to the cluster. */
 const describeShim = (socket: string) => `#!${process.execPath}
 const socket = require('node:net').connect(${JSON.stringify(socket)});
 let response = '';
@@ -35,7 +35,7 @@ socket.setEncoding('utf8').on('data', (text) => { response += text; }).on('end',
 socket.end(JSON.stringify({ args: process.argv.slice(2), cwd: process.cwd() }));
 `;
 
-/** Passes the shim's request to the cluster, and resolves file names relative to the caller. */
+/** Runs the command that the program sent. Resolves file names relative to the caller's folder. */
 async function answer(cluster: Cluster, request: string): Promise<Ran> {
   const { args, cwd } = JSON.parse(request) as { args: string[]; cwd: string };
   const isPath = (n: number) => /^(-f|--filename|kustomize)$/.test(args[n - 1] ?? '');
@@ -58,9 +58,9 @@ function listen(cluster: Cluster, socket: string): Server {
   return server.listen(socket).unref();
 }
 
-/** An operator with a checkout of the project, who knows only the documents. */
+/** An operator, who has a checkout of the project and knows only the documents. */
 export class Operator implements AsyncDisposable {
-  /** Variables of the shell. */
+  /** The variables of the operator's shell. */
   readonly variables: Record<string, string> = {};
   readonly checkout: string;
   readonly #known: ReadonlySet<string>;
@@ -104,14 +104,16 @@ export class Operator implements AsyncDisposable {
     return this.#shell(given.reduce(fill, this.read(command)));
   }
 
-  /** Like `run`, for a command that must succeed. Returns its output. */
+  /** Does the same as `run`, for a command that must succeed. Returns its output. */
   async must(command: string, ...given: string[]): Promise<string> {
     const { code, output } = await this.run(command, ...given);
     if (code !== 0) throw new Error(`${command} ended with ${code}:\n${output}`);
     return output;
   }
 
-  /** Runs one of the service's admin commands in a pod, as in the document. `given` replaces values in it. */
+  /**
+   * Runs one of the service's admin commands in a pod, as the document says. `given` replaces values in the command.
+   */
   async admin(command: string, given: Record<string, string> = {}): Promise<Record<string, string>> {
     const inPod = this.read('kubectl -n bookmarks exec deploy/api -- node src/main.ts admin …');
     let words = this.read(command).slice('admin '.length);
@@ -136,7 +138,7 @@ export class Operator implements AsyncDisposable {
     });
   }
 
-  /** Runs SQL with psql at a url. */
+  /** Runs SQL with psql, connected to this url. */
   sql(url: string, statements: string): string {
     const options = ['--no-psqlrc', '--quiet', '--tuples-only', '--no-align', '--set=ON_ERROR_STOP=1'];
     return execFileSync('psql', [...options, `--dbname=${url}`, `--command=${statements}`], {

@@ -12,14 +12,17 @@ import { noteProcess } from '../support/processes.ts';
 import { runDir } from '../support/run.ts';
 import type { Images } from './releases.ts';
 
-/** Does what a node does for a pod: files, a process, probes, preStop and grace, from the pod's template. */
+/**
+ * Does what a node does for a pod, according to the pod's template: files, a process, probes, preStop and the grace
+ * period.
+ */
 
 /** What a node gives to every pod. */
 export interface Node {
   readonly images: Images;
   /** The current objects of the cluster. */
   objects(): readonly KubernetesObject[];
-  /** The factor for the manifests' waits. */
+  /** The factor by which the manifests' waits are multiplied. */
   readonly scale: number;
 }
 
@@ -29,9 +32,9 @@ export interface Launch {
   args: readonly string[];
   env: Record<string, string>;
   folder: string;
-  /** The user id, if the program refuses to run as root. */
+  /** The user id with which the program runs, if it refuses to run as root. */
   as?: { uid?: number; gid?: number };
-  /** Resolves with the address when the process listens. Rejects if it never will. */
+  /** Resolves with the address when the process listens. Rejects if the process ends before that. */
   listen(child: ChildProcess): Promise<string>;
   /** Whether the readiness probe succeeds. */
   isReady(origin: string): Promise<boolean>;
@@ -40,11 +43,11 @@ export interface Launch {
 /** How a pod ended. */
 export interface PodEnd {
   pod: string;
-  /** The exit code or signal. */
+  /** The exit code or signal of the process. */
   exit: number | NodeJS.Signals;
-  /** Whether it was killed because its grace period was over. */
+  /** Whether the process was killed because its grace period was over. */
   isKilled: boolean;
-  /** The process's peak memory, and its limit. 0 if the system does not report it. */
+  /** The process's peak memory and its limit. The peak is 0 if the system does not report it. */
   peakBytes: number;
   limitBytes: number;
 }
@@ -52,7 +55,9 @@ export interface PodEnd {
 // biome-ignore lint/suspicious/noExplicitAny: the manifests' check validates them against their schema
 export type Template = any;
 
-/** Writes the files that a container's volumes mount. Returns their local paths by their paths in the container. */
+/**
+ * Writes the files that a container's volumes mount. Returns by path in the container where they are on this machine.
+ */
 export function mountVolumes(objects: readonly KubernetesObject[], template: Template): Map<string, string> {
   const folders = new Map<string, string>();
   const root = makeFolder('volumes', runDir());
@@ -82,7 +87,7 @@ function filesOf(objects: readonly KubernetesObject[], { configMap, secret }: an
   );
 }
 
-/** Replaces the container's paths in a text by local ones. */
+/** Replaces the container's paths in a text by the paths on this machine. */
 export function atPlace(text: string, mounts: ReadonlyMap<string, string>): string {
   let placed = text;
   for (const [path, folder] of mounts) placed = placed.replaceAll(path, folder);
@@ -94,13 +99,13 @@ export class Pod {
   readonly name: string;
   readonly template: Template;
   origin = '';
-  /** Whether it has been ready for as long as its Deployment requires. */
+  /** Whether the pod has been ready for as long as its Deployment requires. */
   isAvailable = false;
-  /** Whether its Service sends requests to it. */
+  /** Whether the pod's Service sends requests to it. */
   isEndpoint = false;
   isEnding = false;
   #peakBytes = 0;
-  /** All its output. */
+  /** All output of the pod's processes. */
   log = '';
   #child: ChildProcess | undefined;
   readonly #node: Node;
@@ -153,7 +158,7 @@ export class Pod {
     return this.#child!.pid!;
   }
 
-  /** The environment of its container. */
+  /** Returns the environment of the pod's container. */
   get env(): Record<string, string> {
     return this.#launch!.env;
   }
@@ -176,7 +181,7 @@ export class Pod {
       isKilled = true;
       child.kill('SIGKILL');
     };
-    // The process's own time to end is not scaled.
+    // The time that the process itself may take to end is not scaled.
     const graceSeconds = this.template.spec.terminationGracePeriodSeconds - preStopSeconds;
     const timer = setTimeout(kill, graceSeconds * 1_000);
     await ended;
@@ -186,9 +191,9 @@ export class Pod {
     return { pod: this.name, exit, isKilled, peakBytes, limitBytes };
   }
 
-  /** Returns the time that it takes in the cluster, in seconds. */
+  /** Runs preStop. Returns the seconds that it would take in a cluster. */
   async #runPreStop(): Promise<number> {
-    // After preStop the process may be gone, so its memory is read now.
+    // After preStop the process may be gone, so its peak memory is read before.
     this.#peakBytes = readPeakBytes(this.pid);
     const { scale } = this.#node;
     const { sleep: pause, exec } = this.#container.lifecycle?.preStop ?? {};
@@ -207,7 +212,7 @@ export class Pod {
   }
 }
 
-/** A process's peak memory. 0 if the system does not report it. */
+/** Returns a process's peak memory, or 0 if the system does not report it. */
 function readPeakBytes(pid: number): number {
   try {
     return Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1_024;

@@ -16,15 +16,15 @@ import { startManagedPostgres, startManagedRedis } from './servers.ts';
 import { require, type Stage, withoutPrepare } from './stage.ts';
 import { Traffic } from './traffic.ts';
 
-/** The rehearsal: the lifecycle of an installation, with the document's commands, while clients send requests. */
+/** Rehearses the lifecycle of an installation with the documents' commands, while clients send requests. */
 
-/** Clients that add, poll and import. */
+/** The number of clients that add, poll and import. */
 const CLIENTS = 12;
 
-/** The first PgBouncer that pools prepared statements. */
+/** The first version of PgBouncer that supports prepared statements. */
 const PREPARES_SINCE = [1, 21] as const;
 
-/** The connections that Postgres grants, from the manifests. */
+/** Returns the number of connections that Postgres grants, from the manifests. */
 const readConnections = (): number =>
   Number(
     find(readOverlay('production'), 'Deployment', 'pgbouncer')!.metadata.annotations![
@@ -49,7 +49,7 @@ async function makeUsers(url: string) {
   }
 }
 
-/** Plays all scenes in order. Rejects if one differs from the document. */
+/** Runs all scenes in order. Rejects if the outcome of a step differs from what the document says. */
 export async function rehearse(scale: number, note: (line: string) => void): Promise<void> {
   const connections = readConnections();
   await using stack = new AsyncDisposableStack();
@@ -95,7 +95,7 @@ export async function rehearse(scale: number, note: (line: string) => void): Pro
   checkPods(stage);
 }
 
-/** Checks that every pod ended by itself, within its grace period and below its memory limit. */
+/** Checks that every pod ended within its grace period without being killed, and stayed below its memory limit. */
 function checkPods({ cluster, note }: Stage): void {
   for (const { pod, exit, isKilled, peakBytes, limitBytes } of cluster.ends) {
     require(!isKilled && exit === 0, `${pod} to end in order, got ${isKilled ? 'a kill' : exit}`);

@@ -5,19 +5,20 @@ import { makeFolder } from '../support/folders.ts';
 import { runDir } from '../support/run.ts';
 
 /**
- * The rehearsal's images: folders with this project's code, each with its own version number. The first is the previous
- * release, from its commit. The others have this commit's code, plus a numbered migration and a changed function.
+ * Makes the rehearsal's images, which are folders with this project's code and a version number of their own. The first
+ * image is the previous release, from its commit. The others have this commit's code, with another numbered migration
+ * and a changed function.
  */
 
 const PROJECT = resolve(import.meta.dirname, '../..');
 
-/** Changes the files of a release. `folder` is the image's `/app`. */
+/** A function that changes the files of a release. `folder` is the image's `/app`. */
 type Change = (folder: string) => void;
 
-/** The folder of each image's `/app`, by tag. */
+/** The folder that stands for `/app` in each image, by the image's tag. */
 export type Images = ReadonlyMap<string, string>;
 
-/** The project's files in an image. */
+/** The files of the project that an image contains. */
 const FILES = ['src', 'sql', 'package.json'];
 
 function makeImage(tag: string, change: Change = () => {}, commit?: string): [string, string] {
@@ -37,13 +38,16 @@ const git = (...args: string[]) =>
 const unpack = (commit: string, folder: string): void =>
   void execFileSync('tar', ['-x', '-C', folder], { input: git('archive', commit, ...FILES) });
 
-/** Until a release is published, an older one must share these with this commit: schema, modules and their patches. */
+/**
+ * As long as no release is published, an older commit can be the previous release only if these are the same there as
+ * in this commit: the schema, the modules, and their patches.
+ */
 const SHARED = ['sql', 'package-lock.json', 'src/store/patches'];
 
 /**
- * The commit of the previous release: the newest tag below this commit. Before the first release there is no tag, and
- * tables and functions may be changed in place. Then it is the oldest commit with the same tables and functions.
- * Undefined if git's history is missing or contains no such commit.
+ * Finds the commit of the previous release: the newest tag below this commit. Before the first release there is no tag,
+ * and tables and functions may be changed in place. In that case, it is the commit that last changed the schema, the
+ * modules or their patches. Undefined if git's history is missing or contains no such commit.
  */
 export function findReleaseBefore(): string | undefined {
   try {
@@ -64,7 +68,7 @@ export function findReleaseBefore(): string | undefined {
 const countMigrations = (folder: string): number =>
   readdirSync(join(folder, 'sql')).filter((name) => name.endsWith('.sql')).length;
 
-/** Adds a migration that the previous code works with: an expansion. */
+/** Adds a migration with which the previous code still works. */
 function addMigration(folder: string, name: string, text: string): void {
   const before = countMigrations(folder);
   const file = `${String(before + 1).padStart(4, '0')}-${name}.sql`;
@@ -79,7 +83,9 @@ export function editFile(file: string, from: string | RegExp, to: string): void 
   writeFileSync(file, edited);
 }
 
-/** Adds a column with a default, and a function that writes it. The old code must work with both. */
+/**
+ * Adds a column with a default, and changes a function so that it writes the column. The old code must work with both.
+ */
 function expand(folder: string): void {
   addMigration(folder, 'adds-seen', 'alter table accounts add column adds_seen bigint not null default 0;');
   editFile(
@@ -106,5 +112,5 @@ export const makeImages = (before: string | undefined): Images =>
     makeImage(TAGS.second, expand),
   ]);
 
-/** The number of migrations in a release. */
+/** Returns the number of migrations in a release. */
 export const schemaOf = (images: Images, tag: string): number => countMigrations(images.get(tag)!);

@@ -12,7 +12,10 @@ import { provide } from '../support/programs.ts';
 import { startRedis } from '../support/redis.ts';
 import { runDir } from '../support/run.ts';
 
-/** The rehearsal's managed Postgres and Redis, with TLS, passwords and an administrator, like a provider's. */
+/**
+ * Starts the managed Postgres and Redis of the rehearsal. Both require TLS and passwords, and have an administrator,
+ * like those of a provider.
+ */
 
 const TLS = join(import.meta.dirname, '../support/tls');
 
@@ -25,15 +28,15 @@ const PRIVATE_KEY = readFileSync(join(TLS, 'key.pem'), 'utf8');
 /** A provider's Postgres server. */
 export interface ManagedPostgres extends AsyncDisposable {
   readonly port: number;
-  /** A direct url for its administrator. */
+  /** Returns a direct url for the server's administrator. */
   urlOfAdmin(database?: string): string;
-  /** A direct url for another role, as used from the operator's machine. */
+  /** Returns a direct url for another role, for use on the operator's machine. */
   urlOf(role: string, password: string, database: string): string;
 }
 
 const ADMIN_PASSWORD = 'ofTheProvider';
 
-/** Starts the system's PostgreSQL with this many connections. Every connection needs TLS and a password. */
+/** Starts the system's PostgreSQL with this limit of connections. Every connection needs TLS and a password. */
 export async function startManagedPostgres(maxConnections: number): Promise<ManagedPostgres> {
   const postgres = await provide('postgresql');
   const programs = dirname(postgres);
@@ -57,7 +60,7 @@ export async function startManagedPostgres(maxConnections: number): Promise<Mana
     account,
     settings: {
       max_connections: maxConnections,
-      // Nothing needs to survive a power failure of this machine.
+      // The data need not survive a power failure of this machine.
       fsync: 'off',
       ssl: 'on',
       ssl_cert_file: file('server.crt'),
@@ -76,7 +79,7 @@ export async function startManagedPostgres(maxConnections: number): Promise<Mana
   };
 }
 
-/** The same url for the plain driver, which cannot read a certificate file. */
+/** Returns a url for the plain driver, which cannot read a certificate file, so the certificate is not checked. */
 export const withoutVerification = (url: string): string => url.replace(/\?.*/, '?sslmode=require');
 
 /** A provider's Redis server. */
@@ -86,7 +89,7 @@ export interface ManagedRedis extends AsyncDisposable {
   readonly adminUrl: string;
 }
 
-/** Starts Redis with TLS only, an administrator, and a file that stores its users. */
+/** Starts Redis, which accepts only TLS. It has an administrator, and a file in which it stores its users. */
 export async function startManagedRedis(): Promise<ManagedRedis> {
   const port = await findFreePort();
   const tls = ['cert', 'key', 'ca-cert'].map((name) => [

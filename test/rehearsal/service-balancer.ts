@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { EndpointBalancer } from '../load/balancer.ts';
 
-/** A Service as a node implements it: each new connection goes to the next endpoint, without changes. */
+/**
+ * Starts a balancer that works like a Service on a node. It passes each new connection unchanged to the next endpoint.
+ */
 export async function startServiceBalancer(): Promise<EndpointBalancer> {
   const endpoints: string[] = [];
   const sockets = new Set<Socket>();

@@ -20,7 +20,7 @@ export interface Stage {
   note(line: string): void;
 }
 
-/** Fails the rehearsal, with the expectation that did not hold. */
+/** Throws if a condition does not hold. The message says what was expected, and the rehearsal fails. */
 export function require(holds: unknown, expected: string): asserts holds {
   if (!holds) throw new Error(`expected: ${expected}`);
 }
@@ -28,12 +28,12 @@ export function require(holds: unknown, expected: string): asserts holds {
 const PRODUCTION = 'k8s/overlays/production';
 const fileOf = ({ checkout }: Operator, name: string) => join(checkout, PRODUCTION, name);
 
-/** Writes the address of Postgres into the file that the document names. */
+/** Writes the address of this Postgres into databases.ini, in place of `before`. */
 export function nameHost(operator: Operator, before: string, { port }: ManagedPostgres): void {
   editFile(fileOf(operator, 'databases.ini'), new RegExp(before, 'g'), `host=127.0.0.1 port=${port}`);
 }
 
-/** Sets the tag of the next release. */
+/** Sets the tag of the image that the next release uses. */
 export const setTag = (operator: Operator, tag: string): void =>
   editFile(fileOf(operator, 'kustomization.yaml'), /newTag: .*/, `newTag: ${tag} `);
 
@@ -57,7 +57,7 @@ export function fillInSecrets(stage: Stage, authority: string): void {
     .replaceAll('@pgbouncer:6432', `@127.0.0.1:${port(cluster.pooler.origin)}`)
     .replaceAll('postgres.example.org:5432', `localhost:${postgres.port}`)
     .replaceAll('redis.example.org:6379', `localhost:${redis.port}`)
-    // Redis uses the same certificate authority.
+    // Redis has the same certificate authority, so its variable is uncommented.
     .replace(/^ {2}# REDIS_CA_FILE/m, '  REDIS_CA_FILE')
     .replace(
       / {2}# redis-ca.crt: \|\n.*\n.*\n/,
@@ -67,13 +67,13 @@ export function fillInSecrets(stage: Stage, authority: string): void {
       / {4}-----BEGIN CERTIFICATE-----\n {4}-----END CERTIFICATE-----\n/,
       authority.replace(/^(?=.)/gm, '    '),
     );
-  // Comments may still contain examples.
+  // The parsed objects contain no comments, which may still contain examples.
   if (/PASSWORD|example\.org/.test(JSON.stringify(readObjects(text))))
     throw new Error('secrets.example.yaml holds more than the rehearsal fills in');
   writeFileSync(fileOf(operator, 'secrets.yaml'), text);
 }
 
-/** A value of the Secret `connections`. */
+/** Returns a value of the Secret `connections`. */
 export const readConnection = ({ operator }: Stage, key: string): Promise<string> =>
   operator.must(
     `kubectl -n bookmarks get secret connections --output 'go-template={{index .data "…" | base64decode}}'`,
@@ -94,7 +94,7 @@ export async function patchSecret(
   );
 }
 
-/** The versions of a Deployment's pods, from their images. */
+/** Returns the versions of a Deployment's pods, from the tags of their images. */
 export const versionsOf = ({ cluster }: Stage, name: string): string[] => [
   ...new Set(
     cluster.deployments
@@ -103,7 +103,7 @@ export const versionsOf = ({ cluster }: Stage, name: string): string[] => [
   ),
 ];
 
-/** The requests that failed since the scene started. */
+/** Returns the requests that failed during this step. */
 export const failuresOf = ({ traffic }: Stage, during: string): string[] =>
   traffic.failures.filter((failure) => failure.during === during).map(({ what }) => what);
 

@@ -3,30 +3,30 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { post } from '../support/post.ts';
 import type { Principal } from '../support/users.ts';
 
-/** Clients that run while the operator works. They add, read their additions by sync, and import. */
+/** Clients that work while the operator does. They add, read their additions by sync, and import. */
 
-/** The time of one add and one sync: 86 of the 100 requests per minute that a token has. */
+/** The time for one add and one sync. A client then sends 86 of the 100 requests per minute that its token may send. */
 const ROUND_MS = 1_400;
 
-/** Above `IMPORT_INLINE_BYTES`, so that a worker runs it. */
+/** The size of an import. The body is larger than `IMPORT_INLINE_BYTES`, so a worker runs the import. */
 const IMPORT_ENTRIES = 700;
 const IMPORT_COMMENT = 'x'.repeat(2_000);
 const IMPORT_PAUSE_MS = 3_000;
 
-/** Roughly as many tries as the shipped client makes in a minute. */
+/** How often a client tries a request. The client library makes about as many attempts in a minute. */
 const TRIES = 4;
 
 /** What one client sent and received. */
 interface Journal {
   user: Principal;
-  /** Urls of acknowledged adds and imports, in order. */
+  /** The urls of acknowledged adds and imports, in order. */
   acknowledged: string[];
-  /** Urls received by sync. */
+  /** The urls that the client received by sync. */
   synced: Set<string>;
   cursor: number;
 }
 
-/** A failed request, and the operator's step at that time. */
+/** A failed request, and the step that the operator was doing. */
 export interface Failure {
   during: string;
   what: string;
@@ -41,11 +41,11 @@ const count = (counts: Map<string, number>, during: string): void =>
 export class Traffic {
   journals: Journal[] = [];
   readonly failures: Failure[] = [];
-  /** The operator's current step. */
+  /** The step that the operator is doing. */
   during = 'install';
-  /** Successful requests, by the operator's step. */
+  /** The number of successful requests, by the operator's step. */
   readonly served = new Map<string, number>();
-  /** Those of them that got 503 first. */
+  /** How many of these requests got 503 first, by the operator's step. */
   readonly retried = new Map<string, number>();
   readonly #origin: string;
   readonly #loops: Promise<void>[] = [];
@@ -76,8 +76,8 @@ export class Traffic {
   }
 
   /**
-   * Sends a request like a correct client: after a 503 it waits for `Retry-After` and retries with the same key, so
-   * that nothing is done twice.
+   * Sends a request as a correct client does. After a 503, waits as long as `Retry-After` says, and retries with the
+   * same key, so that nothing is done twice.
    */
   async #ask(user: Principal, path: string, body: object) {
     const { during } = this;
@@ -131,7 +131,9 @@ export class Traffic {
     }
   }
 
-  /** Only its deadline or the end of its replica ends this poll. */
+  /**
+   * Holds a poll. Only its deadline or the end of its replica ends the poll, because nothing comes after its cursor.
+   */
   async #poll({ user }: Journal): Promise<void> {
     while (!this.#isOver)
       if (!(await this.#ask(user, '/bookmarks/sync', { cursor: Number.MAX_SAFE_INTEGER, wait: true })))
@@ -152,14 +154,16 @@ export class Traffic {
     }
   }
 
-  /** Stops the writers and awaits their requests. Does not await held polls, which end with their replicas. */
+  /** Stops the writers and waits for their requests. Does not wait for held polls, which end with their replicas. */
   async stop(): Promise<void> {
     this.#isOver = true;
     const writers = this.#loops.splice(0).slice(0, this.journals.length);
     await Promise.all(writers);
   }
 
-  /** The acknowledged urls that an export lacks, and those of a writer that its sync never returned. */
+  /**
+   * Returns the acknowledged urls that an export lacks, and those of a writer that the writer's sync never returned.
+   */
   async findLost({ user, synced, cursor }: Journal, acknowledged: readonly string[]): Promise<string[]> {
     const exported = await this.#ask(user, '/export', {});
     const held = new Set((exported?.bookmarks ?? []).map(({ url }: { url: string }) => url));

@@ -20,7 +20,8 @@ import { runOn } from '../support/run-on.ts';
 import { type RecordedCall, type Run, recordCalls } from './release.ts';
 
 /**
- * Every statement that the service sends, in an order that works on an empty database. Each run produces the same ids.
+ * Sends every statement that the service sends, in an order that works on an empty database. Each run produces the same
+ * ids.
  */
 
 const LIMIT = 10_000;
@@ -33,7 +34,7 @@ const tagNames = (...names: string[]) => ({ names, keys: names.map((name) => nam
 
 /** Records all statements on an empty database with the current schema. */
 export async function recordService(url: string): Promise<RecordedCall[]> {
-  // Gives each kind of id its own range, so that an id shows its kind.
+  // Gives each kind of id a range of its own, so that an id shows its kind.
   await runOn(
     url,
     `select setval('bookmarks_id_seq', 4e15::bigint), setval('tags_id_seq', 5e15::bigint),

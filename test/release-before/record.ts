@@ -9,9 +9,9 @@ import { recordService } from './calls.ts';
 import { RELEASE_FILE, type ReleaseBefore } from './release.ts';
 
 /**
- * `node test/release-before/record.ts 1.0.0` records the requirements of a release on its database: its schema and
- * every statement that it sends. The tests of the next release replay the statements on the newer schema. Run it for
- * each release, with the release's name.
+ * `node test/release-before/record.ts 1.0.0` records what a release requires of its database: its schema, and every
+ * statement that it sends. The tests of the next release replay the statements on the newer schema. Run this program
+ * for each release, with the release's name.
  */
 
 const [release] = process.argv.slice(2);

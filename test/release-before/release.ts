@@ -5,14 +5,17 @@ import postgres from 'postgres';
 import type { Sql, Statement } from '../../src/store/database.ts';
 import type { SchemaFiles } from '../../src/store/schema-files.ts';
 
-/** The requirements of the previous release on a database. `record.ts` writes this, and tests read it. */
+/** What the previous release requires of its database. `record.ts` writes this file, and tests read it. */
 
 export const RELEASE_FILE = join(import.meta.dirname, '../samples/release-before.json');
 
-/** A statement as the driver sent it, and the number of rows it returned. */
+/** A statement as the driver sent it, and the number of rows that it returned. */
 export interface RecordedCall {
   query: string;
-  /** Bytes are `{ hex }`. An id that an earlier call returned is `{ from }`: the call and the path in its rows. */
+  /**
+   * Values of type bytes are `{ hex }`. An id that an earlier call returned is `{ from }`, which names the call and the
+   * path in its rows.
+   */
   values: unknown[];
   rows: number;
 }
@@ -23,11 +26,11 @@ export interface ReleaseBefore {
   calls: RecordedCall[];
 }
 
-/** The previous release. Undefined before the first release. */
+/** Returns the previous release, or undefined before the first release. */
 export const readRelease = (): ReleaseBefore | undefined =>
   existsSync(RELEASE_FILE) ? JSON.parse(readFileSync(RELEASE_FILE, 'utf8')) : undefined;
 
-/** Builds a statement, like the functions of the store. */
+/** Builds a statement, as the functions of the store do. */
 export type Run = (sql: Sql) => Statement<readonly unknown[]>;
 
 /** Records the statements that `send` receives. */
@@ -86,10 +89,10 @@ export async function play(
 
 type Way = (string | number)[];
 
-/** Ids contain the time, so they are unique and larger than all other numbers. */
+/** Returns whether a value is an id. Ids contain the time, so they are larger than all other numbers here. */
 const isId = (value: unknown): value is number => typeof value === 'number' && value > 1e9;
 
-/** Parses JSON texts and the operator's form of token ids. Other values are unchanged. */
+/** Parses JSON texts, and token ids in the operator's form. Returns other values unchanged. */
 function parseText(value: unknown): unknown {
   if (typeof value !== 'string') return value;
   if (/^\d+-\d+$/.test(value)) return value.split('-').map(Number);

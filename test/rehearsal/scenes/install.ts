@@ -3,9 +3,9 @@ import { Redis } from 'ioredis';
 import { CA_FILE, type ManagedPostgres } from '../servers.ts';
 import { fillInSecrets, nameHost, require, type Stage, setTag, TAGS, versionsOf } from '../stage.ts';
 
-/** *Install*, and the operator's first steps. */
+/** Follows the section *Install*, and the operator's first steps. */
 
-/** Step 2: the administrator's file. */
+/** Step 2: runs the administrator's file. */
 export async function makeRoles({ operator, passwords }: Stage, postgres: ManagedPostgres): Promise<void> {
   operator.variables.ADMIN_DATABASE_URL = postgres.urlOfAdmin();
   await operator.must(
@@ -15,7 +15,7 @@ export async function makeRoles({ operator, passwords }: Stage, postgres: Manage
   );
 }
 
-/** Step 3: the Redis user gets exactly the rights in the document. */
+/** Step 3: creates the Redis user with exactly the rights in the document. */
 async function makeRedisUser({ operator, redis, passwords }: Stage): Promise<void> {
   const admin = new Redis(redis.adminUrl, { tls: { ca: readFileSync(CA_FILE) } });
   try {
@@ -31,7 +31,7 @@ async function makeRedisUser({ operator, redis, passwords }: Stage): Promise<voi
   }
 }
 
-/** Installs the service from nothing to serving pods. */
+/** Installs the service, until its pods serve. */
 export async function install(stage: Stage): Promise<void> {
   const { operator, postgres, passwords, cluster } = stage;
   await makeRoles(stage, postgres);

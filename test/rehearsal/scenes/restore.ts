@@ -3,12 +3,15 @@ import { startManagedPostgres, withoutVerification } from '../servers.ts';
 import { nameHost, patchSecret, readConnection, require, type Stage } from '../stage.ts';
 import { makeRoles } from './install.ts';
 
-/** *Back up and restore*: a dump of the running service, restored into another Postgres cluster. */
+/**
+ * Follows the section *Back up and restore*: dumps the running service, and restores the dump into another Postgres
+ * server.
+ */
 
-/** What each client knew to be stored before the dump began. */
+/** By user, the urls of which the client knew before the dump began that they were stored. */
 type Acknowledged = Map<number, string[]>;
 
-/** Dumps under load, as the reading role. */
+/** Dumps with the reading role, while clients send requests. */
 export async function backUp({ operator, traffic, postgres, passwords }: Stage): Promise<Acknowledged> {
   const line = operator.read("alter role bookmarks_backup login password '…'");
   operator.sql(postgres.urlOfAdmin(), line.replace('…', passwords.backup));
@@ -20,14 +23,14 @@ export async function backUp({ operator, traffic, postgres, passwords }: Stage):
   return acknowledged;
 }
 
-/** Creates the serving role with the name and the password in the Secret. */
+/** Creates the serving role on the new server, with the name and the password that are in the Secret. */
 async function makeServingRole(stage: Stage, urlOfAdmin: string): Promise<void> {
   const { username, password } = new URL(await readConnection(stage, 'DATABASE_URL'));
   const line = stage.operator.read("alter role bookmarks_b login password '…'");
   stage.operator.sql(urlOfAdmin, line.replace('bookmarks_b', username).replace('…', password));
 }
 
-/** Restores the dump into a new cluster, and switches the service to it. */
+/** Restores the dump into a new Postgres server, and makes the service use that server. */
 export async function restore(stage: Stage, acknowledged: Acknowledged, connections: number): Promise<void> {
   const { operator, postgres: lost, passwords, traffic, cluster, note } = stage;
   await traffic.stop();
@@ -56,7 +59,8 @@ export async function restore(stage: Stage, acknowledged: Acknowledged, connecti
   require(held > 0, 'something acknowledged before the dump');
   note(`restored into a new cluster: all ${held} bookmarks that were acknowledged before the dump`);
 
-  // A client that had followed beyond the dump misses none of the later bookmarks.
+  // This client had followed further than the dump. It must miss none of the bookmarks that are added after the
+  // restore.
   for (const journal of traffic.journals) journal.acknowledged.length = 0;
   const before = traffic.failures.length;
   traffic.start();

@@ -3,7 +3,10 @@ import { Redis } from 'ioredis';
 import { CA_FILE } from '../servers.ts';
 import { failuresOf, patchSecret, readConnection, require, type Stage } from '../stage.ts';
 
-/** *Rotate secrets* under load: the serving and the migrating role of Postgres, and Redis. */
+/**
+ * Follows the section *Rotate secrets* while clients send requests: the serving and the migrating role of Postgres, and
+ * Redis.
+ */
 
 const NEW_PASSWORD = 'rotatedPassword';
 
@@ -18,7 +21,7 @@ async function rotateServing({ operator, cluster, postgres }: Stage): Promise<vo
   require(atWork === 'bookmarks_b', `only bookmarks_b at work, got ${atWork}`);
 }
 
-/** Rotates the migrating role's password, and uses it in a release. */
+/** Rotates the migrating role's password, and uses the new one in a release. */
 async function rotateMigrating(stage: Stage): Promise<void> {
   const { operator, postgres, passwords } = stage;
   const alter = operator.read(`alter role bookmarks_owner password '…'`).replace('…', NEW_PASSWORD);
@@ -55,14 +58,14 @@ async function rotateRedis(stage: Stage): Promise<void> {
   }
 }
 
-/** Rotates all secrets. Afterwards the first passwords are invalid. */
+/** Rotates all secrets. Checks that the first passwords are then invalid. */
 export async function rotate(stage: Stage): Promise<void> {
   const { traffic, note } = stage;
   await rotateServing(stage);
   await rotateMigrating(stage);
   await rotateRedis(stage);
-  // While PgBouncer is replaced, a statement may lose its connection. Its request then gets 503 and succeeds at a
-  // retry.
+  // While PgBouncer is replaced, a statement may lose its connection. Its request then gets 503, and succeeds when the
+  // client retries.
   const failures = failuresOf(stage, 'rotate');
   const served = traffic.served.get('rotate') ?? 0;
   const retried = traffic.retried.get('rotate') ?? 0;

@@ -1,12 +1,15 @@
 import { schemaOf } from '../releases.ts';
 import { failuresOf, require, type Stage, setTag, TAGS, versionsOf } from '../stage.ts';
 
-/** *Upgrade* and *Roll back* under load. The first upgrade has a migration that fails. */
+/**
+ * Follows the sections *Upgrade* and *Roll back* while clients send requests. The first upgrade has a migration that
+ * fails.
+ */
 
 const readSchema = ({ operator, postgres }: Stage): string =>
   operator.sql(postgres.urlOfAdmin('bookmarks'), 'select max(version) from schema_migrations');
 
-/** Requires that no client noticed anything, not even a 503 followed by a successful retry. */
+/** Requires that no client noticed anything, not even a 503 and then a successful retry. */
 const requireNoFailure = (stage: Stage, during: string): void => {
   const failures = failuresOf(stage, during);
   const retried = stage.traffic.retried.get(during) ?? 0;
@@ -21,7 +24,10 @@ const STATE_OF_POSTGRES = [
   `psql "$ADMIN_DATABASE_URL" --command='select pg_is_in_recovery(), now() - pg_last_xact_replay_timestamp() as behind'`,
 ];
 
-/** A failing migration rolls back its changes, stops the release, and leaves the pods unchanged. */
+/**
+ * Starts an upgrade whose migration fails. Checks that its changes are rolled back, that the release stops, and that
+ * the pods stay unchanged.
+ */
 async function failToUpgrade(stage: Stage): Promise<void> {
   const { operator, images } = stage;
   setTag(operator, TAGS.broken);
@@ -77,7 +83,7 @@ const WAYS_BACK = {
   },
 } as const;
 
-/** The newest revision whose image has this tag. */
+/** Returns the newest revision whose image has this tag. */
 async function findRevision(
   { operator }: Stage,
   { list, show }: Record<'list' | 'show', string>,
@@ -89,7 +95,7 @@ async function findRevision(
   throw new Error(`no revision of ${tag}:\n${listed}`);
 }
 
-/** Rolls back to the previous release on the newer schema, whose functions then serve the older code. */
+/** Rolls back to the previous release. The schema stays the newer one, whose functions then serve the older code. */
 export async function rollBack(stage: Stage): Promise<void> {
   const { operator, images, cluster, traffic } = stage;
   for (const commands of Object.values(WAYS_BACK)) {
