@@ -84,7 +84,7 @@ class Command implements fc.AsyncCommand<Model, Client> {
   toString = () => this.#text;
 }
 
-// Letters that are equal only after correct normalization, and characters that SQL, LIKE, arrays or JSON could misread.
+// Letters that are equal only after normalization, and characters that SQL, LIKE, arrays or JSON could misread.
 const FRAGMENTS =
   'a A é e\u0301 É ß ẞ İ ı i\u0307 Σ ς σ ΟΔΟΣ οδος Å \u212b K k ﬁ Ǆ ǆ % _ \\ \' " { } , NULL null [] 😀 👩‍👩‍👧 שלום \u200f \u202e العربية -- $1 ;'
     .split(' ')
@@ -121,7 +121,7 @@ const place = fc.nat({ max: 40 });
 
 const fields = fc.record({ url, title: text, comment: text, tags: tagNames }, { requiredKeys: [] });
 
-/** Times as clients send them, with their meaning. */
+/** Pairs of a time as a client sends it and the time that the service stores. */
 const times = fc.constantFrom(
   ['2020-02-29T23:59:59Z', '2020-02-29T23:59:59.000Z'],
   ['2020-02-29T23:59:59.9999+05:30', '2020-02-29T18:29:59.999Z'],
@@ -184,7 +184,7 @@ const entries = fc.array(
   { maxLength: 14 },
 );
 
-/** The id at a position. Beyond the last object, an id that does not exist. */
+/** Returns the id at a position, or an id that does not exist if the position is beyond the last object. */
 const idAt = (list: readonly { id: { value: number } }[], index: number): number =>
   list[index]?.id.value ?? NEVER_AN_ID;
 
@@ -232,7 +232,8 @@ const editTags = fc
       new Command('edit tags', { indexes, ...sent }, async (model, client) => {
         const ids = indexes.map((index) => idAt(model.bookmarks, index));
         await client.expect('/bookmarks/edit', { ids, ...sent }, model.editTags(ids, sent));
-        // Only this response has the ids of new tags and the times of the edit.
+        // The response to the edit contains neither the ids of new tags nor the times of the edit. The model learns
+        // them here.
         await client.expect('/tags/list', {}, model.listTags());
         await client.expectList(model, 500);
       }),
@@ -276,7 +277,7 @@ const search = fc
       }),
   );
 
-/** A part of a stored text in another case: whole code points of a title or url. */
+/** Returns a part of a stored title or url in upper case, cut between whole code points. */
 function cut(model: Model, { index, from, to }: { index: number; from: number; to: number }): string {
   const bookmark = model.bookmarks[index % Math.max(1, model.bookmarks.length)];
   const letters = Array.from(bookmark?.title || bookmark?.url || '');

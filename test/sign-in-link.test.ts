@@ -10,7 +10,7 @@ import type { TestService } from './support/service.ts';
 import { arrive, headingOf, type SignInBench, useSignIn, whoIs } from './support/sign-in.ts';
 import { newEmail } from './support/users.ts';
 
-// Links an account to a person at the provider, from an invite to the callback.
+// Links an account to a person at the provider. The account is created by an invite.
 
 const careful = useSignIn({});
 const trusting = useSignIn();
@@ -19,7 +19,7 @@ const ANOTHERS = [403, 'This sign-in belongs to another account'];
 const NO_SESSION = [403, 'Your session has ended'];
 const OVER = [400, 'This sign-in is over'];
 
-/** A browser that is signed in by an invite, to an account without a provider. */
+/** Opens a browser and signs it in by an invite, to an account without a provider. */
 async function arriveByInvite(service: TestService, email = newEmail(), browser = new CookieBrowser()) {
   const code = await service.invite(email);
   const { status, text } = await browser.post(`${service.origin}/web/login/invite`, { code });
@@ -27,7 +27,7 @@ async function arriveByInvite(service: TestService, email = newEmail(), browser 
   return { browser, email };
 }
 
-/** Starts linking and goes through the provider. Stops before the callback. */
+/** Starts linking and goes through the provider. Stops before the browser requests the callback. */
 async function goLink({ provider, service }: SignInBench, browser: CookieBrowser, subject?: string) {
   const person = subject ?? knowPerson(provider);
   const begun = await browser.post(`${service.origin}/web/login/link`, { return_to: '/settings' });
@@ -46,7 +46,7 @@ const identitiesOf = ({ service }: SignInBench, email: string) =>
     `select i.subject from identities i join users u on u.id = i.user_id where u.email = '${email}'`,
   );
 
-/** The status and heading of the callback's page. */
+/** Returns the status and the heading of the callback's page. */
 async function seeAt(browser: CookieBrowser, callback: URL) {
   const visit = await browser.open(callback);
   return [visit.status, headingOf(visit)];
@@ -116,7 +116,7 @@ describe('a link that is started in one browser', () => {
     const stranger = new CookieBrowser();
     const { callback, subject } = await goLink(careful, owner.browser);
     for (const browser of [victim.browser, stranger]) expect(await seeAt(browser, callback)).toEqual(OVER);
-    // A browser that signs in has a secret of its own.
+    // Signing in gives this browser a secret of its own, which is not that of the owner's login.
     await goToCallback(victim.browser, `${careful.service.origin}/login?fresh=true`, subject);
     expect(await seeAt(victim.browser, callback)).toEqual(OVER);
     expect(await identitiesOf(careful, victim.email)).toEqual([]);

@@ -9,7 +9,7 @@ import { scrape } from './support/replica.ts';
 import { startService } from './support/service.ts';
 import { arrive, headingOf, useSignIn, whoIs } from './support/sign-in.ts';
 
-// Each fault of the provider leads to an error page, is counted, signs nobody in, and affects nothing else.
+// Each fault of the provider leads to an error page and is counted. It signs nobody in, and it affects nothing else.
 
 const bench = useSignIn();
 

@@ -4,7 +4,7 @@ import { runOn } from './support/database.ts';
 import { startService, type TestService } from './support/service.ts';
 import { arrive, headingOf, useSignIn, whoIs } from './support/sign-in.ts';
 
-// Signing in through the provider and the new session.
+// Tests signing in through the provider, and the session that this opens.
 
 const bench = useSignIn();
 
@@ -126,7 +126,7 @@ describe("a confirmation of one's identity", () => {
   test('by another person changes nothing', async () => {
     const ann = await arrive(bench, bench.service);
     const bob = await arrive(bench, bench.service);
-    // Signed out at the provider, so that it asks again.
+    // Signs the browser out at the provider, so that the provider asks again who the person is.
     for (const name of [...ann.browser.cookies.keys()])
       if (name.startsWith('_')) ann.browser.cookies.delete(name);
     const visit = await signIn(ann.browser, `${bench.service.origin}/login?fresh=true`, bob.subject);

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { checkResponse, connectTo, sendRaw } from './support/responses.ts';
 import { startService, useService, useUser } from './support/service.ts';
 
-// Section 1 "Request format", decisions 1 to 5: what the service checks, in which order, and with which messages.
+// Section 1 "Request format" and decisions 1 to 5: what the service checks, in which order, and with which messages.
 
 const service = useService();
 const user = useUser(service);
@@ -13,7 +13,7 @@ const ADD = '/bookmarks/add';
 const PROFILE = '/user/profile';
 const LIMIT_HEADERS = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'];
 
-/** JSON of exactly this many bytes that adds a bookmark. */
+/** Returns JSON of exactly this many bytes that adds a bookmark. */
 const bodyOf = (bytes: number) => {
   const body = '{"url":"https://example.org/"}';
   return body + ' '.repeat(bytes - body.length);
@@ -24,7 +24,7 @@ const chunked = (text: string): RequestInit & { duplex: 'half' } => ({
   duplex: 'half',
 });
 
-/** The head of a POST with the user's token, without the final line. */
+/** Returns the head of a POST with the user's token, without the empty line that ends the head. */
 const headOf = (path: string, ...headers: string[]) =>
   [
     `POST /api/v1${path} HTTP/1.1`,
@@ -406,7 +406,7 @@ describe('requests that do not belong to the API (decision 2)', () => {
     const served = new Promise((resolve) => closing.app.server.once('connection', resolve));
     await connection.write(text.slice(0, 40));
     await served;
-    // Once another request on a later connection gets its response, the bytes have reached the process.
+    // When a request on a later connection has its response, the bytes above have reached the process.
     await late.post(PROFILE);
     const closed = closing.app.close();
     await connection.write(text.slice(40));

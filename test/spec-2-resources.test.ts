@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { useService, useUser } from './support/service.ts';
 
-// Section 2, decisions 5 to 12: the fields of a bookmark and a tag, and text. bad-input.test.ts covers limits and
+// Section 2 and decisions 5 to 12: the fields of bookmarks and tags, and text. bad-input.test.ts tests limits and
 // types.
 
 const service = useService();
@@ -14,7 +14,7 @@ const add = (fields: object) => user.post('/bookmarks/add', { url: URL, ...field
 const urlOf = (length: number) => URL + 'a'.repeat(length - URL.length);
 const names = (tags: { name: string }[]) => tags.map(({ name }) => name);
 
-/** Difficult characters: of four bytes, right to left, joined, of several code units. */
+/** Characters that are difficult to store: of four bytes, right to left, joined, and of several code units. */
 const EMOJI = '😀';
 
 describe('ids (decision 6)', () => {

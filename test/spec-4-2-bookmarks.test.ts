@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { startService, type TestUser, useService, useUser } from './support/service.ts';
 
-// Spec 4.2: add, edit and delete; decisions 8, 11, 12 and 28.
+// Section 4.2 and decisions 8, 11, 12 and 28: add, edit and delete.
 
 const service = useService();
 const user = useUser(service);
@@ -170,7 +170,7 @@ describe('on_duplicate of an add', () => {
     expect((await send('e', 'error')).status).toBe(400);
     await owner.post('/bookmarks/delete', { id: there.id });
     expect((await send('k', 'return')).body).toEqual(there);
-    // A refused request does not use up its key.
+    // The refused request with this key did not use up the key.
     const added = (await send('e', 'error')).body;
     expect(added.url).toBe(URL);
     expect((await send('e', 'error')).body).toEqual(added);
@@ -305,7 +305,7 @@ describe('the cap of the free tier (decision 28)', () => {
     expect(refused).toMatchObject({ status: 403, body: { code: 'LIMIT_EXCEEDED' } });
     expect(await tagCounts(owner)).toEqual({});
     const full = (fields: object) => owner.post('/bookmarks/add', { url: URL, ...fields });
-    // The cap refuses only requests that would add something.
+    // A request that would add nothing succeeds even at the cap.
     expect((await full({ on_duplicate: 'return' })).status).toBe(200);
     expect((await full({ on_duplicate: 'error' })).body.code).toBe('VALIDATION_ERROR');
     expect((await full({ on_duplicate: 'return', url: 'http://new/' })).body.code).toBe('LIMIT_EXCEEDED');

@@ -8,7 +8,7 @@ import { newEmail } from './support/users.ts';
 
 /** `/bookmarks/changes` reports every change since a cursor (decision 37). */
 
-// Polls are held for longer than a test may take, so a test passes only if a notification ends them.
+// Polls are held for longer than a test may take, so a test can only pass if a notification ends them.
 const service = useService({ syncWaitSeconds: 60 });
 
 const url = (name: string | number) => `https://example.org/${name}`;
@@ -16,7 +16,7 @@ const read = async (user: TestUser, body: object = {}) => (await user.post('/boo
 const add = async (user: TestUser, name: string | number, tags: string[] = []) =>
   (await user.post('/bookmarks/add', { url: url(name), tags })).body;
 
-/** The expected content of a mirror of the account. */
+/** Returns what a mirror of the account must contain. */
 async function shown(user: TestUser) {
   const { bookmarks } = (await user.post('/export')).body;
   const { tags } = (await user.post('/tags/list')).body;
@@ -25,7 +25,7 @@ async function shown(user: TestUser) {
 
 const contentOf = (store: MemoryStore) => ({ bookmarks: [...store.bookmarks()], tags: store.tags() });
 
-/** Applies pages to a store until it is up to date, and returns them. */
+/** Applies pages to a store until the store is up to date. Returns the pages. */
 async function catchUp(user: TestUser, store: MemoryStore, limit = 2) {
   const pages = [];
   for (;;) {
@@ -36,7 +36,7 @@ async function catchUp(user: TestUser, store: MemoryStore, limit = 2) {
   }
 }
 
-/** A store with the current contents of the account. */
+/** Returns a store with the current contents of the account. */
 async function openMirror(user: TestUser) {
   const store = new MemoryStore();
   await catchUp(user, store, 500);
@@ -176,7 +176,7 @@ describe('a page of changes', () => {
     for (const n of [1, 2, 3, 4]) made.push(await add(user, n, ['shared', `own${n}`]));
     const store = new MemoryStore();
     await store.apply(await read(user, { limit: 2 }));
-    // The third bookmark and the tags have not been read yet.
+    // The pages so far contain neither the third bookmark nor the tags.
     await user.post('/bookmarks/edit', { id: made[2].id, title: 'edited before it was shown' });
     await user.post('/bookmarks/delete', { id: made[3].id });
     const shared = made[0].tags.find((tag: { name: string }) => tag.name === 'shared');
@@ -282,7 +282,7 @@ describe('a reset', () => {
     expect(row!.kept).toBe(true);
   });
 
-  // On a sharded database this is the file of the table's shell, which is never rewritten.
+  // A sharded database is left out. There the file belongs to the table on the coordinator, which is never rewritten.
   test.runIf(inject('citusUrl') === undefined)('is not sent if the table was only rewritten', async () => {
     const user = await service.user();
     await add(user, 1);
@@ -465,7 +465,7 @@ describe('a cursor', () => {
 });
 
 describe('waiting', () => {
-  /** Sends a poll. Resolves once the poll is held, with a promise of its response. */
+  /** Sends a poll. Resolves when the poll is held, with a promise of its response. */
   async function holdPoll(user: TestUser, path: string, body: object) {
     const { notifier } = service.context.coordination;
     const before = notifier.held;

@@ -3,8 +3,8 @@ import { runOn } from './support/database.ts';
 import { findFaults } from './support/invariants.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-// Section 4.2: `updated_at` is a bookmark's version. A write with `if_updated_at` changes only that version (decision
-// 43).
+// Section 4.2 and decision 43: `updated_at` is a bookmark's version. A write with `if_updated_at` succeeds only if the
+// bookmark has that version.
 
 const service = useService();
 const other = useService({}, { beside: service });
@@ -39,7 +39,8 @@ describe('updated_at', () => {
     expect(edited.body.updated_at).toBe(later(future, 1));
     await user.post('/bookmarks/edit', { ids: [id], add_tags: ['t'] });
     expect((await find(user, id))!.updated_at).toBe(later(future, 2));
-    // An edit by ids counts only if it changes tags. An edit by id counts for every field that it contains.
+    // An edit by `ids` makes a new version only if it changes tags. An edit by `id` makes one even if its fields have
+    // the same values.
     await user.post('/bookmarks/edit', { ids: [id], add_tags: ['t'] });
     expect((await find(user, id))!.updated_at).toBe(later(future, 2));
     await user.post('/bookmarks/edit', { id, title: 'x' });
@@ -157,7 +158,7 @@ describe('an edit and a deletion by id with if_updated_at', () => {
     const again = await user.post('/bookmarks/edit', mine, keyed);
     expect([again.status, again.text]).toEqual([200, first.text]);
     expect((await find(user, version.id))!.updated_at).toBe(theirs.body.updated_at);
-    // A conflict does not use up its key: the client merges, and sends another body with a new key.
+    // The refused request does not use up its key. The client merges, and sends another body with the same key.
     const next = { headers: { 'idempotency-key': 'next' } };
     expect(await user.post('/bookmarks/edit', mine, next)).toMatchObject(CONFLICT);
     const merged = { id: version.id, if_updated_at: theirs.body.updated_at, title: 'merged' };
@@ -177,7 +178,7 @@ describe('conditional items', () => {
     const after = await list(user);
     expect(after.map(({ tags }) => tags.map(({ name }) => name))).toEqual([['x'], [], ['x']]);
     expect(after[0]!.updated_at > one.updated_at).toBe(true);
-    // It already had that tag.
+    // The third bookmark already had the tag, so it did not change.
     expect(after[2]).toEqual(three);
     expect(await findFaults(service.database.url)).toEqual([]);
   });

@@ -72,7 +72,7 @@ describe('/bookmarks/get by url', () => {
 
   test('returns the newest bookmarks up to about 1 MiB, and at least one', async () => {
     const user = await service.user();
-    // Each of these characters takes six bytes in JSON.
+    // This character takes six bytes in JSON.
     const comment = '\u0001'.repeat(10_000);
     await user.post('/import', {
       mode: 'replace',
@@ -86,7 +86,7 @@ describe('/bookmarks/get by url', () => {
     );
   });
 
-  // On a sharded database each node counts the rows that it reads.
+  // A sharded database is left out, because each of its nodes counts only the rows that it reads itself.
   test.runIf(inject('citusUrl') === undefined)(
     "reads no more rows than it returns, however many of the user's bookmarks match",
     async () => {

@@ -4,7 +4,7 @@ import type { SearchFilter } from '../src/domain/search.ts';
 import { createDatabaseOfLocale } from './support/database.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 
-// Section 4.2: the further options of /bookmarks/search, its orders and its cursor.
+// Section 4.2: the filters of /bookmarks/search, its orders and its cursor.
 
 const service = useService();
 let user: TestUser;
@@ -61,7 +61,7 @@ describe('tags', () => {
   });
 });
 
-/** For each filter its values, and which of two bookmarks, `old` and `new`, each value finds. */
+/** For each filter, some values, and the bookmark that each value finds: `old` or `new`. */
 const FILTERS: Record<keyof SearchFilter, [value: unknown, found: 'old' | 'new'][]> = {
   tag: [['x', 'new']],
   tags: [[['x'], 'new']],
@@ -239,7 +239,7 @@ describe('sort', () => {
   });
 });
 
-/** Reads all pages of a search by cursor, one after the other. Calls `between` after each page. */
+/** Reads all pages of a search by cursor, one after another. Calls `between` after each page. */
 async function scroll(body: object, between: (page: Shown[]) => Promise<unknown> = async () => {}) {
   const found: Shown[] = [];
   const pages: { total: number; page: number }[] = [];
@@ -261,7 +261,7 @@ describe('the cursor', () => {
   const fill = () =>
     addAll(
       Array.from({ length: COUNT }, (_, n) => ({
-        // Many bookmarks have the same sort key, so the id decides.
+        // Many bookmarks have the same sort key, so the id decides their order.
         title: `${'long title '.repeat(30)}${n % 3}`,
         updated_at: `2020-01-0${1 + (n % 3)}T00:00:00Z`,
         tags: n % 2 ? ['odd'] : [],
@@ -294,7 +294,8 @@ describe('the cursor', () => {
         turn += 1;
         await user.post('/bookmarks/add', { url: 'http://new/', title: `new ${turn}` });
         await user.post('/bookmarks/add', { url: 'http://new/', title: 'zzz' });
-        // Edits a bookmark that was shown and the next one. Then deletes the last one that was shown and a later one.
+        // Edits a bookmark of this page and the first one that is not yet shown. Then deletes the last one of this page
+        // and a later one.
         const at = all.findIndex(({ id }) => id === page.at(-1)!.id);
         for (const { id } of [page[0]!, all[(at + 1) % COUNT]!]) {
           touched.add(id);
@@ -308,8 +309,7 @@ describe('the cursor', () => {
       const stood = all.map(({ id }) => id).filter((id) => !touched.has(id));
       expect(stood.length).toBeGreaterThan(0);
       expect(ids.filter((id) => stood.includes(id))).toEqual(stood);
-      // A bookmark that an edit moved may be shown again with its new title or time. All others are shown once.
-      // shown once.
+      // An edit may move a bookmark, which is then shown again with its new title or time. All others are shown once.
       if (sort !== 'updated' && sort !== 'title') expect(new Set(ids).size).toBe(ids.length);
       expect(new Set(ids.filter((id) => stood.includes(id))).size).toBe(stood.length);
     },

@@ -35,7 +35,7 @@ const counts = async (user: TestUser) =>
     ]),
   );
 
-/** The changes that a follower sees after a cursor. */
+/** Returns the changes after a cursor, as a follower sees them. */
 async function follow(user: TestUser, cursor: string) {
   const { body } = await user.post('/bookmarks/changes', { cursor, limit: 500 });
   expect(body).toMatchObject({ reset: false, has_more: false });
@@ -107,7 +107,7 @@ describe('/bookmarks/edit with ids', () => {
     });
     expect(await list(user)).toEqual(bookmarks);
     expect(await counts(user)).not.toHaveProperty('x');
-    // Existing and removed tags do not count.
+    // Tags that a bookmark already has, and tags that are removed, do not count towards the limit.
     const exact = { ids, add_tags: ['x', 'y', 'tag 5'], remove_tags: ['tag 7'] };
     expect((await edit(user, exact)).status).toBe(200);
     expect(namesOf(await list(user)).map(({ length }) => length)).toEqual([3, 100]);

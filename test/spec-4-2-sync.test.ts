@@ -4,7 +4,7 @@ import type { ApiResponse } from './support/responses.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 import { holdLock, untilBlocked } from './support/sessions.ts';
 
-// Section 4.2, decisions 15 and 16: /bookmarks/sync.
+// Section 4.2 and decisions 15 and 16: /bookmarks/sync.
 
 const URL = 'https://example.org/';
 
@@ -21,11 +21,11 @@ const add = async (owner = user): Promise<number> =>
   (await owner.post('/bookmarks/add', { url: URL })).body.id;
 const idsOf = ({ body }: ApiResponse): number[] => body.bookmarks.map(({ id }: { id: number }) => id);
 
-/** Resolves once a replica holds this many waits. */
+/** Resolves when a replica holds this many polls. */
 const untilHeld = (count: number, of = service) =>
   expect.poll(() => of.context.coordination.notifier.held).toBe(count);
 
-/** Sends a sync that waits. Resolves once the sync is held, with a promise of its response. */
+/** Sends a sync that waits. Resolves when the sync is held, with a promise of its response. */
 async function startWait(
   owner = user,
   body: object = {},
@@ -236,7 +236,7 @@ describe('waiting (decision 16)', () => {
     await untilBlocked(service.database.url);
     gone.abort();
     await expect(wait).rejects.toThrow();
-    // Once the replica responds to a later request, it has noticed the disconnect.
+    // When the replica responds to a later request, it has already noticed that this client disconnected.
     await fetch(`${service.origin}/livez`);
     await lock.release();
     for (let i = 0; i < 3; i++) await leaving.post('/user/profile');
@@ -299,7 +299,7 @@ describe('waiting (decision 16)', () => {
 
 describe('the order of ids (decision 15)', () => {
   test('ids of one user become visible in order, even if a writer is slow to commit', async () => {
-    // This writer holds the account's lock and has an id, but has not committed.
+    // This writer holds the account's lock and has an id, but has not committed yet.
     const sql = postgres(service.database.url, { max: 1 });
     onTestFinished(() => sql.end());
     const drawn = Promise.withResolvers<number>();

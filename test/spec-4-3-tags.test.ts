@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type TestUser, useService } from './support/service.ts';
 
-// Sections 4.3 and 2.3, decision 12: tags and their names.
+// Sections 4.3 and 2.3 and decision 12: tags and their names.
 
 const service = useService();
 let user: TestUser;
@@ -86,7 +86,8 @@ describe('/tags/list', () => {
   test.each(['add', 'return'])(
     'the tags of an add are in the same order if half of its 100 tags are new: %s',
     async (on_duplicate) => {
-      // Names that are prefixes of each other, and characters on both sides of the surrogates.
+      // Some of these names are prefixes of others. Some characters have code points below the surrogates, and some
+      // above.
       const names = Array.from({ length: 100 }, (_, n) =>
         String.fromCodePoint(0xfff0 + ((n * 37) % 32))
           .repeat(1 + (n % 7))

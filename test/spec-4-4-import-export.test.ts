@@ -4,7 +4,7 @@ import { connectTo } from './support/responses.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 import { holdLock, untilBlocked } from './support/sessions.ts';
 
-// Section 4.4, decisions 17 to 21: import, small and staged, and export.
+// Section 4.4 and decisions 17 to 21: import, small and staged, and export.
 
 const URL = 'https://example.org/';
 const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
@@ -270,7 +270,8 @@ describe.each([
       expect(body.errors.map(({ index }: { index: number }) => index)).toEqual(badIndexes);
       for (const { index, url, code, error, ...rest } of body.errors) {
         const sent = entries[index]?.url;
-        // Every client must be able to read this: half a character becomes U+FFFD, and long texts are truncated.
+        // The response contains the url in a form that every client can read. Half a surrogate pair becomes U+FFFD, and
+        // a long text is truncated.
         const text = typeof sent === 'string' ? sent.toWellFormed() : null;
         expect(url).toBe(text !== null && text.length > 200 ? `${text.slice(0, 200)}…` : text);
         expect(code).toBe('VALIDATION_ERROR');
@@ -422,7 +423,7 @@ describe('a staged import as a job (decision 21)', () => {
     runOn<{ state: string }>(service.database.url, `select state from imports where user_id = ${user.id}`);
   const untilState = (state: string) => expect.poll(rows).toMatchObject([{ state }]);
 
-  /** Sends the head of an import and half of its body. `rest` is the other half. */
+  /** Sends the head of an import and the first half of its body. `rest` is the other half. */
   async function startUpload() {
     const body = JSON.stringify({ bookmarks: [{ url: URL }] });
     const connection = connectTo(service.origin);
@@ -490,7 +491,7 @@ describe('a staged import as a job (decision 21)', () => {
     expect(Number(response.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
   });
 
-  // On a cluster, each node has its own limit.
+  // A cluster is left out, because each of its nodes has a limit of its own.
   test.skipIf(inject('citusUrl') !== undefined)(
     'does not exceed the limit of staged bytes together with others that start at the same time',
     async () => {
@@ -568,8 +569,8 @@ describe('export (decision 17)', () => {
   });
 
   /**
-   * An export whose reader stops after the first bytes. It is larger than the buffers between the service and a reader,
-   * so the service stops after a few thousand bookmarks until `rest` continues to read.
+   * Starts an export whose reader stops after the first bytes. The export is larger than the buffers between the
+   * service and the reader. So the service stops after a few thousand bookmarks, until `rest` continues to read.
    */
   async function startSlowExport() {
     await importInto(
@@ -593,7 +594,7 @@ describe('export (decision 17)', () => {
     expect(response.status).toBe(200);
     const reader = response.body!.getReader();
     const chunks: Uint8Array[] = [(await reader.read()).value!];
-    /** The whole text, and whether the response ended regularly. */
+    /** Reads the rest. Returns the whole text, and whether the response ended regularly. */
     const rest = async () => {
       try {
         for (;;) {

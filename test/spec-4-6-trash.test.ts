@@ -4,7 +4,7 @@ import { findFaults } from './support/invariants.ts';
 import { runOn } from './support/run-on.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 
-// Contract 4.6: deleted bookmarks can be listed, restored and deleted for good.
+// Section 4.6: deleted bookmarks can be listed, restored and deleted permanently.
 
 const service = useService();
 const other = useService({}, { beside: service });
@@ -25,12 +25,12 @@ const remove = (user: TestUser, body: object) => user.post('/bookmarks/delete', 
 const restore = (user: TestUser, ids: number[], options?: object) =>
   user.post('/trash/restore', { ids }, options);
 /** Sends a request of the user to the other replica. */
-const beside = (user: TestUser, path: string, body: object) => other.post(path, body, { token: user.token });
+const postToOther = (user: TestUser, path: string, body: object) => other.post(path, body, { token: user.token });
 const list = async (user: TestUser): Promise<Shown[]> =>
   (await user.post('/bookmarks/list', { limit: 500 })).body.bookmarks;
 const idsOf = (bookmarks: { id: number }[]) => bookmarks.map(({ id }) => id);
 
-/** All pages of the trash, one after the other. */
+/** Returns all bookmarks of the trash, read page by page. */
 async function readTrash(user: TestUser, limit = 500): Promise<(Shown & { deleted_at: string })[]> {
   const found = [];
   let cursor: string | undefined;
@@ -77,7 +77,7 @@ describe('/trash/list', () => {
       bookmarks: Array.from({ length: 120 }, (_, n) => ({ url: `https://a.example/${n}`, comment })),
     });
     const ids: number[] = [];
-    // A page of the list also has about 1 MiB.
+    // A page of the list has about 1 MiB too, so the list must be read twice.
     for (const _ of [1, 2]) {
       const page = idsOf(await list(user));
       ids.push(...page);
@@ -173,7 +173,7 @@ describe('/trash/restore', () => {
     const ids = idsOf(before);
     const answers = await Promise.all(
       Array.from({ length: 6 }, (_, n) =>
-        n % 2 === 0 ? restore(user, ids) : beside(user, '/trash/restore', { ids }),
+        n % 2 === 0 ? restore(user, ids) : postToOther(user, '/trash/restore', { ids }),
       ),
     );
     const restored = answers.flatMap(({ body }) => body.restored);
@@ -222,10 +222,10 @@ describe('/trash/restore', () => {
       const [tag] = (await user.post('/tags/list')).body.tags;
       await Promise.all([
         remove(user, { ids }),
-        beside(user, '/trash/restore', { ids }),
+        postToOther(user, '/trash/restore', { ids }),
         user.post('/bookmarks/edit', { ids, add_tags: [`r${round}`] }),
         user.post('/tags/delete', { id: tag?.id ?? 1 }),
-        beside(user, '/bookmarks/delete', { ids }),
+        postToOther(user, '/bookmarks/delete', { ids }),
       ]);
       const trash = await readTrash(user);
       const kept = await list(user);

@@ -5,7 +5,7 @@ import { parseToken } from '../src/domain/tokens.ts';
 import { ROUTES } from '../src/http/app.ts';
 import { startService, useService, useUser } from './support/service.ts';
 
-// Section 5, decisions 23 and 24: who may do what, and until when.
+// Section 5 and decisions 23 and 24: who may do what, and until when.
 
 const service = useService();
 const user = useUser(service);
@@ -16,7 +16,7 @@ const profile = (token?: string, of = service) =>
 const withHeader = (authorization: string) =>
   service.post('/user/profile', {}, { headers: { authorization } });
 
-/** Section 4 and decision 37: every endpoint with its scope. */
+/** Every endpoint of section 4 and decision 37, with its scope. */
 const SCOPES: Record<keyof Endpoints, 'read' | 'write' | 'public'> = {
   '/user/profile': 'read',
   '/auth/invite': 'public',
@@ -48,7 +48,7 @@ const SCOPES: Record<keyof Endpoints, 'read' | 'write' | 'public'> = {
   '/export': 'read',
   '/import': 'write',
 };
-/** These need a session: an API token is refused. */
+/** These endpoints need a session. They refuse an API token. */
 const OF_SESSIONS = [
   '/logout',
   ...Object.keys(SCOPES).filter((path) => /^\/(account|tokens|sessions)\//.test(path)),

@@ -6,7 +6,7 @@ import { runOn } from './support/database.ts';
 import { startProxy } from './support/proxy.ts';
 import { startService, useService, useUser } from './support/service.ts';
 
-// Section 7, decision 3: the codes, their statuses, and faults that the client did not cause.
+// Section 7 and decision 3: the codes, their statuses, and faults that the client did not cause.
 
 const service = useService({ freeBookmarkLimit: 1, rateLimitRequests: 100 });
 const user = useUser(service);
@@ -46,7 +46,7 @@ test('each condition has its own code, and an error contains only error and code
 });
 
 describe("faults that are not the client's (decision 3)", () => {
-  /** A log that tests read. */
+  /** Makes a log whose lines tests can read. */
   function openLines() {
     const lines: string[] = [];
     const log = pino(
@@ -107,7 +107,7 @@ describe("faults that are not the client's (decision 3)", () => {
     proxy.reception = 'close';
     proxy.cut('reset');
     const drawn = new Set<string | null>();
-    // With a probability of one in ten million, one of the five values is missing among 80 draws.
+    // 80 responses lack one of the five values with a probability of one in ten million.
     for (let n = 0; n < 80; n += 1) {
       const { status, headers } = await cut.post('/user/profile', {}, { token: user.token });
       expect(status).toBe(503);

@@ -4,7 +4,7 @@ import { setPremium } from '../src/store/admin.ts';
 import type { ApiResponse } from './support/responses.ts';
 import { startService, type TestService, useService } from './support/service.ts';
 
-// Section 8, decisions 25 and 26: the rate limit, its headers, and what counts.
+// Section 8 and decisions 25 and 26: the rate limit, its headers, and which requests count.
 
 const URL = 'https://example.org/';
 const PROFILE = '/user/profile';
@@ -15,8 +15,8 @@ const limitsOf = ({ headers }: ApiResponse) => ({
 });
 
 /**
- * Checks that the headers agree with each other and with the clock. Reset is rounded up. Only a 429 has Retry-After,
- * for the same moment.
+ * Checks that the headers agree with each other and with the clock. X-RateLimit-Reset is rounded up. Only a 429 has
+ * Retry-After, and it leads to the same moment.
  */
 function checkReset({ status, headers }: ApiResponse, windowSeconds: number): void {
   const now = Date.now() / 1_000;
@@ -102,7 +102,7 @@ describe('the limit of a token', () => {
     const responses = [];
     for (let i = 0; i < 6; i++) responses.push(await user.post(PROFILE));
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 429, 429, 429, 429]);
-    // Further requests do not delay it. At the time that the first refusal named, the slot is free.
+    // The refused requests do not delay the time that the first refusal named, so the slot is free then.
     const retryAfterMs = Number(responses[2]!.headers.get('retry-after')) * 1_000;
     await new Promise((resolve) => setTimeout(resolve, retryAfterMs));
     expect((await user.post(PROFILE)).status).toBe(200);
@@ -169,10 +169,12 @@ describe('the limit of a token', () => {
     const sentMs = Date.now();
     const first = await user.post(PROFILE);
     const reset = Number(first.headers.get('x-ratelimit-reset'));
-    // The value is rounded up, so the slot is free at that second. The limiter counts in whole milliseconds.
+    // The value is rounded up, so the slot is free at that second. The 5 ms are for the limiter, which counts in whole
+    // milliseconds.
     expect(reset * 1_000).toBeGreaterThanOrEqual(sentMs + 3_600_000 - 5);
     expect(Math.abs(reset - (Date.now() / 1_000 + 3_600))).toBeLessThanOrEqual(2);
-    // The time depends only on the oldest request. One second is added for rounding, because the clock moves on.
+    // The time depends only on the oldest request. It may differ by a second, because it is rounded and the clock moves
+    // on.
     for (let i = 0; i < 3; i++) {
       const later = Number((await user.post(PROFILE)).headers.get('x-ratelimit-reset'));
       expect(Math.abs(later - reset)).toBeLessThanOrEqual(1);
@@ -214,7 +216,8 @@ describe('the limit of an account', () => {
         expect.stringContaining('account'),
       ]);
     }
-    // Other accounts are not affected, and addresses have their own limit.
+    // The requests of this account do not affect other accounts. Requests without a token count towards the limit of
+    // their address.
     expect((await (await own.user()).post(PROFILE)).status).toBe(200);
     expect(scopeOf(await own.post('/auth/invite', { code: 'UNKNOWN0' }))).toBe('address');
   });

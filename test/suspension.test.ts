@@ -8,7 +8,7 @@ import { openRedis } from './support/redis.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 import { holdLock, untilBlocked } from './support/sessions.ts';
 
-// A suspended account gets no responses, and keeps everything that it has.
+// A suspended account gets no responses, but keeps everything that it has.
 
 const service = useService({ compatLinkding: true, importInlineBytes: 0 });
 
@@ -64,10 +64,11 @@ describe('a suspended account', () => {
     for (const path of ['/bookmarks/list', '/bookmarks/add', '/export', '/logout', '/bookmarks/sync'])
       expect(await user.post(path)).toMatchObject(SUSPENDED);
     expect([(await linkding()).status, (await mcp()).status]).toEqual([401, 401]);
-    // A token that was never valid is not told about the suspension.
+    // The response to a token that was never valid does not reveal the suspension.
     expect((await profile(`bka_${id}_${'x'.repeat(43)}`)).body.code).toBe('INVALID_TOKEN');
 
-    // A token that is created meanwhile works once the account is resumed. A token that is revoked meanwhile does not.
+    // A token that the operator creates during the suspension works after it. A token that is revoked during the
+    // suspension does not.
     const made = await admin(`token create --email ${user.email} --scope read`);
     expect(made.expires_at).toBeNull();
     expect(await profile(made.token)).toMatchObject(SUSPENDED);
@@ -111,12 +112,12 @@ describe('a suspended account', () => {
     expect((await profile()).status).toBe(200);
   });
 
-  // Locks can be observed on one server only.
+  // Locks can be observed only on a single server.
   test.skipIf(inject('citusUrl') !== undefined)(
     'opens no session, not even for a sign-in that began earlier',
     async () => {
       const codes = [await service.invite(user.email), await service.invite(user.email)];
-      // Two sign-ins and the suspension at the same time. In any order, no session is valid afterwards.
+      // Two sign-ins and the suspension run at the same time. In any order, no session is valid afterwards.
       const lock = await holdLock(
         service.database.url,
         `select from accounts where user_id = ${user.id} for update`,
@@ -187,7 +188,7 @@ test("a suspension ends the account's held polls at once with ACCOUNT_SUSPENDED 
     ),
   );
   for (const replica of replicas) {
-    // `changes` without a cursor responds at once.
+    // One of the two polls may already have ended, because `changes` without a cursor responds at once.
     await expect.poll(() => replica.context.coordination.notifier.held).toBeGreaterThanOrEqual(1);
   }
   await admin(`user suspend --email ${user.email}`, { REDIS_URL: redis.url });

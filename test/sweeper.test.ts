@@ -7,7 +7,7 @@ import { runOn } from './support/database.ts';
 import { useService } from './support/service.ts';
 import { holdAccount, holdLock, untilBlocked } from './support/sessions.ts';
 
-// The sweep deletes everything that has expired, however much there is, and nothing else.
+// The sweep deletes everything that has expired, even if there is very much, and nothing else.
 
 const service = useService();
 
@@ -118,7 +118,8 @@ test('only processes with a worker queue a waiting import again', async () => {
     return added;
   };
   const [atWorker, atApi] = [startCounting(true), startCounting(false)];
-  // A user is swept a second time only after all others were swept.
+  // A user is swept a second time only after all others. So the import was added twice after a whole round, in which
+  // the process without a worker would have added it too.
   await expect.poll(() => atWorker.length, { timeout: 15_000 }).toBe(2);
   expect(atApi).toEqual([]);
 });

@@ -12,7 +12,7 @@ import { holdLock, untilBlocked } from './support/sessions.ts';
 const WRITERS = 16;
 const USERS = 3;
 
-// Every reader ends by itself. How soon depends on how busy the machine is.
+// Every reader ends by itself. On a busy machine, that takes a while.
 vi.setConfig({ testTimeout: 90_000 });
 
 let redis: RedisServer;
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-/** Three replicas with one database, and the users. */
+/** Three replicas with one database, and the users of the test. */
 class Deployment implements AsyncDisposable {
   readonly database: TestDatabase;
   readonly replicas: TestService[];
@@ -46,7 +46,7 @@ class Deployment implements AsyncDisposable {
     return deployment;
   }
 
-  /** A random replica. */
+  /** Sends a request of the user to a random replica. */
   post(user: TestUser, path: string, body: unknown) {
     const replica = this.replicas[Math.floor(Math.random() * this.replicas.length)]!;
     return replica.post(path, body, { token: user.token });
@@ -60,7 +60,7 @@ class Deployment implements AsyncDisposable {
 
 const url = (name: string) => `https://example.org/${name}`;
 
-/** One of many writers. It adds bookmarks, and every fourth time imports a few, each time for another user. */
+/** Runs one of many writers. It adds bookmarks, each time for another user. Every fourth time, it imports a few. */
 async function write(
   deployment: Deployment,
   writer: number,
@@ -101,7 +101,7 @@ async function follow(
 }
 
 interface Followed {
-  /** The ids that each reader received. */
+  /** By reader, the ids that the reader received. */
   given: number[][];
   /** The ids that the user has at the end. */
   stored: number[];
@@ -137,8 +137,8 @@ test('with 16 writers over three replicas, readers receive every bookmark once, 
 });
 
 /**
- * Runs before a writer's commit. The first writer waits here for the advisory lock, and the others continue. So the
- * first one has the lowest id, but commits after all others that began meanwhile.
+ * SQL that runs before a writer's commit. The first writer waits here for the advisory lock, and the others continue.
+ * So the first writer has the lowest id, but commits after all writers that began later.
  */
 const GATE = 1;
 const WAIT_AT_GATE = `if not exists (
@@ -148,13 +148,13 @@ const WAIT_AT_GATE = `if not exists (
     perform pg_advisory_xact_lock(${GATE});
   end if;`;
 
-/** The statement that locks the account's row and counts, in the function that writes bookmarks. */
+/** Matches the statement that locks the account's row and counts, in each function that writes bookmarks. */
 const COUNT_BY_FUNCTION = {
   add_bookmark: /update accounts set bookmark_count = bookmark_count \+ 1[^;]*;/,
   import_bookmarks: /update accounts\s+set bookmark_count = v_new [^;]*;/,
 };
 
-/** Makes a function take ids first and lock afterwards, so that concurrent writers commit in any order. */
+/** Changes a function so that it takes ids first and locks afterwards. Concurrent writers then commit in any order. */
 async function lockTooLate(databaseUrl: string, name: keyof typeof COUNT_BY_FUNCTION): Promise<void> {
   const [{ definition }] = (await runOn<{ definition: string }>(
     databaseUrl,
@@ -176,7 +176,7 @@ const WRITES: Record<keyof typeof COUNT_BY_FUNCTION, (n: number) => [path: strin
   import_bookmarks: (n) => ['/import', { bookmarks: [{ url: url(`${n}`) }] }],
 };
 
-// Locks can be observed on one server only.
+// Locks can be observed only on a single server.
 test.runIf(inject('citusUrl') === undefined).for(['add_bookmark', 'import_bookmarks'] as const)(
   'without the lock in %s, a reader misses the bookmark that was written first and committed last, and this test detects it',
   async (name) => {
@@ -185,7 +185,7 @@ test.runIf(inject('citusUrl') === undefined).for(['add_bookmark', 'import_bookma
     const user = users[0]!;
     await lockTooLate(database.url, name);
     await using gate = await holdLock(database.url, `select pg_advisory_xact_lock(${GATE})`);
-    // A replica runs one import of a user at a time.
+    // The second import goes to another replica, because a replica runs only one import of a user at a time.
     const writeAt = (replica: number) =>
       replicas[replica]!.post(...WRITES[name](replica), { token: user.token });
     const first = writeAt(0);

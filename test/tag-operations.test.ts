@@ -6,19 +6,19 @@ import { runOn } from './support/database.ts';
 import { findFaults } from './support/invariants.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-// Section 4.3: a rename, deletion or merge takes several steps when many bookmarks have the tag. Other operations may
-// run between any two of them.
+// Section 4.3: to rename, delete or merge a tag that many bookmarks have takes several steps. Other operations may run
+// between any two steps.
 
 const service = useService();
 
-/** Steps of a few bookmarks each. An operation on the whole collection takes five. */
+/** The number of bookmarks in a step. It is so small that an operation on the whole collection takes five steps. */
 const SMALL_STEP = 40;
 
 interface Collection {
   user: TestUser;
   owner: PrincipalKey;
   ids: number[];
-  /** The ids of the tags `a`, `b`, `c` and `a/x`. */
+  /** The ids of the tags `a`, `b`, `c` and `a/x`, by name. */
   tags: Record<string, number>;
 }
 
@@ -50,7 +50,7 @@ const send =
   (collection) =>
     collection.user.post(path, bodyOf(collection));
 
-/** These operations take several steps, and `database` may do something between them. */
+/** Operations that take several steps. With the database of `hooked`, a test can do something between the steps. */
 const STEPPED: Record<string, Operation> = {
   'rename a': ({ owner, tags }, db) =>
     renameTag(db, owner, { id: tags.a!, name: 'Z', key: 'z' }, undefined, SMALL_STEP),
@@ -90,7 +90,7 @@ const ALL: Record<string, Operation> = {
   'delete the account': ({ user }) => service.context.database.sql`select delete_user(${user.email})`,
 };
 
-/** A database that calls `between` after each write, with the number of writes so far. */
+/** Returns a database that calls `between` after each write, with the number of writes so far. */
 const hooked = (between: (writes: number) => Promise<unknown>): Database => {
   const { database } = service.context;
   let writes = 0;
@@ -126,7 +126,7 @@ test.each(Object.keys(STEPPED))(
           reached = writes;
           if (writes === point) await second(collection, database);
         });
-        // The tag or the account may have been deleted meanwhile.
+        // The operation fails if the other one deleted its tag or its account.
         await STEPPED[first]!(collection, database).catch((error) =>
           expect(error, name).toMatchObject({ code: expect.stringMatching(/NOT_FOUND|INVALID_TOKEN/) }),
         );
@@ -216,10 +216,11 @@ describe.each(Object.keys(STEPPED))('a request to %s', (name) => {
     };
     const database = hooked(async () => {
       await follow();
-      // The request may be interrupted here, so the follower must know the current state of all bookmarks.
+      // The request might be interrupted at this point. So the follower must already know the current tags of all
+      // bookmarks.
       for (const { id, tags } of (await collection.user.post('/export')).body.bookmarks)
         expect(held.get(id)!.toSorted()).toEqual(tags.map((tag: { id: number }) => tag.id).sort());
-      // It reads a bookmark that the operation may not have reached yet.
+      // This edit makes the follower read a bookmark that the operation may not have reached yet.
       await collection.user.post('/bookmarks/edit', { id: collection.ids[29], title: 'read again' });
       await follow();
     });

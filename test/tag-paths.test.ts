@@ -16,7 +16,7 @@ interface Tagged {
   tags: { id: number; name: string }[];
 }
 
-/** Adds a bookmark for each list of tags, with their names as its title. */
+/** Adds a bookmark for each list of tags. The bookmark's title consists of the names of its tags. */
 const addAll = (lists: string[][]) =>
   user.post('/import', {
     bookmarks: lists.map((tags, n) => ({ url: `http://a.example/${n}`, title: tags.join(' '), tags })),
@@ -191,7 +191,7 @@ describe('/tags/update with_children', () => {
       tags: [n === 0 ? 'Work' : `Work/${n}`],
     }));
     expect((await user.post('/import', { bookmarks })).body.imported).toBe(10_000);
-    // A busy machine may refuse it for a moment.
+    // On a busy machine, the request may get 503 a few times.
     await expect
       .poll(async () => (await rename('Work', 'Work/sub')).status, { interval: 500, timeout: 60_000 })
       .toBe(200);

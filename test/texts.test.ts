@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { makeTexts, type SampleText } from './support/texts.ts';
 
-/** The texts in benchmarks and in tests of searches resemble real bookmarks. */
+/** Checks that the texts of benchmarks and of tests of searches resemble real bookmarks. */
 
-/** Statistics of 5,312 bookmarks of public lists of software, computed by the functions below. */
+/** Statistics of 5,312 bookmarks from public lists of software. The functions below computed them. */
 const FITTED = {
   count: 5_312,
   urlLengths: [20, 30, 34, 39, 47],
@@ -13,7 +13,7 @@ const FITTED = {
   words: 73_720,
   distinctWords: 10_540,
   wordsThatOccurOnce: 0.572,
-  /** The share of bookmarks that contain the nth commonest word. */
+  /** By rank, the share of bookmarks that contain the word with this rank. Rank 1 is the most common word. */
   bookmarksWithWord: { 1: 0.997, 3: 0.759, 10: 0.196, 20: 0.0719, 50: 0.0367, 100: 0.0164, 300: 0.0062 },
   distinctTrigrams: 18_509,
   trigramsOfABookmark: 106.6,
@@ -52,14 +52,14 @@ function countEach(groups: Iterable<Iterable<string>>): Map<string, number> {
   return counts;
 }
 
-/** The share of texts that contain the nth commonest word, for some n. */
+/** Returns by rank the share of texts that contain the word with this rank. Rank 1 is the most common word. */
 function sharesByRank(counts: Map<string, number>, ranks: object): Record<string, number> {
   const sorted = [...counts.values()].toSorted((a, b) => b - a);
   return Object.fromEntries(Object.keys(ranks).map((n) => [n, sorted[Number(n) - 1]! / texts.length]));
 }
 
 /**
- * Each figure is close to the one that was fitted: within a given share of it, or within two if the figures are small.
+ * Checks that each figure is near the fitted one: within a given share of it or, for figures from 2 to 30, within two.
  */
 function expectNear(found: object, fitted: object, part: number): void {
   for (const [name, expected] of Object.entries(fitted)) {
@@ -125,7 +125,8 @@ describe('the generated texts', () => {
       [FITTED.tagsOfABookmark, FITTED.distinctTags],
       0.1,
     );
-    // A little more than in the lists, so that a search in another script finds something.
+    // The generated texts have a little more of them than the lists, so that a search in another script finds
+    // something.
     const notAscii = share(({ title, comment }) => /\P{ASCII}/u.test(title + comment));
     expectNear([notAscii], [FITTED.notAscii], 0.5);
   });

@@ -13,17 +13,17 @@ import { startService, type TestService } from './support/service.ts';
 
 interface Sent {
   spans: { traceId: string; name: string; parentSpanId?: string }[];
-  /** Attributes of the process, for each batch. */
+  /** The attributes of the process, for each batch of spans. */
   resources: Record<string, string>[];
   lines: { msg: string; trace?: string; route?: string }[];
-  /** The raw text of everything that was sent and logged. */
+  /** Everything that was sent and logged, as raw text. */
   text: string;
 }
 
 const TRACE_ID = 'a'.repeat(32);
 const SAMPLED = { headers: { traceparent: `00-${TRACE_ID}-${'b'.repeat(16)}-01` } };
 
-/** What a service sends to its collector and logs, until the service has closed. */
+/** Returns what a service sends to its collector and logs, until the service has closed. */
 async function collect(config: Partial<Config>, use: (service: TestService) => Promise<void>): Promise<Sent> {
   const sent: Sent = { spans: [], resources: [], lines: [], text: '' };
   const collector = createServer(async (request, response) => {
@@ -115,7 +115,7 @@ test('a client that requests sampling of all its traces does not get more of the
     for (let n = 0; n < 20; n += 1) await user.post('/bookmarks/list', {}, SAMPLED);
   });
   expect(spans).toEqual([]);
-  // The log still has the trace id, because the client may have the rest of the trace.
+  // The log still has the trace id, because the client may have recorded the other spans of the trace.
   expect(lines.filter(({ trace }) => trace === TRACE_ID)).toHaveLength(20);
 });
 
@@ -135,7 +135,7 @@ test('traces and logs contain no secret of signing in that could be used again, 
     for (const name of ['code', 'state', 'iss']) expect(searchParams.get(name)).toBeTruthy();
     secrets.push(searchParams.get('code')!, searchParams.get('state')!, 'secret-place');
     for (const status of [303, 400]) expect((await browser.open(callback!)).status).toBe(status);
-    // This is not the callback but a mistyped path.
+    // The path is mistyped, so this is not the callback.
     await browser.open(`${callback!.href.replace('/callback', '/callbock')}`);
     secrets.push(...browser.secrets);
 

@@ -38,7 +38,7 @@ test('the documented program keeps a folder and the service equal in both direct
   expect(read(`${id}.json`)).toEqual({ url: 'http://there/', title: '', comment: '', tags: ['a'] });
   expect(await list()).toMatchObject([{ url: 'http://there/' }, { url: 'http://here/', title: 'Here' }]);
 
-  // Both sides change one bookmark, and the fields are merged.
+  // The service and the folder both change the bookmark, and the program merges the fields.
   await user.post('/bookmarks/edit', { id, title: 'There', tags: ['a', 'b'] });
   write(`${id}.json`, { ...read(`${id}.json`), comment: 'from the folder', tags: ['a', 'c'] });
   expect(await run()).toBe('');

@@ -8,7 +8,7 @@ export interface Plan {
   effort: Effort;
   /** Whether this is a smoke run, with small collections and one round. Its figures mean nothing. */
   quick: boolean;
-  /** Whether to include the benchmarks that take an hour, with ten million bookmarks. */
+  /** Whether `growth` also measures with ten million bookmarks. */
   large: boolean;
 }
 
