@@ -47,7 +47,7 @@ const untilAdded = ({ id }: TestUser) =>
     )
     .toBeGreaterThan(0);
 
-/** A user with rows in every table. */
+/** Creates a user with rows in every table. */
 async function userWithEverything(): Promise<TestUser> {
   const user = await service.session();
   const headers = { 'idempotency-key': 'once' };

@@ -22,7 +22,7 @@ interface Collection {
   tags: Record<string, number>;
 }
 
-/** 30 bookmarks: all with `a`, every second with `b`, every third with `c`, every fifth with `a/x`. */
+/** Creates 30 bookmarks. All have the tag `a`, every second has `b`, every third has `c`, and every fifth has `a/x`. */
 async function makeCollection(): Promise<Collection> {
   const user = await service.user();
   await user.post('/import', { bookmarks: Array.from({ length: 30 }, (_, n) => entryOf(n)) });

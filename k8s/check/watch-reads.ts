@@ -1,7 +1,7 @@
 /** A value that records which of its fields were read. */
 export interface WatchedValue {
   proxy: object;
-  /** The paths of unread fields, only the outermost ones. */
+  /** Returns the paths of unread fields. Leaves out fields inside an unread field. */
   listUnread(): string[];
 }
 

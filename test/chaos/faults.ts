@@ -10,7 +10,7 @@ export interface FaultKind {
   kind: string;
   /** Its probability relative to the others. */
   weight: number;
-  /** The parts of the fleet that this kind of fault can affect. Each part has one fault at a time. */
+  /** Returns the parts of the fleet that this kind of fault can affect. A part has only one fault at a time. */
   targets(fleet: Fleet): string[];
   run(fleet: Fleet, target: string, draw: Random): Promise<void>;
 }

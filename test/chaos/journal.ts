@@ -258,5 +258,5 @@ export const openJournal = (): Journal => ({
   heldPolls: 0,
 });
 
-/** The run's monotonic clock in milliseconds. */
+/** Returns the run's monotonic clock in milliseconds. */
 export const nowMs = (): number => performance.now();

@@ -15,7 +15,7 @@ export interface ReaderOptions {
   fetch?: typeof fetch | undefined;
 }
 
-/** Repeatedly reads all of a user's bookmarks in one response, by export or by list, and journals the result. */
+/** Reads all of a user's bookmarks again and again, by export or by list, and journals each result. */
 export async function readAgainAndAgain(options: ReaderOptions, signal: AbortSignal): Promise<void> {
   const { origin, token, journal, draw, pauseMs } = options;
   const recorded = recordFetch(journal, token, options.fetch);

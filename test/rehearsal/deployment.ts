@@ -56,7 +56,7 @@ export class Deployment {
     return this.#pods;
   }
 
-  /** The current template. All pods have it after a roll-out. */
+  /** Returns the current template. After a roll-out, all pods have it. */
   get template(): Template {
     return this.#templates.at(-1);
   }
@@ -108,7 +108,7 @@ export class Deployment {
     this.#adopt(this.#find(revision));
   }
 
-  /** True if the desired number of pods of the current template serve, and no other pods exist. */
+  /** Returns whether the desired number of pods of the current template serve, and no other pods exist. */
   get isRolledOut(): boolean {
     return (
       this.#pods.length === this.#replicas &&

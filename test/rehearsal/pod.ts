@@ -20,7 +20,7 @@ import type { Images } from './releases.ts';
 /** What a node gives to every pod. */
 export interface Node {
   readonly images: Images;
-  /** The current objects of the cluster. */
+  /** Returns the current objects of the cluster. */
   objects(): readonly KubernetesObject[];
   /** The factor by which the manifests' waits are multiplied. */
   readonly scale: number;
@@ -36,7 +36,7 @@ export interface Launch {
   as?: { uid?: number; gid?: number };
   /** Resolves with the address when the process listens. Rejects if the process ends before that. */
   listen(child: ChildProcess): Promise<string>;
-  /** Whether the readiness probe succeeds. */
+  /** Returns whether the readiness probe succeeds. */
   isReady(origin: string): Promise<boolean>;
 }
 

@@ -6,7 +6,9 @@ import type { Line } from '../harness/report.ts';
 import { compareSides, ratioOf, type Side } from '../harness/rounds.ts';
 import { range } from './waiters.ts';
 
-/** Measures the same hundred users while the number of other users' bookmarks grows from thousands to ten million. */
+/**
+ * Measures the same hundred users while the number of other users' bookmarks grows from ten thousand to ten million.
+ */
 
 const USERS = 100;
 const EACH = 200;

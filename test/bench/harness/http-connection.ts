@@ -26,8 +26,8 @@ export class HttpConnection {
   #fail: (error: Error) => void;
 
   /**
-   * If the connection is reset before its first response, it reconnects and sends the request again, at most `retries`
-   * times.
+   * Opens the connection. If it is reset before its first response, reconnects and sends the request again, at most
+   * `retries` times.
    */
   constructor(port: number, onError: (error: Error) => void, retries = 0) {
     this.#port = port;

@@ -4,9 +4,9 @@ import { append, effectEndMs, type Story } from './births.ts';
 import type { Result } from './findings.ts';
 
 /**
- * Every bookmark that appeared in a response is in the database, unless somebody may have removed it. Bookmarks that
- * were certainly removed are not there. Each row contains the values of its last writer, in some order of writes that
- * the times of the calls allow.
+ * Checks that every bookmark that appeared in a response is in the database, unless somebody may have removed it. A
+ * bookmark that was certainly removed must not be there. Each row must contain the values of its last writer, in some
+ * order of writes that the times of the calls allow.
  */
 export function checkAdded(story: Story): Result {
   const { journal, rest } = story.evidence;

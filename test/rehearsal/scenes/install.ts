@@ -5,7 +5,7 @@ import { fillInSecrets, nameHost, require, type Stage, setTag, TAGS, versionsOf 
 
 /** Follows the section *Install*, and the operator's first steps. */
 
-/** Step 2: runs the administrator's file. */
+/** Runs the administrator's file (step 2). */
 export async function makeRoles({ operator, passwords }: Stage, postgres: ManagedPostgres): Promise<void> {
   operator.variables.ADMIN_DATABASE_URL = postgres.urlOfAdmin();
   await operator.must(
@@ -15,7 +15,7 @@ export async function makeRoles({ operator, passwords }: Stage, postgres: Manage
   );
 }
 
-/** Step 3: creates the Redis user with exactly the rights in the document. */
+/** Creates the Redis user with exactly the rights in the document (step 3). */
 async function makeRedisUser({ operator, redis, passwords }: Stage): Promise<void> {
   const admin = new Redis(redis.adminUrl, { tls: { ca: readFileSync(CA_FILE) } });
   try {
