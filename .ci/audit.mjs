@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process';
 const GRAVE = ['high', 'critical'];
 const NOT_DONE = 75;
 
-/** Parses npm's output; undefined if it is not JSON. */
+/** Parses npm's output. Returns undefined if it is not JSON. */
 function readReport(output) {
   try {
     return JSON.parse(output);

@@ -29,7 +29,8 @@ function countTests(command, path) {
   const tests = files.flatMap((file) => file.assertionResults);
   const failed = [
     ...tests.filter((test) => test.status === 'failed').map((test) => test.fullName),
-    // A file that cannot be loaded, or whose hooks fail, has no failed test.
+    // If a file cannot be loaded, or one of its hooks fails, the report contains no failed test of the file. The file
+    // then counts as one failure.
     ...files
       .filter(
         (file) => file.status === 'failed' && file.assertionResults.every((test) => test.status !== 'failed'),

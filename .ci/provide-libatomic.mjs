@@ -8,7 +8,7 @@ function hasLibrary() {
   try {
     return execFileSync('/sbin/ldconfig', ['-p'], { encoding: 'utf8' }).includes('libatomic.so.1');
   } catch {
-    // Without glibc or ldconfig, the library cannot be checked.
+    // Without glibc or ldconfig, this script cannot check for the library, so it assumes that the library is there.
     return true;
   }
 }

@@ -56,7 +56,7 @@ side_by_side() {
   return $code
 }
 
-# Prints the failed and skipped tests and steps, and counts. Returns 0 only if nothing failed.
+# Prints the failed and skipped tests and steps, and how many there were of each. Returns 0 only if nothing failed.
 count() {
   touch "$results"
   mapfile -t lines <"$results"

@@ -5,8 +5,8 @@ import { createDatabase, runOn } from './support/database.ts';
 import { openRedis } from './support/redis.ts';
 import { startService, useService } from './support/service.ts';
 
-// The operator's commands, as `src/main.ts` runs them, mostly in this process. The tests at the end run `node
-// src/main.ts admin …`, to show that such a process ends by itself.
+// Tests the operator's commands. Most tests run a command in this process, as `src/main.ts` does. The tests at the end
+// run `node src/main.ts admin …`, to show that such a process ends by itself.
 
 // Processes take seconds to start when all cores are busy.
 vi.setConfig({ testTimeout: 120_000 });
@@ -101,7 +101,7 @@ test('user export prints everything that is stored about a user, except secrets'
   const user = await service.session('Export.Me@example.org');
   const { id } = (await user.post('/user/profile')).body;
   await service.invite(user.email);
-  // More than one page of users.
+  // These are more bookmarks than an export reads at a time.
   const bookmarks = Array.from({ length: 501 }, (_, n) => ({ url: `https://example.org/${n}`, tags: ['a'] }));
   await user.post('/import', { bookmarks });
   const exported = await responseOf('user export --email export.me@example.org');

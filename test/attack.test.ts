@@ -26,7 +26,7 @@ const MIB = 1_048_576;
 /** Retries for 20 seconds, because the machine may be busy. */
 const eventually = <T>(read: () => T) => expect.poll(read, { timeout: 20_000, interval: 20 });
 
-/** Returns the highest number of bytes that were held at any moment of the test. */
+/** Watches how many bytes are held. Returns a function that returns the highest number since this call. */
 function watchHighest(held: HeldBytes): () => number {
   let highest = held.total;
   const hold = held.hold.bind(held);
@@ -51,7 +51,7 @@ async function open(): Promise<Socket> {
 }
 
 /** Returns the uncaught errors that occur while `work` runs. */
-async function uncaughtDuring(work: () => Promise<void>): Promise<unknown[]> {
+async function collectUncaught(work: () => Promise<void>): Promise<unknown[]> {
   const uncaught: unknown[] = [];
   const others = process.listeners('uncaughtException');
   process.removeAllListeners('uncaughtException');
@@ -69,7 +69,7 @@ describe('connections', () => {
   test.each(['CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 'NONSENSE\r\n\r\n'])(
     'a reset after %j does not end the process',
     async (text) => {
-      const uncaught = await uncaughtDuring(async () => {
+      const uncaught = await collectUncaught(async () => {
         for (let i = 0; i < 30; i += 1) {
           const socket = await open();
           socket.write(text);
@@ -126,7 +126,7 @@ describe('responses that nobody reads', () => {
     Object.assign(slow, await startService(config, { log: log as Logger }));
     Object.assign(greedy, await slow.user({ premium: true }));
     Object.assign(other, await slow.user());
-    // 40 MB, more than the kernel buffers for a connection.
+    // The user's bookmarks have 40 MB, which is more than the kernel buffers for a connection.
     await fill(slow.database.url, greedy, 4_000, 10_000);
   });
   afterAll(() => slow[Symbol.asyncDispose]());
@@ -138,16 +138,16 @@ describe('responses that nobody reads', () => {
   const LIST = { limit: 500 };
 
   /** Requests the first page this many times on one connection and reads nothing. */
-  const askForPages = (count: number) =>
+  const requestPages = (count: number) =>
     sendUnread(slow.origin, formatPost('/bookmarks/list', greedy.token, LIST).repeat(count));
 
-  const askForExport = () =>
+  const requestExport = () =>
     sendUnread(slow.origin, formatPost('/export', greedy.token, {}, 'Connection: close'));
 
   const brokenOff = (from = 0) => lines.slice(from).filter(({ msg }) => msg === 'response aborted');
 
   /** Returns the log lines about responses that were cut off while `work` ran. */
-  async function brokenOffDuring(work: () => Promise<void>): Promise<LogLine[]> {
+  async function collectCutOff(work: () => Promise<void>): Promise<LogLine[]> {
     const before = lines.length;
     await work();
     await eventually(outboundBacklog).toBe(0);
@@ -157,7 +157,7 @@ describe('responses that nobody reads', () => {
   test("are buffered up to 8 MiB per account; then the account's requests get 503 before any work, and other accounts are served", async () => {
     const clients: UnreadClient[] = [];
     while (outboundBacklog() < 8 * MIB) {
-      clients.push(await askForPages(10));
+      clients.push(await requestPages(10));
       await eventually(() => slow.context.requestPermits.gauges(greedy.id).inUse).toBe(0);
     }
     const reads = (['read', 'readShort'] as const).map((name) => vi.spyOn(slow.context.database, name));
@@ -176,7 +176,7 @@ describe('responses that nobody reads', () => {
 
   test("exceed the account's limit by at most one read, with any number of connections", async () => {
     const highest = watchHighest(slow.context.outboundBacklog);
-    const clients = await Promise.all(Array.from({ length: 60 }, () => askForPages(10)));
+    const clients = await Promise.all(Array.from({ length: 60 }, () => requestPages(10)));
     await eventually(highest).toBeGreaterThan(8 * MIB);
     for (const client of clients) expect(await client.take(1)).toBeGreaterThan(0);
     // Half of the ten connections may read at the same time, one page each.
@@ -203,12 +203,12 @@ describe('responses that nobody reads', () => {
   });
 
   test.each([
-    ['pages', () => askForPages(10), '/api/v1/bookmarks/list'],
-    ['exports', askForExport, '/api/v1/export'],
+    ['pages', () => requestPages(10), '/api/v1/bookmarks/list'],
+    ['exports', requestExport, '/api/v1/export'],
   ])(
     '%s are cut off: a client that reads nothing for RESPONSE_STALL_SECONDS loses its connection',
     async (_, ask, route) => {
-      const broken = await brokenOffDuring(async () => {
+      const broken = await collectCutOff(async () => {
         const before = lines.length;
         using client = await ask();
         await eventually(() => brokenOff(before)).not.toEqual([]);
@@ -222,8 +222,8 @@ describe('responses that nobody reads', () => {
   );
 
   test('are not cut off while the client keeps reading, however long the response takes', async () => {
-    const broken = await brokenOffDuring(async () => {
-      using client = await askForExport();
+    const broken = await collectCutOff(async () => {
+      using client = await requestExport();
       const startedAt = performance.now();
       // Sends half a megabyte every 100 ms, because the kernel frees its buffer in chunks of 1.5 MB.
       for (; performance.now() - startedAt < 2 * STALL_SECONDS * 1_000; await sleep(100)) {
@@ -236,9 +236,9 @@ describe('responses that nobody reads', () => {
   });
 
   test('are cut off if the client reads only a byte now and then', async () => {
-    const broken = await brokenOffDuring(async () => {
+    const broken = await collectCutOff(async () => {
       const before = lines.length;
-      using client = await askForExport();
+      using client = await requestExport();
       for (; brokenOff(before).length === 0; await sleep(100)) client.socket.read(1);
       expect(await client.readToEnd()).toBe('ECONNRESET');
     });
@@ -248,7 +248,7 @@ describe('responses that nobody reads', () => {
   test("many unread exports use at most half of the account's limit, and each continues when there is room", async () => {
     const before = lines.length;
     const highest = watchHighest(slow.context.outboundBacklog);
-    const [last, ...others] = await Promise.all(Array.from({ length: 30 }, askForExport));
+    const [last, ...others] = await Promise.all(Array.from({ length: 30 }, requestExport));
     await eventually(outboundBacklog).toBeGreaterThan(4 * MIB);
     expect((await greedy.post('/user/profile')).status).toBe(200);
     for (const other of others) other[Symbol.dispose]();
@@ -275,8 +275,8 @@ describe('responses that nobody reads', () => {
     };
     for (const [reason, finish] of Object.entries(end)) {
       const before = await countBroken(reason);
-      const broken = await brokenOffDuring(async () => {
-        using client = await askForExport();
+      const broken = await collectCutOff(async () => {
+        using client = await requestExport();
         expect(await client.take(1)).toBeGreaterThan(0);
         await finish(client);
       });
@@ -392,7 +392,7 @@ describe('bodies in very many chunks', () => {
       );
       const responses = await connection.responses();
       expect(responses.map(({ status }) => status)).toEqual([200, 200]);
-      // Node reads 64 KiB at a time, and 31 more times if nothing stops it.
+      // Node reads 64 KiB at a time. It would read 31 more times before it serves others if nothing stopped it.
       expect(most()).toBeLessThanOrEqual(65_536);
     },
     120_000,
@@ -604,7 +604,7 @@ describe('responses that are stored for Idempotency-Keys', () => {
     const { body } = await greedy.post('/bookmarks/search', { per_page: 1 });
     expect(body.total).toBe(sent);
 
-    // Used keys still get their responses, and requests without a key are served.
+    // Requests with a key that was used before still get their responses, and requests without a key are served.
     expect((await greedy.post('/import', bodyOf(0), keyed('key-0'))).text).toBe(first);
     expect(await greedy.post('/import', bodyOf(sent))).toMatchObject({ status: 200, body: { imported: 1 } });
     // Another account has its own limit.

@@ -78,7 +78,7 @@ function text(max: number, min = 0): Field {
 
 const tagName: Field = (() => {
   const { good, bad } = text(255, 1);
-  // The length is that of the stored text, in NFC.
+  // The limit applies to the stored text, which is in NFC.
   return { good: [...good, 'a\u0301'.repeat(255)], bad };
 })();
 

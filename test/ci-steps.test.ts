@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
-/** The functions of `.ci/steps.sh`, with which `.ci/run` runs its steps. */
+/** Tests the functions of `.ci/steps.sh`, with which `.ci/run` runs its steps. */
 
 const STEPS = join(import.meta.dirname, '../.ci/steps.sh');
 

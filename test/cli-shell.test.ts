@@ -10,7 +10,7 @@ import { makeFolder, removeFolder } from './support/folders.ts';
 import { provide } from './support/programs.ts';
 import { useService } from './support/service.ts';
 
-/** What the command line offers to shells: completion, a manual page, exit codes, and opening a browser. */
+/** Tests what the command line offers to shells: completion, a manual page, exit codes, and opening a browser. */
 
 const service = useService();
 

@@ -774,7 +774,7 @@ describe('login', () => {
     expect(elsewhere.err).toContain('you are not logged in at http://127.0.0.1:9/api/v1');
   });
 
-  test('takes an address without the version, and remembers it', async () => {
+  test('accepts an address without the version, and remembers it', async () => {
     const env = { XDG_CONFIG_HOME: makeHome() };
     const user = await service.user();
     await runCommand(['login', user.token, '--url', `${service.origin}/`], { env });

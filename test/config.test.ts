@@ -4,7 +4,7 @@ import { type Config, readConfig } from '../src/config.ts';
 import { SIGN_IN_SCHEMAS } from '../src/sign-in/variables.ts';
 import { messageFor } from './support/config-error.ts';
 
-// Every environment variable: its default, its range, and the message about an invalid value.
+// Tests every environment variable: its default, its range, and the message about an invalid value.
 
 /** The integers, each with its name, field, minimum, maximum and default. */
 const INTEGERS: [string, keyof Config, number, number, number | undefined][] = [

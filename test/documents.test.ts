@@ -34,7 +34,7 @@ import {
 } from './documents/tables.ts';
 import { testNamesIn } from './documents/test-names.ts';
 
-/** The documents name only things that exist, and describe everything that exists. */
+/** Checks that the documents name only things that exist, and that they describe everything that exists. */
 
 const DOCUMENTS = readDocuments();
 

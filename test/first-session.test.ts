@@ -11,7 +11,7 @@ import { provide } from './support/programs.ts';
 import { runDir } from './support/run.ts';
 import { useService } from './support/service.ts';
 
-/** The first session of the README, line by line, as a newcomer types it. */
+/** Runs the first session of the README line by line, as a newcomer types it. */
 
 const ROOT = join(import.meta.dirname, '..');
 

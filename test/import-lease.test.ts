@@ -39,7 +39,7 @@ describe('the lease of a staged import', () => {
 
   beforeAll(async () => {
     service = await startService({ importInlineBytes: 0 });
-    // Imports stay queued until a test runs them.
+    // Without a worker, imports stay queued until a test runs them.
     await service.context.coordination.imports.stopWorker(0);
   });
   afterAll(() => service[Symbol.asyncDispose]());

@@ -7,7 +7,7 @@ import { listOverlays, readOverlay } from '../k8s/check/overlay.ts';
 import { findAdapterFaults } from '../k8s/check/rules/adapter.ts';
 import { checkFields } from '../k8s/check/rules/fields.ts';
 import { listAlerts, listMetrics } from '../k8s/check/rules/monitoring.ts';
-import { findAlertsAstray } from '../k8s/check/rules/runbook.ts';
+import { findUnexplainedAlerts } from '../k8s/check/rules/runbook.ts';
 import { findFaults } from '../k8s/check/rules.ts';
 import { validateObject } from '../k8s/check/schemas.ts';
 import { container, copyOverlay, pick, pod, variable } from './k8s/overlay-copy.ts';
@@ -81,7 +81,7 @@ test('an invalid YAML file is refused, and so is one with a repeated key', () =>
 });
 
 test('the local overlay contains only objects that can be applied again', () => {
-  // A Job's template cannot be changed, and a new setting or image would change it.
+  // A Job is left out, because its template cannot be changed, and a new setting or image would change it.
   expect(readOverlay('local').filter(({ kind }) => kind === 'Job')).toEqual([]);
 });
 
@@ -122,7 +122,7 @@ test('a metrics adapter is refused if it serves another series, not each pod, or
 test("a runbook section is refused if it is renamed, incomplete or too long, or if its urgency differs from its alert's", () => {
   const text = readProjectFile('docs/runbook.md');
   const objects = copyOverlay();
-  expect(findAlertsAstray(objects, text)).toEqual([]);
+  expect(findUnexplainedAlerts(objects, text)).toEqual([]);
   for (const [from, to] of [
     ['## Everything is slow\n', '## Slowness\n'],
     ['`BookmarksSlow` (ticket)', '`BookmarksSlow` (page)'],
@@ -133,6 +133,6 @@ test("a runbook section is refused if it is renamed, incomplete or too long, or 
     ['## Everything is slow\n', `## Everything is slow\n${'\n'.repeat(30)}`],
   ] as const) {
     expect(text).toContain(from);
-    expect(findAlertsAstray(objects, text.replace(from, to)), to).not.toEqual([]);
+    expect(findUnexplainedAlerts(objects, text.replace(from, to)), to).not.toEqual([]);
   }
 });

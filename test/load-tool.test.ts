@@ -6,7 +6,7 @@ import { judge } from './load-tool/judge.ts';
 import { Outcomes, runOpenLoop } from './load-tool/open-loop.ts';
 import { useService } from './support/service.ts';
 
-// Tests of `npm run load`.
+// Tests `npm run load`.
 
 const service = useService();
 

@@ -338,7 +338,7 @@ describe('a file', () => {
     store[Symbol.dispose]();
   });
 
-  test('is listed as of one moment, also if another process stores the response to an add meanwhile', async () => {
+  test('is listed as one snapshot, even if another process stores the response to an add at the same time', async () => {
     const path = nextFile();
     using store = new SqliteStore(path);
     using other = new SqliteStore(path);

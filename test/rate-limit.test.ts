@@ -221,7 +221,7 @@ describe('the Redis script', () => {
     );
   });
 
-  test('is exact for a log whose base is weeks old', async () => {
+  test('is exact for a log that began weeks ago', async () => {
     const key = newKey();
     const weeksAgo = START - 40 * 86_400_000;
     const log = Buffer.alloc(12 + 4 * 4);

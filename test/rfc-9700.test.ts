@@ -11,8 +11,8 @@ import { startRedis } from './support/redis.ts';
 import { startService } from './support/service.ts';
 import { type Arrival, arrive, headingOf, useSignIn, whoIs } from './support/sign-in.ts';
 
-// RFC 9700, Best Current Practice for OAuth 2.0 Security, section by section. The service is a client of its provider,
-// and a small authorization server for its own apps.
+// Checks RFC 9700, Best Current Practice for OAuth 2.0 Security, section by section. The service is a client of its
+// provider, and a small authorization server for its own apps.
 
 const bench = useSignIn({
   signUp: 'open',

@@ -5,11 +5,11 @@
 set -euo pipefail
 folder=$1
 keep=$2
-# Deletes what failed runs left.
+# Deletes the incomplete backups that failed runs left.
 rm -rf "$folder"/*.part
 file="$folder/bookmarks-$(date -u +%Y%m%dT%H%M%SZ).dump"
 bash "$(dirname "$0")/backup.sh" "$file"
-# Reads every row, like a restore.
+# Reads every row of the backup, as a restore does.
 pg_restore --file=/dev/null "$file"
 find "$folder" -maxdepth 1 -name 'bookmarks-*.dump' | sort --reverse | tail -n "+$((keep + 1))" | xargs -r rm -r --
 echo "backups: $(find "$folder" -maxdepth 1 -name 'bookmarks-*.dump' | wc -l)"

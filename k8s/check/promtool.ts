@@ -86,8 +86,8 @@ function listPassed(folder: string, files: readonly string[]): Set<string> {
 }
 
 /**
- * Writes the tests of each alert; returns their files. To be fast, each test loads only the rules that its alert reads,
- * and is evaluated once per value.
+ * Writes the tests of each alert, and returns their files. To be fast, each test loads only the rules that its alert
+ * reads, and is evaluated once per value.
  */
 function writeTests(folder: string, tested: readonly TestedAlert[]): string[][] {
   const { tests }: { tests: AlertTest[] } = parse(readFileSync(TESTS_FILE, 'utf8'));

@@ -11,10 +11,10 @@ import { formatPost, sendUnread } from '../support/unread.ts';
 export interface Targets {
   origin: string;
   seconds: number;
-  /** Token of an account with large bookmarks. */
+  /** A token of an account with large bookmarks. */
   greedy: string;
   importer: string;
-  /** Session tokens that the attack revokes. */
+  /** The session tokens that the attack revokes. */
   sessions: string[];
 }
 
@@ -55,7 +55,7 @@ const ATTACKS: readonly [sideBySide: number, attack: Attack][] = [
       send(origin, '/user/profile', {}, `bka_${idOf(greedy)}_${String(n).padStart(43, 'A')}`, from(n % 7)),
   ],
   // Revokes a token while its poll waits.
-  [2, ({ origin, sessions }) => giveUp(origin, sessions.pop())],
+  [2, ({ origin, sessions }) => revokeDuringPoll(origin, sessions.pop())],
   // Sends half of a request's head.
   [100, ({ origin }, _, signal) => sendPart(origin, HALF_HEAD, signal)],
   // Sends a body without its last byte.
@@ -93,7 +93,7 @@ async function leaveUnread({ origin }: Targets, bytes: string, signal: AbortSign
   client.socket.destroy();
 }
 
-async function giveUp(origin: string, token: string | undefined): Promise<void> {
+async function revokeDuringPoll(origin: string, token: string | undefined): Promise<void> {
   if (token === undefined) return void (await sleep(1_000));
   const held = send(origin, '/bookmarks/sync', { wait: true }, token);
   await send(origin, '/logout', {}, token);
@@ -134,7 +134,7 @@ await Promise.race([
       Array.from({ length: sideBySide }, (_, n) => repeat(attack, targets, n, signal)),
     ),
   ),
-  // Does not wait for requests in flight.
+  // When this time is over, the process exits without waiting for requests in flight.
   sleep((targets.seconds + 2) * 1_000),
 ]);
 process.exit(0);

@@ -17,8 +17,8 @@ import type { Targets } from './attackers.ts';
 
 /**
  * `npm run test:attack` runs all attacks at once against one replica and one worker, on loopback, while another user
- * works. Exits with 1 if that user got a wrong response or memory exceeded its limits. It prints times but does not
- * judge them.
+ * works. Exits with 1 if that user got a wrong response or memory exceeded its limits. Prints times but does not judge
+ * them.
  */
 
 const MIB = 1_048_576;

@@ -7,7 +7,7 @@ import type { Fleet } from './fleet.ts';
 import { type Journal, nowMs, type Rest, type Row } from './journal.ts';
 import type { ProcessReport, ServiceProcess } from './service-process.ts';
 
-/** The time for followers to receive everything, and for processes to release everything. */
+/** The time limits for followers to receive everything, and for processes to release everything. */
 const CATCH_UP_MS = 60_000;
 const SETTLE_MS = 30_000;
 
@@ -41,7 +41,10 @@ export async function awaitFollowers({ sql }: Fleet, { followers }: Journal): Pr
   }
 }
 
-/** Finds resources that remain when nobody sends requests any more. */
+/**
+ * Waits until nothing is in progress any more, and ends all processes. Returns the final state, with the resources that
+ * were not released.
+ */
 export async function comeToRest(
   fleet: Fleet,
   before: Reports,

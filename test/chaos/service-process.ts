@@ -13,7 +13,7 @@ import { type Journal, type Life, nowMs } from './journal.ts';
 /** A process's resources after a garbage collection. */
 export interface ProcessReport {
   heapBytes: number;
-  /** Active timers, sockets and the like, by name. */
+  /** The number of active timers, sockets and so on, by name. */
   resources: Record<string, number>;
 }
 

@@ -2,7 +2,7 @@ import { ELSEWHERE } from '../rehearsal/elsewhere.ts';
 import { runCommand } from '../support/cli.ts';
 import type { Markdown } from './markdown.ts';
 import { CODE, listAdminCommands, listManifestObjects, readText } from './project.ts';
-import { differ } from './tables.ts';
+import { listDifferences } from './tables.ts';
 
 /** Checks that each command in the documents exists in the project or in its manifests. */
 
@@ -27,7 +27,7 @@ export function findScriptFaults(documents: readonly Markdown[]): string[] {
     return script ?? short ?? [];
   });
   const scripts = Object.keys(JSON.parse(readText('package.json')).scripts);
-  return differ(
+  return listDifferences(
     'npm scripts',
     named.filter((name) => !OF_NPM.has(name)),
     scripts.filter((name) => !LIFECYCLE.has(name)),

@@ -13,8 +13,8 @@ import { spansIn } from './references.ts';
 /** Checks that the documents' tables are complete. Each check returns the differences. */
 
 /** Returns the entries that exist on only one side. */
-export function differ(what: string, documented: Iterable<string>, there: Iterable<string>): string[] {
-  const [left, right] = [new Set(documented), new Set(there)];
+export function listDifferences(what: string, documented: Iterable<string>, actual: Iterable<string>): string[] {
+  const [left, right] = [new Set(documented), new Set(actual)];
   return [
     ...[...left.difference(right)].map((name) => `${what}: ${name} is documented and does not exist`),
     ...[...right.difference(left)].map((name) => `${what}: ${name} is not documented`),
@@ -46,7 +46,7 @@ function ruleOf(variable: string): { range: string | undefined; example: string 
 export function findConfigurationFaults(configuration: Markdown): string[] {
   const rows = tableOf(configuration, '| variable |').map(([name, ...rest]) => [spansIn(name)[0]!, ...rest]);
   return [
-    ...differ(
+    ...listDifferences(
       'configuration',
       rows.map(([name]) => name!),
       listVariables(),
@@ -81,13 +81,13 @@ export function findEndpointFaults(readme: Markdown): string[] {
   const there = ROUTES.map(
     ({ path, scope, body, response }) => `${path} ${scope} (${fieldsOf(body)}) → (${fieldsOf(response)})`,
   );
-  return differ('API at a glance', documented, there);
+  return listDifferences('API at a glance', documented, there);
 }
 
 /** Checks that the contract describes each endpoint once, with its scope. */
 export function findContractEndpointFaults(contract: Markdown): string[] {
   const documented = [...contract.text.matchAll(/^#### POST (\/[\w/-]+) \((\w+)\)/gm)];
-  return differ(
+  return listDifferences(
     'endpoints of the contract',
     documented.map(([, path, scope]) => `${path} ${scope}`),
     ROUTES.map(({ path, scope }) => `${path} ${scope}`),
@@ -96,7 +96,7 @@ export function findContractEndpointFaults(contract: Markdown): string[] {
 
 /** Checks that the contract lists the error codes with their statuses. */
 export function findErrorFaults(contract: Markdown): string[] {
-  return differ(
+  return listDifferences(
     'errors',
     tableOf(contract, '| code | status |').map(([code, status]) => `${spansIn(code)[0]} ${status}`),
     Object.entries(STATUS_BY_CODE).map(([code, status]) => `${code} ${status}`),
@@ -139,12 +139,12 @@ export function findAdminTableFaults(operation: Markdown): string[] {
   const commands = operation.blocks
     .flatMap(({ spans }) => spans)
     .flatMap((span) => /^admin ([a-z]+ [a-z]+)/.exec(span)?.[1] ?? []);
-  return differ('admin commands', commands, listAdminCommands().keys());
+  return listDifferences('admin commands', commands, listAdminCommands().keys());
 }
 
 /** Checks that the table of metrics lists each metric. */
 export const findMetricTableFaults = (document: Markdown): string[] =>
-  differ(
+  listDifferences(
     'metrics',
     tableOf(document, '| metric |').flatMap(([names]) => spansIn(names)),
     METRIC_NAMES,
@@ -154,7 +154,7 @@ export const findMetricTableFaults = (document: Markdown): string[] =>
 export function findLayerFaults(design: Markdown): string[] {
   const layers = [...FOLDERS].filter((folder) => /^src\/[^/]+$/.test(folder)).map((folder) => `${folder}/`);
   const documented = tableOf(design, '| folder |').map(([folder]) => spansIn(folder)[0]!);
-  return differ(
+  return listDifferences(
     'layers',
     documented.filter((folder) => folder.startsWith('src/')),
     layers,
@@ -201,7 +201,7 @@ export function findFunctionMapFaults(map: Markdown): string[] {
       spansIn(cells[column]).map((name) => `${spansIn(cells[0])[0]} ${name}`),
     );
   return [
-    ...differ('functions that write', documentedIn(2), pairsOf(WRITES)),
-    ...differ('functions that read', documentedIn(3), pairsOf(READS)),
+    ...listDifferences('functions that write', documentedIn(2), pairsOf(WRITES)),
+    ...listDifferences('functions that read', documentedIn(3), pairsOf(READS)),
   ];
 }

@@ -8,7 +8,7 @@ import { listBaseNames, provideBases } from './bases.ts';
 import { build, changeCode, copyContext, type Layer } from './build.ts';
 import { listImages, removeNewImages } from './buildah.ts';
 import { openRoot, type Root, start } from './container.ts';
-import { playRoles } from './roles.ts';
+import { runRoles } from './roles.ts';
 
 /**
  * `npm run test:image`, as root on Debian, builds the image and checks its layers and its list of components. Then it
@@ -97,7 +97,7 @@ async function run(): Promise<void> {
     await using root = await openRoot(IMAGE);
     await checkComponents(root, note);
     await checkConfinement(root, note);
-    const roles = await playRoles(root, IMAGE.split(':')[1]!, REVISION);
+    const roles = await runRoles(root, IMAGE.split(':')[1]!, REVISION);
     note(`roles that started and did their work: ${roles.join(', ')}`);
   } finally {
     await removeNewImages(images, listBaseNames());

@@ -86,7 +86,7 @@ async function checkBuild({ metricsPort }: Serving, version: string, revision: s
 }
 
 /** Runs the roles `migrate` and `admin`, then `api` together with `worker`, then `all`. */
-export async function playRoles(root: Root, version: string, revision: string): Promise<string[]> {
+export async function runRoles(root: Root, version: string, revision: string): Promise<string[]> {
   await using postgres = await startPostgres();
   await using redis = await startRedis();
   const env = { DATABASE_URL: postgres.url, REDIS_URL: redis.url };

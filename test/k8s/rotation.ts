@@ -81,7 +81,7 @@ esac
 `;
 
 /** Makes a server require passwords of everybody except administrators, over the network and between nodes. */
-async function wantPasswords(superuser: string): Promise<void> {
+async function requirePasswords(superuser: string): Promise<void> {
   await runOn(
     superuser,
     `do $$
@@ -126,7 +126,7 @@ export async function startServer(servers: AsyncDisposableStack): Promise<string
   );
   // The second run must change nothing, not even a password.
   for (const password of ['first', 'second']) await administer(superuser, password);
-  await wantPasswords(superuser);
+  await requirePasswords(superuser);
   return withDatabase(superuser, 'bookmarks');
 }
 

@@ -60,7 +60,7 @@ function sendAs(user: User, kind: Class): Promise<unknown> {
 export async function runDay({ url, tokens, perSecond, signal }: DayOptions): Promise<Report> {
   const report = Object.fromEntries(CLASSES.map((name) => [name, new Outcomes()])) as Report;
   const users = tokens.map((token): User => {
-    // Does not retry and does not wait for quota, because both would hide failures from the report.
+    // The client does not retry and does not wait for quota, because both would hide failures from the report.
     const client = new EndpointClient({ baseUrl: url, token, retryForMs: 0 });
     return { client, cursor: 0, addedAt: undefined };
   });

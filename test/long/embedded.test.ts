@@ -299,7 +299,7 @@ describe('only one service uses the data', () => {
     expect(violations.flat()).toEqual(Array(16).fill('0'));
   });
 
-  test('of several services that start at once after a crash, exactly one gets it', async () => {
+  test('exactly one of several services that start at once after a crash uses it', async () => {
     const crashed = startChild(dataDir);
     await crashed.next();
     await crashed.end('SIGKILL');

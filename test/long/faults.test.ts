@@ -520,7 +520,7 @@ describe.concurrent('statements that Postgres answers late or never', {
     expect((await soon(poll)).body.bookmarks).toMatchObject([{ url: 'http://a/' }]);
   });
 
-  test('an add that commits after its response was lost then wakes the polls', async () => {
+  test('an add that commits after its response was lost still wakes the polls', async () => {
     const { stack, proxy, account, add, poll } = await openWaitingAdd();
     await using _ = stack;
     proxy.stall();

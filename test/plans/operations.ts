@@ -425,7 +425,7 @@ const OTHERS: Operation[] = [
     },
   },
   {
-    name: 'an operator’s look at a user',
+    name: 'the commands of the operator about a user',
     atMost: 200,
     run: async (db, { owner }) => {
       await admin.findUser(db, { id: owner.userId });

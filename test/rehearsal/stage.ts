@@ -7,7 +7,7 @@ import { editFile, type Images, TAGS } from './releases.ts';
 import type { ManagedPostgres, ManagedRedis } from './servers.ts';
 import type { Traffic } from './traffic.ts';
 
-/** The context of every scene of the rehearsal. */
+/** What every scene of the rehearsal works with. */
 export interface Stage {
   images: Images;
   cluster: Cluster;

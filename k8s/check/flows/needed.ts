@@ -56,7 +56,7 @@ function listTargets(objects: readonly KubernetesObject[], workload: Workload): 
 }
 
 /** Selects the variable that the migration connects to. It never connects to its other urls. */
-const ofMigration = (name: string) => name === 'DATABASE_URL';
+const isUsedByMigration = (name: string) => name === 'DATABASE_URL';
 
 /** Selects addresses that browsers use and pods do not. */
 const isOwnAddress = (name: string) => name === 'PUBLIC_URL' || name === 'APP_REDIRECTS';
@@ -64,7 +64,7 @@ const isOwnAddress = (name: string) => name === 'PUBLIC_URL' || name === 'APP_RE
 function listUrls(environment: Record<string, string>, workload: Workload): Target[] {
   const isMigration = workload.main.args?.[0] === 'migrate';
   const urls = Object.entries(environment).filter(
-    ([name]) => !isOwnAddress(name) && (!isMigration || ofMigration(name)),
+    ([name]) => !isOwnAddress(name) && (!isMigration || isUsedByMigration(name)),
   );
   return urls.flatMap(([, text]) => {
     const texts = /^\w+:\/\//.test(text) ? text.split(',') : [];

@@ -55,7 +55,7 @@ const findDumps = (objects: readonly KubernetesObject[]): string[] =>
 
 export const citusRules: Rule[] = [
   {
-    name: 'over a Citus cluster the coordinator migrates, any node serves, and nodes are backed up together',
+    name: 'on a Citus cluster the coordinator migrates, any node serves, and nodes are backed up together',
     check: (objects) =>
       isSharded(objects)
         ? [...findMigrationFaults(objects), ...findNodeFaults(objects), ...findDumps(objects)]

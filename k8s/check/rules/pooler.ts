@@ -175,7 +175,8 @@ export const poolerRules: Rule[] = [
   }),
   poolerRule("the poolers' pools fit into Postgres' connections, even with two roles", (pooler, objects) => {
     const { workload, databases } = pooler;
-    // PgBouncer has a pool for each role, and a rotation uses two roles. The host with the most connections counts.
+    // PgBouncer has a separate pool for each role, and during a rotation the service uses two roles. The host to which
+    // most connections lead decides.
     const perInstance = Math.max(
       ...Object.values(databases)
         .flatMap(listHosts)

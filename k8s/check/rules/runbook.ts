@@ -54,7 +54,7 @@ function findSectionFaults(anchor: string, section: string, known: ReadonlySet<s
 }
 
 /** Finds alerts that do not link to a section that names them, and sections that are incomplete. */
-export function findAlertsAstray(objects: readonly KubernetesObject[], runbook: string): string[] {
+export function findUnexplainedAlerts(objects: readonly KubernetesObject[], runbook: string): string[] {
   const alerts = listAlertingRules(objects).filter(({ alert }) => alert !== undefined);
   if (alerts.length === 0) return [];
   const sections = readSections(runbook);
@@ -71,6 +71,6 @@ export const runbookRules: Rule[] = [
   {
     name: 'every alert links to its runbook section, which has the same severity',
     check: (objects) =>
-      findAlertsAstray(objects, readFileSync(new URL(`../../../${RUNBOOK}`, import.meta.url), 'utf8')),
+      findUnexplainedAlerts(objects, readFileSync(new URL(`../../../${RUNBOOK}`, import.meta.url), 'utf8')),
   },
 ];

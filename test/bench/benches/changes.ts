@@ -45,7 +45,7 @@ async function compare(plan: Plan, what: string, sides: readonly [Side, Side]): 
 }
 
 /** Compares reading the first pages of a collection, and a reader that is up to date. */
-async function runLooks(plan: Plan, url: string, replica: Replica): Promise<Line[]> {
+async function compareReads(plan: Plan, url: string, replica: Replica): Promise<Line[]> {
   const { cursor } = await clientOf(replica, tokenOf(HUNDRED_THOUSAND)).readChanges({ from: 'now' });
   const last = await runPsql(url, `select max(id) from bookmarks where user_id = ${HUNDRED_THOUSAND}`);
   return [
@@ -146,7 +146,7 @@ export const changes: Bench = {
     const url = await openCollection(plan);
     await using left = await openReplica(plan, url);
     await using right = await openReplica(plan, url, 'second');
-    const lines = await runLooks(plan, url, left);
+    const lines = await compareReads(plan, url, left);
     const busy: number[][] = [];
     const mirrored: number[][] = [];
     const count = plan.quick ? 10 : 100;

@@ -10,7 +10,7 @@ export const crowdOf = ({ quick }: Plan) => (quick ? 200 : 10_000);
 const WAITS_PER_TOKEN = 16;
 
 /** The number of further users, who have many tokens each: one token for every 16 users of the crowd. */
-export const GREGARIOUS = 3;
+export const USERS_WITH_MANY_TOKENS = 3;
 
 export const tokensForAll = (plan: Plan): number => Math.ceil(crowdOf(plan) / WAITS_PER_TOKEN);
 
@@ -22,9 +22,9 @@ export function openCrowd(plan: Plan, bookmarksOfEach: number): Promise<string> 
   const users = crowdOf(plan);
   return plan.environment.database(`crowd_${bookmarksOfEach}`, async (url) => {
     await populate(url, { firstUser: 1, users, bookmarks: bookmarksOfEach, tags: 10 });
-    await populate(url, { firstUser: users + 1, users: GREGARIOUS, bookmarks: 2, tags: 10 });
+    await populate(url, { firstUser: users + 1, users: USERS_WITH_MANY_TOKENS, bookmarks: 2, tags: 10 });
     await issueTokens(url, 1, users);
-    await issueTokens(url, users + 1, GREGARIOUS, tokensForAll(plan));
+    await issueTokens(url, users + 1, USERS_WITH_MANY_TOKENS, tokensForAll(plan));
     await runPsql(
       url,
       `create schema naive;

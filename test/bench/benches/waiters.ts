@@ -67,14 +67,14 @@ async function runHeld(server: Replica, pollers: Poller[], wakes: number): Promi
   const before = readResidentBytes(server.pid);
   await using clients = await holdPolls(pollers);
   const kilobytes = (readResidentBytes(server.pid) - before) / 1_024 / pollers.length;
-  return { kilobytes, wakes: await wakeWarmly(clients, wakes, { api: [server.pid] }) };
+  return { kilobytes, wakes: await wakeAfterWarmUp(clients, wakes, { api: [server.pid] }) };
 }
 
 /**
  * Wakes clients one after another. First wakes a tenth as many without measuring, so that all polls are held when
  * measuring starts.
  */
-async function wakeWarmly(clients: PollProcess, wakes: number, groups: ProcessGroups): Promise<Woken> {
+async function wakeAfterWarmUp(clients: PollProcess, wakes: number, groups: ProcessGroups): Promise<Woken> {
   await clients.wake(wakes / 10, WAKES_PER_SECOND / 2);
   const before = readProcessTimes(groups);
   const report = await clients.wake(wakes, WAKES_PER_SECOND);
@@ -153,7 +153,7 @@ async function runAcross(plan: Plan, url: string): Promise<Woken> {
   ];
   await using clients = await holdPolls(pollers);
   const groups = { api: [left.pid, right.pid], redis: [environment.redis.pid] };
-  return await wakeWarmly(clients, quick ? 50 : 2_000, groups);
+  return await wakeAfterWarmUp(clients, quick ? 50 : 2_000, groups);
 }
 
 function linesOf(count: number, rounds: readonly Round[]): Line[] {

@@ -181,7 +181,7 @@ export const web: Bench = {
     });
     try {
       const context = await signIn(browser, url, origin, TEN_THOUSAND);
-      // The first request makes the replica build its files.
+      // The first request makes the replica build the page's files, so this load is not measured.
       const slowdown = slowdownOf(plan);
       await loadCold(context, origin, slowdown);
       const loads = [];

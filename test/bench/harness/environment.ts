@@ -95,7 +95,7 @@ export async function openEnvironment({ isSmokeRun, settings }: EnvironmentOptio
       share: <T extends AsyncDisposable>(name: string, start: () => Promise<T>) => {
         const server = shared.get(name) ?? start().then((started) => stack.use(started));
         shared.set(name, server);
-        // After a failure, the next call starts it again.
+        // If the start fails, the next call tries again.
         server.catch(() => shared.delete(name));
         return server as Promise<T>;
       },

@@ -3,7 +3,7 @@ import { listFamily } from '../../support/processes.ts';
 
 /** CPU time and memory of processes, from Linux's /proc. */
 
-/** Named groups of processes, each given by ids of parents. Their descendants count too. */
+/** Named groups of processes. A group consists of the processes with these ids and all their descendants. */
 export type ProcessGroups = Record<string, number[]>;
 
 /** CPU milliseconds by group. */

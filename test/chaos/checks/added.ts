@@ -17,7 +17,7 @@ export function checkAdded(story: Story): Result {
       findings.push(`bookmark ${id} (${url}) is lost: nobody removed it`);
     }
   }
-  findings.push(...findUndead(story, rows));
+  findings.push(...findUnremoved(story, rows));
   const edits = new Map<number, EditCall[]>();
   for (const call of journal.calls) if (call.kind === 'edit') append(edits, call.id, call);
   for (const row of rest.rows) findings.push(...findForeignContent(story, row, edits.get(row.id) ?? []));
@@ -39,7 +39,7 @@ export function checkAdded(story: Story): Result {
  * Finds bookmarks that exist although their deletion or replacement was acknowledged, and bookmarks that a call did not
  * find although they existed.
  */
-function findUndead(story: Story, rows: Map<number, Row>): string[] {
+function findUnremoved(story: Story, rows: Map<number, Row>): string[] {
   const findings: string[] = [];
   for (const call of story.evidence.journal.calls) {
     for (const id of call.kind === 'delete' ? call.ids : []) {

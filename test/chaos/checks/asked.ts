@@ -3,8 +3,8 @@ import type { Story } from './births.ts';
 import type { Result } from './findings.ts';
 
 /**
- * Responses and the database contain only what the user requested and what was not refused. Nothing exists twice,
- * however often it was sent.
+ * Checks that responses and the database contain only what the user requested and what was not refused. Also checks
+ * that nothing exists twice, however often it was sent.
  */
 export function checkAsked(story: Story): Result {
   const { journal, rest } = story.evidence;
