@@ -32,7 +32,7 @@ RUN apt-get update \
   && apt-get install -y --no-install-recommends libatomic1 libstdc++6 tini \
   && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/*
 COPY --from=build /usr/local/bin/node /usr/local/bin/node
-# The modules have their own layer, so a change of the code pushes only a few MB.
+# The node_modules have a layer of their own. So after a change of the code, only a few MB are pushed to a registry.
 COPY --from=build /app/node_modules /app/node_modules
 COPY --from=build /app/package.json /app/all-components.json /app/
 COPY --from=build /app/sql /app/sql

@@ -85,7 +85,9 @@ function difference(before, after) {
 
 const shareOf = ({ bad, all }) => (all === 0 ? 0 : bad / all);
 
-/** Returns `as good`, `worse` with the kinds, or `unknown` if there were too few requests. */
+/**
+ * Returns `as good`, `worse` with the kinds of requests that are worse, or `unknown` if there were too few requests.
+ */
 export function judge(stable, canary) {
   const worse = ['failed', 'slow'].filter(
     (kind) => shareOf(canary[kind]) > WORSE_FACTOR * shareOf(stable[kind]) + WORSE_SHARE[kind],

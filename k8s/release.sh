@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs or upgrades. It shows the target and asks before it begins:
+# Installs or upgrades the service. The script shows the cluster and asks before it begins:
 #   k8s/release.sh [--yes] [overlay]               by default k8s/overlays/production
 #   k8s/release.sh [--yes] --canary 10 [overlay]   send 10 % of the requests to the new version
-#   k8s/release.sh --compare [overlay]             compare both versions for 5 minutes; exit with 1 if the new one is worse
+#   k8s/release.sh --compare [overlay]             compare both versions for 5 minutes; exit with 1 if the new is worse
 #   k8s/release.sh [--yes] --abort [overlay]       return to the old version for everybody
 # Without an option, the script releases the new version to everybody and ends the canary, if there is one.
 # It migrates the schema first, then replaces the pods. If the migration or a rollout fails, it prints the reason and

@@ -15,6 +15,6 @@ psql --no-psqlrc --quiet --set=ON_ERROR_STOP=1 --dbname="$DATABASE_URL" --file="
 # A backup contains no statistics for the query planner. Ids need no adjustment: new ids exceed all that were assigned
 # since the backup (sql/functions/min-id-now.sql).
 psql --no-psqlrc --quiet --set=ON_ERROR_STOP=1 --dbname="$DATABASE_URL" --command='analyze'
-# Compare these counts with the lost database, or with the dashboard of that time.
+# Compare the printed counts with those of the lost database, or with the dashboard of that time.
 psql --no-psqlrc --expanded --set=ON_ERROR_STOP=1 --dbname="$DATABASE_URL" --file="$(dirname "$0")/database/check.sql"
 echo 'restore: done; repeat the deletions and revocations since the backup'

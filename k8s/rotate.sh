@@ -63,7 +63,8 @@ run_sql() {
     --set=ON_ERROR_STOP=1 --set=VERBOSITY=terse --dbname="$admin_url"
 }
 
-# Two runs at once would give one role two passwords. The lock belongs to a session that ends with this process.
+# Takes a lock, because two runs at once would give one role two passwords. The lock belongs to a session that ends with
+# this process.
 take_lock() {
   mkfifo "$folder/open"
   {

@@ -132,7 +132,8 @@ describe('responses that nobody reads', () => {
   afterAll(() => slow[Symbol.asyncDispose]());
 
   const outboundBacklog = () => slow.context.outboundBacklog.total;
-  // The server notices the end of a connection later than the client.
+  // The server notices the end of a connection later than the client, so this waits for the responses of the previous
+  // test.
   beforeEach(() => eventually(outboundBacklog).toBe(0));
 
   const LIST = { limit: 500 };
@@ -353,8 +354,8 @@ describe('bodies in very many chunks', () => {
   const IMPORT = JSON.stringify({ bookmarks: [{ url: 'http://e/', x: 'x'.repeat(200_000) }] });
 
   /**
-   * Returns the connections that the service accepts until the test ends, and the most bytes that it reads from one of
-   * them before it serves others.
+   * Watches the connections that the service accepts until the test ends. Returns a function that returns the most
+   * bytes that the service has read from a connection in one turn of the event loop.
    */
   function watchReads() {
     const before = new Map<Socket, number>();
@@ -392,7 +393,7 @@ describe('bodies in very many chunks', () => {
       );
       const responses = await connection.responses();
       expect(responses.map(({ status }) => status)).toEqual([200, 200]);
-      // Node reads 64 KiB at a time. It would read 31 more times before it serves others if nothing stopped it.
+      // Node reads 64 KiB at a time. If nothing stopped it, it would then read 31 more times before it serves others.
       expect(most()).toBeLessThanOrEqual(65_536);
     },
     120_000,

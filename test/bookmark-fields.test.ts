@@ -5,7 +5,7 @@ import { BOOKMARK_FIELDS, FIELD_NAMES, namesGivenTo } from '../src/domain/bookma
 import { sampleOf, samplesFor } from './support/bookmark-samples.ts';
 import { useService } from './support/service.ts';
 
-// Every field in `BOOKMARK_FIELDS` is accepted, stored, shown and compared in the ways that its description names.
+// Every field in `BOOKMARK_FIELDS` is accepted, stored, shown and compared as its description says.
 
 const service = useService();
 

@@ -406,7 +406,7 @@ describe('requests that do not belong to the API (decision 2)', () => {
     const served = new Promise((resolve) => closing.app.server.once('connection', resolve));
     await connection.write(text.slice(0, 40));
     await served;
-    // When a request on a later connection has its response, the bytes above have reached the process.
+    // When the process responds to a request on a later connection, it has already received the bytes above.
     await late.post(PROFILE);
     const closed = closing.app.close();
     await connection.write(text.slice(40));

@@ -282,7 +282,8 @@ describe('a reset', () => {
     expect(row!.kept).toBe(true);
   });
 
-  // A sharded database is left out. There the file belongs to the table on the coordinator, which is never rewritten.
+  // Does not run on a sharded database. There `file_path` is the file of the coordinator's empty table, which is never
+  // rewritten.
   test.runIf(inject('citusUrl') === undefined)('is not sent if the table was only rewritten', async () => {
     const user = await service.user();
     await add(user, 1);

@@ -125,8 +125,8 @@ describe('the generated texts', () => {
       [FITTED.tagsOfABookmark, FITTED.distinctTags],
       0.1,
     );
-    // The generated texts have a little more of them than the lists, so that a search in another script finds
-    // something.
+    // The generated texts contain a little more text that is not ASCII than the lists, so that a search in another
+    // script finds something.
     const notAscii = share(({ title, comment }) => /\P{ASCII}/u.test(title + comment));
     expectNear([notAscii], [FITTED.notAscii], 0.5);
   });

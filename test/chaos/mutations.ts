@@ -27,7 +27,7 @@ export const withoutUserLock: Mutation = {
       ['returning id_floor, unpacked into v_floor, v_unpacked', ''],
       // Packing texts into blocks also takes the lock, so it is turned off.
       ['v_unpacked >= 64', 'false'],
-      // Tags that other bookmarks also have take the lock too.
+      // The branch for tags also takes the lock, so it is turned off too.
       ['cardinality(p_tag_keys) > 0 then', 'false then'],
       // Sometimes delays a transaction between drawing its id and its commit.
       [

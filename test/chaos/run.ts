@@ -22,7 +22,7 @@ import { Writer } from './writer.ts';
 /** The options of a run. */
 export interface RunOptions {
   seed: number;
-  /** How long the actors work, unless `isEnough` ends the run. Actors are the clients of the run. */
+  /** How long the clients work, unless `isEnough` ends the run. */
   seconds: number;
   /**
    * Called twice a second with the evidence so far, which does not yet contain the final database. Returning true ends
@@ -59,9 +59,9 @@ export interface RunOptions {
 /** An intentional defect. It has a name, and one or more of the other fields. */
 export interface Mutation {
   name: string;
-  /** Changes the database before the actors start. */
+  /** Changes the database before the clients start. */
   apply?: (fleet: Fleet) => Promise<void>;
-  /** Runs at the same time as the actors, until the signal. */
+  /** Runs at the same time as the clients, until the signal. */
   during?: (fleet: Fleet, signal: AbortSignal) => Promise<void>;
   /** Changes the bytes that processes send to Redis, in place. */
   onRedisRequest?: (chunk: Buffer) => void;
@@ -90,7 +90,7 @@ const GREEDY = 4;
 /** The time limit for calls that are in flight when the writers stop. */
 const LAST_CALLS_MS = 200_000;
 
-/** Starts the fleet, lets the actors work while faults happen, waits until everything is idle, and checks. */
+/** Starts the fleet, lets the clients work while faults happen, waits until everything is idle, and checks. */
 export async function runChaos(options: RunOptions): Promise<{ results: Result[]; evidence: Evidence }> {
   const { limits, redis, citusUrl, syncWaitSeconds, mutation, seconds, log } = options;
   const { onRedisRequest } = mutation ?? {};
@@ -133,7 +133,7 @@ export async function runChaos(options: RunOptions): Promise<{ results: Result[]
   return { results: checkAll(evidence), evidence };
 }
 
-/** The final state, as long as it is not known. */
+/** Stands for the final state as long as the run is not over. */
 const NO_REST: Rest = {
   rows: [],
   recountFaults: [],
@@ -170,7 +170,7 @@ async function within(
 }
 
 /**
- * The promises of the actors. `writers` write and resolve after the end of the work. `readers` continue until
+ * The promises of the clients. `writers` write and resolve after the end of the work. `readers` continue until
  * everything has been read.
  */
 interface Actors {

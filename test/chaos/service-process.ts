@@ -153,7 +153,7 @@ function launch(place: Place, commands: string, journal: Journal): Run {
 }
 
 function readLine(run: Run, text: string): void {
-  // Most lines are about requests. They are skipped, because the clients journal their requests too.
+  // Lines about requests are skipped, because the clients journal their requests too.
   if (text.includes('"msg":"request"')) return;
   const { life } = run;
   const { level, msg, ...facts } = JSON.parse(text);

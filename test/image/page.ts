@@ -18,7 +18,7 @@ export async function usePage(origin: string, code: string): Promise<void> {
     const faults: string[] = [];
     page.on('pageerror', ({ message }) => faults.push(message));
     page.on('response', (response) => {
-      // Before signing in, the profile is refused with 401.
+      // Before signing in, the page's request for the profile gets 401, which is no fault.
       if (response.status() >= 400 && response.status() !== 401)
         faults.push(`${response.url()}: ${response.status()}`);
     });

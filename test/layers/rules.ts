@@ -151,7 +151,10 @@ const BOUNDARIES = [
   'src/web/texts/language.ts',
 ];
 
-/** The files that may import a module whose name is computed. It is the package with the binaries for this platform. */
+/**
+ * The files that may import a module with a computed name. The name is that of the package with the binaries for this
+ * platform.
+ */
 const COMPUTED_IMPORTS = ['src/embedded/binaries.ts'];
 
 const OBJECTS =

@@ -13,9 +13,7 @@ export interface SourceFacts {
    * <reference`.
    */
   imports: Mention[];
-  /**
-   * Paths of modules that are not imported here: the first argument of `new URL`, `import.meta.resolve` and the like.
-   */
+  /** Paths of modules outside of imports: the first argument of `new URL`, `import.meta.resolve` and the like. */
   paths: Mention[];
   /** Imports with a computed module name. */
   computedImports: Mention[];

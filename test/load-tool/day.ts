@@ -23,7 +23,7 @@ export interface DayOptions {
 interface User {
   client: EndpointClient;
   cursor: number;
-  /** The time when an add was due whose bookmark the user's poll has not returned yet. Undefined if there is none. */
+  /** The time when the user's last add was due. Undefined if the user's poll has returned the added bookmark. */
   addedAt: number | undefined;
 }
 

@@ -94,7 +94,9 @@ async function catchUp({ origin }: Replica, { token }: Principal, store: MemoryS
 
 /** A dump that was taken during writes, and what had been acknowledged before the dump began. */
 interface Backup {
-  /** By user, the writes. `mirror` has followed all of them, also those after the dump. */
+  /**
+   * The users who wrote, with their states. `mirror` has followed all writes of its user, also those after the dump.
+   */
   writers: { user: Principal; states: Bookmark[][]; acknowledged: number; mirror: MemoryStore }[];
   /** A user who replaced the collection by an empty import. It was queued when the dump was taken, and ran later. */
   importer: { user: Principal; bookmarks: Bookmark[] };

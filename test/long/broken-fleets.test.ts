@@ -26,7 +26,7 @@ const ENOUGH = 3;
 
 /**
  * Runs a broken fleet until the check finds the defect. A defect shows only with unlucky timing, so the run continues
- * until the first proof. It fails after a time in which a proof is practically certain.
+ * until the first proof. The test fails after a time in which a proof is practically certain.
  */
 async function expectFound(
   mutation: Mutation,

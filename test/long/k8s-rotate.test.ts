@@ -9,8 +9,8 @@ import { provide } from '../support/programs.ts';
 import { runOn } from '../support/run-on.ts';
 
 /**
- * Tests `k8s/rotate.sh` on one server and on several. On one server, the administrator is like that of a provider: it
- * is no superuser, and has only the rights that `k8s/database/administrator.sql` grants.
+ * Tests `k8s/rotate.sh` on one server and on several. On one server, the administrator is no superuser, as at a
+ * provider, and has only the rights that `k8s/database/administrator.sql` grants.
  */
 
 vi.setConfig({ testTimeout: 240_000 });

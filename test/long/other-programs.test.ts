@@ -236,7 +236,7 @@ const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"'
 const decode = (html: string) => html.replace(/&([^;]*);/g, (_, name) => ENTITIES[name]!);
 
 testWith('buku', 'imports what is exported here, and what it writes is imported here', async (program) => {
-  // buku has no folders and stores tags in lower case, so the collection has no folders.
+  // buku has no folders, so this collection has none. It stores tags in lower case.
   const given = toEntries(makeCollection(300).map((place) => ({ ...place, path: [] })));
   const at = (name: string) => join(folder, `buku-${name}`);
   const buku = (...args: string[]) =>
@@ -304,8 +304,8 @@ testWith('php', "Shaarli's parser reads what is exported here", async (program, 
       note: comment,
       time: Date.parse(created_at) / 1_000,
     });
-    // Shaarli splits the names of folders into words, and also a tag that is the only one. So only these tags are
-    // compared.
+    // Shaarli splits the names of folders into words. It also splits a tag that is the only one of its bookmark. So
+    // only these tags are compared.
     const plain = tags.filter((tag) => TAGS.includes(tag)).map((tag) => tag.toLowerCase());
     expect(link.tags.map((tag) => decode(tag).toLowerCase())).toEqual(
       expect.arrayContaining(plain.length > 1 ? plain : []),

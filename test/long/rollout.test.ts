@@ -23,8 +23,8 @@ const REPLICAS = 3;
 const PAUSE_MS = SCALE < 1 ? 50 : 0;
 
 /**
- * How late a cluster's balancers learn of a new or ending pod at most, as a share of preStop. This is below 1, because
- * preStop must be longer than that.
+ * The longest time until a cluster's balancers learn of a new or ending pod, as a share of preStop. It is below 1,
+ * because preStop must be longer than that time.
  */
 const shareOfPreStop = 0.75;
 

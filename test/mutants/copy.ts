@@ -35,8 +35,8 @@ export class ProjectCopy {
   }
 
   /**
-   * Replaces a text that occurs exactly once in the file. Returns a function that undoes the change. Otherwise changes
-   * nothing and returns undefined.
+   * Replaces a text that occurs exactly once in the file. Returns a function that undoes the change. If the text does
+   * not occur exactly once, changes nothing and returns undefined.
    */
   replaceOnce(file: string, from: string, to: string): (() => void) | undefined {
     const path = join(this.#folder, file);

@@ -155,7 +155,7 @@ const READS: Operation[] = [
 const SEARCHES: Operation[] = [
   { name: 'newest page', atMost: 400, run: (db, c) => search(db, c, {}) },
   ...[0.3, 0.7, 1].map((part) => ({
-    // Skipped bookmarks are counted by blocks, from the nearer end.
+    // To skip bookmarks, the search counts them by blocks, from the nearer end of the collection.
     name: `page of everything, ${part} of the way`,
     atMost: 1_000,
     run: (db: Database, c: Collection) => search(db, c, { page: Math.floor((part * c.bookmarks) / 50) }),

@@ -35,7 +35,7 @@ socket.setEncoding('utf8').on('data', (text) => { response += text; }).on('end',
 socket.end(JSON.stringify({ args: process.argv.slice(2), cwd: process.cwd() }));
 `;
 
-/** Runs the command that the program sent. Resolves file names relative to the caller's folder. */
+/** Runs a kubectl command that the program above sent. Resolves file names relative to the caller's folder. */
 async function answer(cluster: Cluster, request: string): Promise<Ran> {
   const { args, cwd } = JSON.parse(request) as { args: string[]; cwd: string };
   const isPath = (n: number) => /^(-f|--filename|kustomize)$/.test(args[n - 1] ?? '');

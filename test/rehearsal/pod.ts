@@ -56,7 +56,8 @@ export interface PodEnd {
 export type Template = any;
 
 /**
- * Writes the files that a container's volumes mount. Returns by path in the container where they are on this machine.
+ * Writes the files that a container's volumes mount. Returns a map from the path in the container to the path on this
+ * machine.
  */
 export function mountVolumes(objects: readonly KubernetesObject[], template: Template): Map<string, string> {
   const folders = new Map<string, string>();

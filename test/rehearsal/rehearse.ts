@@ -24,7 +24,7 @@ const CLIENTS = 12;
 /** The first version of PgBouncer that supports prepared statements. */
 const PREPARES_SINCE = [1, 21] as const;
 
-/** Returns the number of connections that Postgres grants, from the manifests. */
+/** Returns the number of connections that Postgres grants, according to the manifests. */
 const readConnections = (): number =>
   Number(
     find(readOverlay('production'), 'Deployment', 'pgbouncer')!.metadata.annotations![

@@ -104,7 +104,10 @@ function failToMigrate(folder: string): void {
 /** The installed release, the release of the upgrade, and one between them whose migration fails. */
 export const TAGS = { first: '1.0.0', broken: '1.0.1', second: '1.1.0' } as const;
 
-/** Creates the images of all releases. `before` is the commit of the first one; by default it is this commit. */
+/**
+ * Creates the images of all releases. `before` is the commit of the first image. By default, the first image is from
+ * this commit too.
+ */
 export const makeImages = (before: string | undefined): Images =>
   new Map([
     makeImage(TAGS.first, () => {}, before),

@@ -7,7 +7,7 @@ import { editFile, type Images, TAGS } from './releases.ts';
 import type { ManagedPostgres, ManagedRedis } from './servers.ts';
 import type { Traffic } from './traffic.ts';
 
-/** What every scene of the rehearsal works with. */
+/** The servers, the operator and the clients of the rehearsal. Every scene uses them. */
 export interface Stage {
   images: Images;
   cluster: Cluster;

@@ -162,7 +162,8 @@ export class Traffic {
   }
 
   /**
-   * Returns the acknowledged urls that an export lacks, and those of a writer that the writer's sync never returned.
+   * Returns the acknowledged urls that an export lacks. For a writer, also returns the acknowledged urls that its sync
+   * never returned.
    */
   async findLost({ user, synced, cursor }: Journal, acknowledged: readonly string[]): Promise<string[]> {
     const exported = await this.#ask(user, '/export', {});

@@ -55,10 +55,12 @@ function listTargets(objects: readonly KubernetesObject[], workload: Workload): 
   return environments.flatMap((environment) => listUrls(environment, workload));
 }
 
-/** Selects the variable that the migration connects to. It never connects to its other urls. */
+/**
+ * Returns whether a variable is the url that the migration connects to. The migration never connects to its other urls.
+ */
 const isUsedByMigration = (name: string) => name === 'DATABASE_URL';
 
-/** Selects addresses that browsers use and pods do not. */
+/** Returns whether a variable contains addresses that browsers use and pods do not. */
 const isOwnAddress = (name: string) => name === 'PUBLIC_URL' || name === 'APP_REDIRECTS';
 
 function listUrls(environment: Record<string, string>, workload: Workload): Target[] {

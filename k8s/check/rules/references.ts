@@ -54,7 +54,7 @@ function checkRoute({ spec }: KubernetesObject, objects: readonly KubernetesObje
   ];
 }
 
-/** Finds ports of a monitor that a Service which the monitor selects does not have. */
+/** Finds ports that a monitor names but that a Service selected by the monitor does not have. */
 function checkMonitor({ spec }: KubernetesObject, objects: readonly KubernetesObject[]): string[] {
   const services = ofKind(objects, 'Service').filter(({ metadata }) =>
     selects(spec.selector, metadata.labels),

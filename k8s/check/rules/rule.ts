@@ -30,7 +30,7 @@ export const ofKind = (objects: readonly KubernetesObject[], kind: string): Kube
 export const find = (objects: readonly KubernetesObject[], kind: string, name: string) =>
   ofKind(objects, kind).find(({ metadata }) => metadata.name === name);
 
-/** Returns everything that creates pods. */
+/** Returns all objects that create pods. */
 export function listWorkloads(objects: readonly KubernetesObject[]): Workload[] {
   return objects
     .filter(({ kind }) => ['Deployment', 'StatefulSet', 'Job', 'CronJob'].includes(kind))

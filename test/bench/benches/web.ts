@@ -12,7 +12,7 @@ import { HUNDRED_THOUSAND, openCollection, sizesOf, TEN_THOUSAND } from './colle
 
 /** Measures the page in a real browser, as its user experiences it. */
 
-/** Returns how many times slower than the machine the browser's CPU is made. */
+/** Returns the factor by which the browser's CPU is slowed down. */
 const slowdownOf = ({ quick }: Plan): number => (quick ? 1 : 4);
 
 /** The longest accepted times. */

@@ -139,7 +139,7 @@ export function tokenOf(user: number, number = 0): string {
 
 const secretOf = (user: number, number: number) => sha256(`bench ${user} ${number}`).toString('base64url');
 
-/** SQL for the hash of another token of each user. pgbench can derive this token from the user's id. */
+/** SQL for the hash of a further token of each user. pgbench can derive this token from the user's id. */
 export const PGBENCH_TOKEN_HASH = "decode(lpad(to_hex(:user::bigint), 64, '0'), 'hex')";
 
 /** Issues tokens with scope write to consecutive users. */

@@ -62,8 +62,7 @@ function findUnremoved(story: Story, rows: Map<number, Row>): string[] {
 
 function findForeignContent(story: Story, row: Row, edits: readonly EditCall[]): string[] {
   const origin = story.callByUrl.get(row.url);
-  // A merge may have created the bookmark again without a title. A bookmark that nobody requested is the subject of
-  // another check.
+  // A merge may have created the bookmark again without a title. Another check finds bookmarks that nobody requested.
   if (origin === undefined || story.repeats.has(row.url)) return [];
   const birth: Write<never> = { call: origin.call, value: undefined as never };
   const may = <T>(value: T, first: T, pick: (edit: EditCall) => T | undefined) =>

@@ -30,7 +30,8 @@ const CHECKS: Record<Point, (story: Story) => Result> = {
 };
 
 /**
- * Checks a run from its evidence. For each point, returns the faults, or says what the evidence lacks. A pure function.
+ * Checks a run from its evidence. For each point, returns the faults, or says what the evidence lacks. Has no side
+ * effects.
  */
 export function checkAll(evidence: Evidence): Result[] {
   const story = tellStory(evidence);

@@ -3,8 +3,8 @@ import type { Birth, Story } from './births.ts';
 import type { Result } from './findings.ts';
 
 /**
- * Checks that every follower received each bookmark of its user once, in the order of ids, despite all faults. It may
- * lack a bookmark that may have been removed before it received a later one.
+ * Checks that every follower received each bookmark of its user once, in the order of ids, despite all faults. A
+ * follower may lack a bookmark that was possibly removed before the follower received a later one.
  */
 export function checkFollowed(story: Story): Result {
   const { followers } = story.evidence.journal;

@@ -2,7 +2,7 @@ import type { Attempt, Fault, Journal } from '../journal.ts';
 import { append, type Story } from './births.ts';
 import type { Result } from './findings.ts';
 
-/** Checks that no response exceeds the limit of bookmarks, and that the database does not at the end. */
+/** Checks that neither a response nor the final database exceeds the limit of bookmarks. */
 export function checkCapped({ evidence }: Story): Result {
   const { journal, rest, limits } = evidence;
   const findings = [...rest.recountFaults];

@@ -37,8 +37,8 @@ function deadlineMs({ path }: Attempt): number {
 const ERROR_LEVEL = 50;
 
 /**
- * Checks that only the run ended processes, that they ended with code 0 after SIGTERM, and that none logged an error of
- * its own.
+ * Checks that no process ended by itself, that processes exited with code 0 after SIGTERM, and that none logged an
+ * error of its own.
  */
 export function checkLived({ evidence }: Story): Result {
   const { lives, faults } = evidence.journal;
@@ -64,7 +64,8 @@ function findBadEnd({ faults }: Journal, life: Life): string[] {
   if (end === undefined) return [];
   if (endedBy === 'SIGKILL' && end === 'SIGKILL') return [];
   if (endedBy === 'SIGTERM' && end === 0) return [];
-  // Such a process exits, which is right if a fault of Postgres had just happened. Its supervisor starts it again.
+  // A process that finds no database when it starts exits, and its supervisor starts it again. That is right if a fault
+  // of Postgres had just happened.
   const wasCut = faults.some(
     (fault) => fault.target.includes('postgres') && fault.startMs < endMs && fault.endMs + 5_000 > startMs,
   );

@@ -3,9 +3,9 @@ import type { Story } from './births.ts';
 import type { Result } from './findings.ts';
 
 /**
- * Checks every look at a whole collection, in a response or in a mirror that is up to date. It does not mix bookmarks
- * from before and after a replace. It contains no bookmark whose deletion was acknowledged before the request. It lacks
- * no bookmark that existed during the whole request. It is in order and has the right count.
+ * Checks every response and every mirror that shows a whole collection. None mixes bookmarks from before and after a
+ * replace. None contains a bookmark whose deletion was acknowledged before the request. None lacks a bookmark that
+ * existed during the whole request. Each is in order and has the right count.
  */
 export function checkLooked(story: Story): Result {
   const { looks } = story.evidence.journal;

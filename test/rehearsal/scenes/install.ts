@@ -31,7 +31,7 @@ async function makeRedisUser({ operator, redis, passwords }: Stage): Promise<voi
   }
 }
 
-/** Installs the service, until its pods serve. */
+/** Installs the service. Resolves when its pods serve. */
 export async function install(stage: Stage): Promise<void> {
   const { operator, postgres, passwords, cluster } = stage;
   await makeRoles(stage, postgres);

@@ -8,7 +8,7 @@ import { makeRoles } from './install.ts';
  * server.
  */
 
-/** By user, the urls of which the client knew before the dump began that they were stored. */
+/** By user, the urls that the service had acknowledged before the dump began. */
 type Acknowledged = Map<number, string[]>;
 
 /** Dumps with the reading role, while clients send requests. */
