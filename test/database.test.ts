@@ -133,8 +133,8 @@ test('a read is sent once more if its connection is lost before the response', a
 test('a read whose connection is lost twice fails', async () => {
   const proxy = await openProxy();
   const database = await open({ max: 1, url: throughPort(server.url, proxy.port) });
-  proxy.onRequest = (piece, client) => {
-    if (piece.includes('twice')) client.resetAndDestroy();
+  proxy.onRequest = (chunk, client) => {
+    if (chunk.includes('twice')) client.resetAndDestroy();
   };
   const error = await catchUnavailable(database.read((sql) => sql`select 'twice'`));
   expect(error).toMatchObject({ reason: 'lost', mayHaveRun: true });

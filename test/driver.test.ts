@@ -114,8 +114,8 @@ test('a connection that is lost while the driver fetches types rejects only the 
   process.on('unhandledRejection', note);
   onTestFinished(() => void process.off('unhandledRejection', note));
   const proxy = await openProxy();
-  proxy.onRequest = (piece, client) => {
-    if (piece.includes('pg_type')) client.resetAndDestroy();
+  proxy.onRequest = (chunk, client) => {
+    if (chunk.includes('pg_type')) client.resetAndDestroy();
   };
   const sql = openDriver({ port: proxy.port });
   expect(await settle(sql`select 1`)).toBe('ECONNRESET');
@@ -220,9 +220,9 @@ test('target_session_attrs skips a host that has another role, and fails if all 
   const proxy = await openProxy();
   // Connects to the other database instead, by replacing the name in the driver's message. Both names have the same
   // length.
-  proxy.onRequest = (piece) => {
-    const at = piece.indexOf(database.name);
-    if (at >= 0) piece.write(standby.name, at);
+  proxy.onRequest = (chunk) => {
+    const at = chunk.indexOf(database.name);
+    if (at >= 0) chunk.write(standby.name, at);
   };
   const { host } = new URL(database.url);
   const openFor = (hosts: string) => openDriver({ hosts, attributes: 'read-write' });

@@ -103,8 +103,8 @@ const toBookmarks = (given: Given[]): Bookmark[] =>
 
 const sortTags = (tags: string[]) => [...new Set(tags.map((tag) => tag.trim()).filter(Boolean))].sort();
 
-const read = (pieces: string[]) =>
-  readBookmarkFile(Buffer.from(pieces.join('')), { foldersAsTags: true })
+const read = (chunks: string[]) =>
+  readBookmarkFile(Buffer.from(chunks.join('')), { foldersAsTags: true })
     .entries.map((entry) => ({ ...entry, tags: sortTags(entry.tags as string[]) }))
     .sort((a, b) => (a.url < b.url ? -1 : 1));
 

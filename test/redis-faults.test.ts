@@ -205,8 +205,8 @@ describe('when Redis loses data or connections', () => {
     await using proxy = await startProxy(server.url);
     let ended = 0;
     // The proxy closes the first two connections before the server responds to them.
-    proxy.onRequest = (piece, client) => {
-      if (ended < 2 && /^\*1\r\n\$5\r\nhello\r\n/i.test(piece.toString())) {
+    proxy.onRequest = (chunk, client) => {
+      if (ended < 2 && /^\*1\r\n\$5\r\nhello\r\n/i.test(chunk.toString())) {
         ended += 1;
         client.resetAndDestroy();
       }

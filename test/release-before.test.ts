@@ -5,7 +5,7 @@ import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { checkSchema, migrate } from '../src/store/migrations.ts';
 import { readSchemaFiles, type SchemaFiles } from '../src/store/schema-files.ts';
 import { recordService } from './release-before/calls.ts';
-import { play, readRelease, recordCalls } from './release-before/release.ts';
+import { replay, readRelease, recordCalls } from './release-before/release.ts';
 import { createDatabase, runOn, withDatabase } from './support/database.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { findFaults } from './support/invariants.ts';
@@ -72,7 +72,7 @@ describe('a made-up release of two statements', () => {
     await migrate({ url, folder: writeSchema(MADE_UP) });
     const calls = await recordMadeUp();
     await migrate({ url, folder: writeSchema(next) });
-    await play(url, calls);
+    await replay(url, calls);
     return runOn(url, 'select * from notes');
   }
 
@@ -114,7 +114,7 @@ test('the statements of this release can be recorded and replayed', async () => 
   const calls = await recordService(recorded);
   const url = await createEmpty();
   await migrate({ url });
-  await play(url, calls);
+  await replay(url, calls);
   expect(await findFaults(url)).toEqual([]);
 });
 
@@ -130,7 +130,7 @@ if (before !== undefined)
       const folder = writeSchema(schema);
       const done = Math.floor(calls.length * share);
       await migrate({ url, folder });
-      const seen = await play(url, calls.slice(0, done));
+      const seen = await replay(url, calls.slice(0, done));
       await migrate({ url });
       // One pod of the previous release may start late and run its own `migrate`. This does not change the newer
       // schema, and the pod starts.
@@ -139,7 +139,7 @@ if (before !== undefined)
       const sql = postgres(url, { max: 1 });
       onTestFinished(() => sql.end());
       await checkSchema(sql as never, folder);
-      await play(url, calls.slice(done), seen);
+      await replay(url, calls.slice(done), seen);
       expect(await findFaults(url)).toEqual([]);
     });
 

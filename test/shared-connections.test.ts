@@ -149,8 +149,8 @@ test('a lost connection does not fail any read in flight', async () => {
   onTestFinished(() => proxy.close());
   const database = await openShared({ url: throughPort(server.url, proxy.port) });
   let lost = 0;
-  proxy.onRequest = (piece, client) => {
-    if (lost > 0 || !piece.includes('doomed')) return;
+  proxy.onRequest = (chunk, client) => {
+    if (lost > 0 || !chunk.includes('doomed')) return;
     lost += 1;
     client.resetAndDestroy();
   };
@@ -167,8 +167,8 @@ test('a read that loses a second connection is sent on a third one, and fails if
   onTestFinished(() => proxy.close());
   const database = await openShared({ url: throughPort(server.url, proxy.port) });
   let seen = 0;
-  proxy.onRequest = (piece, client) => {
-    if (!piece.includes('ill-fated')) return;
+  proxy.onRequest = (chunk, client) => {
+    if (!chunk.includes('ill-fated')) return;
     seen += 1;
     client.resetAndDestroy();
   };

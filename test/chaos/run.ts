@@ -104,9 +104,9 @@ export async function runChaos(options: RunOptions): Promise<{ results: Result[]
   const reading = new AbortController();
   await mutation?.apply?.(fleet);
   const mutated = mutation?.during?.(fleet, reading.signal);
-  const actors = await startActors(fleet, journal, options, writing.signal, reading.signal);
+  const clients = await startClients(fleet, journal, options, writing.signal, reading.signal);
   const draw = seedRandom(deriveSeed(options.seed, 0));
-  if (options.withFaults) await exerciseAll(fleet, journal, options, actors, writing.signal, reading.signal);
+  if (options.withFaults) await exerciseAll(fleet, journal, options, clients, writing.signal, reading.signal);
   const kinds = FAULT_KINDS.filter(({ kind }) => kind === (options.onlyFault ?? kind));
   const faults = options.withFaults ? runFaults(fleet, journal, draw, writing.signal, kinds) : undefined;
   log(`${seconds} s of work begin`);
@@ -114,21 +114,21 @@ export async function runChaos(options: RunOptions): Promise<{ results: Result[]
   const wasEnough = await untilEnough(options, journal);
   writing.abort();
   await faults;
-  log(`all faults are healed: ${describeProgress(journal)}`);
+  log(`all faults are repaired: ${describeProgress(journal)}`);
   await within(
-    Promise.all(actors.writers),
+    Promise.all(clients.writers),
     LAST_CALLS_MS,
     journal,
-    'a call was still under way long after the end',
+    'a call was still in progress long after the end',
   );
   log('all calls have ended');
   const behind = wasEnough ? [] : await awaitFollowers(fleet, journal);
   clearInterval(progress);
   log('all followers got everything; mirrors catch up');
   reading.abort();
-  await Promise.all([...actors.readers, mutated]);
+  await Promise.all([...clients.readers, mutated]);
   const rest = await comeToRest(fleet, before, behind, log);
-  log('all is at rest');
+  log('everything is idle');
   const evidence = { journal, rest, limits };
   return { results: checkAll(evidence), evidence };
 }
@@ -173,23 +173,23 @@ async function within(
  * The promises of the clients. `writers` write and resolve after the end of the work. `readers` continue until
  * everything has been read.
  */
-interface Actors {
+interface RunningClients {
   writers: Promise<unknown>[];
   readers: Promise<unknown>[];
 }
 
-async function startActors(
+async function startClients(
   fleet: Fleet,
   journal: Journal,
   options: RunOptions,
   writing: AbortSignal,
   reading: AbortSignal,
-): Promise<Actors> {
+): Promise<RunningClients> {
   const { origin } = fleet.balancer;
   const { seed, pauseMs, withReplaces, readerPauseMs, limits } = options;
   const { writersPerUser, followersPerUser, mirrorsPerUser } = options;
-  const actors: Actors = { writers: [], readers: [] };
-  const { writers, readers } = actors;
+  const clients: RunningClients = { writers: [], readers: [] };
+  const { writers, readers } = clients;
   const folder = makeFolder('mirrors', runDir());
   let parts = 1;
   const own = () => seedRandom(deriveSeed(seed, ++parts));
@@ -218,18 +218,18 @@ async function startActors(
       writers.push(beGreedy(greedy, writing));
     }
   }
-  return actors;
+  return clients;
 }
 
 /**
  * Runs the exercises, which produce what every run must contain, before the first fault. Adds the clients that continue
- * after the exercises to `actors`.
+ * after the exercises to `clients`.
  */
 async function exerciseAll(
   fleet: Fleet,
   journal: Journal,
   { seed, limits, log }: RunOptions,
-  actors: Actors,
+  clients: RunningClients,
   writing: AbortSignal,
   reading: AbortSignal,
 ): Promise<void> {
@@ -237,11 +237,11 @@ async function exerciseAll(
   const firstRace = Promise.withResolvers<void>();
   const { origin } = fleet.balancer;
   const race = raceAtCap({ user, tokens, origin, journal, limits }, firstRace.resolve, writing);
-  actors.writers.push(race);
+  clients.writers.push(race);
   const folder = makeFolder('exercises', runDir());
   const draw = seedRandom(deriveSeed(seed, 1));
   const { readers } = await exercise({ fleet, journal, draw, limits, folder, reading });
-  actors.readers.push(readers);
+  clients.readers.push(readers);
   await Promise.race([firstRace.promise, race]);
   log('the exercises are done');
 }

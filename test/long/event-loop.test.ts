@@ -36,7 +36,7 @@ const LARGE: Record<string, () => string> = {
         `{"url":"http://e/${n}","tags":[${Array.from({ length: 100 }, (_, m) => `"t${(n * 7 + m * 31) % 10_000}"`).join(',')}]}`,
       10_000,
     ),
-  'the longest texts, folded': () =>
+  'the longest texts, normalized': () =>
     fillText(
       (n) => `{"url":"http://e/${n}","title":"${'Ä'.repeat(2_048)}","comment":"${'İ'.repeat(10_000)}"}`,
       2_600,
@@ -47,7 +47,7 @@ const LARGE: Record<string, () => string> = {
 const LARGE_RESULTS: Record<string, object> = {
   '100,000 ordinary entries': { imported: 100_000, skipped: 0 },
   'entries of 100 tags': { imported: 10_000, skipped: 0 },
-  'the longest texts, folded': { imported: 2_600, skipped: 0 },
+  'the longest texts, normalized': { imported: 2_600, skipped: 0 },
 };
 
 const bodies: [string, () => string, object][] = [

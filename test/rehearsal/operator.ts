@@ -50,8 +50,8 @@ async function answer(cluster: Cluster, request: string): Promise<Ran> {
 function listen(cluster: Cluster, socket: string): Server {
   const server = createServer({ allowHalfOpen: true }, (connection) => {
     let request = '';
-    connection.setEncoding('utf8').on('data', (piece: string) => {
-      request += piece;
+    connection.setEncoding('utf8').on('data', (chunk: string) => {
+      request += chunk;
     });
     connection.on('end', async () => connection.end(JSON.stringify(await answer(cluster, request))));
   });

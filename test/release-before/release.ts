@@ -66,7 +66,7 @@ export async function recordCalls(
 }
 
 /** Replays the recorded statements. Each must succeed and return the same number of rows. */
-export async function play(
+export async function replay(
   url: string,
   recorded: readonly RecordedCall[],
   seen = new SeenRows(),

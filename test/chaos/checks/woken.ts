@@ -67,7 +67,7 @@ function* listWakes(calls: readonly AnyCall[], followers: readonly Follower[]): 
     for (const follower of byUser.get(call.user) ?? []) {
       const receipt = receiptsOf.get(follower)!.get(call.id!);
       if (receipt === undefined || receipt.askedMs > call.sentMs) continue;
-      yield { call, text: `${follower.name} was told of ${call.id}`, atMs: receipt.atMs };
+      yield { call, text: `${follower.name} received ${call.id}`, atMs: receipt.atMs };
     }
   }
 }
