@@ -67,7 +67,7 @@ describe('a made-up release of two statements', () => {
     });
   }
 
-  async function playOn(next: SchemaFiles) {
+  async function replayOn(next: SchemaFiles) {
     const url = await createEmpty();
     await migrate({ url, folder: writeSchema(MADE_UP) });
     const calls = await recordMadeUp();
@@ -83,7 +83,7 @@ describe('a made-up release of two statements', () => {
       migrations: [...MADE_UP.migrations, added, dropped],
       functions: [addNote(`p_text text, p_color text default 'blue'`, 'text, color', 'p_text, p_color')],
     };
-    expect(await playOn(next)).toEqual([{ id: expect.anything(), text: 'first', color: 'blue' }]);
+    expect(await replayOn(next)).toEqual([{ id: expect.anything(), text: 'first', color: 'blue' }]);
   });
 
   test.for([
@@ -104,7 +104,7 @@ describe('a made-up release of two statements', () => {
     const fn = addNote(parameters, column, 'p_text');
     const text = more === undefined ? fn.text.replace(`'added'`, `'over_limit'`) : fn.text;
     const migrations = [...MADE_UP.migrations, ...(more === undefined ? [] : [more])];
-    await expect(playOn({ migrations, functions: [{ ...fn, text }] })).rejects.toThrow();
+    await expect(replayOn({ migrations, functions: [{ ...fn, text }] })).rejects.toThrow();
   });
 });
 

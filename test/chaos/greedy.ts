@@ -13,7 +13,7 @@ export interface GreedyOptions {
 }
 
 /** Sends bursts above the limit, whatever the responses are, like a script that ignores the limit. */
-export async function beGreedy(
+export async function sendBursts(
   { origin, token, journal, draw, burst }: GreedyOptions,
   signal: AbortSignal,
 ): Promise<void> {

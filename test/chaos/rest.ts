@@ -45,13 +45,13 @@ export async function awaitFollowers({ sql }: Fleet, { followers }: Journal): Pr
  * Waits until nothing is in progress any more, and ends all processes. Returns the final state, with the resources that
  * were not released.
  */
-export async function comeToRest(
+export async function awaitRest(
   fleet: Fleet,
   before: Reports,
   behind: string[],
   log: (line: string) => void,
 ): Promise<Rest> {
-  const leftovers = await awaitLetGo(fleet);
+  const leftovers = await findStillHeld(fleet);
   log('held polls, pools and queues are empty');
   // The balancer keeps idle connections to the replicas, so it ends before connections are counted.
   await fleet.balancer[Symbol.asyncDispose]();
@@ -77,7 +77,7 @@ const GAUGES = [
   'bookmarks_imports_staged{state="queued"}',
 ];
 
-async function awaitLetGo({ processes }: Fleet): Promise<string[]> {
+async function findStillHeld({ processes }: Fleet): Promise<string[]> {
   const giveUpAt = nowMs() + SETTLE_MS;
   for (;;) {
     const held = (await Promise.all(processes.map(findHeld))).flat();

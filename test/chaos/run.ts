@@ -8,13 +8,13 @@ import { exercise } from './exercises.ts';
 import { FAULT_KINDS } from './faults.ts';
 import { type Fleet, openFleet } from './fleet.ts';
 import { follow } from './follow.ts';
-import { beGreedy } from './greedy.ts';
+import { sendBursts } from './greedy.ts';
 import { type Evidence, type Journal, type Limits, nowMs, openJournal, type Rest } from './journal.ts';
 import { mirror } from './mirror.ts';
 import { deriveSeed, seedRandom } from './random.ts';
 import { readAgainAndAgain } from './reader.ts';
 import type { RedisKind } from './redis-nodes.ts';
-import { awaitFollowers, comeToRest, reportAll } from './rest.ts';
+import { awaitFollowers, awaitRest, reportAll } from './rest.ts';
 import { runFaults } from './schedule.ts';
 import type { SharedUser } from './users.ts';
 import { Writer } from './writer.ts';
@@ -127,7 +127,7 @@ export async function runChaos(options: RunOptions): Promise<{ results: Result[]
   log('all followers got everything; mirrors catch up');
   reading.abort();
   await Promise.all([...clients.readers, mutated]);
-  const rest = await comeToRest(fleet, before, behind, log);
+  const rest = await awaitRest(fleet, before, behind, log);
   log('everything is idle');
   const evidence = { journal, rest, limits };
   return { results: checkAll(evidence), evidence };
@@ -215,7 +215,7 @@ async function startClients(
     readers.push(readAgainAndAgain(reader, reading));
     if (n < GREEDY) {
       const greedy = { origin, token: take(), journal, draw: own(), burst: limits.requests * 2 };
-      writers.push(beGreedy(greedy, writing));
+      writers.push(sendBursts(greedy, writing));
     }
   }
   return clients;

@@ -23,7 +23,7 @@ test('10,000 clients that disconnect leave no polls, connections or memory behin
   const users: Principal[] = [];
   while (users.length < 625)
     users.push(...(await Promise.all(Array.from({ length: 25 }, () => fleet.user()))));
-  const comeAndGo = async (each: number) => {
+  const pollAndDisconnect = async (each: number) => {
     const sockets = await sendPolls(replica.origin, users, each);
     await replica.untilHeld(each * users.length);
     for (const socket of sockets) socket.resetAndDestroy();
@@ -32,11 +32,11 @@ test('10,000 clients that disconnect leave no polls, connections or memory behin
   };
   const before = await replica.metrics();
   // The first crowd of clients fills caches, which is no leak. So the test compares later crowds with each other.
-  const warm = await comeAndGo(16);
-  const second = await comeAndGo(16);
+  const warm = await pollAndDisconnect(16);
+  const second = await pollAndDisconnect(16);
   // A leak of one closure per poll would make the heap grow by more than this with every crowd. A single larger growth
   // may have another cause, so the test then sends one more crowd.
-  const growth = second - warm < 1_000_000 ? second - warm : (await comeAndGo(16)) - second;
+  const growth = second - warm < 1_000_000 ? second - warm : (await pollAndDisconnect(16)) - second;
   expect(growth).toBeLessThan(1_000_000);
   const after = await replica.metrics();
   for (const name of ['process_open_fds', 'nodejs_active_handles_total', 'nodejs_active_requests_total']) {

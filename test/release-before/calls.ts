@@ -40,28 +40,28 @@ export async function recordService(url: string): Promise<RecordedCall[]> {
     `select setval('bookmarks_id_seq', 4e15::bigint), setval('tags_id_seq', 5e15::bigint),
        setval('users_id_seq', 3e15::bigint), setval('tokens_id_seq', 6e15::bigint)`,
   );
-  return recordCalls(url, playAll);
+  return recordCalls(url, sendAll);
 }
 
-async function playAll(send: (run: Run) => Promise<readonly unknown[]>): Promise<void> {
+async function sendAll(send: (run: Run) => Promise<readonly unknown[]>): Promise<void> {
   const pool = { read: send, readShort: send, write: send, at: () => pool };
   const db = pool as unknown as Database;
   const user = await admin.createUser(db, 'Somebody@example.org', 'somebody@example.org', true);
   const userId = user!.id;
   const owner = { userId, hash: hashOf(1) };
   await admin.createApiToken(db, userId, secretOf(1), ROLE);
-  await playAccounts(db, owner);
-  await playTokens(db, owner);
-  await playSignIns(db, owner);
-  await playBookmarks(db, owner);
-  await playImports(db, owner);
-  await playSweep(db);
-  await playEnd(db, owner);
+  await sendAccounts(db, owner);
+  await sendTokens(db, owner);
+  await sendSignIns(db, owner);
+  await sendBookmarks(db, owner);
+  await sendImports(db, owner);
+  await sendSweep(db);
+  await sendDeletion(db, owner);
 }
 
 type PrincipalKey = { userId: number; hash: Buffer };
 
-async function playAccounts(db: Database, owner: PrincipalKey): Promise<void> {
+async function sendAccounts(db: Database, owner: PrincipalKey): Promise<void> {
   await admin.createInvite(db, 'ABCDEFGH', 'other@example.org', 'other@example.org', 7);
   await users.exchangeInvite(db, { code: 'ABCDEFGH' }, secretOf(2), 90);
   await admin.setPremium(db, 'other@example.org', true);
@@ -73,7 +73,7 @@ async function playAccounts(db: Database, owner: PrincipalKey): Promise<void> {
   await admin.revokeTokenById(db, owner.userId, Number(id.split('-')[1]));
 }
 
-async function playSignIns(db: Database, { userId }: PrincipalKey): Promise<void> {
+async function sendSignIns(db: Database, { userId }: PrincipalKey): Promise<void> {
   const session = { authenticatedAt: new Date('2026-01-02T03:04:05Z'), days: 90 };
   const claim = { emailKey: 'third@example.org', isTrusted: true, isOpen: true };
   const identity = { issuer: 'https://accounts.example.org', subject: 'third', email: 'third@example.org' };
@@ -83,7 +83,7 @@ async function playSignIns(db: Database, { userId }: PrincipalKey): Promise<void
   await identities.linkIdentity(db, parseToken(own)!, { ...identity, subject: 'first' }, session);
 }
 
-async function playTokens(db: Database, { userId }: PrincipalKey): Promise<void> {
+async function sendTokens(db: Database, { userId }: PrincipalKey): Promise<void> {
   const token = await createSession(db, { userId, appName: 'An app', authenticatedAt: null, days: 90 });
   const owner = parseToken(token)!;
   const given = { name: 'Mine', nameKey: 'mine', scope: 'read', days: 90 } as const;
@@ -99,7 +99,7 @@ async function playTokens(db: Database, { userId }: PrincipalKey): Promise<void>
   await users.deleteAccount(db, parseToken(await createSession(db, session))!, 'leaving@example.org');
 }
 
-async function playBookmarks(db: Database, owner: PrincipalKey): Promise<void> {
+async function sendBookmarks(db: Database, owner: PrincipalKey): Promise<void> {
   const idempotency = { key: 'once', requestHash: hashOf(9) };
   const fields = {
     url: 'https://example.org/a',
@@ -168,7 +168,7 @@ function prepare(count: number, mode: 'merge' | 'replace'): Promise<imports.Prep
   return prepareEntries({ replace: mode === 'replace', entries });
 }
 
-async function playImports(db: Database, owner: PrincipalKey): Promise<void> {
+async function sendImports(db: Database, owner: PrincipalKey): Promise<void> {
   const { userId } = owner;
   const idempotency = { key: 'import', requestHash: hashOf(8) };
   await imports.importBookmarks(db, owner, importId(1), await prepare(3, 'merge'), LIMIT, idempotency);
@@ -202,7 +202,7 @@ async function playImports(db: Database, owner: PrincipalKey): Promise<void> {
   await staged.cancelImport(db, { userId, id: importId(6) });
 }
 
-async function playSweep(db: Database): Promise<void> {
+async function sendSweep(db: Database): Promise<void> {
   await sweep.deleteExpiredTokens(db);
   await sweep.deleteExpiredInvites(db);
   await sweep.deleteOldResponses(db);
@@ -214,7 +214,7 @@ async function playSweep(db: Database): Promise<void> {
   await sweep.buildNextFilters(db, 1);
 }
 
-async function playEnd(db: Database, owner: PrincipalKey): Promise<void> {
+async function sendDeletion(db: Database, owner: PrincipalKey): Promise<void> {
   await revokeToken(db, owner);
   await admin.deleteUser(db, 'other@example.org');
 }

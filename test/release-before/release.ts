@@ -36,7 +36,7 @@ export type Run = (sql: Sql) => Statement<readonly unknown[]>;
 /** Records the statements that `send` receives. */
 export async function recordCalls(
   url: string,
-  playAll: (send: (run: Run) => Promise<readonly unknown[]>) => Promise<void>,
+  sendAll: (send: (run: Run) => Promise<readonly unknown[]>) => Promise<void>,
 ): Promise<RecordedCall[]> {
   const calls: RecordedCall[] = [];
   const seen = new SeenRows();
@@ -53,7 +53,7 @@ export async function recordCalls(
     },
   });
   try {
-    await playAll(async (run) => {
+    await sendAll(async (run) => {
       const rows = await run(sql as never);
       calls.push({ query, values: values.map((value) => seen.encode(value)), rows: rows.length });
       seen.add(rows);

@@ -153,7 +153,7 @@ function unitsFor(expression: string): string[] {
   return [/_bytes\b/.test(expression) ? 'bytes' : 'short'];
 }
 
-const areApart = ({ gridPos: a }: Panel, { gridPos: b }: Panel): boolean =>
+const doNotOverlap = ({ gridPos: a }: Panel, { gridPos: b }: Panel): boolean =>
   a.x + a.w <= b.x || b.x + b.w <= a.x || a.y + a.h <= b.y || b.y + b.h <= a.y;
 
 /** The height of a screen, in Grafana's units of 38 pixels. The panels for an incident must fit on it. */
@@ -171,7 +171,7 @@ function findPanelFaults(panels: readonly Panel[]): string[] {
     return [
       ...unless(!before.some((other) => other.id === id), `${title}: id ${id} is used twice`),
       ...unless(
-        gridPos.x + gridPos.w <= 24 && before.every((other) => areApart(panel, other)),
+        gridPos.x + gridPos.w <= 24 && before.every((other) => doNotOverlap(panel, other)),
         `${title}: overlaps another panel or the edge`,
       ),
       ...unless(
@@ -207,14 +207,14 @@ const findUnknown = (objects: readonly KubernetesObject[]): string[] => {
 };
 
 /** Returns whether an expression groups or joins by namespace. Recorded series are already grouped by namespace. */
-const tellsEnvironmentsApart = ({ expr }: AlertingRule): boolean =>
+const groupsByNamespace = ({ expr }: AlertingRule): boolean =>
   /\b(by|on) *\([^)]*\bnamespace\b/.test(expr) || /^bookmarks:\w+/.test(expr.trim());
 
 const findAlertFaults = (rule: AlertingRule): string[] => [
   ...unless(/^(page|ticket)$/.test(rule.labels?.severity ?? ''), 'has neither severity page nor ticket'),
   ...unless(!!rule.annotations?.summary, 'has no summary'),
   ...unless(rule.annotations?.summary?.includes('$labels.namespace') === true, 'does not name the namespace'),
-  ...unless(tellsEnvironmentsApart(rule), 'combines several environments'),
+  ...unless(groupsByNamespace(rule), 'combines several environments'),
   ...unless(!/namespace *=/.test(rule.expr), 'selects a single namespace'),
 ];
 

@@ -12,8 +12,8 @@ export function checkLooked(story: Story): Result {
   const deletedMs = listDeleted(story);
   const findings = looks.flatMap((look) => [
     ...findDisorder(look),
-    ...findMixture(story, look),
-    ...findLacking(story, look),
+    ...findMixedReplaces(story, look),
+    ...findMissing(story, look),
     ...findDeleted(deletedMs, look),
   ]);
   const count = (source: Look['source']) => looks.filter((look) => look.source === source).length;
@@ -34,7 +34,7 @@ function findDisorder(look: Look): string[] {
   return ids.every((id, n) => n === 0 || id > ids[n - 1]!) ? [] : [`${nameLook(look)} is out of order`];
 }
 
-function findMixture(story: Story, look: Look): string[] {
+function findMixedReplaces(story: Story, look: Look): string[] {
   const origins = look.urls.map((url) => story.callByUrl.get(url)?.call);
   const lastPlace = new Map<ImportCall, number>();
   for (const [n, call] of origins.entries()) {
@@ -48,7 +48,7 @@ function findMixture(story: Story, look: Look): string[] {
   });
 }
 
-function findLacking(story: Story, look: Look): string[] {
+function findMissing(story: Story, look: Look): string[] {
   const held = new Set(look.ids);
   return (story.birthsByUser.get(look.user) ?? [])
     .filter(
