@@ -16,7 +16,7 @@ import { startService, type TestService, type TestUser, useService, useUser } fr
 import { holdLock, untilBlocked } from './support/sessions.ts';
 import { formatPost, sendUnread, type UnreadClient } from './support/unread.ts';
 
-// Hostile clients harm nobody but themselves.
+// Tests that a hostile client harms only itself.
 
 const service = useService();
 const user = useUser(service, { premium: true });
@@ -187,7 +187,7 @@ describe('responses that nobody reads', () => {
 
   test('are buffered up to UNSENT_BYTES for all accounts; then every request gets 503, even without a token', async () => {
     await using small = await startService({ maxOutboundBacklog: MIB }, { database: slow.database });
-    // An export holds two pages while it waits.
+    // An export holds two pages while its client does not read.
     using _client = await sendUnread(small.origin, formatPost('/export', greedy.token));
     await eventually(() => small.context.outboundBacklog.total).toBeGreaterThan(1.5 * MIB);
     await eventually(() => small.context.requestPermits.gauges(greedy.id).inUse).toBe(0);

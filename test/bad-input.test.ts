@@ -420,7 +420,7 @@ const time: Field = {
   ],
 };
 
-/** The version of a bookmark. Any other time is a conflict, so no value is valid for all bookmarks. */
+/** The version of a bookmark. Each bookmark accepts only its own version, so no value is valid for all bookmarks. */
 const version: Field = {
   good: [],
   bad: time.bad.filter(({ value }) => JSON.stringify(value).length < DEFAULT_BODY_BYTES / 2),

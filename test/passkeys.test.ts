@@ -209,7 +209,7 @@ test('a page at an IP address cannot use passkeys, and neither can a page of ano
     code: 'PERMISSION_DENIED',
     error: expect.stringContaining('host name'),
   });
-  // Under its host name, the same service accepts passkeys.
+  // The same service accepts passkeys when the page uses the host name.
   const named = newBrowser(plain.origin, plain.origin.replace('127.0.0.1', 'localhost'));
   expect((await named.post('/web/login/passkey/options')).body).toMatchObject({ rpId: 'localhost' });
   const foreign = newBrowser(service.origin, 'https://evil.example');

@@ -20,7 +20,7 @@ import { until } from './support/until.ts';
 // Processes take seconds to start when all cores are busy.
 vi.setConfig({ testTimeout: 120_000 });
 
-/** What `/readyz` reports about Postgres and Redis when everything works, without Redis. */
+/** What `/readyz` reports if Postgres is reachable and the service has no Redis. */
 const STORES = { database: 'reachable', redis: 'none' };
 
 const service = useService();

@@ -91,8 +91,8 @@ describe('while Redis is unavailable', () => {
     for (const quota of quotas.slice(1)) expect(quota).toMatchObject({ admitted: false, remaining: 0 });
   });
 
-  // On a busy machine Redis may not respond for so long that this is logged as another change, so the test may be
-  // repeated.
+  // On a busy machine, Redis may respond so late that the service logs another change of state. The test may therefore
+  // be repeated.
   test('each change of state is logged once, with any number of requests', { retry: 2 }, async () => {
     const server = await start();
     const [one] = await openPair(server.url);

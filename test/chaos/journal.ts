@@ -70,7 +70,7 @@ export interface ImportCall extends Call {
   entries: Asked[];
   /** How many entries have an invalid url. */
   invalid: number;
-  /** Urls of entries that another call used before. */
+  /** The urls of entries whose url an earlier call had used. */
   repeated: string[];
   result: { imported: number; skipped: number; errors: number } | undefined;
   /** How often a process was killed while it ran this import. */

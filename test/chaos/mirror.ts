@@ -18,7 +18,7 @@ export interface MirrorOptions {
   folder: string;
 }
 
-/** The range of times after which a mirror restarts, like a program that is restarted. */
+/** A mirror restarts after a random time in this range, as a user restarts a program. */
 const LIFE_MS = { min: 2_000, max: 40_000 };
 
 /** The mirror's whole content is journaled at most once in this time. */

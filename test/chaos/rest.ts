@@ -13,7 +13,10 @@ const SETTLE_MS = 30_000;
 
 /** How much the heap may grow since the start, because pools fill, code is compiled, and caches fill. */
 const HEAP_GROWTH_BYTES = 40 * 1_048_576;
-/** How many timers and sockets a process may have more than at the start. Each connection of a pool has one of both. */
+/**
+ * By how much a process's timers, and its sockets, may exceed their number at the start. Each pooled connection has one
+ * of each.
+ */
 const TIMER_GROWTH = 24;
 const SOCKET_GROWTH = 24;
 

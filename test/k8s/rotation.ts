@@ -25,7 +25,7 @@ export interface Ran {
   output: string;
 }
 
-/** A prepared rotation, on one server or on the nodes of a cluster. */
+/** A prepared rotation of passwords, on one server or on the nodes of a Citus cluster. */
 export interface Rotation {
   folder: string;
   programs: string;

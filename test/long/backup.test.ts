@@ -98,7 +98,7 @@ interface Backup {
    * The users who wrote, with their states. `mirror` has followed all writes of its user, also those after the dump.
    */
   writers: { user: Principal; states: Bookmark[][]; acknowledged: number; mirror: MemoryStore }[];
-  /** A user who replaced the collection by an empty import. It was queued when the dump was taken, and ran later. */
+  /** A user who replaced the collection by an empty import. The import was queued during the dump, and ran later. */
   importer: { user: Principal; bookmarks: Bookmark[] };
   lastIdEver: number;
 }

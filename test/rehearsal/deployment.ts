@@ -20,7 +20,7 @@ const BACK_OFF_MS = 10_000;
 
 const RESTARTED = 'kubectl.kubernetes.io/restartedAt';
 
-/** What a Deployment uses of the cluster. */
+/** The parts of the cluster that a Deployment uses. */
 export interface Surroundings {
   node: Node;
   launch(node: Node, template: Template): Promise<Launch>;

@@ -89,7 +89,7 @@ export interface ManagedRedis extends AsyncDisposable {
   readonly adminUrl: string;
 }
 
-/** Starts Redis, which accepts only TLS. It has an administrator, and a file in which it stores its users. */
+/** Starts a Redis that accepts only TLS. It has an administrator, and stores its users in a file. */
 export async function startManagedRedis(): Promise<ManagedRedis> {
   const port = await findFreePort();
   const tls = ['cert', 'key', 'ca-cert'].map((name) => [

@@ -20,8 +20,8 @@ import { runOn } from '../support/run-on.ts';
 import { type RecordedCall, type Run, recordCalls } from './release.ts';
 
 /**
- * Sends every statement that the service sends, in an order that works on an empty database. Each run produces the same
- * ids.
+ * Records every statement that the service sends, in an order that works on an empty database. Each recording contains
+ * the same ids.
  */
 
 const LIMIT = 10_000;

@@ -134,7 +134,7 @@ function meets(peer: Peer, place: Place): boolean {
   );
 }
 
-/** Returns for example `NetworkPolicy/names opens api -> 0.0.0.0/0 every port`. */
+/** Describes an opening, for example as `NetworkPolicy/names opens api -> 0.0.0.0/0 every port`. */
 export function describeOpening({ policy, direction, workload, peer, protocol, port }: Opening): string {
   const name =
     peer.kind === 'pods'

@@ -11,7 +11,7 @@ import { runPsql } from './programs.ts';
 export interface Population {
   firstUser: number;
   users: number;
-  /** Bookmarks of each user. */
+  /** The number of bookmarks per user. */
   bookmarks: number;
   /** Tags of each user. Each bookmark carries three. */
   tags: number;

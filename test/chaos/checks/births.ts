@@ -12,7 +12,7 @@ export interface Birth {
   call: AddCall | ImportCall | undefined;
   /** The earliest time at which the bookmark is known to have existed. */
   knownByMs: number;
-  /** From this time on, somebody may have removed it. Infinite if nobody tried. */
+  /** From this time on, somebody may have removed the bookmark. Infinite if nobody tried. */
   goneFromMs: number;
 }
 
