@@ -62,6 +62,7 @@ class Client {
   }
 }
 
+/** Returns whether the model knows this id already. Reading an unknown id throws. */
 function isLearned(id: { readonly value: number }): boolean {
   try {
     return id.value > 0;

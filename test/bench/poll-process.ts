@@ -68,15 +68,15 @@ async function hold(pollers: readonly Poller[]): Promise<void> {
 
 /** Sends a trigger on one of a few connections. A connection has only one request at a time. */
 function trigger({ wake }: Poller): Promise<void> {
-  const lanes = triggers.get(wake.port) ?? {
+  const target = triggers.get(wake.port) ?? {
     lanes: Array.from({ length: 32 }, () => ({
       connection: new HttpConnection(wake.port, fail),
       free: Promise.resolve(),
     })),
     next: 0,
   };
-  triggers.set(wake.port, lanes);
-  const lane = lanes.lanes[lanes.next++ % lanes.lanes.length]!;
+  triggers.set(wake.port, target);
+  const lane = target.lanes[target.next++ % target.lanes.length]!;
   lane.free = lane.free.then(() => sendTrigger(lane.connection, wake));
   return lane.free;
 }
@@ -93,8 +93,7 @@ const sendTrigger = (connection: HttpConnection, { path, body, token }: Poller['
 async function wake(count: number, perSecond: number): Promise<WakeReport> {
   const latencies = new Samples();
   const startedAt = performance.now();
-  const woken = perSecond === 0 ? wakeTogether(latencies) : wakeInTurn(latencies, count, perSecond);
-  await woken;
+  await (perSecond === 0 ? wakeTogether(latencies) : wakeInTurn(latencies, count, perSecond));
   return {
     wakes: latencies.length,
     latency: latencyOf(latencies.take()),

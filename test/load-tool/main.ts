@@ -41,9 +41,9 @@ async function mayLoad({ url, users, minutes, yes }: Options): Promise<boolean> 
   const { hostname } = new URL(url);
   if (yes || isLoopback(hostname)) return true;
   if (!process.stdin.isTTY) return false;
-  const asked = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await asked.question(`Load ${hostname} as ${users} users for ${minutes} minutes? [y/N] `);
-  asked.close();
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await terminal.question(`Load ${hostname} as ${users} users for ${minutes} minutes? [y/N] `);
+  terminal.close();
   return /^y(es)?$/i.test(answer.trim());
 }
 

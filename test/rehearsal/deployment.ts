@@ -166,13 +166,13 @@ export class Deployment {
       if (pod.isEnding) return;
     }
     // A pod becomes an endpoint when it is ready. Balancers learn of the endpoint a little later.
-    const heard = sleep(LAG_MS * node.scale).then(async () => {
+    const endpointAdded = sleep(LAG_MS * node.scale).then(async () => {
       if (pod.isEnding) return;
       pod.isEndpoint = true;
       await balancer?.add(pod.origin);
     });
     await sleep((this.#spec.minReadySeconds ?? 0) * node.scale * 1_000);
-    await heard;
+    await endpointAdded;
     pod.isAvailable = !pod.isEnding;
   }
 

@@ -41,10 +41,10 @@ function findRuleFaults(rule: AdapterRule): string[] {
 export function findAdapterFaults(objects: readonly KubernetesObject[], configuration: string): string[] {
   const rules: AdapterRule[] = parse(configuration).rules?.custom ?? [];
   return ofKind(objects, 'HorizontalPodAutoscaler').flatMap((autoscaler) => {
-    const asked: string[] = autoscaler.spec.metrics.flatMap(
+    const requested: string[] = autoscaler.spec.metrics.flatMap(
       ({ pods }: { pods?: { metric: { name: string } } }) => pods?.metric.name ?? [],
     );
-    return asked.flatMap((name) => {
+    return requested.flatMap((name) => {
       const served = rules.filter((rule) => servedNameOf(rule) === name);
       const faults = served.flatMap((rule) => [
         ...unless(seriesOf(rule) === name, `is made of ${seriesOf(rule)}`),
