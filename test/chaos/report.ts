@@ -34,9 +34,9 @@ export function formatFindings(results: readonly Result[]): string {
     .filter(({ findings, notShown }) => findings.length > 0 || notShown !== undefined)
     .map(({ point, findings, notShown }) => {
       const more = findings.length > SHOWN ? [`  … ${findings.length - SHOWN} more`] : [];
-      const lacking = notShown === undefined ? [] : [`  not shown: ${notShown}`];
+      const missing = notShown === undefined ? [] : [`  not shown: ${notShown}`];
       const shown = findings.slice(0, SHOWN).map((each) => `  ${each}`);
-      return [`${POINTS[point]}:`, ...lacking, ...shown, ...more].join('\n');
+      return [`${POINTS[point]}:`, ...missing, ...shown, ...more].join('\n');
     })
     .join('\n');
 }
@@ -45,6 +45,7 @@ export function formatFindings(results: readonly Result[]): string {
 export function formatWarnings(lives: readonly Life[]): string {
   const counts = new Map<string, number>();
   for (const { text, level } of lives.flatMap(({ problems }) => problems)) {
+    // Text on standard error has level 60, and need not be JSON.
     const { msg, err } = level === 60 && !text.startsWith('{"') ? { msg: text, err: {} } : JSON.parse(text);
     const name = [msg, err?.message, err?.cause?.code].filter(Boolean).join(': ');
     counts.set(name, (counts.get(name) ?? 0) + 1);

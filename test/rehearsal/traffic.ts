@@ -157,6 +157,7 @@ export class Traffic {
   /** Stops the writers and waits for their requests. Does not wait for held polls, which end with their replicas. */
   async stop(): Promise<void> {
     this.#isOver = true;
+    // `start` adds the loops that write, one for each journal, before the loops that poll.
     const writers = this.#loops.splice(0).slice(0, this.journals.length);
     await Promise.all(writers);
   }
