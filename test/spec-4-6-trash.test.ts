@@ -25,7 +25,8 @@ const remove = (user: TestUser, body: object) => user.post('/bookmarks/delete', 
 const restore = (user: TestUser, ids: number[], options?: object) =>
   user.post('/trash/restore', { ids }, options);
 /** Sends a request of the user to the other replica. */
-const postToOther = (user: TestUser, path: string, body: object) => other.post(path, body, { token: user.token });
+const postToOther = (user: TestUser, path: string, body: object) =>
+  other.post(path, body, { token: user.token });
 const list = async (user: TestUser): Promise<Shown[]> =>
   (await user.post('/bookmarks/list', { limit: 500 })).body.bookmarks;
 const idsOf = (bookmarks: { id: number }[]) => bookmarks.map(({ id }) => id);

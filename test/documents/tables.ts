@@ -13,7 +13,11 @@ import { spansIn } from './references.ts';
 /** Checks that the documents' tables are complete. Each check returns the differences. */
 
 /** Returns the entries that exist on only one side. */
-export function listDifferences(what: string, documented: Iterable<string>, actual: Iterable<string>): string[] {
+export function listDifferences(
+  what: string,
+  documented: Iterable<string>,
+  actual: Iterable<string>,
+): string[] {
   const [left, right] = [new Set(documented), new Set(actual)];
   return [
     ...[...left.difference(right)].map((name) => `${what}: ${name} is documented and does not exist`),

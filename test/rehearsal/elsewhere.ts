@@ -34,7 +34,8 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
     'backup-schedule.test.ts › a scheduled backup is made by the reading role and verified, and the oldest ones are removed',
   'kubectl -n bookmarks wait --for=condition=complete --timeout=1h job/backup-now': 'needs a cluster',
   'kubectl -n bookmarks logs job/backup-now': 'needs a cluster',
-  'kubectl -n bookmarks logs job/…': 'needs a cluster; the rehearsal reads the log of the migration with the same command',
+  'kubectl -n bookmarks logs job/…':
+    'needs a cluster; the rehearsal reads the log of the migration with the same command',
   'kubectl -n bookmarks get jobs': 'needs a cluster',
   'kubectl -n bookmarks wait --for=condition=ready --timeout=5m pod/backup-reader': 'needs a cluster',
   'kubectl -n bookmarks exec backup-reader -- ls -l /backups': 'needs a cluster',
