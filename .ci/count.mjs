@@ -1,5 +1,5 @@
-// Reads vitest's JSON reports, lists failed and skipped tests, and prints how many passed, failed and were skipped. Plain
-// JavaScript, because it runs on the Node that is installed on the machine, which may be older than 26.
+// Reads vitest's JSON reports, lists failed and skipped tests, and prints how many passed, failed and were skipped.
+// Plain JavaScript, because it runs on the Node that is installed on the machine, which may be older than 26.
 //
 //   count.mjs --report 'npm test'=FILE … --failed 'npm run check' … --skipped 'why a step was not done' …
 import { readFileSync } from 'node:fs';

@@ -182,7 +182,7 @@ describe('the checks of hand-made evidence', () => {
     [
       'a late notification',
       'woken',
-      /told of 1 8990 ms late/,
+      /received 1 8990 ms late/,
       ({ journal }) => {
         for (const receipt of journal.followers[0]!.receipts)
           Object.assign(receipt, { atMs: 9_000, askedMs: -1 });

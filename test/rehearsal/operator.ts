@@ -97,7 +97,7 @@ export class Operator implements AsyncDisposable {
     return command;
   }
 
-  /** Runs a document's command in the checkout. Each given value replaces one `…`, in order. After `=`, it is quoted. */
+  /** Runs a document's command in the checkout. Each value replaces one `…`, in order. After `=`, it is quoted. */
   async run(command: string, ...given: string[]): Promise<Ran> {
     const fill = (line: string, value: string) =>
       line.replace(/(=?)…/, (_, sign) => (sign ? `='${value}'` : value));
