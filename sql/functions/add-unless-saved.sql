@@ -19,7 +19,8 @@ begin
   select render_bookmark(row(b.*)::bookmarks) into bookmark
   from bookmarks b
   where b.user_id = p_user_id and b.url_key = (p_bookmark ->> 'url_key')::uuid
-  order by b.id desc
+  -- `id + 0` is a column of the index `bookmarks_url_key`.
+  order by b.id + 0 desc
   limit 1;
   if bookmark is null then
     select added.outcome, added.bookmark into outcome, bookmark

@@ -102,7 +102,7 @@ begin
           when p_last_id is null then true
           when p_sort = 'newest' then b.id < p_last_id
           when p_sort = 'oldest' then b.id > p_last_id
-          when p_sort = 'created' then (b.created_at, b.id) < (p_last_key::timestamptz, p_last_id)
+          when p_sort = 'created' then (b.created_at, b.id + 0) < (p_last_key::timestamptz, p_last_id)
           when p_sort = 'updated' then (b.updated_at, b.id) < (p_last_key::timestamptz, p_last_id)
           when p_sort = 'title' then (title_key(row(b.*)::bookmarks) collate "C", b.id) > (p_last_key, p_last_id)
         end
@@ -122,7 +122,8 @@ begin
         case when p_sort = 'updated' then b.updated_at end desc,
         case when p_sort = 'title' then title_key(row(b.*)::bookmarks) collate "C" end,
         case when p_sort in ('oldest', 'title') then b.id end,
-        b.id desc
+        -- `id + 0` is a column of the index `bookmarks_created`.
+        case when p_sort = 'created' then b.id + 0 else b.id end desc
       limit v_limit
     );
   end if;

@@ -176,7 +176,8 @@ export async function findBookmarks(
           select id
           from bookmarks
           where user_id = ${userId} and url_key = ${urlKey(choice.url)}
-          order by id desc
+          -- a column of the index bookmarks_url_key
+          order by id + 0 desc
           limit ${SAME_URL_LIMIT}`;
     return sql<{ valid: boolean; bookmarks: string }[]>`
       select ${tokenIsValid(sql, principal)} as valid, '[' || page.bookmarks || ']' as bookmarks

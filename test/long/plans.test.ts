@@ -136,6 +136,11 @@ function testOperations(open: () => Promise<Opened>, isFresh: boolean): void {
     const rows = statements.reduce((sum, statement) => sum + statement.rows, 0);
     const bound = isFresh ? atMost : atMostUnknown;
     expect(rows, describeStatements(statements)).toBeLessThanOrEqual(bound);
+    const mayReadAll = bound >= BIG.bookmarks;
+    const readWhole = statements.flatMap(({ text, indexesReadWhole }) =>
+      indexesReadWhole.map((index) => `${index}: ${text}`),
+    );
+    if (!mayReadAll) expect(readWhole).toEqual([]);
   });
 }
 

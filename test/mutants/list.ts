@@ -285,8 +285,8 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'sql/functions/add-unless-saved.sql',
-    from: 'order by b.id desc',
-    to: 'order by b.id',
+    from: 'order by b.id + 0 desc',
+    to: 'order by b.id + 0',
     caughtBy:
       'test/spec-4-2-bookmarks.test.ts › with "return" returns the newest existing bookmark unchanged',
   },

@@ -172,6 +172,11 @@ const SEARCHES: Operation[] = [
     run: (db, c) => search(db, c, { terms: ['nowhere'] }),
   },
   {
+    name: 'search for a word that 20 bookmarks have',
+    atMost: BIG.bookmarks / 2,
+    run: (db, c, n) => search(db, c, { terms: [`org/1${n % 10}77`] }),
+  },
+  {
     name: 'search for five words',
     atMost: 4 * BIG.bookmarks,
     run: (db, c) => search(db, c, { terms: ['book', 'mark', 'example', 'org', 'http'] }),

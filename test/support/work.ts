@@ -9,6 +9,8 @@ interface PlanNode {
   'Rows Removed by Filter'?: number;
   'Rows Removed by Join Filter'?: number;
   'Rows Removed by Index Recheck'?: number;
+  'Index Name'?: string;
+  'Index Cond'?: string;
   Plans?: PlanNode[];
 }
 
@@ -19,6 +21,11 @@ export interface RanStatement {
   rows: number;
   /** The types of the nodes and their rows, for the message of a failed test. */
   plan: string;
+  /**
+   * The indexes of which the statement read all entries of a user, because it has a condition on a later column and
+   * none on the second. `rows` does not count these entries.
+   */
+  indexesReadWhole: string[];
 }
 
 /** A database on one connection that reports how many rows each statement handled. */
@@ -50,17 +57,45 @@ const sumRows = (node: PlanNode): number =>
 const describePlan = (node: PlanNode): string =>
   `${node['Node Type']} ${rowsOf(node)}${node.Plans ? ` (${node.Plans.map(describePlan).join(', ')})` : ''}`;
 
+/** The columns of each index, in order. */
+type IndexColumns = ReadonlyMap<string, readonly string[]>;
+
+async function readIndexColumns({ sql }: Database): Promise<IndexColumns> {
+  const rows = await sql<{ name: string; columns: string[] }[]>`
+    select indexrelid::regclass::text as name,
+      array(select pg_get_indexdef(indexrelid, place, true) from generate_series(1, indnkeyatts) place) as columns
+    from pg_index
+    join pg_class on pg_class.oid = indexrelid
+    where relnamespace = 'public'::regnamespace`;
+  return new Map(rows.map(({ name, columns }) => [name, columns]));
+}
+
+function findIndexesReadWhole(node: PlanNode, indexes: IndexColumns): string[] {
+  const inner = (node.Plans ?? []).flatMap((each) => findIndexesReadWhole(each, indexes));
+  const { 'Index Name': name = '', 'Index Cond': condition = '' } = node;
+  const [, second, ...later] = (indexes.get(name) ?? []).filter((column) => /^\w+$/.test(column));
+  const mentions = (column: string) => new RegExp(`\\b${column}\\b`).test(condition);
+  const isReadWhole = second !== undefined && !mentions(second) && later.some(mentions);
+  return isReadWhole ? [...inner, `${name} by ${condition}`] : inner;
+}
+
 /**
  * Opens a connection that reports the work of each statement. The role must be a superuser, as on the tests' own
  * server.
  */
 export async function openWatched(url: string): Promise<WatchedDatabase> {
   let ran: RanStatement[] = [];
+  let indexes: IndexColumns = new Map();
   const onNotice = (message: string) => {
     const [, plan] = /^duration: [\s\S]*?plan:\n([\s\S]*)$/.exec(message) ?? [];
     if (plan === undefined) return;
     const { 'Query Text': text, Plan } = JSON.parse(plan);
-    ran.push({ text, rows: Math.round(sumRows(Plan)), plan: describePlan(Plan) });
+    ran.push({
+      text,
+      rows: Math.round(sumRows(Plan)),
+      plan: describePlan(Plan),
+      indexesReadWhole: findIndexesReadWhole(Plan, indexes),
+    });
   };
   const database = await openDatabase({
     url,
@@ -69,6 +104,7 @@ export async function openWatched(url: string): Promise<WatchedDatabase> {
     deadlineMs: 60_000,
     onNotice,
   });
+  indexes = await readIndexColumns(database);
   await database.sql.unsafe(SETTINGS).simple();
   return {
     database,
