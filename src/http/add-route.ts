@@ -47,8 +47,9 @@ export function addRoute(app: FastifyInstance, context: Context, mount: Mount, r
 }
 
 /**
- * Runs the handler and sends its response. Holds one of the user's permits until the unread bytes of the response are
- * counted. So a request of the user that waits for this permit is refused if too many bytes are unread.
+ * Runs the handler and sends its response. For most routes, it does this with one of the user's permits, and gives the
+ * permit back only when the unread bytes of the response are counted. So the user's next request, which may wait for
+ * the permit, is refused if too many bytes are unread.
  */
 async function respond(
   context: Context,
@@ -60,11 +61,11 @@ async function respond(
   const idempotency = route.isIdempotent ? readIdempotency(request, request.requestHash) : undefined;
   const userId = request.principal?.userId;
   const handle = async () => {
-    const given = { context, body, request, reply, idempotency };
+    const routeRequest = { context, body, request, reply, idempotency };
     const response =
       route.scope === 'public'
-        ? await route.handle(given)
-        : await route.handle({ ...given, principal: requirePrincipal(request) });
+        ? await route.handle(routeRequest)
+        : await route.handle({ ...routeRequest, principal: requirePrincipal(request) });
     await sendResponse(context, route, request, reply, response);
   };
   if (userId === undefined || route.takesOwnPermits || route.isHeld) return handle();
@@ -92,6 +93,7 @@ async function sendResponse(
   reply: FastifyReply,
   body: ResponseBody,
 ): Promise<void> {
+  // The handler may have taken over the connection with `reply.hijack`. Then it has ended the response itself.
   if (reply.sent) return;
   const { principal } = request;
   const mayCompress = config.compress && !holdsSecret(route);
@@ -134,8 +136,8 @@ export function countBacklog(
 
 /**
  * Returns the function that sends error responses. If an error is about the scope or the body, and the token was not
- * looked up for this request, looks it up first. If the token was revoked, the response is `INVALID_TOKEN` instead
- * (decision 1). If the account was suspended, the response is `ACCOUNT_SUSPENDED`.
+ * looked up for this request, that function looks up the token first. If the token was revoked, it sends
+ * `INVALID_TOKEN` instead of the error (decision 1). If the account was suspended, it sends `ACCOUNT_SUSPENDED`.
  */
 export function handleErrors(context: Context) {
   const send = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
@@ -146,8 +148,9 @@ export function handleErrors(context: Context) {
     try {
       await confirmPrincipal(context, request, reply, error);
       return send(error, request, reply);
-    } catch (later) {
-      return send(later, request, reply);
+    } catch (replacement) {
+      // `confirmPrincipal` has thrown the error to send instead.
+      return send(replacement, request, reply);
     }
   };
   // Most error responses are 429 to requests without a principal. They need no lookup, so they are sent at once.
@@ -156,8 +159,8 @@ export function handleErrors(context: Context) {
 }
 
 /**
- * Clears the session cookie if the request has one and its session has ended. After a held poll, keeps the cookie,
- * because the browser may have a new session by then.
+ * Clears the session cookie of a browser whose session has ended, which the error `INVALID_TOKEN` shows. After a held
+ * poll, keeps the cookie, because the browser may have a new session by then.
  */
 function endDeadSession(
   context: Context,

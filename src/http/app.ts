@@ -55,7 +55,7 @@ declare module 'fastify' {
     requestHash: Buffer | undefined;
     /** Whether the request was held as a long poll. */
     wasHeld: boolean;
-    /** The reason for a 503. The log line of the request has it. */
+    /** The reason for a 503 response, which the log line of the request contains. Otherwise undefined. */
     unserved: string | undefined;
     /** Whether the service itself aborted the response. */
     wasAborted: boolean;
@@ -86,15 +86,19 @@ const KEEP_ALIVE_MS = 72_000;
 const TIMEOUT_CHECK_MS = 5_000;
 
 /**
- * Returns the time without a byte in either direction after which a connection is closed. The longest silent request is
- * an import, which waits for its permit and then for its result.
+ * Returns how long a connection may carry no byte in either direction before it is closed. The longest silent request
+ * is an import, which waits for its permit and then for its result.
  */
 const silenceLimitMs = ({ importWaitSeconds }: Config): number => (2 * importWaitSeconds + 60) * 1_000;
 
 const REQUEST_ID = /^[\w.:/+=-]{1,128}$/;
 
+/** Matches the start of an origin on a loopback address, up to the port. */
+const LOOPBACK_ADDRESS = /\/\/(127\.0\.0\.1|\[::1\]):/;
+
 /**
- * Builds the application: the hooks in order, then the routes of section 4 under `/api/v1`. It does not listen yet.
+ * Builds the application: first the hooks, then the routes. The endpoints of docs/contract.md, section 4, are below
+ * `/api/v1`. The application does not listen yet.
  */
 export async function buildApp(context: Context): Promise<FastifyInstance> {
   const { config } = context;
@@ -109,16 +113,16 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
     keepAliveTimeout: KEEP_ALIVE_MS,
     return503OnClosing: false,
     exposeHeadRoutes: false,
-    // A hook refuses requests without `Host` with the usual JSON error. Node would refuse them without a body.
     http: {
+      // A hook refuses requests without `Host`, and sends the usual JSON error. Node would send a response without a body.
       requireHostHeader: false,
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
       // 60 s is Node's default. This time must not exceed `requestTimeout`, because Node would swap the two times.
       headersTimeout: Math.min(60, config.requestTimeoutSeconds) * 1_000,
     },
     genReqId: (request) => {
-      const given = request.headers['x-request-id'];
-      return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
+      const sentId = request.headers['x-request-id'];
+      return typeof sentId === 'string' && REQUEST_ID.test(sentId) ? sentId : randomUUID();
     },
     frameworkErrors: sendError,
     clientErrorHandler: respondToMalformedHttp,
@@ -170,9 +174,9 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
     app.server.once('listening', () => {
       if (context.site.origin !== undefined) return;
       context.site.origin = app.listeningOrigin;
-      // The page may also be opened at `localhost`, but not with a provider, which redirects to only one address.
+      // The page may also be opened at `localhost`, unless there is a provider, which redirects to only one address.
       if (context.provider === undefined)
-        context.site.namedOrigin = app.listeningOrigin.replace(/\/\/(127\.0\.0\.1|\[::1\]):/, '//localhost:');
+        context.site.namedOrigin = app.listeningOrigin.replace(LOOPBACK_ADDRESS, '//localhost:');
     });
   }
   return app;
@@ -187,14 +191,14 @@ async function mountRoutes(
 ): Promise<void> {
   const isImport = (route: Route) => importRoutes.some(({ path }) => path === route.path);
   for (const route of routes) if (!isImport(route)) addRoute(app, context, mount, route);
-  // Imports have a scope of their own, because their bodies need another parser.
+  // The import routes get a Fastify scope of their own, because their bodies need another parser.
   await app.register(async (scope) => {
     addImportParser(scope, context, bodies);
     for (const route of routes) if (isImport(route)) addRoute(scope, context, mount, route);
   });
 }
 
-/** Returns the value of Fastify's `trustProxy`. A number of proxies becomes a function that trusts as many hops. */
+/** Returns the value of Fastify's `trustProxy`. A number of proxies becomes a function that trusts this number of hops. */
 const trustFunction = (trust: Config['trustProxy']) =>
   typeof trust === 'number' ? (_address: string, hop: number) => hop < trust : trust;
 

@@ -21,7 +21,7 @@ type Needs = Pick<PrincipalRoute, 'scope' | 'needsSession'>;
 /**
  * Finds the principal and counts the request. Throws `INVALID_TOKEN`, `RATE_LIMITED` or `PERMISSION_DENIED`. Does not
  * look up a token that this replica remembers, because the operation's statement checks it. Throws synchronously if
- * this replica already knows that the token has reached its limit.
+ * this replica already knows that the token or its account has reached its rate limit.
  */
 export function authenticate(
   context: Context,
@@ -40,15 +40,16 @@ export function authenticate(
 }
 
 /**
- * Returns the two rate limits of a principal with their keys: that of the token and that of the account (section 8).
+ * Returns a principal's two rate limits as arguments for the limiter: the key and the limit of the token, then those of
+ * the account (docs/contract.md, section 8).
  */
 function requestLimits({ config }: Context, { key, userId, isPremium }: Principal): [string, number, Group] {
-  const account = `{u${userId}}`;
-  const limit = isPremium ? config.rateLimitRequestsPremium : config.rateLimitRequests;
+  const accountKey = `{u${userId}}`;
+  const tokenLimit = isPremium ? config.rateLimitRequestsPremium : config.rateLimitRequests;
   const accountLimit = isPremium
     ? config.rateLimitRequestsPerAccountPremium
     : config.rateLimitRequestsPerAccount;
-  return [`${account}:${key}`, limit, { key: account, limit: accountLimit }];
+  return [`${accountKey}:${key}`, tokenLimit, { key: accountKey, limit: accountLimit }];
 }
 
 async function admitToken(
@@ -78,6 +79,10 @@ export function requireScope({ scope, needsSession }: Needs, principal: Principa
     throw permissionDenied('the token has scope read, not write');
 }
 
+/**
+ * Looks up a token in the database and remembers its principal. If the token or its account is refused, forgets the
+ * token and throws `INVALID_TOKEN` or `ACCOUNT_SUSPENDED`.
+ */
 async function lookUp(context: Context, token: PresentedToken): Promise<Principal> {
   const principal = await findPrincipal(context.database, token).catch((error: unknown) => {
     if (toApiError(error)?.code === 'ACCOUNT_SUSPENDED') context.principals.forget(token);
@@ -98,24 +103,24 @@ export function requirePrincipal({ principal }: FastifyRequest): Principal {
   return principal;
 }
 
-/** Limits requests without a token by the client's address (decision 25). `limiter` is the name of the limiter. */
+/** Limits requests without a token by the client's address (decision 25), with the limiter of this name. */
 export async function limitAddress(
   context: Context,
   request: FastifyRequest,
   reply: FastifyReply,
-  limiter: 'addresses' | 'logins' = 'addresses',
+  limiterName: 'addresses' | 'logins' = 'addresses',
 ): Promise<void> {
-  const addresses = context.coordination.limiters[limiter];
+  const limiter = context.coordination.limiters[limiterName];
   const limit = context.config.rateLimitRequests;
   const key = addressKey(clientAddress(request));
-  requireQuota(reply, addresses.refusal(key, limit) ?? (await addresses.consume(key, limit)), 'address');
+  requireQuota(reply, limiter.refusal(key, limit) ?? (await limiter.consume(key, limit)), 'address');
   context.overload.refuse();
 }
 
 /**
- * Looks the token up again before an error is sent. Does this only if the operation's statement found the token
- * invalid, or if no statement has checked it for this request. Forgets a token that is no longer valid, and throws
- * `INVALID_TOKEN` or `ACCOUNT_SUSPENDED` instead of the error.
+ * Looks the token up again before `error` is sent, but only if the operation's statement found the token invalid, or if
+ * no statement has checked it for this request. If the token is no longer valid, forgets it and throws `INVALID_TOKEN`
+ * or `ACCOUNT_SUSPENDED`, which the caller must send instead of `error`.
  */
 export async function confirmPrincipal(
   context: Context,
@@ -126,9 +131,12 @@ export async function confirmPrincipal(
   const principal = requirePrincipal(request);
   const code = toApiError(error)?.code;
   const isInvalid = code === 'INVALID_TOKEN';
-  const isUnchecked = code === 'VALIDATION_ERROR' || code === 'PERMISSION_DENIED';
-  if (!isInvalid && !(isUnchecked && !request.principalIsFresh)) return;
+  // These errors come before the operation's statement, which would have checked the token.
+  const isEarly = code === 'VALIDATION_ERROR' || code === 'PERMISSION_DENIED';
+  const isUnchecked = isEarly && !request.principalIsFresh;
+  if (!isInvalid && !isUnchecked) return;
   const refusal = await findRefusal(context, principal).catch((fault: unknown) => {
+    // The lookup failed, but the operation's statement has already found the token invalid.
     if (isInvalid) return invalidToken();
     throw fault;
   });

@@ -5,7 +5,7 @@ import { invalid } from '../domain/errors.ts';
 import { type Idempotency, parseIdempotencyKey } from '../domain/idempotency.ts';
 import { BodyReader, ChunkPace } from './body-reader.ts';
 
-/** Reads bodies at a limited pace for each user, and counts their bytes until the responses are sent. */
+/** Reads bodies at a limited pace for each user, and counts their bytes as held until the responses are sent. */
 export class Bodies {
   readonly #pace = new ChunkPace();
   readonly #context: Context;
@@ -34,14 +34,14 @@ export class Bodies {
       throw invalid('Content-Encoding: compressed request bodies are not accepted');
     if (bodyReader === undefined) return { next: async () => undefined };
     bodyReader.begin(this.#pace, principal?.userId);
-    let held = 0;
+    let heldBytes = 0;
     const next = async () => {
       const bytes = await bodyReader.next();
       const { heldBody } = request;
-      if (bytes === undefined || principal === undefined || heldBody === undefined || held >= countedBytes)
+      if (bytes === undefined || principal === undefined || heldBody === undefined || heldBytes >= countedBytes)
         return bytes;
-      overload.refuseBody(principal.userId, held);
-      held += bytes.length;
+      overload.refuseBody(principal.userId, heldBytes);
+      heldBytes += bytes.length;
       heldBody.push(received.hold(principal.userId, bytes.length));
       return bytes;
     };

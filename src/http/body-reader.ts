@@ -2,8 +2,8 @@ import { IncomingMessage } from 'node:http';
 import { invalid } from '../domain/errors.ts';
 
 /**
- * Reads request bodies at a limited pace. A client may send its body in chunks of one byte, and Node emits an event for
- * each chunk. So the reader reserves a short time for each chunk of a user, and pauses until the reserved time is over.
+ * Reads request bodies at a limited pace. A client may send its body in chunks of one byte, and each chunk costs the
+ * process an event. So the reader reserves a short time for each chunk of a user, and pauses until the reserved time is over.
  * A client with many small chunks thus slows down only itself.
  *
  * A reader is in one of these states. It reads from the socket only while it is flowing:
@@ -18,17 +18,17 @@ import { invalid } from '../domain/errors.ts';
  */
 const CHUNK_MS = 0.02;
 
-/** Time is reserved for this many chunks at once. In chunks of 64 KiB, these are 16 MiB, so most bodies never pause. */
+/** Time is reserved for this many chunks at once. 256 chunks of 64 KiB are 16 MiB, so most bodies never pause. */
 const CHUNKS_PER_PAUSE = 256;
 
 /** Reading pauses while this many bytes are gathered. */
 const MAX_GATHERED_BYTES = 65_536;
 
-/** Keeps the reserved time of each key. A key is a user's id, or undefined for all requests without a token. */
+/** Keeps when the reserved time of each key ends. A key is a user's id, or undefined for all requests without a token. */
 export class ChunkPace {
   readonly #busyUntilMs = new Map<number | undefined, number>();
 
-  /** Reserves time for chunks, after the key's earlier reservations. Returns the milliseconds until its end. */
+  /** Reserves time for chunks, after the key's earlier reservations. Returns how many milliseconds later it ends. */
   reserve(key: number | undefined, chunks: number): number {
     const now = performance.now();
     const from = Math.max(now, this.#busyUntilMs.get(key) ?? 0);
@@ -37,7 +37,7 @@ export class ChunkPace {
     return until - now;
   }
 
-  /** Forgets a key whose time is over. */
+  /** Forgets a key if its reserved time is over. */
   forget(key: number | undefined): void {
     if ((this.#busyUntilMs.get(key) ?? 0) <= performance.now()) this.#busyUntilMs.delete(key);
   }
@@ -48,9 +48,9 @@ export class BodyReader {
   readonly #body: IncomingMessage;
   #gathered: Buffer[] = [];
   #gatheredBytes = 0;
-  /** The pace of this body and its key. Set by `begin`. */
-  #pace: { of: ChunkPace; key: number | undefined } | undefined;
-  /** Chunks for which no time is reserved yet. */
+  /** Where this body reserves time, and under which key. Set by `begin`. */
+  #reservation: { pace: ChunkPace; key: number | undefined } | undefined;
+  /** The number of chunks for which no time is reserved yet. */
   #chunks = 0;
   /** Runs until the reserved time is over. */
   #pauseTimer: NodeJS.Timeout | undefined;
@@ -59,6 +59,7 @@ export class BodyReader {
   #end: 'complete' | 'aborted' | undefined;
   /** Resolves a pending `next`. */
   #resume: (() => void) | undefined;
+  /** Set while a call of `#resumeCaller` is scheduled. */
   #resuming: NodeJS.Immediate | undefined;
 
   constructor(body: IncomingMessage) {
@@ -77,7 +78,7 @@ export class BodyReader {
 
   /** Starts reading at the pace of this key. */
   begin(pace: ChunkPace, key: number | undefined): void {
-    this.#pace = { of: pace, key };
+    this.#reservation = { pace, key };
     if (this.#chunks >= CHUNKS_PER_PAUSE) this.#reserveTime();
     this.#setFlow();
   }
@@ -102,12 +103,13 @@ export class BodyReader {
     if (this.#end !== undefined) return;
     this.#isDropped = true;
     this.#takeGathered();
-    if (this.#pace === undefined) this.begin(pace, undefined);
+    if (this.#reservation === undefined) this.begin(pace, undefined);
     this.#setFlow();
   }
 
   #takeGathered(): Buffer {
     const [first] = this.#gathered;
+    // A single chunk is not copied.
     const bytes =
       first?.length === this.#gatheredBytes ? first : Buffer.concat(this.#gathered, this.#gatheredBytes);
     this.#gathered = [];
@@ -127,15 +129,18 @@ export class BodyReader {
     if (this.#resume !== undefined) this.#resuming ??= setImmediate(() => this.#resumeCaller());
   }
 
-  /** Reserves time for the new chunks, and pauses until it is over. Repeats this if many more chunks have arrived. */
+  /**
+   * Reserves time for the new chunks, and pauses until it is over. Repeats this if many more chunks have arrived by
+   * then. Does nothing before `begin`.
+   */
   #reserveTime(): void {
-    if (this.#pace === undefined) return;
-    const { of, key } = this.#pace;
-    const waitMs = of.reserve(key, this.#chunks);
+    if (this.#reservation === undefined) return;
+    const { pace, key } = this.#reservation;
+    const waitMs = pace.reserve(key, this.#chunks);
     this.#chunks = 0;
     this.#pauseTimer = setTimeout(() => {
       this.#pauseTimer = undefined;
-      of.forget(key);
+      pace.forget(key);
       if (this.#chunks >= CHUNKS_PER_PAUSE) this.#reserveTime();
       this.#setFlow();
     }, waitMs);
@@ -144,7 +149,7 @@ export class BodyReader {
   get #mustPause(): boolean {
     if (this.#end !== undefined) return false;
     if (this.#pauseTimer !== undefined || this.#gatheredBytes >= MAX_GATHERED_BYTES) return true;
-    return this.#pace === undefined && this.#chunks >= CHUNKS_PER_PAUSE;
+    return this.#reservation === undefined && this.#chunks >= CHUNKS_PER_PAUSE;
   }
 
   /** Pauses or resumes the socket to match the state. */
@@ -157,7 +162,7 @@ export class BodyReader {
     else socket.resume();
   }
 
-  /** Ends the body. Reserves time for many last chunks too, so that the next body of the key pauses for them. */
+  /** Ends the body. If many chunks are left, reserves time for them too, so that the key's next body pauses for them. */
   #finish(end: 'complete' | 'aborted'): void {
     if (this.#end !== undefined) return;
     this.#end = end;

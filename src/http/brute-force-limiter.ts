@@ -46,7 +46,10 @@ interface Attempt {
   failureCodes: readonly ErrorCode[];
 }
 
-/** Wrong codes allowed per hour for each e-mail address, and for each network whose requests name e-mail addresses. */
+/**
+ * Wrong codes allowed per hour for each e-mail address. Each network may also send this many wrong codes per hour in
+ * requests that name an e-mail address.
+ */
 const NAMED_FAILURES_PER_HOUR = 10;
 
 /** Failed lookups of tokens allowed per minute for each network. */
@@ -63,9 +66,9 @@ export function limitInviteFailures<Result>(
   exchange: () => Promise<Result>,
 ): Promise<Result> {
   const { inviteFailures, namedInviteFailures: limiter } = context.coordination.limiters;
-  const everyone = { limiter: inviteFailures, key: 'all', limit: context.config.inviteFailuresPerMinute };
+  const sharedBudget = { limiter: inviteFailures, key: 'all', limit: context.config.inviteFailuresPerMinute };
   const invite = { credential: 'invite', failureCodes: ['NOT_FOUND'] } as const;
-  if (emailKey === undefined) return runWithinBudgets(context, { ...invite, budgets: [everyone] }, exchange);
+  if (emailKey === undefined) return runWithinBudgets(context, { ...invite, budgets: [sharedBudget] }, exchange);
   const limit = NAMED_FAILURES_PER_HOUR;
   const budgets = [
     { limiter, key: `email:${hash('sha256', emailKey, 'base64url')}`, limit },
@@ -98,12 +101,12 @@ export function limitTokenFailures<Result>(
   const refusal = limiter.refusal(key, budget.limit);
   if (refusal === undefined) return lookUpCounted();
   return lookUpPermits.run(key, lookUpCounted).catch((error: unknown) => {
-    throw error instanceof NoPermit ? refuse(context, 'bearer', refusal.resetMs) : error;
+    throw error instanceof NoPermit ? countRefusal(context, 'bearer', refusal.resetMs) : error;
   });
 }
 
 /** Counts a refused attempt, and returns its error. */
-function refuse({ metrics }: Context, credential: Credential, resetMs: number): ApiError {
+function countRefusal({ metrics }: Context, credential: Credential, resetMs: number): ApiError {
   metrics.guessed(credential, 'refused');
   return rateLimited(
     retryAfterSeconds(resetMs),
@@ -119,7 +122,7 @@ function runWithinBudgets<Result>(
 ): Promise<Result> {
   for (const { limiter, key, limit } of attempt.budgets) {
     const refusal = limiter.refusal(key, limit);
-    if (refusal !== undefined) throw refuse(context, attempt.credential, refusal.resetMs);
+    if (refusal !== undefined) throw countRefusal(context, attempt.credential, refusal.resetMs);
   }
   return runAndCountFailure(context, attempt, run);
 }
@@ -138,7 +141,7 @@ async function runAndCountFailure<Result>(
     const refused = quotas.find(({ admitted }) => !admitted);
     // Once a budget is used up, every failure gets the same response. So the response does not reveal, for example,
     // that the token is right but its account is suspended.
-    if (refused !== undefined) throw refuse(context, credential, refused.resetMs);
+    if (refused !== undefined) throw countRefusal(context, credential, refused.resetMs);
     context.metrics.guessed(credential, 'failed');
     throw error;
   }

@@ -12,7 +12,7 @@ import {
 import { Negotiator } from '@fastify/accept-negotiator';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** Compresses response bodies with an encoding that the client accepts (section 1). */
+/** Compresses response bodies with an encoding that the client accepts (docs/contract.md, section 1). */
 
 /** Shorter bodies are sent uncompressed, because most of them fit into one network packet anyway. */
 const LEAST_BYTES = 1_024;
@@ -44,10 +44,13 @@ const negotiator = new Negotiator({ supportedValues: Object.keys(ENCODINGS) });
 /** Whether a body is long enough to be worth compressing. */
 export const isWorthCompressing = (body: string): boolean => body.length >= LEAST_BYTES;
 
-/** Chooses the encoding of a response and sets the headers for it. Returns undefined if the client accepts none. */
+/**
+ * Chooses the encoding of a response, and sets `Vary` and `Content-Encoding`. If the client accepts none of the
+ * encodings, sets only `Vary` and returns undefined.
+ */
 export function chooseEncoding(request: FastifyRequest, reply: FastifyReply): Encoding | undefined {
-  const others = reply.getHeader('vary');
-  reply.header('vary', others === undefined ? 'Accept-Encoding' : `${others}, Accept-Encoding`);
+  const earlier = reply.getHeader('vary');
+  reply.header('vary', earlier === undefined ? 'Accept-Encoding' : `${earlier}, Accept-Encoding`);
   const name = negotiator.negotiate(request.headers['accept-encoding']?.toString().toLowerCase() ?? '');
   if (name === null) return undefined;
   reply.header('content-encoding', name);

@@ -15,7 +15,10 @@ const MAX_OPEN_REQUESTS = 16;
  */
 const PROGRESS_BYTES = 16 * 1_024;
 
-/** The number of checks in each stall time. A stalled connection is cut about one check late. */
+/**
+ * How often each connection is checked within the stall time. So a stalled connection may be cut late, by up to a
+ * thirtieth of the stall time.
+ */
 const CHECKS_PER_STALL = 30;
 
 /** Node's internal handle of a socket. Node's own socket timeout also uses `writeQueueSize` (lib/net.js). */
@@ -26,7 +29,7 @@ interface StreamHandle {
   writeQueueSize: number;
 }
 
-/** Returns the bytes that the kernel has taken. Unlike `socket.bytesWritten`, this grows during a large write. */
+/** Returns how many bytes of a socket the kernel has taken. Unlike `socket.bytesWritten`, this grows during a large write. */
 function countTaken(socket: Socket): number {
   const { _handle: handle } = socket as { _handle?: StreamHandle | null };
   return handle ? handle.bytesWritten - handle.writeQueueSize : socket.bytesWritten;
@@ -37,10 +40,10 @@ export class Connection {
   readonly #socket: Socket;
   /** The number of requests whose responses are not sent completely. */
   #openRequests = 0;
-  /** The bytes that were written before the first of the open requests. */
-  #takenBefore = 0;
-  /** The bytes that the kernel had taken when the client last made progress. */
-  #taken = 0;
+  /** How many bytes were written to the socket before the first of the open requests came. */
+  #writtenBefore = 0;
+  /** How many bytes the kernel had taken when the client last made progress. */
+  #takenAtProgress = 0;
   /** The time of that progress, by `performance.now()`; undefined while all bytes are sent. */
   #progressAt: number | undefined;
   #isStalled = false;
@@ -54,14 +57,14 @@ export class Connection {
     return this.#isStalled;
   }
 
-  /** The bytes that the kernel had taken of the open requests' responses when the client last made progress. */
+  /** How many bytes of the unfinished responses the kernel had taken when the client last made progress. */
   get sentBytes(): number {
-    return Math.max(0, this.#taken - this.#takenBefore);
+    return Math.max(0, this.#takenAtProgress - this.#writtenBefore);
   }
 
   /** Counts a new request. If too many are open, cuts the connection and returns false. */
   begin(): boolean {
-    if (this.#openRequests === 0) this.#takenBefore = this.#socket.bytesWritten;
+    if (this.#openRequests === 0) this.#writtenBefore = this.#socket.bytesWritten;
     this.#openRequests += 1;
     if (this.#openRequests <= MAX_OPEN_REQUESTS) return true;
     this.#socket.resetAndDestroy();
@@ -80,9 +83,9 @@ export class Connection {
       return;
     }
     const taken = countTaken(this.#socket);
-    if (this.#progressAt === undefined || taken >= this.#taken + PROGRESS_BYTES) {
+    if (this.#progressAt === undefined || taken >= this.#takenAtProgress + PROGRESS_BYTES) {
       this.#progressAt = now;
-      this.#taken = taken;
+      this.#takenAtProgress = taken;
     }
     if (now - this.#progressAt < stallMs) return;
     this.#isStalled = true;
@@ -103,7 +106,7 @@ export class Connections {
     this.#timer.unref();
   }
 
-  /** Returns the connection of a socket; undefined if the socket is closed. */
+  /** Returns the connection of a socket, which is tracked from the first call on; undefined if the socket is closed. */
   of(socket: Socket): Connection | undefined {
     const known = this.#connections.get(socket);
     if (known !== undefined || socket.destroyed) return known;

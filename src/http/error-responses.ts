@@ -6,9 +6,9 @@ import { messageOf, systemCodeOf } from '../domain/thrown.ts';
 import { SignInError } from '../sign-in/sign-in-error.ts';
 import { DatabaseUnavailable, sqlStateOf } from '../store/errors.ts';
 
-/** Turns every thrown error into a response of the same shape (section 7, decisions 2 and 3). */
+/** Turns every thrown error into a response of the same shape (docs/contract.md, section 7, decisions 2 and 3). */
 
-/** The HTTP status of each error code (section 7, decision 3). */
+/** The HTTP status of each error code (docs/contract.md, section 7, decision 3). */
 export const STATUS_BY_CODE = {
   VALIDATION_ERROR: 400,
   INVALID_TOKEN: 401,
@@ -74,23 +74,23 @@ const INTERNAL: ErrorBody = {
   code: 'INTERNAL_ERROR',
 };
 
-/** Whether a stream ended because its client left before the first byte. The service has no defect then. */
+/** Whether an error means only that the client left before the first byte of a stream. This is no defect. */
 const hasClientLeft = (error: unknown, reply: FastifyReply): boolean =>
   reply.raw.destroyed && systemCodeOf(error) === 'ERR_STREAM_PREMATURE_CLOSE';
 
 /**
- * Sends an error response. Logs a defect with its stack. The log line of the request will contain the reason for a 503.
+ * Sends an error response. Logs a defect with its stack. Keeps the reason for a 503 for the log line of the request.
  */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const known = toApiError(error);
-  const body = known?.body ?? INTERNAL;
+  const apiError = toApiError(error);
+  const body = apiError?.body ?? INTERNAL;
   const status = STATUS_BY_CODE[body.code];
   if (hasClientLeft(error, reply)) request.log.info('the client disconnected');
-  else if (known === undefined)
+  else if (apiError === undefined)
     request.log.error({ err: error, sqlState: sqlStateOf(error) }, 'request failed');
   else if (status >= 500) request.unserved = messageOf(error);
   reply.header('x-request-id', request.id);
   if (status === 401) reply.header('www-authenticate', 'Bearer');
-  if (known?.retryAfterSeconds !== undefined) reply.header('retry-after', known.retryAfterSeconds);
+  if (apiError?.retryAfterSeconds !== undefined) reply.header('retry-after', apiError.retryAfterSeconds);
   return reply.code(status).send(body);
 }

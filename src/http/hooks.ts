@@ -55,8 +55,8 @@ const SINGLE_HEADERS = ['Host', 'Authorization'];
 function countHeader(rawHeaders: readonly string[], name: string): number {
   let count = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    const sent = rawHeaders[i]!;
-    if (sent.length === name.length && sent.toLowerCase() === name.toLowerCase()) count += 1;
+    const sentName = rawHeaders[i]!;
+    if (sentName.length === name.length && sentName.toLowerCase() === name.toLowerCase()) count += 1;
   }
   return count;
 }

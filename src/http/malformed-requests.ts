@@ -46,7 +46,7 @@ function describeFault(code: string | undefined): string {
 }
 
 /**
- * Responds to CONNECT requests, which Node would disconnect without a response. Accepts requests with an unknown
+ * Responds to CONNECT requests. Node would close their connection without a response. Accepts requests with an unknown
  * `Expect` header, which Node would refuse with an empty 417.
  */
 export function respondToOddRequests(server: Server): void {

@@ -34,7 +34,7 @@ export function mcpRoutes(app: FastifyInstance, runner: EndpointRunner): void {
     },
     handler: async (request, reply) => {
       let fault: unknown;
-      const api = apiOf(runEndpointsFor(runner, request, reply), (error) => {
+      const api = createBookmarkApi(runEndpointsFor(runner, request, reply), (error) => {
         fault = error;
       });
       // This server allows no subscriptions, because it sends no notifications.
@@ -76,12 +76,12 @@ function refuseForeignOrigin({ config, site }: Context, { headers }: FastifyRequ
  * Returns the API that the tools of one request use. `onFault` gets the errors after which the whole request must fail:
  * a token that was revoked meanwhile, and defects of the service.
  */
-function apiOf(run: RunEndpoint, onFault: (error: unknown) => void): BookmarkApi {
+function createBookmarkApi(run: RunEndpoint, onFault: (error: unknown) => void): BookmarkApi {
   const runWatched: RunEndpoint = (path, body) =>
     run(path, body).catch((error: unknown) => {
-      const known = toApiError(error);
-      if (known === undefined || known.code === 'INVALID_TOKEN') onFault(error);
-      throw known ?? error;
+      const apiError = toApiError(error);
+      if (apiError === undefined || apiError.code === 'INVALID_TOKEN') onFault(error);
+      throw apiError ?? error;
     });
   return {
     searchBookmarks: (search) => runWatched('/bookmarks/search', search),

@@ -16,7 +16,7 @@ export interface Mount {
   readToken(context: Context, request: FastifyRequest): PresentedToken | undefined;
 }
 
-/** The prefix of every endpoint of the specification (section 1). */
+/** The prefix of every endpoint of docs/contract.md (section 1). */
 export const BASE_PATH = '/api/v1';
 
 const AUTHORIZATION = /^Bearer +([\w-]+) *$/i;
@@ -50,8 +50,8 @@ export const WEB_API: Mount = { ...WEB, basePath: WEB_PATH + BASE_PATH };
 const JSON_TYPE = /^application\/json *(;|$)/i;
 
 /**
- * Refuses requests from pages that are not the service's own. Browsers also send the session cookie for some other
- * pages, for example those on another port of this host. But no page can forge its `Origin`. As a second barrier, only
+ * Refuses requests from pages that are not the service's own. Browsers also send the session cookie with
+ * requests of some other pages, for example of pages on another port of this host. But no page can forge its `Origin`. As a second barrier, only
  * JSON is accepted. JSON from another origin needs a preflight, and preflights for these paths are refused.
  */
 function refuseForeignPage({ site }: Context, { headers }: FastifyRequest): void {

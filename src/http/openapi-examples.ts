@@ -16,13 +16,16 @@ interface Schema {
 
 /**
  * Returns a value that fits a JSON Schema: the schema's example, its default, or a value built from the examples of its
- * parts. `shared` contains the schemas that references point to.
+ * parts. `shared` contains, by name, the schemas that references point to.
  */
 export function exampleOf(schema: Schema, shared: Record<string, Schema>): unknown {
   const { $ref, examples, type, properties = {}, items = {} } = schema;
-  if ($ref !== undefined) return exampleOf(shared[$ref.slice($ref.lastIndexOf('/') + 1)]!, shared);
-  const given = [...(examples ?? []), schema.default, schema.const, ...(schema.enum ?? [])];
-  const example = given.find((value) => value !== undefined);
+  if ($ref !== undefined) {
+    const name = $ref.slice($ref.lastIndexOf('/') + 1);
+    return exampleOf(shared[name]!, shared);
+  }
+  const candidates = [...(examples ?? []), schema.default, schema.const, ...(schema.enum ?? [])];
+  const example = candidates.find((value) => value !== undefined);
   if (example !== undefined) return example;
   const [alternative] = schema.anyOf ?? schema.oneOf ?? [];
   if (alternative !== undefined) return exampleOf(alternative, shared);

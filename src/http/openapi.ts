@@ -15,7 +15,7 @@ const INFO = {
   contact: { name: 'The maintainers of the Bookmark Service' },
 };
 
-/** The groups of operations, by the first segment of their paths. */
+/** By first segment of a path: the description of the operations whose paths begin with it. */
 const TAGS: Record<string, string> = {
   auth: 'Exchange codes for session tokens',
   user: "The current user's profile",
@@ -31,7 +31,7 @@ const TAGS: Record<string, string> = {
 };
 
 /**
- * Operation ids that are not made from the path, because `export` and `import` are reserved words in many languages.
+ * By path: operation ids that are not made from the path, because `export` and `import` are reserved words in many languages.
  */
 const OPERATION_IDS: Record<string, string> = {
   '/export': 'export_bookmarks',
@@ -59,7 +59,7 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output', shared: Shared): Js
     unrepresentable: 'any',
     target: 'draft-2020-12',
     override({ zodSchema, jsonSchema }) {
-      // Zod drops the examples of values that it transforms.
+      // Zod drops the examples of values that it transforms, so this sets them again.
       const meta = z.globalRegistry.get(zodSchema);
       if (Array.isArray(meta?.examples)) jsonSchema.examples = meta.examples;
       delete jsonSchema.additionalProperties;
@@ -68,11 +68,11 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output', shared: Shared): Js
   });
   // Zod's references point into the schema that contains them. They must point into the document.
   const text = JSON.stringify(json).replaceAll('"#/$defs/', '"#/components/schemas/');
-  const { $schema: _, id: __, $defs, anyOf, ...own } = JSON.parse(text);
+  const { $schema: _, id: __, $defs, anyOf, ...rest } = JSON.parse(text);
   Object.assign(shared, $defs);
-  if (anyOf === undefined) return own;
+  if (anyOf === undefined) return rest;
   // A request matches exactly one of the alternatives. A response may match several of them.
-  return { [io === 'input' ? 'oneOf' : 'anyOf']: anyOf, ...own };
+  return { [io === 'input' ? 'oneOf' : 'anyOf']: anyOf, ...rest };
 }
 
 const HEADERS = {
@@ -170,18 +170,18 @@ const pascalCase = (path: string): string =>
   path.replace(/[/-](\w)/g, (_, letter: string) => letter.toUpperCase());
 
 /**
- * Describes a JSON body by its schema and an example. The example consists of the examples of the fields, without those
- * in `leftOut`.
+ * Describes a JSON body by its schema and an example. The example consists of the examples of the fields, without the
+ * fields in `leftOut`. A schema that is not a reference is added to `shared` under `name`.
  */
 function contentOf(name: string, schema: Json, shared: Shared, leftOut: readonly string[] = []): Json {
   const example = Object.entries(exampleOf(schema, shared) as Json).filter(
-    ([name]) => !leftOut.includes(name),
+    ([field]) => !leftOut.includes(field),
   );
-  const isNamed = '$ref' in schema;
-  if (!isNamed) shared[name] = schema;
+  const isReference = '$ref' in schema;
+  if (!isReference) shared[name] = schema;
   return {
     'application/json': {
-      schema: isNamed ? schema : { $ref: `#/components/schemas/${name}` },
+      schema: isReference ? schema : { $ref: `#/components/schemas/${name}` },
       example: Object.fromEntries(example),
     },
   };

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
-import { PendingUnavailable } from '../coordination/port.ts';
 import { type ApiError, invalid, unavailable } from '../domain/errors.ts';
 import { messageOf } from '../domain/thrown.ts';
 import { type Page, PRIVATE_HEADERS, pageHeaders, renderPage } from '../sign-in/page.ts';
@@ -65,22 +64,22 @@ const sendPage = (reply: FastifyReply, page: Page): FastifyReply =>
 const redirect = (reply: FastifyReply, address: string): FastifyReply =>
   reply.code(303).headers(PRIVATE_HEADERS).header('location', address).send();
 
-/** Returns the page for a thrown error. Logs and counts the error, unless the request was invalid or limited. */
+/** Returns the page for a thrown error. Counts the error and keeps or logs its reason, unless the client caused it. */
 function pageOf(context: Context, error: unknown, request: FastifyRequest): Page {
-  const name = context.config.signIn.provider?.name;
+  const providerName = context.config.signIn.provider?.name;
   if (error instanceof SignInError) {
     context.metrics.signInEnded(error.fault);
     const level = error.isOfProvider ? 'warn' : 'info';
     request.log[level]({ fault: error.fault, reason: error.message }, 'sign-in failed');
-    return faultPage(error.fault, name, '/');
+    return faultPage(error.fault, providerName, '/');
   }
-  const known = error instanceof PendingUnavailable ? undefined : toApiError(error);
-  if (known && known.code !== 'UNAVAILABLE') return pageOfApiError(known);
-  const isOutage = known !== undefined || error instanceof PendingUnavailable;
+  const apiError = toApiError(error);
+  if (apiError && apiError.code !== 'UNAVAILABLE') return pageOfApiError(apiError);
+  const isOutage = apiError !== undefined;
   if (isOutage) request.unserved = messageOf(error);
   else request.log.error({ err: error }, 'request failed');
   context.metrics.signInEnded('unavailable');
-  return { ...faultPage('unavailable', name, '/'), ...(!isOutage && { status: 500 }) };
+  return { ...faultPage('unavailable', providerName, '/'), ...(!isOutage && { status: 500 }) };
 }
 
 const pageOfApiError = ({ code, message, retryAfterSeconds = 1 }: ApiError): Page =>

@@ -15,9 +15,13 @@ const REFUSALS: Record<QuotaScope, string> = {
 /** Returns the value of `Retry-After`: whole seconds, rounded up, at least 1. */
 export const retryAfterSeconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1000));
 
-/** Sets the four rate-limit headers (section 8, decision 26). Throws `RATE_LIMITED` for a refused request. */
-export function requireQuota(reply: FastifyReply, quota: Quota, of: 'token' | 'address' = 'token'): void {
-  const scope: QuotaScope = quota.ofGroup ? 'account' : of;
+/** Sets the four rate-limit headers (docs/contract.md, section 8, decision 26). Throws `RATE_LIMITED` for a refused request. */
+export function requireQuota(
+  reply: FastifyReply,
+  quota: Quota,
+  ownScope: 'token' | 'address' = 'token',
+): void {
+  const scope: QuotaScope = quota.ofGroup ? 'account' : ownScope;
   reply.header('x-ratelimit-limit', quota.limit);
   reply.header('x-ratelimit-remaining', quota.remaining);
   reply.header('x-ratelimit-reset', Math.ceil((Date.now() + quota.resetMs) / 1000));
@@ -30,7 +34,7 @@ export function removeQuotaHeaders(reply: FastifyReply): void {
   for (const name of ['limit', 'remaining', 'reset', 'scope']) reply.removeHeader(`x-ratelimit-${name}`);
 }
 
-/** Returns the client's address, as the trusted proxies report it. */
+/** Returns the client's address as the trusted proxies report it. If that is no IP address, returns the peer's address. */
 export const clientAddress = ({ ip, socket }: FastifyRequest): string =>
   isIP(ip) > 0 ? ip : (socket.remoteAddress ?? '');
 
@@ -41,7 +45,8 @@ export const clientAddress = ({ ip, socket }: FastifyRequest): string =>
 export function addressKey(ip: string): string {
   if (!isIPv6(ip)) return ip;
   const groups = expandIpv6(ip);
-  if (groups.slice(0, 6).join(':') !== '0:0:0:0:0:ffff') return `${groups.slice(0, 4).join(':')}::/64`;
+  const isMappedIpv4 = groups.slice(0, 6).join(':') === '0:0:0:0:0:ffff';
+  if (!isMappedIpv4) return `${groups.slice(0, 4).join(':')}::/64`;
   const bytes = groups.slice(6).flatMap((group) => [Number(`0x${group}`) >> 8, Number(`0x${group}`) & 255]);
   return bytes.join('.');
 }
@@ -54,5 +59,6 @@ function expandIpv6(ip: string): string[] {
   const left = head === '' ? [] : head.split(':');
   if (tail === undefined) return left;
   const right = tail === '' ? [] : tail.split(':');
+  // `::` stands for the missing groups, which are all 0.
   return [...left, ...Array<string>(8 - left.length - right.length).fill('0'), ...right];
 }

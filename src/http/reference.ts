@@ -37,7 +37,7 @@ const TYPE_BY_FILE = {
   'favicon-32x32.png': 'image/png',
 };
 
-/** Adds the reference. Its paths are not below `basePath`. */
+/** Adds `/openapi.json`, which describes the routes below `basePath`, and `/docs`. */
 export function referenceRoutes(app: FastifyInstance, routes: readonly Route[], basePath: string): void {
   // All responses share this buffer. A string would be copied for each client that does not read its response.
   const document = Buffer.from(JSON.stringify(describeApi(routes, basePath)));

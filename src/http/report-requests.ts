@@ -32,7 +32,7 @@ const cutPath = (url: string): string =>
 /** Routes that open or end sessions, handle tokens, or delete accounts. */
 const SECURITY_ROUTES = /^(\/web)?(\/api\/v1)?\/(auth|login|logout|tokens|sessions|account\/delete)(\/|$)/;
 
-/** A request that takes longer, and was not held, is slow. */
+/** A request that takes longer than this is slow, unless it was held. */
 const SLOW_MS = 1_000;
 
 /** The facts that decide whether a request is logged. */
@@ -47,19 +47,19 @@ export interface RequestFacts {
 
 /**
  * Decides whether to log a request. Failures, slow requests and requests to `SECURITY_ROUTES` are always logged. Of the
- * other requests, the share `share` (0 to 1) is logged. A 404 or 429 belongs to these, because clients can cause any
- * number of them. The request id decides, so all processes decide the same.
+ * other requests, the share `share` (0 to 1) is logged. The responses 404 and 429 do not count as failures here,
+ * because clients can cause any number of them. The request id decides, so all processes decide the same.
  */
 export function isLogged({ id, route, status, ms, wasHeld, unserved }: RequestFacts, share: number): boolean {
-  if (share === 1 || unserved !== undefined) return true;
-  if (status >= 400 && status !== 404 && status !== 429) return true;
-  if ((ms > SLOW_MS && !wasHeld) || SECURITY_ROUTES.test(route ?? '')) return true;
+  const isFailure = unserved !== undefined || (status >= 400 && status !== 404 && status !== 429);
+  const isSlow = ms > SLOW_MS && !wasHeld;
+  if (share === 1 || isFailure || isSlow || SECURITY_ROUTES.test(route ?? '')) return true;
   return crc32(id) < share * 2 ** 32;
 }
 
 /**
- * Counts every request when its response ends, and logs the share that `LOG_REQUESTS` sets. Probes are not counted, and
- * are logged only at `debug`, because they come every few seconds.
+ * Counts each request when its response ends, and logs those that `isLogged` selects. Probes are not counted, and are
+ * logged only at `debug`, because they come every few seconds.
  */
 export function reportRequests(
   app: FastifyInstance,
@@ -79,7 +79,8 @@ export function reportRequests(
         ...(route === undefined && { path: cutPath(request.url) }),
         ...(unserved !== undefined && { unserved }),
       };
-      request.log[isProbe(route) ? 'debug' : unserved === undefined ? 'info' : 'warn'](facts, 'request');
+      const level = unserved === undefined ? 'info' : 'warn';
+      request.log[isProbe(route) ? 'debug' : level](facts, 'request');
     }
     if (!isProbe(route)) {
       const seconds = reply.elapsedTime / 1_000;
@@ -108,7 +109,7 @@ export function reportAborted(
     {
       route: request.routeOptions.url,
       user: request.principal?.userId,
-      // A response has no socket while it waits for an earlier one on the same connection. Nothing of it was sent then.
+      // A response has no socket while it waits for an earlier one on the same connection. Then nothing of it was sent.
       sentBytes: reply.raw.socket ? connection.sentBytes : 0,
       reason,
       ms: Math.round(reply.elapsedTime),

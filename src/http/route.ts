@@ -5,11 +5,11 @@ import type { Idempotency } from '../domain/idempotency.ts';
 import type { Endpoints, ErrorCode } from '../domain/resources.ts';
 import type { Principal, Scope } from '../domain/tokens.ts';
 
-/** The default limit of a body. */
+/** The default limit of a body in bytes. */
 export const DEFAULT_BODY_BYTES = 64 * 1_024;
 
 /**
- * The limit of a body with one bookmark. The longest valid bookmark, with every character escaped as a surrogate
+ * The limit in bytes of a body with one bookmark. The longest valid bookmark, with every character escaped as a surrogate
  * pair, has 545,930 bytes.
  */
 export const BOOKMARK_BODY_BYTES = 640 * 1_024;
@@ -25,7 +25,7 @@ export interface RouteRequest<Body> {
 }
 
 interface Described {
-  /** Appended to `/api/v1`. */
+  /** The path below the base path, which is usually `/api/v1`. */
   path: string;
   summary: string;
   description: string;

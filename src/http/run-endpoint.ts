@@ -5,13 +5,16 @@ import { parseBody } from '../domain/validation.ts';
 import { requirePrincipal, requireScope } from './authentication.ts';
 import type { Route } from './route.ts';
 
-/** Runs an endpoint of the API for another interface. Checks the scope, the body and the permits as the API does. */
+/**
+ * Runs an endpoint of the API for another interface, such as MCP. Checks the scope, the body and the permits as the API
+ * does.
+ */
 export type RunEndpoint = <Path extends keyof Endpoints>(
   path: Path,
   body: Endpoints[Path]['request'],
 ) => Promise<Endpoints[Path]['response']>;
 
-/** Everything that other interfaces need to run endpoints. */
+/** Everything that such an interface needs to run endpoints. */
 export interface EndpointRunner {
   context: Context;
   routes: readonly Route[];
@@ -26,12 +29,12 @@ export function runEndpointsFor(
   request: FastifyRequest,
   reply: FastifyReply,
 ): RunEndpoint {
-  return async (path, sent) => {
+  return async (path, requestBody) => {
     const principal = requirePrincipal(request);
     const route = routes.find((each) => each.path === path);
     if (route === undefined || route.scope === 'public') throw new Error(`${path} takes no principal`);
     requireScope(route, principal);
-    const body = parseBody(route.body, sent);
+    const body = parseBody(route.body, requestBody);
     const result = await context.requestPermits.run(principal.userId, () => {
       context.overload.refuse(principal.userId);
       return route.handle({ context, body, request, reply, principal });

@@ -14,7 +14,7 @@ const LOGIN_SECONDS = 600;
 
 /**
  * The name of a cookie that tells the page whether a session exists. Scripts can read it, unlike the session cookie.
- * Without it, the page asks the user to sign in at once.
+ * If this cookie is missing, the page immediately asks the user to sign in.
  */
 const HINT = 'signed-in';
 
@@ -29,8 +29,8 @@ function readCookie(header: string | undefined, name: string): string | undefine
 
 const listCookies = (header: string | undefined, name: string): string[] =>
   (header ?? '').split(';').flatMap((pair) => {
-    const [given = '', ...value] = pair.split('=');
-    return given.trim() === name && value.length > 0 ? [value.join('=').trim()] : [];
+    const [cookieName = '', ...value] = pair.split('=');
+    return cookieName.trim() === name && value.length > 0 ? [value.join('=').trim()] : [];
   });
 
 /** Whether the request has a session cookie, valid or not. */
@@ -48,9 +48,9 @@ export function readSessionCookie(
 
 /** Sets the session cookie for the longest life of a session. The server decides when the session really ends. */
 export function setSessionCookie({ site, config }: Context, reply: FastifyReply, token: string): void {
-  const maxAge = Math.max(MAX_SESSION_DAYS, config.sessionDays) * 86_400;
-  addCookie(reply, site.origin, nameOf(site.origin), token, maxAge);
-  addCookie(reply, site.origin, HINT, '1', maxAge, false);
+  const maxAgeSeconds = Math.max(MAX_SESSION_DAYS, config.sessionDays) * 86_400;
+  addCookie(reply, site.origin, nameOf(site.origin), token, maxAgeSeconds);
+  addCookie(reply, site.origin, HINT, '1', maxAgeSeconds, false);
 }
 
 /** Returns the secret that a browser keeps in a cookie while its user signs in through the provider. */
@@ -62,7 +62,7 @@ export function setLoginCookie({ site }: Context, reply: FastifyReply, secret: s
   addCookie(reply, site.origin, nameOf(site.origin, 'login'), secret, LOGIN_SECONDS);
 }
 
-/** Clears the session cookie after a request that ended its session. Requests of the API do not use the cookie. */
+/** Clears the session cookie after a request that ended its own session. Requests of the API have no such cookie. */
 export function forgetSession(context: Context, request: FastifyRequest, reply: FastifyReply): void {
   if (request.routeOptions.config.mount?.isForBrowser === true) clearSessionCookie(context, reply);
 }
@@ -79,10 +79,10 @@ function addCookie(
   origin: string | undefined,
   name: string,
   value: string,
-  maxAge: number,
+  maxAgeSeconds: number,
   isHttpOnly = true,
 ): void {
   const httpOnly = isHttpOnly ? '; HttpOnly' : '';
   const secure = origin?.startsWith('https:') ? '; Secure' : '';
-  reply.header('set-cookie', `${name}=${value}; Path=/${httpOnly}; SameSite=Lax${secure}; Max-Age=${maxAge}`);
+  reply.header('set-cookie', `${name}=${value}; Path=/${httpOnly}; SameSite=Lax${secure}; Max-Age=${maxAgeSeconds}`);
 }

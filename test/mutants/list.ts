@@ -450,15 +450,15 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'src/http/brute-force-limiter.ts',
-    from: 'throw refuse(context, credential, refused.resetMs)',
-    to: "throw refuse(context, 'bearer', refused.resetMs)",
+    from: 'throw countRefusal(context, credential, refused.resetMs)',
+    to: "throw countRefusal(context, 'bearer', refused.resetMs)",
     caughtBy:
       'test/brute-force.test.ts › attempts beyond the limit get an error that names it, even if many come at once',
   },
   {
     file: 'src/http/connections.ts',
-    from: 'this.#taken + PROGRESS_BYTES',
-    to: 'this.#taken + 1',
+    from: 'this.#takenAtProgress + PROGRESS_BYTES',
+    to: 'this.#takenAtProgress + 1',
     caughtBy:
       'test/clients-that-leave.test.ts › a connection is closed if its client reads less than 16 KiB within the stall time',
   },
