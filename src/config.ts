@@ -66,12 +66,16 @@ function isSafeOrigin(text: string): boolean {
   return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
 }
 
+/** Names of groups of networks that Fastify's `trustProxy` accepts. */
+const NAMED_NETWORKS = ['loopback', 'linklocal', 'uniquelocal'];
+
 const isNetwork = (text: string): boolean => {
-  if (['loopback', 'linklocal', 'uniquelocal'].includes(text)) return true;
+  if (NAMED_NETWORKS.includes(text)) return true;
   const [address = '', bits, ...rest] = text.split('/');
   const version = isIP(address);
   if (version === 0 || rest.length > 0) return false;
-  return bits === undefined || (/^[1-9]\d{0,2}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
+  const maxBits = version === 4 ? 32 : 128;
+  return bits === undefined || (/^[1-9]\d{0,2}$/.test(bits) && Number(bits) <= maxBits);
 };
 
 const trustProxy = z
@@ -155,7 +159,7 @@ const SETTINGS = {
       .string()
       .regex(/^(all|errors|1\/[1-9]\d{0,5})$/, 'expected all, errors, or a share such as 1/100')
       .default('all')
-      .transform((text) => (text === 'all' ? 1 : text === 'errors' ? 0 : 1 / Number(text.slice(2))))
+      .transform((text) => (text === 'all' ? 1 : text === 'errors' ? 0 : 1 / Number(text.slice('1/'.length))))
       .meta({ example: '1/100' }),
   ),
   /** If absent, the service starts an embedded Postgres in `dataDir`. */
@@ -224,7 +228,7 @@ const SETTINGS = {
     wholeNumber(1, 500_000).optional().meta({ example: '2500' }),
   ),
   rateLimitWindowSeconds: variable('RATE_LIMIT_WINDOW_SECONDS', integer(1, 3_600, 60)),
-  /** The limit of wrong invite codes per minute. It counts the requests of all clients that send no e-mail address. */
+  /** The limit of wrong invite codes per minute, counted over all requests that name no e-mail address. */
   inviteFailuresPerMinute: variable('INVITE_FAILURES_PER_MINUTE', integer(1, 1_000_000, 600)),
   syncWaitSeconds: variable('SYNC_WAIT_SECONDS', integer(1, 30, 29)),
   maxWaiters: variable('MAX_WAITERS', integer(1, 1_000_000, 12_000)),
@@ -294,7 +298,7 @@ const SETTINGS = {
   migrateWaitSeconds: variable('MIGRATE_WAIT_SECONDS', integer(0, 3_600, 60)),
   /** The limit of response bytes that clients of all users have not read yet. Beyond it, requests are refused. */
   maxOutboundBacklog: variable('UNSENT_BYTES', integer(1_048_576, 1_099_511_627_776, 268_435_456)),
-  /** A client that reads less than 16 KiB of its responses in this time is disconnected. */
+  /** A client that has responses to read, and reads less than 16 KiB of them in this time, is disconnected. */
   responseStallSeconds: variable('RESPONSE_STALL_SECONDS', integer(1, 3_600, 30)),
   /** If absent, the process serves no metrics. */
   metricsPort: variable('METRICS_PORT', port.optional().meta({ example: '9464' })),
@@ -355,6 +359,7 @@ function errorOf(env: Environment, name: string, rule: string | undefined): Conf
   return new ConfigError(`${name}: ${rule}${got}; for example ${describeExample(name)}`);
 }
 
+/** Returns the value of a variable. Throws a `ConfigError` if its text is invalid. */
 function readVariable(env: Environment, name: string, schema: z.ZodType): unknown {
   const { success, data, error } = schema.safeParse(textOf(env, name));
   if (success) return data;
@@ -364,13 +369,14 @@ function readVariable(env: Environment, name: string, schema: z.ZodType): unknow
 /** Reads the variables of signing in. Throws a `ConfigError` if their combination is contradictory or dangerous. */
 function readSignIn(env: Environment): SignInSettings {
   const names = Object.keys(SIGN_IN_SCHEMAS);
-  const given = Object.fromEntries(names.map((name) => [name, textOf(env, name)]));
-  const { success, data, error } = signInSettings.safeParse(given);
+  const texts = Object.fromEntries(names.map((name) => [name, textOf(env, name)]));
+  const { success, data, error } = signInSettings.safeParse(texts);
   if (success) return data;
   const [issue] = error.issues;
   throw errorOf(env, String(issue?.path[0]), issue?.message);
 }
 
+/** Throws a `ConfigError` in production if no database or no Redis is configured. */
 function refuseIncomplete({ production, databaseUrl, redisAddress }: Config): void {
   const missing = [
     ...(databaseUrl === undefined ? [SETTINGS.databaseUrl.name] : []),

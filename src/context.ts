@@ -70,7 +70,7 @@ export interface Context {
   close(): Promise<void>;
 }
 
-/** How many long polls of one token a replica holds at the same time (decision 16). */
+/** The maximum number of long polls of one token that a replica holds at the same time (decision 16). */
 const HELD_POLLS_PER_TOKEN = 16;
 
 /**
@@ -94,8 +94,8 @@ const PERMIT_WAIT_MS = 3_000;
 const SHARED_CONNECTIONS = 2;
 
 /**
- * Returns how many connections short reads share: none, or at most a third of the pool. One user has permits for half
- * of the pool. So one user cannot take all connections that are not shared.
+ * Returns how many connections short reads share: `SHARED_CONNECTIONS`, or none if this is more than a third of the
+ * pool. One user has permits for only half of the pool, so one user cannot take all connections that are not shared.
  */
 const countShared = ({ databasePoolSize, databasePrepare }: Config): number =>
   databasePrepare && databasePoolSize >= 3 * SHARED_CONNECTIONS ? SHARED_CONNECTIONS : 0;
@@ -139,7 +139,7 @@ export async function openContext(
       metrics.databaseUnavailable(failure.reason);
       databaseFaults.note(failure);
     };
-    const given = {
+    const poolOptions = {
       url: databaseUrl,
       log,
       prepare: config.databasePrepare,
@@ -148,7 +148,7 @@ export async function openContext(
       onUnavailable,
       ...options,
     };
-    const database = await openPlaced(given, pool === 'api' ? config.databaseNodes : undefined);
+    const database = await openPlaced(poolOptions, pool === 'api' ? config.databaseNodes : undefined);
     opened.defer(() => database.close());
     return otlpEndpoint === undefined ? database : traceDatabase(database);
   };
@@ -209,6 +209,7 @@ export async function openContext(
     const server = await listenForMetrics(metrics, config.host, config.metricsPort);
     opened.defer(() => void server.close());
   }
+  // No step has failed. From here on, only `context.close` closes what was opened.
   closedWithContext.use(opened.move());
   return context;
 }

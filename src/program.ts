@@ -52,9 +52,13 @@ const isForOperator = (error: unknown): error is Error =>
     DatabaseUnavailable,
   ].some((kind) => error instanceof kind);
 
-/** Refuses an unknown command. Otherwise, the library commander takes its name for an argument of the default role. */
+/**
+ * Refuses an unknown command. Without this check, the library commander would take its name for an argument of the
+ * default role.
+ */
 function refuseUnknownCommand(program: Command, name: string | undefined): void {
-  if (name === undefined || /^(-|help$)/.test(name)) return;
+  const isOptionOrHelp = name?.startsWith('-') || name === 'help';
+  if (name === undefined || isOptionOrHelp) return;
   if (program.commands.some((command) => command.name() === name)) return;
   program.error(`error: unknown command '${name}'`);
 }

@@ -58,8 +58,8 @@ export class HeldBytes {
 
   #add(userId: number, bytes: number): void {
     this.#total += bytes;
-    const now = this.of(userId) + bytes;
-    if (now > 0) this.#bytesByUser.set(userId, now);
+    const held = this.of(userId) + bytes;
+    if (held > 0) this.#bytesByUser.set(userId, held);
     else this.#bytesByUser.delete(userId);
   }
 }

@@ -6,7 +6,7 @@ export interface SemaphoreOptions {
   permits: number;
   /** The longest wait in milliseconds; 0 for no limit. */
   waitMs: number;
-  /** The maximum of waiters of each key; default: no limit. */
+  /** The maximum number of waiters of each key; default: no limit. */
   maxWaiting?: number;
   /** Returns the error for a caller that gets no permit. */
   refusalError: (refusal: Refusal) => Error;
@@ -27,8 +27,10 @@ export interface SemaphoreGauges {
 }
 
 interface Waiter {
+  /** Gives the waiter its permit. Returns false if it does not need the permit any more. */
   start: () => boolean;
   refuse: (error: Error) => void;
+  /** When the wait began, by `performance.now()`. */
   since: number;
   timer: NodeJS.Timeout | undefined;
   hasLeft: boolean;
@@ -98,7 +100,7 @@ export class Semaphore<Key> {
     else this.#wait(line, start, refuse, waitMs);
   }
 
-  /** Gives a permit of the key back. The first waiter gets it. */
+  /** Gives a permit of the key back. The first waiter gets it. Throws if no permit of the key is taken. */
   release(key: Key): void {
     const line = this.#lines.get(key);
     if (line === undefined) throw new Error('this key has no permit to give back');

@@ -14,7 +14,10 @@ const LONGEST_SEQUENCE = 5;
 /** The maximum number of bits that a search tests in each block. More bits would exclude hardly any more blocks. */
 const MOST_BITS = 8;
 
-/** A longer block gets a filter that matches every term, because nearly all bits of its own filter would be set. */
+/**
+ * A block with more bytes than this gets a filter that matches every term, because nearly all bits of its own filter
+ * would be set.
+ */
 export const MOST_FILTERED_BYTES = 65_536;
 
 const BLANK = 0x20;
@@ -51,7 +54,9 @@ export function buildBloomFilter(texts: string | null): Buffer {
 /** Returns the bits of a term. Bits of longer sequences come first, because fewer texts contain longer sequences. */
 function bitsOf(term: string): number[] {
   const found: { bit: number; length: number }[] = [];
-  for (let start = 0; start < Math.min(term.length, 4 * MOST_BITS); start += 1) {
+  // Later letters are ignored, because this many letters nearly always have enough sequences.
+  const usedLength = Math.min(term.length, 4 * MOST_BITS);
+  for (let start = 0; start < usedLength; start += 1) {
     visitSequences(term, start, (bit, length) => found.push({ bit, length }));
   }
   return found.toSorted((a, b) => b.length - a.length).map(({ bit }) => bit);
@@ -63,7 +68,6 @@ function bitsOf(term: string): number[] {
  */
 export function bloomFilterBits(terms: readonly string[]): number[] {
   const longest = terms.toSorted((a, b) => b.length - a.length).slice(0, MOST_BITS);
-  const lists = longest.map(bitsOf);
-  const share = Math.floor(MOST_BITS / lists.length);
-  return [...new Set(lists.flatMap((bits) => bits.slice(0, share)))];
+  const bitsPerTerm = Math.floor(MOST_BITS / longest.length);
+  return [...new Set(longest.flatMap((term) => bitsOf(term).slice(0, bitsPerTerm)))];
 }

@@ -1,9 +1,9 @@
 /**
- * The fields of a bookmark (section 2.2), described once. Types, schemas, import checks and search texts are all
- * derived from this description. It imports nothing, because the client contains it too.
+ * The fields of a bookmark (docs/contract.md, section 2.2), described once. Types, schemas, import checks and search
+ * texts are all derived from this description. This file imports nothing, because the client contains it too.
  */
 
-/** The requests that can contain a field. */
+/** The kinds of requests that can contain a field. */
 export type Operation = 'add' | 'edit' | 'import';
 
 interface FieldBase {

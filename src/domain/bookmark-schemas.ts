@@ -13,7 +13,7 @@ import { importedTagNames, tagNames, text, timestamp, url } from './fields.ts';
 
 /** Schemas of the bookmarks in requests, derived from the description of the fields. */
 
-/** The functions that make the schema of a field, for each kind of field. */
+/** By kind of field: the function that makes the schema of such a field in a request. */
 const GIVEN = {
   url: (field: Field & { kind: 'url' }) => url(field),
   text: (field: Field & { kind: 'text' }) => text(field),
@@ -46,8 +46,8 @@ type GivenSchema<Op extends Operation, Name extends FieldName> = Op extends 'edi
 
 function givenSchema(name: FieldName, operation: Operation): z.ZodType {
   const field: Field = BOOKMARK_FIELDS[name];
-  const kinds = operation === 'import' ? IMPORTED : GIVEN;
-  const schema: z.ZodType = kinds[field.kind](field as never);
+  const schemaMakers = operation === 'import' ? IMPORTED : GIVEN;
+  const schema: z.ZodType = schemaMakers[field.kind](field as never);
   const shown = schema.meta({ ...schema.meta(), examples: [...field.examples] });
   if (operation === 'edit') return shown.optional();
   if ('isRequired' in field) return shown;
@@ -78,6 +78,7 @@ export function shownFields<Kinds extends Record<Field['kind'], z.ZodType>>(
 ): { [Name in FieldName]: Kinds[BookmarkFields[Name]['kind']] } {
   const shape = FIELD_NAMES.map((name) => {
     const { kind, examples } = BOOKMARK_FIELDS[name];
+    // The examples of tags are names, as in a request. In a response, tags are objects with examples of their own.
     return [
       name,
       kind === 'tags' ? kinds.tags : kinds[kind].meta({ ...kinds[kind].meta(), examples: [...examples] }),

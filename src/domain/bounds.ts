@@ -1,4 +1,7 @@
-/** The limits of sections 2.5 and 8 (decision 9). Those of a bookmark's own fields are in `BOOKMARK_FIELDS`. */
+/**
+ * The limits of docs/contract.md, sections 2.5 and 8 (decision 9). Lengths are in Unicode code points. The limits of a
+ * bookmark's own fields are in `BOOKMARK_FIELDS`.
+ */
 export const BOUNDS = {
   tagName: 255,
   tagsPerBookmark: 100,

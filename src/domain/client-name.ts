@@ -1,6 +1,6 @@
 /**
- * The programs that people sign in with. The first match wins. The order matters, because most browsers also name other
- * browsers that they are compatible with.
+ * Patterns of a `User-Agent`, each with the program that it matches. The first match wins. The order matters, because
+ * most browsers also name other browsers that they are compatible with.
  */
 const PROGRAMS: readonly [RegExp, string][] = [
   [/^bookmarks-cli\//, 'Bookmarks CLI'],
@@ -20,7 +20,10 @@ const PROGRAMS: readonly [RegExp, string][] = [
   [/\bVersion\/\S+ .*\bSafari\//, 'Safari'],
 ];
 
-/** The first match wins. The order matters, because Android also names Linux, and iPhones also name Mac OS X. */
+/**
+ * Patterns of a `User-Agent`, each with its system. The order matters, because Android also names Linux, and iPhones
+ * also name Mac OS X.
+ */
 const SYSTEMS: readonly [RegExp, string][] = [
   [/\b(iPhone|iPod)\b/, 'iPhone'],
   [/\biPad\b/, 'iPad'],
@@ -39,5 +42,6 @@ export function nameClient(userAgent: string | undefined): string | null {
   const agent = (userAgent ?? '').slice(0, 512);
   const find = (list: readonly [RegExp, string][]) => list.find(([pattern]) => pattern.test(agent))?.[1];
   const [program, system] = [find(PROGRAMS), find(SYSTEMS)];
-  return (program && system ? `${program} on ${system}` : (program ?? system)) ?? null;
+  if (program && system) return `${program} on ${system}`;
+  return program ?? system ?? null;
 }

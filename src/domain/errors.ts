@@ -1,8 +1,8 @@
 import type { ErrorCode } from './resources.ts';
 
-/** The errors of section 7 and of decisions 3 and 43. */
+/** The errors of docs/contract.md, section 7, and of decisions 3 and 43. */
 
-/** The body of every error response (section 7). */
+/** The body of every error response (docs/contract.md, section 7). */
 export interface ErrorBody {
   error: string;
   code: ErrorCode;

@@ -99,6 +99,7 @@ function readTagNames(
   const seen = new Set<unknown>();
   for (const [index, entry] of given.entries()) {
     const raw = nameOf(entry);
+    // A name that was sent twice is checked only once.
     if (seen.has(raw)) continue;
     seen.add(raw);
     const name = typeof raw === 'string' ? cleanTagName(raw) : undefined;
@@ -117,7 +118,10 @@ function readTagNames(
   return { names: [...nameByKey.values()], keys: [...nameByKey.keys()] };
 }
 
-/** Makes the schema of one bookmark's tag names, at most 100 (decision 9). `nameOf` returns the name of an entry. */
+/**
+ * Makes the schema of one bookmark's tag names, at most 100 (decision 9). `nameOf` returns the name of an entry.
+ * `items` is the JSON Schema of an entry.
+ */
 const tagNamesBy = <Entry>(nameOf: (entry: unknown) => unknown, items: object) =>
   z
     .custom<Entry[]>(Array.isArray, 'expected an array')
@@ -145,13 +149,13 @@ export const tagPaths = z
     if (paths.length > BOUNDS.tagPaths) return fault(`at most ${BOUNDS.tagPaths} tags`);
     const keys = new Set<string>();
     for (const [index, raw] of paths.entries()) {
-      const at = typeof given === 'string' ? [] : [index];
-      if (typeof raw !== 'string') return fault('expected a string', at);
+      const path = typeof given === 'string' ? [] : [index];
+      if (typeof raw !== 'string') return fault('expected a string', path);
       const name = cleanTagName(raw);
       const rule = textRule(name, BOUNDS.tagName, 1);
-      if (rule !== undefined) return fault(rule, at);
+      if (rule !== undefined) return fault(rule, path);
       const key = withoutEndSlashes(foldText(name));
-      if (key === '') return fault('may not be empty', at);
+      if (key === '') return fault('may not be empty', path);
       keys.add(key);
     }
     return [...keys];
@@ -161,18 +165,21 @@ export const tagPaths = z
     examples: ['Work', ['Work', 'Dev/Databases']],
   });
 
-const nameOf = (tag: unknown): unknown =>
+const nameOfImportedTag = (tag: unknown): unknown =>
   typeof tag === 'object' && tag !== null && !Array.isArray(tag) && 'name' in tag ? tag.name : tag;
 
 /** The tag names of an imported bookmark. A tag may also be an object with a `name`, as in an export. */
-export const importedTagNames = tagNamesBy<string | { name: string }>(nameOf, {
+export const importedTagNames = tagNamesBy<string | { name: string }>(nameOfImportedTag, {
   anyOf: [TAG_NAME, { type: 'object', required: ['name'], properties: { name: TAG_NAME } }],
 });
+
+/** Matches what no host contains: a separator of a url's parts, white space, or a port at the end. */
+const NO_HOST = /[/?#@\\\s]|:\d*$/;
 
 /** A host name. It is converted like the host of a url (decision 10), and a trailing dot is removed. */
 export const site = text({ max: MAX_HOST_LENGTH, min: 1 })
   .transform((given, ctx) => {
-    const host = /[/?#@\\\s]|:\d*$/.test(given) ? undefined : parseWebUrl(`http://${given}/`)?.hostname;
+    const host = NO_HOST.test(given) ? undefined : parseWebUrl(`http://${given}/`)?.hostname;
     // A host that consists of dots is refused, because it would match every bookmark.
     if (host !== undefined && /[^.]/.test(host)) return host.replace(/\.$/, '');
     ctx.issues.push({ code: 'custom', message: 'expected a host name', input: given });
@@ -196,8 +203,8 @@ function readIds(given: readonly unknown[], ctx: z.RefinementCtx): number[] {
   };
   if (given.length === 0) return fault('may not be empty');
   if (given.length > BOUNDS.idsPerRequest) return fault(`at most ${BOUNDS.idsPerRequest} ids`);
-  const wrong = given.findIndex((each) => !Number.isSafeInteger(each) || (each as number) < 1);
-  if (wrong >= 0) return fault(`expected an integer from 1 to ${MAX_ID}`, [wrong]);
+  const wrongIndex = given.findIndex((each) => !Number.isSafeInteger(each) || (each as number) < 1);
+  if (wrongIndex >= 0) return fault(`expected an integer from 1 to ${MAX_ID}`, [wrongIndex]);
   return [...new Set(given as number[])];
 }
 
@@ -215,7 +222,7 @@ export const ids = z
     examples: [[42, 43]],
   });
 
-/** The ids of bookmarks. `times`, if present, has the `updated_at` that the client saw last for each id, in order. */
+/** The ids of bookmarks. `times`, if present, has for each id the `updated_at` that the client saw last, in order. */
 export interface BookmarkVersions {
   ids: number[];
   times?: string[] | undefined;
@@ -235,10 +242,10 @@ function readVersions(given: readonly unknown[], ctx: z.RefinementCtx): Bookmark
   for (const [index, item] of given.entries()) {
     const { error, data } = bookmarkVersion.safeParse(item, { error: describeIssue });
     if (error !== undefined) return fault(error.issues[0]!.message, [index, ...error.issues[0]!.path]);
-    const before = timeById.get(data.id) ?? data.if_updated_at;
-    if (before !== data.if_updated_at)
+    const knownTime = timeById.get(data.id) ?? data.if_updated_at;
+    if (knownTime !== data.if_updated_at)
       return fault('this id is listed with two different times', [index, 'if_updated_at']);
-    timeById.set(data.id, before);
+    timeById.set(data.id, knownTime);
   }
   return { ids: [...timeById.keys()], times: [...timeById.values()] };
 }

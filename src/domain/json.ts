@@ -26,7 +26,7 @@ export function parseJsonText(text: string): unknown {
   }
 }
 
-/** `parseShortJson` counts the values of longer bodies before it parses them. */
+/** `parseShortJson` counts the values of bodies that are longer than this before it parses them. */
 const COUNTED_ABOVE_BYTES = 65_536;
 
 /**

@@ -2,8 +2,9 @@ import type { BookmarkFields, FieldName, GivenName, Operation } from './bookmark
 import type { Sort } from './bounds.ts';
 
 /**
- * The resources of section 2 and the requests and responses of section 4, as they are sent. The service and its
- * clients share these types. `http/route.ts` compares every schema with them at compile time.
+ * The resources, requests and responses of docs/contract.md, as they are sent. The section numbers in this file are
+ * those of docs/contract.md. The service and its clients share these types. `http/route.ts` compares every schema with
+ * them at compile time.
  */
 
 /** A tag inside a bookmark (decision 8). */
@@ -77,7 +78,7 @@ export interface Profile {
   is_premium: boolean;
   created_at: string;
   bookmark_count: number;
-  /** The maximum of bookmarks in the account; `null` means no limit. */
+  /** The maximum number of bookmarks in the account; `null` means no limit. */
   bookmark_limit: number | null;
   /** The scope of the request's token. */
   scope: 'read' | 'write';
@@ -358,7 +359,7 @@ export interface ChangesPosition {
   cursor?: string | undefined;
   /** Sent instead of a cursor. The response is then an empty page with the current cursor. */
   from?: 'now' | undefined;
-  /** The maximum of objects in a page, 1 to 500. Default: 100. */
+  /** The maximum number of bookmarks, tags and deleted ids in a page, 1 to 500. Default: 100. */
   limit?: number | undefined;
   /** Whether to wait for something new, for up to 29 seconds. */
   wait?: boolean | undefined;

@@ -5,7 +5,8 @@ import { BOUNDS } from './bounds.ts';
 
 /**
  * The time of Unicode normalization grows with the square of the number of combining marks in a row. Half a million
- * marks would take minutes. Stream-Safe Text (UAX 15) allows 30, so longer runs are normalized in chunks of 30.
+ * marks would take minutes. Stream-Safe Text (UAX 15) allows 30 in a row, so longer runs are normalized in chunks of
+ * 30.
  */
 const LONGEST_MARKS = 30;
 const HAS_LONGER_MARKS = /\p{M}{31}/u;
@@ -66,13 +67,16 @@ export function compareByCodePoints(a: string, b: string): number {
   for (let at = 0; at < length; at += 1) {
     const [left, right] = [a.charCodeAt(at), b.charCodeAt(at)];
     if (left === right) continue;
-    return fixSurrogate(left) - fixSurrogate(right);
+    return rankUnit(left) - rankUnit(right);
   }
   return a.length - b.length;
 }
 
-/** Maps a UTF-16 code unit to a number. Surrogates, which encode U+10000 and above, get the largest numbers. */
-const fixSurrogate = (unit: number): number =>
+/**
+ * Returns the rank of a UTF-16 code unit in the order by code points. Surrogates, which encode U+10000 and above, get
+ * the highest ranks.
+ */
+const rankUnit = (unit: number): number =>
   unit >= 0xe000 ? unit - 0x800 : unit >= 0xd800 ? unit + 0x2000 : unit;
 
 /** Whether Postgres can store the text unchanged: it contains neither U+0000 nor a lone surrogate. */

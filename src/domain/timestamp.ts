@@ -1,4 +1,7 @@
-const RFC3339 = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?(?:Z|([+-])(\d{2}):(\d{2}))$/i;
+const DATE = String.raw`(?<year>\d{4})-(?<month>\d{2})-(?<day>\d{2})`;
+const TIME = String.raw`(?<hour>\d{2}):(?<minute>\d{2}):(?<second>\d{2})(?:\.(?<fraction>\d+))?`;
+const OFFSET = String.raw`(?:Z|(?<sign>[+-])(?<offsetHour>\d{2}):(?<offsetMinute>\d{2}))`;
+const RFC3339 = new RegExp(`^${DATE}T${TIME}${OFFSET}$`, 'i');
 
 /** Matches the service's own format, except for the days 29 to 31. Such a time needs no other check. */
 const PLAIN =
@@ -24,19 +27,21 @@ function isMonthStart(ms: number): boolean {
  */
 export function parseTimestamp(text: string): string | undefined {
   if (PLAIN.test(text)) return text;
-  const match = RFC3339.exec(text);
-  if (match === null) return undefined;
-  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match.slice(1, 7).map(Number);
-  const offsetHour = Number(match[9] ?? 0);
-  const offsetMinute = Number(match[10] ?? 0);
+  const parts = RFC3339.exec(text)?.groups;
+  if (parts === undefined) return undefined;
+  const { fraction = '', sign } = parts;
+  const numberOf = (name: string) => Number(parts[name] ?? 0);
+  const [year, month, day] = [numberOf('year'), numberOf('month'), numberOf('day')];
+  const [hour, minute, second] = [numberOf('hour'), numberOf('minute'), numberOf('second')];
+  const [offsetHour, offsetMinute] = [numberOf('offsetHour'), numberOf('offsetMinute')];
   if (hour > 23 || minute > 59 || second > 60 || offsetHour > 23 || offsetMinute > 59) return undefined;
   const date = new Date(0);
   // `Date.UTC` would turn the years 0 to 99 into 1900 to 1999.
   date.setUTCFullYear(year, month - 1, day);
   if (year < 1 || date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return undefined;
-  date.setUTCHours(hour, minute, second, Number((match[7] ?? '').padEnd(3, '0').slice(0, 3)));
-  const offsetMs = (offsetHour * 60 + offsetMinute) * 60_000 * (match[8] === '-' ? -1 : 1);
-  const ms = date.getTime() - offsetMs;
+  date.setUTCHours(hour, minute, second, Number(fraction.padEnd(3, '0').slice(0, 3)));
+  const offsetMs = (offsetHour * 60 + offsetMinute) * 60_000;
+  const ms = sign === '-' ? date.getTime() + offsetMs : date.getTime() - offsetMs;
   if (second === 60 && !isMonthStart(ms)) return undefined;
   return ms >= MIN_MS && ms <= MAX_MS ? new Date(ms).toISOString() : undefined;
 }

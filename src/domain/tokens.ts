@@ -1,6 +1,9 @@
 import { hash, randomBytes } from 'node:crypto';
 
-/** Tokens (sections 2.4 and 5), and principals, who are the users that send requests with valid tokens. */
+/**
+ * Tokens (docs/contract.md, sections 2.4 and 5), and principals, who are the users that send requests with valid
+ * tokens.
+ */
 
 export type TokenKind = 'session' | 'api';
 export type Scope = 'read' | 'write';

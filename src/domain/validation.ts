@@ -14,7 +14,8 @@ function formatPath(path: readonly PropertyKey[]): string {
   return text || 'body';
 }
 
-const ARTICLES: Record<string, string> = {
+/** By Zod's name of a type: its name in messages. */
+const TYPE_NAMES: Record<string, string> = {
   string: 'a string',
   number: 'a number',
   int: 'an integer',
@@ -23,11 +24,11 @@ const ARTICLES: Record<string, string> = {
   object: 'an object',
 };
 
-/** Describes a broken rule in words. Returns undefined for any other rule; its schema has a message of its own. */
+/** Describes a broken rule of the kinds below in words. Returns undefined for a rule that has a message of its own. */
 export function describeIssue(issue: RawIssue): string | undefined {
   if (issue.code === 'invalid_type') {
     if (issue.input === undefined) return 'is required';
-    return `expected ${ARTICLES[issue.expected] ?? issue.expected}`;
+    return `expected ${TYPE_NAMES[issue.expected] ?? issue.expected}`;
   }
   if (issue.code === 'invalid_value')
     return `expected ${issue.values.map((v) => `"${String(v)}"`).join(' or ')}`;
@@ -40,13 +41,16 @@ export function describeIssue(issue: RawIssue): string | undefined {
 /** Formats an issue as `field: rule`, for error responses (decision 2). */
 export const formatIssue = (issue: Issue): string => `${formatPath(issue.path)}: ${issue.message}`;
 
-/** Makes a rule for a body: exactly one of these fields must be present. If several are, the error names the second. */
+/**
+ * Makes a rule for a body: exactly one of these fields must be present. If several are, the error names the second of
+ * them; if none is, the first field.
+ */
 export const exactlyOne =
   <Name extends string>(...names: readonly [Name, Name, ...Name[]]) =>
   ({ value, issues }: z.core.ParsePayload<{ readonly [Each in Name]?: unknown }>): void => {
-    const given = names.filter((name) => value[name] !== undefined);
-    if (given.length === 1) return;
-    const path = [given[1] ?? names[0]];
+    const present = names.filter((name) => value[name] !== undefined);
+    if (present.length === 1) return;
+    const path = [present[1] ?? names[0]];
     const message = `expected either ${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
     issues.push({ code: 'custom', message, path, input: value });
   };

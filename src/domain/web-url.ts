@@ -10,10 +10,12 @@ export const MAX_HOST_LENGTH = 253;
 const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f]/;
 
 /**
- * Finds the authority as WHATWG's standard does. It follows any number of slashes and backslashes, and ends before the
- * path, the query or the fragment.
+ * Matches a url up to the end of its authority, as WHATWG's standard finds it. The authority begins after any number of
+ * slashes and backslashes, and ends before the path, the query or the fragment.
  */
-const AUTHORITY = /^https?:[/\\]*([^/\\?#]*)/i;
+const AUTHORITY = /^https?:[/\\]*(?<authority>[^/\\?#]*)/i;
+
+const SCHEME = /^[a-z][a-z\d+.-]*:/i;
 
 /** Returns the length of the host as sent, including its escapes. */
 function hostLength(authority: string): number {
@@ -24,9 +26,9 @@ function hostLength(authority: string): number {
 /** Parses an absolute http or https url without white space at its ends. Returns the broken rule for any other text. */
 function readWebUrl(text: string): URL | string {
   if (CONTROL_CHARACTERS.test(text)) return 'may not contain control characters';
-  const authority = AUTHORITY.exec(text)?.[1];
+  const authority = AUTHORITY.exec(text)?.groups?.authority;
   if (authority === undefined)
-    return /^[a-z][a-z\d+.-]*:/i.test(text) ? 'expected an http or https url' : 'expected an absolute url';
+    return SCHEME.test(text) ? 'expected an http or https url' : 'expected an absolute url';
   if (hostLength(authority) > MAX_HOST_LENGTH) return `host: at most ${MAX_HOST_LENGTH} characters`;
   return parseUrl(text) ?? 'expected an absolute url';
 }
@@ -42,12 +44,12 @@ function parseUrl(text: string): URL | null {
 
 /** Returns the rule that a url breaks; undefined if it is valid for a bookmark (decision 10). */
 export function findUrlFault(text: string): string | undefined {
-  const url = readWebUrl(text);
-  return typeof url === 'string' ? url : undefined;
+  const urlOrRule = readWebUrl(text);
+  return typeof urlOrRule === 'string' ? urlOrRule : undefined;
 }
 
 /** Parses an http or https url. Returns null for any other text. */
 export function parseWebUrl(text: string): URL | null {
-  const url = readWebUrl(text.trim());
-  return typeof url === 'string' ? null : url;
+  const urlOrRule = readWebUrl(text.trim());
+  return typeof urlOrRule === 'string' ? null : urlOrRule;
 }

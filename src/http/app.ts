@@ -114,7 +114,8 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
     return503OnClosing: false,
     exposeHeadRoutes: false,
     http: {
-      // A hook refuses requests without `Host`, and sends the usual JSON error. Node would send a response without a body.
+      // A hook refuses requests without `Host`, and sends the usual JSON error. Node would send a response without a
+      // body.
       requireHostHeader: false,
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
       // 60 s is Node's default. This time must not exceed `requestTimeout`, because Node would swap the two times.
@@ -198,7 +199,9 @@ async function mountRoutes(
   });
 }
 
-/** Returns the value of Fastify's `trustProxy`. A number of proxies becomes a function that trusts this number of hops. */
+/**
+ * Returns the value of Fastify's `trustProxy`. A number of proxies becomes a function that trusts this number of hops.
+ */
 const trustFunction = (trust: Config['trustProxy']) =>
   typeof trust === 'number' ? (_address: string, hop: number) => hop < trust : trust;
 

@@ -38,7 +38,12 @@ export class Bodies {
     const next = async () => {
       const bytes = await bodyReader.next();
       const { heldBody } = request;
-      if (bytes === undefined || principal === undefined || heldBody === undefined || heldBytes >= countedBytes)
+      if (
+        bytes === undefined ||
+        principal === undefined ||
+        heldBody === undefined ||
+        heldBytes >= countedBytes
+      )
         return bytes;
       overload.refuseBody(principal.userId, heldBytes);
       heldBytes += bytes.length;

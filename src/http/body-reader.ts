@@ -3,8 +3,8 @@ import { invalid } from '../domain/errors.ts';
 
 /**
  * Reads request bodies at a limited pace. A client may send its body in chunks of one byte, and each chunk costs the
- * process an event. So the reader reserves a short time for each chunk of a user, and pauses until the reserved time is over.
- * A client with many small chunks thus slows down only itself.
+ * process an event. So the reader reserves a short time for each chunk of a user, and pauses until the reserved time is
+ * over. A client with many small chunks thus slows down only itself.
  *
  * A reader is in one of these states. It reads from the socket only while it is flowing:
  *
@@ -24,7 +24,9 @@ const CHUNKS_PER_PAUSE = 256;
 /** Reading pauses while this many bytes are gathered. */
 const MAX_GATHERED_BYTES = 65_536;
 
-/** Keeps when the reserved time of each key ends. A key is a user's id, or undefined for all requests without a token. */
+/**
+ * Keeps when the reserved time of each key ends. A key is a user's id, or undefined for all requests without a token.
+ */
 export class ChunkPace {
   readonly #busyUntilMs = new Map<number | undefined, number>();
 
@@ -162,7 +164,9 @@ export class BodyReader {
     else socket.resume();
   }
 
-  /** Ends the body. If many chunks are left, reserves time for them too, so that the key's next body pauses for them. */
+  /**
+   * Ends the body. If many chunks are left, reserves time for them too, so that the key's next body pauses for them.
+   */
   #finish(end: 'complete' | 'aborted'): void {
     if (this.#end !== undefined) return;
     this.#end = end;

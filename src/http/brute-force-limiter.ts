@@ -68,7 +68,8 @@ export function limitInviteFailures<Result>(
   const { inviteFailures, namedInviteFailures: limiter } = context.coordination.limiters;
   const sharedBudget = { limiter: inviteFailures, key: 'all', limit: context.config.inviteFailuresPerMinute };
   const invite = { credential: 'invite', failureCodes: ['NOT_FOUND'] } as const;
-  if (emailKey === undefined) return runWithinBudgets(context, { ...invite, budgets: [sharedBudget] }, exchange);
+  if (emailKey === undefined)
+    return runWithinBudgets(context, { ...invite, budgets: [sharedBudget] }, exchange);
   const limit = NAMED_FAILURES_PER_HOUR;
   const budgets = [
     { limiter, key: `email:${hash('sha256', emailKey, 'base64url')}`, limit },

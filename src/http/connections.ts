@@ -29,7 +29,10 @@ interface StreamHandle {
   writeQueueSize: number;
 }
 
-/** Returns how many bytes of a socket the kernel has taken. Unlike `socket.bytesWritten`, this grows during a large write. */
+/**
+ * Returns how many bytes of a socket the kernel has taken. Unlike `socket.bytesWritten`, this grows during a large
+ * write.
+ */
 function countTaken(socket: Socket): number {
   const { _handle: handle } = socket as { _handle?: StreamHandle | null };
   return handle ? handle.bytesWritten - handle.writeQueueSize : socket.bytesWritten;

@@ -50,9 +50,10 @@ export const WEB_API: Mount = { ...WEB, basePath: WEB_PATH + BASE_PATH };
 const JSON_TYPE = /^application\/json *(;|$)/i;
 
 /**
- * Refuses requests from pages that are not the service's own. Browsers also send the session cookie with
- * requests of some other pages, for example of pages on another port of this host. But no page can forge its `Origin`. As a second barrier, only
- * JSON is accepted. JSON from another origin needs a preflight, and preflights for these paths are refused.
+ * Refuses requests from pages that are not the service's own. Browsers also send the session cookie with requests of
+ * some other pages, for example of pages on another port of this host. But no page can forge its `Origin`. As a second
+ * barrier, only JSON is accepted. JSON from another origin needs a preflight, and preflights for these paths are
+ * refused.
  */
 function refuseForeignPage({ site }: Context, { headers }: FastifyRequest): void {
   if (headers.origin === undefined || ![site.origin, site.namedOrigin].includes(headers.origin))

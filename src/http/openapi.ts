@@ -31,7 +31,8 @@ const TAGS: Record<string, string> = {
 };
 
 /**
- * By path: operation ids that are not made from the path, because `export` and `import` are reserved words in many languages.
+ * By path: operation ids that are not made from the path, because `export` and `import` are reserved words in many
+ * languages.
  */
 const OPERATION_IDS: Record<string, string> = {
   '/export': 'export_bookmarks',

@@ -15,7 +15,10 @@ const REFUSALS: Record<QuotaScope, string> = {
 /** Returns the value of `Retry-After`: whole seconds, rounded up, at least 1. */
 export const retryAfterSeconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1000));
 
-/** Sets the four rate-limit headers (docs/contract.md, section 8, decision 26). Throws `RATE_LIMITED` for a refused request. */
+/**
+ * Sets the four rate-limit headers (docs/contract.md, section 8, decision 26). Throws `RATE_LIMITED` for a refused
+ * request.
+ */
 export function requireQuota(
   reply: FastifyReply,
   quota: Quota,
@@ -34,7 +37,9 @@ export function removeQuotaHeaders(reply: FastifyReply): void {
   for (const name of ['limit', 'remaining', 'reset', 'scope']) reply.removeHeader(`x-ratelimit-${name}`);
 }
 
-/** Returns the client's address as the trusted proxies report it. If that is no IP address, returns the peer's address. */
+/**
+ * Returns the client's address as the trusted proxies report it. If that is no IP address, returns the peer's address.
+ */
 export const clientAddress = ({ ip, socket }: FastifyRequest): string =>
   isIP(ip) > 0 ? ip : (socket.remoteAddress ?? '');
 

@@ -9,8 +9,8 @@ import type { Principal, Scope } from '../domain/tokens.ts';
 export const DEFAULT_BODY_BYTES = 64 * 1_024;
 
 /**
- * The limit in bytes of a body with one bookmark. The longest valid bookmark, with every character escaped as a surrogate
- * pair, has 545,930 bytes.
+ * The limit in bytes of a body with one bookmark. The longest valid bookmark, with every character escaped as a
+ * surrogate pair, has 545,930 bytes.
  */
 export const BOOKMARK_BODY_BYTES = 640 * 1_024;
 

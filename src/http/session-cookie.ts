@@ -84,5 +84,8 @@ function addCookie(
 ): void {
   const httpOnly = isHttpOnly ? '; HttpOnly' : '';
   const secure = origin?.startsWith('https:') ? '; Secure' : '';
-  reply.header('set-cookie', `${name}=${value}; Path=/${httpOnly}; SameSite=Lax${secure}; Max-Age=${maxAgeSeconds}`);
+  reply.header(
+    'set-cookie',
+    `${name}=${value}; Path=/${httpOnly}; SameSite=Lax${secure}; Max-Age=${maxAgeSeconds}`,
+  );
 }

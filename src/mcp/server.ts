@@ -116,8 +116,8 @@ export function createMcpServer(api: BookmarkApi, version: string): McpServer {
     },
     ({ contains = '' }) =>
       respond(async () => {
-        const { tags } = await api.listTags();
-        const matching = tags.filter(({ name }) => name.toLowerCase().includes(contains.toLowerCase()));
+        const list = await api.listTags();
+        const matching = list.tags.filter(({ name }) => name.toLowerCase().includes(contains.toLowerCase()));
         return {
           tags: matching.sort((a, b) => b.bookmark_count - a.bookmark_count).slice(0, MAX_TAGS),
           total: matching.length,
@@ -175,13 +175,16 @@ export function createMcpServer(api: BookmarkApi, version: string): McpServer {
   return server;
 }
 
+/** Matches the first half of a surrogate pair at the end of a text that was cut. */
+const HALF_PAIR = /[\ud800-\udbff]$/;
+
 /** Cuts the comment of a bookmark if it is long, but never inside a surrogate pair. */
 const shorten = (bookmark: Bookmark): Bookmark & { comment_is_cut?: true } =>
   bookmark.comment.length <= COMMENT_LENGTH
     ? bookmark
     : {
         ...bookmark,
-        comment: bookmark.comment.slice(0, COMMENT_LENGTH).replace(/[\ud800-\udbff]$/, ''),
+        comment: bookmark.comment.slice(0, COMMENT_LENGTH).replace(HALF_PAIR, ''),
         comment_is_cut: true,
       };
 
@@ -205,6 +208,7 @@ async function respond(work: () => Promise<object>): Promise<ToolResult> {
       ],
     };
   } catch (error) {
+    // An error of the API has its code in the same field as a system error.
     const code = systemCodeOf(error);
     if (code === undefined) throw error;
     return { isError: true, content: [{ type: 'text', text: `${code}: ${messageOf(error)}` }] };

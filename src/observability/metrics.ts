@@ -13,8 +13,8 @@ import { REVISION, VERSION } from './version.ts';
 
 /**
  * The class of a request, for the service-level objectives. `poll` is a request to `/bookmarks/sync` or
- * `/bookmarks/changes`. `read` and `write` are the other requests of the API, except imports. `other` is everything
- * outside of the API. The probes `/livez` and `/readyz` are not counted.
+ * `/bookmarks/changes`. `import` is a request to `/import`. `read` and `write` are all other requests of the API.
+ * `other` is everything outside of the API. The probes `/livez` and `/readyz` are not counted.
  */
 export type RequestClass = 'read' | 'write' | 'poll' | 'import' | 'other';
 
@@ -65,7 +65,7 @@ interface MetricsSources {
   importDatabase: Database;
   probe: DatabaseProbe;
   coordination: Coordination;
-  /** The maximum of polls that this replica may hold. */
+  /** The maximum number of polls that this replica may hold. */
   maxWaiters: number;
   /** Bytes of responses that clients have not read. */
   outboundBacklog: { readonly total: number };
@@ -75,7 +75,8 @@ interface MetricsSources {
 
 /**
  * The service-level objectives. The first four are success rates, one for each class of requests. `wake` is how soon a
- * poll responds after a notification. `speed` is the time of other requests.
+ * poll responds after a notification. `speed` is how soon any other request gets its response, except imports and
+ * exports.
  */
 const OBJECTIVES = ['read', 'write', 'poll', 'import', 'wake', 'speed'] as const;
 
@@ -291,7 +292,7 @@ export class Metrics {
       [],
       (gauge, { maxOutboundBacklog }) => gauge.set(maxOutboundBacklog),
     );
-    // These gauges come before `bookmarks_imports_staged`, which runs a statement. So its connection is not counted.
+    // These gauges are read before `bookmarks_imports_staged` runs its statement. So they do not count its connection.
     const ofPools = (name: string, help: string, of: 'size' | 'inUse' | 'waiting') =>
       this.#gauge(name, help, ['pool'], (gauge, { database, importDatabase }) => {
         for (const [pool, { gauges }] of Object.entries({ api: database, import: importDatabase }))
@@ -306,7 +307,8 @@ export class Metrics {
       ['state'],
       async (gauge, { database }) => {
         gauge.reset();
-        // If the database is away, this gauge is empty. A failed scrape would also hide the metrics that report this.
+        // If the database is away, this gauge is empty. A failed scrape would also hide the metrics that report the
+        // outage.
         const counts = await countStagedImports(database).catch(() => []);
         for (const [state, count] of counts) gauge.set({ state }, count);
       },

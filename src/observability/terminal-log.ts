@@ -3,7 +3,7 @@ export const LISTENING = 'listening';
 
 const WARN = 40;
 
-/** The words for pino's levels. Lines of the usual level `info` (30) get no word. */
+/** By pino's number of a level: the word for it. Lines of the usual level `info` (30) get no word. */
 const LEVELS: Record<number, string> = { 10: 'trace', 20: 'debug', 40: 'warning', 50: 'error', 60: 'fatal' };
 
 const CLEAR_LINE = '\r\u001b[2K';
@@ -32,6 +32,7 @@ export class TerminalLog {
       this.#isStarting = msg !== LISTENING;
       const progress = `Starting: ${words} …`.slice(0, (this.#out.columns || 80) - 1);
       this.#out.write(CLEAR_LINE + (this.#isStarting ? progress : ''));
+      // The message that ends the start is also printed below, if it has the origin of the service.
       if (this.#isStarting || facts.origin === undefined) return;
     }
     const parts = [String(time).slice(11, 19), LEVELS[level], words];

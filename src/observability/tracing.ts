@@ -69,11 +69,11 @@ export const tracer = () => trace.getTracer('bookmark-service', VERSION);
  * Runs the function in a child span of the active span. A rejection marks the child span as failed. If no span is
  * active, as in a sweep or a probe, records none. Otherwise most traces of an idle service would show such work.
  */
-function span<T>(name: string, system: string, run: (rename: RenameSpan) => Promise<T>): Promise<T> {
+function runInSpan<T>(name: string, system: string, run: (rename: RenameSpan) => Promise<T>): Promise<T> {
   if (trace.getActiveSpan() === undefined) return run(() => {});
   const attributes = { 'db.system.name': system };
   return tracer().startActiveSpan(name, { kind: SpanKind.CLIENT, attributes }, (active) =>
-    runAndEnd(active, () => run((better) => void active.updateName(better))),
+    runAndEnd(active, () => run((newName) => void active.updateName(newName))),
   );
 }
 
@@ -98,8 +98,10 @@ async function runAndEnd<T>(active: Span, run: () => Promise<T>): Promise<T> {
 
 /** Returns the current span as a W3C `traceparent`; undefined if there is none. */
 export function currentTraceParent(): string | undefined {
-  const at = trace.getActiveSpan()?.spanContext();
-  return at && `00-${at.traceId}-${at.spanId}-${at.traceFlags.toString(16).padStart(2, '0')}`;
+  const current = trace.getActiveSpan()?.spanContext();
+  return (
+    current && `00-${current.traceId}-${current.spanId}-${current.traceFlags.toString(16).padStart(2, '0')}`
+  );
 }
 
 /**
@@ -108,16 +110,18 @@ export function currentTraceParent(): string | undefined {
  */
 export function continueClientTrace(text: unknown, ratio: number) {
   const parent = parseTraceParent(text);
-  const client = trace.getSpanContext(parent);
-  if (client === undefined || Math.random() < ratio) return parent;
-  return trace.setSpanContext(parent, { ...client, traceFlags: TraceFlags.NONE });
+  const clientSpan = trace.getSpanContext(parent);
+  if (clientSpan === undefined || Math.random() < ratio) return parent;
+  return trace.setSpanContext(parent, { ...clientSpan, traceFlags: TraceFlags.NONE });
 }
+
+const TRACE_PARENT = /^00-(?<traceId>[0-9a-f]{32})-(?<spanId>[0-9a-f]{16})-(?<flags>[0-9a-f]{2})$/;
 
 /** Returns the context that a `traceparent` describes; the current context if the text is invalid. */
 function parseTraceParent(text: unknown) {
-  const match = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(typeof text === 'string' ? text : '');
-  if (match === null) return context.active();
-  const [, traceId = '', spanId = '', flags = ''] = match;
+  const parts = TRACE_PARENT.exec(typeof text === 'string' ? text : '')?.groups;
+  if (parts === undefined) return context.active();
+  const { traceId = '', spanId = '', flags = '' } = parts;
   const traceFlags = Number.parseInt(flags, 16) & TraceFlags.SAMPLED;
   return trace.setSpanContext(context.active(), { traceId, spanId, traceFlags, isRemote: true });
 }
@@ -125,19 +129,25 @@ function parseTraceParent(text: unknown) {
 /** Built-in functions of Postgres. Their names do not tell what a statement is for. */
 const BUILT_IN = /^(unnest|generate_series|jsonb?_\w+|lateral)$/;
 
+const FUNCTION_IN_FROM = /\bfrom (?<name>\w+)\s*\(/g;
+const WRITTEN_TABLE = /\b(?<action>insert into|update|delete from) (?<table>\w+)/;
+const SELECTED_FUNCTION = /\bselect (?<name>\w+)\(/;
+const READ_TABLE = /\bfrom (?<table>\w+)/;
+
 /**
  * Returns a short name for a statement: the function that the statement calls, or what it does to its first table. The
  * name never contains values.
  */
 export function nameStatement(text: string): string {
-  for (const [, name = ''] of text.matchAll(/\bfrom (\w+)\s*\(/g))
+  for (const { groups } of text.matchAll(FUNCTION_IN_FROM)) {
+    const name = groups?.name ?? '';
     if (!BUILT_IN.test(name)) return `call ${name}`;
-  const [, write, table] = /\b(insert into|update|delete from) (\w+)/.exec(text) ?? [];
-  if (write !== undefined) return `${write.split(' ')[0]} ${table}`;
-  const read = /\bselect (\w+)\(/.exec(text.trim()) ?? undefined;
-  return read && !/\bfrom\b/.test(text)
-    ? `call ${read[1]}`
-    : `read ${/\bfrom (\w+)/.exec(text)?.[1] ?? ''}`.trim();
+  }
+  const write = WRITTEN_TABLE.exec(text)?.groups;
+  if (write?.action !== undefined) return `${write.action.split(' ')[0]} ${write.table}`;
+  const selectedFunction = SELECTED_FUNCTION.exec(text)?.groups?.name;
+  if (selectedFunction !== undefined && !/\bfrom\b/.test(text)) return `call ${selectedFunction}`;
+  return `read ${READ_TABLE.exec(text)?.groups?.table ?? ''}`.trim();
 }
 
 /**
@@ -159,18 +169,22 @@ export const traceDatabase = (database: Database): Database => ({
   },
   at: (userId) => traceDatabase(database.at(userId)),
   read: (run, deadlineMs) =>
-    span('postgres read', 'postgresql', (rename) => database.read(renamingSpan(run, rename), deadlineMs)),
+    runInSpan('postgres read', 'postgresql', (rename) =>
+      database.read(renamingSpan(run, rename), deadlineMs),
+    ),
   readShort: (run, deadlineMs) =>
-    span('postgres read', 'postgresql', (rename) =>
+    runInSpan('postgres read', 'postgresql', (rename) =>
       database.readShort(renamingSpan(run, rename), deadlineMs),
     ),
-  write: (run) => span('postgres write', 'postgresql', (rename) => database.write(renamingSpan(run, rename))),
+  write: (run) =>
+    runInSpan('postgres write', 'postgresql', (rename) => database.write(renamingSpan(run, rename))),
   close: (graceMs) => database.close(graceMs),
 });
 
 const traceLimiter = (limiter: RateLimiter): RateLimiter => ({
   refusal: (key, limit, group) => limiter.refusal(key, limit, group),
-  consume: (key, limit, group) => span('redis rate limit', 'redis', () => limiter.consume(key, limit, group)),
+  consume: (key, limit, group) =>
+    runInSpan('redis rate limit', 'redis', () => limiter.consume(key, limit, group)),
 });
 
 /** Wraps the coordination so that each Redis call that a request waits for has a span. */
@@ -180,14 +194,14 @@ export const traceCoordination = (coordination: Coordination): Coordination => (
   ) as Limiters,
   notifier: coordination.notifier,
   imports: {
-    add: (id) => span('redis queue import', 'redis', () => coordination.imports.add(id)),
+    add: (id) => runInSpan('redis queue import', 'redis', () => coordination.imports.add(id)),
     startWorker: (concurrency) => coordination.imports.startWorker(concurrency),
     stopWorker: (graceMs) => coordination.imports.stopWorker(graceMs),
   },
   pending: {
     keep: (kind, key, value) =>
-      span('redis keep', 'redis', () => coordination.pending.keep(kind, key, value)),
-    take: (kind, key) => span('redis take', 'redis', () => coordination.pending.take(kind, key)),
+      runInSpan('redis keep', 'redis', () => coordination.pending.keep(kind, key, value)),
+    take: (kind, key) => runInSpan('redis take', 'redis', () => coordination.pending.take(kind, key)),
   },
   get state() {
     return coordination.state;

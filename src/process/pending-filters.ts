@@ -26,29 +26,29 @@ export interface Round {
 export const beginRound = (usersPerGroup = USERS_PER_GROUP): Round => ({ after: 0, usersPerGroup });
 
 /**
- * Builds the filters of all users. Repeats rounds until every block has a filter. A user whose work never ends or
- * always fails does not block other users, because each round goes on to the next group.
+ * Builds the filters of all users. Repeats rounds until every block has a filter, or until the process drains. A user
+ * whose work never ends or always fails does not block other users, because each round goes on to the next group.
  */
 export async function buildPendingFilters(context: Context, round = beginRound()): Promise<void> {
-  let isLeft: boolean;
+  let hasPending: boolean;
   do {
-    isLeft = false;
+    hasPending = false;
     do {
-      if (await serveNextUsers(context, round)) isLeft = true;
+      if (await serveNextUsers(context, round)) hasPending = true;
     } while (round.after > 0 && !context.lifecycle.draining);
-  } while (isLeft && !context.lifecycle.draining);
+  } while (hasPending && !context.lifecycle.draining);
 }
 
 /**
  * Builds filters for the next group of users, for about a second. Builds a batch of filters for each user in turn.
- * Resolves with true if some blocks of the group still have no filter.
+ * Resolves with true if some blocks of the group still have no filter, or with false once the process drains.
  */
 async function serveNextUsers({ database, lifecycle }: Context, round: Round): Promise<boolean> {
   const group = await findPendingFilters(database, round.after, round.usersPerGroup);
   const isLastGroup = group.length < round.usersPerGroup;
   round.after = isLastGroup ? 0 : (group.at(-1) ?? 0);
   const endAt = performance.now() + GROUP_MS;
-  let users = startAnywhere(group);
+  let users = rotateRandomly(group);
   while (users.length > 0 && performance.now() < endAt) {
     const unfinished: number[] = [];
     for (const userId of users) {
@@ -63,7 +63,7 @@ async function serveNextUsers({ database, lifecycle }: Context, round: Round): P
 }
 
 /** Rotates the list by a random amount, so that two replicas rarely work on the same user at the same time. */
-function startAnywhere(users: readonly number[]): number[] {
+function rotateRandomly(users: readonly number[]): number[] {
   const start = Math.floor(Math.random() * users.length);
   return [...users.slice(start), ...users.slice(0, start)];
 }

@@ -60,8 +60,14 @@ async function findDatabase(
   return { url: embedded.url, embedded };
 }
 
-/** The account of the invite and of the link that `greet` prints. */
+/** The e-mail address of the account that the invite and the link of `greet` open. */
 const EMAIL = 'you@localhost';
+
+const INVITE_DAYS = 7;
+const LINK_DAYS = 1;
+
+/** The exit code after a second signal, which leaves open requests unfinished. */
+const INTERRUPTED = 130;
 
 /**
  * Prints the API's address, an invite code, and a link to the page. The link signs in once. Its code is in the URL's
@@ -69,8 +75,8 @@ const EMAIL = 'you@localhost';
  * only fills in the field for the code.
  */
 async function greet(context: Context, origin: string): Promise<void> {
-  const invite = await issueInvite(context.database, EMAIL, 7);
-  const link = await issueInvite(context.database, EMAIL, 1);
+  const invite = await issueInvite(context.database, EMAIL, INVITE_DAYS);
+  const link = await issueInvite(context.database, EMAIL, LINK_DAYS);
   const lines = [
     '',
     `The API: ${origin}/api/v1 (reference: ${origin}/docs)`,
@@ -82,6 +88,7 @@ async function greet(context: Context, origin: string): Promise<void> {
   console.log(lines.join('\n'));
 }
 
+/** Starts the sweeps, the app and the worker that a role needs. Adds the steps that close them to `stack`. */
 async function start(
   context: Context,
   role: ServingRole,
@@ -92,11 +99,11 @@ async function start(
   stack.defer(stopSweeper);
   const app = role === 'worker' ? buildHealthApp(context) : await buildApp(context);
   // The app and the worker close at the same time, because open requests may wait for an import that the worker runs.
-  const closes: (() => Promise<unknown>)[] = [() => app.close()];
-  stack.defer(async () => void (await Promise.all(closes.map((close) => close()))));
+  const closeSteps: (() => Promise<unknown>)[] = [() => app.close()];
+  stack.defer(async () => void (await Promise.all(closeSteps.map((closeStep) => closeStep()))));
   if (role !== 'api') {
     await coordination.imports.startWorker(config.importConcurrency);
-    closes.push(() => coordination.imports.stopWorker(WORKER_GRACE_MS));
+    closeSteps.push(() => coordination.imports.stopWorker(WORKER_GRACE_MS));
   }
   await listen(app, config);
   // Until here, a signal ends the process at once. From here on, a signal lets open requests finish.
@@ -134,7 +141,7 @@ function buildHealthApp(context: Context): FastifyInstance {
 function endOnSignal(context: Context, stack: AsyncDisposableStack): void {
   const { log, lifecycle } = context;
   const end = (code: number, drainMs: number, limitMs: number) => {
-    if (lifecycle.draining) process.exit(code === 0 ? 130 : code);
+    if (lifecycle.draining) process.exit(code === 0 ? INTERRUPTED : code);
     lifecycle.draining = true;
     void close(context, stack, drainMs, limitMs).then(() => process.exit(code));
   };
@@ -152,6 +159,7 @@ function endOnSignal(context: Context, stack: AsyncDisposableStack): void {
   }
 }
 
+/** Drains for `drainMs`, then closes everything. Resolves after `limitMs` more even if something is still open. */
 async function close(
   { coordination, log }: Context,
   stack: AsyncDisposableStack,

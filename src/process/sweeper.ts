@@ -23,8 +23,8 @@ const FILTER_INTERVAL_MS = 3_000;
 
 /**
  * A staged import that has waited for a worker for this long is queued again. Its job may be lost, because Redis
- * restarted empty or a process died. If the worker of an import died, its lease must expire before the import is queued
- * again. Another worker begins the import within 13 s after the first one died.
+ * restarted empty or a process died. If the worker of an import died, the lease of the import must expire before it is
+ * queued again. Another worker begins the import within 13 s after the first one died.
  */
 const REQUEUE_AFTER_MS = 3_000;
 
@@ -48,17 +48,22 @@ const writeLastUses = ({ lastUses, database, config }: Context): Promise<void> =
 /** Deletes expired rows in batches until none are left. One batch in each interval would be too slow. */
 export async function deleteLeftovers({ config, database, lifecycle, log }: Context): Promise<void> {
   let deleted = 0;
-  const steps = [
+  // Each function deletes one batch, and resolves with the number of deleted rows.
+  const deleteBatches = [
     () => deleteExpiredTokens(database),
     () => deleteOldResponses(database),
     () => deleteOldChanges(database, config.changesDays),
     () => deleteOldTrash(database, config.trashDays),
-    // This step is the last one, because it fails while a node of a sharded database is down. Every node has a copy of
-    // the invites.
+    // This function is the last one, because it fails while a node of a sharded database is down. Every node has a copy
+    // of the invites.
     () => deleteExpiredInvites(database),
   ];
-  for (const step of steps) {
-    for (let count = 1; count > 0 && !lifecycle.draining; deleted += count) count = await step();
+  for (const deleteBatch of deleteBatches) {
+    while (!lifecycle.draining) {
+      const count = await deleteBatch();
+      if (count === 0) break;
+      deleted += count;
+    }
   }
   if (deleted > 0) log.info({ deleted }, 'deleted expired rows');
 }
@@ -72,6 +77,7 @@ function repeat(
   intervalMs: number,
   sweep: (context: Context) => Promise<void>,
 ): () => Promise<void> {
+  /** Undefined once the repetition is stopped. */
   let timer: NodeJS.Timeout | undefined;
   let running = Promise.resolve();
   const schedule = () => {
@@ -81,7 +87,9 @@ function repeat(
   const run = () => {
     running = sweep(context)
       .catch((error: unknown) => context.log.warn({ err: error }, 'sweep failed'))
-      .then(() => (timer === undefined ? undefined : schedule()));
+      .then(() => {
+        if (timer !== undefined) schedule();
+      });
   };
   schedule();
   return () => {
@@ -93,7 +101,7 @@ function repeat(
 
 /** Starts the sweeps. The returned function stops them, and resolves when running sweeps have ended. */
 export function startSweeper(context: Context, hasWorker: boolean): () => Promise<void> {
-  const filters = beginRound();
+  const filterRound = beginRound();
   const stops = [
     repeat(context, EXPIRED_INTERVAL_MS, deleteLeftovers),
     repeat(context, IMPORTS_INTERVAL_MS, deleteAbandonedImports),
@@ -101,7 +109,7 @@ export function startSweeper(context: Context, hasWorker: boolean): () => Promis
     ...(hasWorker
       ? [
           repeat(context, IMPORTS_INTERVAL_MS, requeueImports),
-          repeat(context, FILTER_INTERVAL_MS, () => buildPendingFilters(context, filters)),
+          repeat(context, FILTER_INTERVAL_MS, () => buildPendingFilters(context, filterRound)),
         ]
       : []),
   ];

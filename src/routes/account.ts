@@ -16,7 +16,7 @@ import { exchangeDeviceCode } from './device-codes.ts';
 import { notifyAfter } from './notify-after.ts';
 import { count, deleted, timestampText } from './response-schemas.ts';
 
-/** Account and session: section 4.1. */
+/** Account and session: docs/contract.md, section 4.1. */
 
 const code = z
   .string()
@@ -44,16 +44,18 @@ async function openSession({
   request,
 }: RouteRequest<z.output<typeof exchangeBody>>): Promise<Session> {
   const emailKey = body.email === undefined ? undefined : foldText(body.email);
-  const given = { code: body.code, emailKey };
+  const codeWithEmail = { code: body.code, emailKey };
   const client = nameClient(request.headers['user-agent']);
   if (isDeviceCode(body.code))
-    return limitInviteFailures(context, request, emailKey, () => exchangeDeviceCode(context, given, client));
+    return limitInviteFailures(context, request, emailKey, () =>
+      exchangeDeviceCode(context, codeWithEmail, client),
+    );
   const { sessionDays } = context.config;
   const secret = createSecret();
-  const user = await limitInviteFailures(context, request, emailKey, () =>
-    exchangeInvite(context.database, given, secret, sessionDays, client),
+  const invitedUser = await limitInviteFailures(context, request, emailKey, () =>
+    exchangeInvite(context.database, codeWithEmail, secret, sessionDays, client),
   );
-  return { token: formatToken('session', user.id, secret.secret), user };
+  return { token: formatToken('session', invitedUser.id, secret.secret), user: invitedUser };
 }
 
 const exchange = publicRoute({
@@ -81,10 +83,10 @@ const loginByInvite: PublicRoute<typeof exchangeBody> = {
   summary: 'Exchange an invite code for a session of this browser',
   body: exchangeBody,
   response: z.object({ user }),
-  async handle(given) {
-    const { token, user } = await openSession(given);
-    setSessionCookie(given.context, given.reply, token);
-    return { user };
+  async handle(loginRequest) {
+    const session = await openSession(loginRequest);
+    setSessionCookie(loginRequest.context, loginRequest.reply, session.token);
+    return { user: session.user };
   },
 };
 

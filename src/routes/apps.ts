@@ -18,24 +18,24 @@ const APP_PATH = '/login/app';
 
 /** Adds the page where a person approves an app. */
 export function appPages(app: FastifyInstance, context: Context): void {
-  addPage(app, context, APP_PATH, (given) => askForApproval(context, given));
+  addPage(app, context, APP_PATH, (pageRequest) => askForApproval(context, pageRequest));
 }
 
 /** Returns the approval page, or the sign-in page if nobody is signed in. Opening either page changes nothing. */
 async function askForApproval(context: Context, { request }: PageRequest): Promise<Page> {
   const { config, database } = context;
-  const asked = parseBody(appRequestSchema(config.signIn.appRedirects), readParameters(request));
+  const appRequest = parseBody(appRequestSchema(config.signIn.appRedirects), readParameters(request));
   const principal = await findBrowserPrincipal(context, request);
-  const here = readReturnTo(`${APP_PATH}?${queryOf(request)}`) ?? '/';
-  if (principal === undefined) return signInPage(config.signIn.provider?.name, here);
+  const returnHere = readReturnTo(`${APP_PATH}?${queryOf(request)}`) ?? '/';
+  if (principal === undefined) return signInPage(config.signIn.provider?.name, returnHere);
   const { email } = await readProfile(database, principal, config.freeBookmarkLimit);
-  const { redirect_uri: redirectUri, state, name } = asked;
+  const { redirect_uri: redirectUri, state, name } = appRequest;
   return approvalPage({
     name,
     redirectUri,
     declineUrl: addParameters(redirectUri, { error: 'access_denied', state, iss: originOf(context) }),
     email,
-    body: asked,
+    body: appRequest,
     isLoopback: isLoopbackRedirect(redirectUri),
   });
 }
@@ -50,16 +50,16 @@ const approve: PrincipalRoute = {
   response: z.object({ location: z.string() }),
   async handle({ context, principal, body }) {
     const { config, coordination } = context;
-    const asked: AppRequestBody = parseBody(appRequestSchema(config.signIn.appRedirects), body);
+    const appRequest: AppRequestBody = parseBody(appRequestSchema(config.signIn.appRedirects), body);
     const code = await issueCode(coordination.pending, {
       userId: principal.userId,
       session: principal.hash.toString('hex'),
-      redirectUri: asked.redirect_uri,
-      challenge: asked.code_challenge,
-      name: asked.name,
+      redirectUri: appRequest.redirect_uri,
+      challenge: appRequest.code_challenge,
+      name: appRequest.name,
     });
-    const parameters = { code, state: asked.state, iss: originOf(context) };
-    return { location: addParameters(asked.redirect_uri, parameters) };
+    const parameters = { code, state: appRequest.state, iss: originOf(context) };
+    return { location: addParameters(appRequest.redirect_uri, parameters) };
   },
 };
 

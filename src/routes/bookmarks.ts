@@ -18,7 +18,7 @@ import { cursorSchemas, formatCursor, formatNext, parseCursor } from './cursor.t
 import { notifyAfter } from './notify-after.ts';
 import * as schemas from './response-schemas.ts';
 
-/** Bookmarks: section 4.2, except sync. */
+/** Bookmarks: docs/contract.md, section 4.2, except search and sync. */
 
 const add = principalRoute({
   path: '/bookmarks/add',
@@ -81,12 +81,13 @@ const edit = principalRoute({
   errors: ['NOT_FOUND', 'CONFLICT', 'LIMIT_EXCEEDED'],
   isIdempotent: true,
   handle({ context, principal, idempotency, body }) {
-    const { id, if_updated_at: ifUpdatedAt, ids = [], items = { ids }, ...given } = body;
-    const { add_tags: added = NO_TAGS, remove_tags: removed = NO_TAGS, ...change } = given;
+    const { id: oneId, if_updated_at: ifUpdatedAt, ids: severalIds = [], items, ...fields } = body;
+    const versions = items ?? { ids: severalIds };
+    const { add_tags: added = NO_TAGS, remove_tags: removed = NO_TAGS, ...change } = fields;
     return notifyAfter(context, principal, notifyChangesPolls, () => {
-      if (id !== undefined)
-        return editBookmark(context.database, principal, id, change, { ifUpdatedAt, idempotency });
-      return editBookmarks(context.database, principal, items, { added, removed }, idempotency);
+      if (oneId !== undefined)
+        return editBookmark(context.database, principal, oneId, change, { ifUpdatedAt, idempotency });
+      return editBookmarks(context.database, principal, versions, { added, removed }, idempotency);
     });
   },
 });
@@ -130,12 +131,13 @@ const remove = principalRoute({
   errors: ['NOT_FOUND', 'CONFLICT'],
   isIdempotent: true,
   handle({ context, principal, idempotency, body }) {
-    const { id, if_updated_at: ifUpdatedAt, ids = [], items = { ids } } = body;
+    const { id: oneId, if_updated_at: ifUpdatedAt, ids: severalIds = [], items } = body;
+    const versions = items ?? { ids: severalIds };
     const { freeBookmarkLimit } = context.config;
     return notifyAfter(context, principal, notifyChangesPolls, () =>
-      id !== undefined
-        ? deleteBookmark(context.database, principal, id, freeBookmarkLimit, { ifUpdatedAt, idempotency })
-        : deleteBookmarks(context.database, principal, items, freeBookmarkLimit, idempotency),
+      oneId !== undefined
+        ? deleteBookmark(context.database, principal, oneId, freeBookmarkLimit, { ifUpdatedAt, idempotency })
+        : deleteBookmarks(context.database, principal, versions, freeBookmarkLimit, idempotency),
     );
   },
 });

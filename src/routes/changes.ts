@@ -10,6 +10,7 @@ import * as schemas from './response-schemas.ts';
 
 /** Sync of everything that changes: new, edited and deleted bookmarks, and tags (decision 37). */
 
+/** Returns where the first page starts. Throws `VALIDATION_ERROR` for an invalid cursor, or a cursor with `from`. */
 function findStart(
   { cursor, from }: { cursor?: string | undefined; from?: 'now' | undefined },
   userId: number,

@@ -6,10 +6,10 @@ import type { TrashPosition } from '../store/trash.ts';
 
 /**
  * The cursors of `/bookmarks/list` (decision 14), `/bookmarks/changes`, `/bookmarks/search` and `/trash/list`. They
- * are opaque to clients. Each is a list that begins with a version and the user's id.
+ * are opaque to clients. Each encodes a list that begins with the number of its format and the user's id.
  */
 
-/** Long enough for a version and six numbers of 16 digits, in base64url. */
+/** Long enough for the number of the format and six numbers of 16 digits, in base64url. */
 const MAX_LENGTH = 200;
 
 /** Makes the schemas of a cursor: `given` in a request, and `next` in a response. Either may be absent. */
@@ -26,23 +26,32 @@ export const cursorSchemas = (example: string, maxLength = MAX_LENGTH) => {
 export const formatNext = (cursor: string | undefined): string =>
   cursor === undefined ? '"has_more":false' : `"has_more":true,"next_cursor":"${cursor}"`;
 
-const whole = z.int().min(0);
+const wholeNumber = z.int().min(0);
 
 /** The last millisecond of the year 9999. */
 const LATEST_MS = 253_402_300_799_999;
 
-const LIST = z.tuple([z.literal(1), whole, whole]);
-const CHANGES = z.tuple([z.literal(2), whole, whole, whole, whole, whole, whole]);
+/** The decoded parts of each kind of cursor. The function that formats it names them. */
+const LIST = z.tuple([z.literal(1), wholeNumber, wholeNumber]);
+const CHANGES = z.tuple([
+  z.literal(2),
+  wholeNumber,
+  wholeNumber,
+  wholeNumber,
+  wholeNumber,
+  wholeNumber,
+  wholeNumber,
+]);
 const SEARCH = z.tuple([
   z.literal(3),
-  whole,
+  wholeNumber,
   z.string(),
-  whole,
-  whole,
-  whole,
+  wholeNumber,
+  wholeNumber,
+  wholeNumber,
   z.string().refine(isStorable).nullable(),
 ]);
-const TRASH = z.tuple([z.literal(4), whole, whole.max(LATEST_MS), whole]);
+const TRASH = z.tuple([z.literal(4), wholeNumber, wholeNumber.max(LATEST_MS), wholeNumber]);
 
 const encode = (text: string): string => Buffer.from(text).toString('base64url');
 const encodeNumbers = (parts: readonly unknown[]): string => encode(parts.join(':'));
@@ -61,10 +70,12 @@ function checkParts<Parts extends readonly [number, number, ...unknown[]]>(
 ): Parts {
   const { data } = schema.safeParse(parts);
   if (data === undefined || encodeParts(data) !== cursor) throw invalid('cursor: is malformed');
-  if (data[1] !== userId) throw invalid('cursor: belongs to another user');
+  const [, ownerId] = data;
+  if (ownerId !== userId) throw invalid('cursor: belongs to another user');
   return data;
 }
 
+/** Decodes the parts of a cursor that are numbers. Throws like `checkParts`. */
 function decodeNumbers<Parts extends readonly [number, number, ...unknown[]]>(
   cursor: string,
   userId: number,
@@ -87,7 +98,7 @@ export const formatChangesCursor = (userId: number, position: ChangesPosition): 
   return encodeNumbers([2, userId, epoch, generation, change, bookmarkId, tagId]);
 };
 
-/** Returns the position of a cursor. Throws like `checkParts`. */
+/** Returns the position that a cursor encodes. Throws like `checkParts`. */
 export function parseChangesCursor(cursor: string, userId: number): ChangesPosition {
   const [, , epoch, generation, change, bookmarkId, tagId] = decodeNumbers(cursor, userId, CHANGES);
   return { epoch, generation, change, bookmarkId, tagId };
@@ -96,7 +107,7 @@ export function parseChangesCursor(cursor: string, userId: number): ChangesPosit
 export const formatTrashCursor = (userId: number, { deletedAtMs, id }: TrashPosition): string =>
   encodeNumbers([4, userId, deletedAtMs, id]);
 
-/** Returns the position of a cursor. Throws like `checkParts`. */
+/** Returns the position that a cursor encodes. Throws like `checkParts`. */
 export function parseTrashCursor(cursor: string, userId: number): TrashPosition {
   const [, , deletedAtMs, id] = decodeNumbers(cursor, userId, TRASH);
   return { deletedAtMs, id };
@@ -114,18 +125,19 @@ export interface SearchPlace {
   lastKey: string | null;
 }
 
-/** Makes the cursor of a search. `search` is a hash of the search, so that the cursor works only with this search. */
-export const formatSearchCursor = (userId: number, search: string, place: SearchPlace): string =>
-  encodeJson([3, userId, search, place.page, place.total, place.lastId, place.lastKey]);
+/** Makes the cursor of a search. It contains the hash of the search, so that it works only with this search. */
+export const formatSearchCursor = (userId: number, searchHash: string, place: SearchPlace): string =>
+  encodeJson([3, userId, searchHash, place.page, place.total, place.lastId, place.lastKey]);
 
-/** Returns the place of a cursor. Throws like `checkParts`, and if the cursor belongs to another search. */
-export function parseSearchCursor(cursor: string, userId: number, search: string): SearchPlace {
+/** Returns the place that a cursor encodes. Throws like `checkParts`, and if the cursor belongs to another search. */
+export function parseSearchCursor(cursor: string, userId: number, searchHash: string): SearchPlace {
   const parts = readJson(Buffer.from(cursor, 'base64url').toString('utf8'));
   const [, , hash, page, total, lastId, lastKey] = checkParts(cursor, userId, SEARCH, parts, encodeJson);
-  if (hash !== search) throw invalid('cursor: belongs to another search');
+  if (hash !== searchHash) throw invalid('cursor: belongs to another search');
   return { page, total, lastId, lastKey };
 }
 
+/** Parses JSON. Returns undefined for any other text. */
 function readJson(text: string): unknown {
   try {
     return JSON.parse(text);

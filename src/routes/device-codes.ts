@@ -69,18 +69,18 @@ export async function exchangeDeviceCode(
   client: string | null,
 ): Promise<Session> {
   const { config, coordination, database } = context;
-  const maker = await takeDeviceCode(coordination.pending, code);
-  const opened = maker && (await openAppSession(database, maker, null, config.sessionDays, client));
-  const session = parseToken(opened?.token);
-  if (maker === undefined || opened === undefined || session === undefined) throw notFound('the code');
+  const issuer = await takeDeviceCode(coordination.pending, code);
+  const opened = issuer && (await openAppSession(database, issuer, null, config.sessionDays, client));
+  const newToken = parseToken(opened?.token);
+  if (issuer === undefined || opened === undefined || newToken === undefined) throw notFound('the code');
   // Nobody has the token of the new session yet. So if revoking it fails, the session only stays listed until it
   // expires.
-  const end = () => revokeToken(database, session).catch(() => {});
-  const isConfirmed = await confirmDeviceCode(coordination.pending, code, maker).catch(async (error) => {
-    await end();
+  const endNewSession = () => revokeToken(database, newToken).catch(() => {});
+  const isConfirmed = await confirmDeviceCode(coordination.pending, code, issuer).catch(async (error) => {
+    await endNewSession();
     throw error;
   });
   if (isConfirmed && (emailKey === undefined || foldText(opened.user.email) === emailKey)) return opened;
-  await end();
+  await endNewSession();
   throw notFound('the code');
 }

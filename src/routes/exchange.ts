@@ -36,10 +36,10 @@ export const exchangeCode = publicRoute({
   errors: ['NOT_FOUND'],
   async handle({ context, body, request }) {
     const client = nameClient(request.headers['user-agent']);
-    const opened =
-      (await openApprovedSession(context, body, client)) ?? (await endRepeated(context, body.code));
-    if (opened === undefined) throw notFound('the code');
-    return opened;
+    const opened = await openApprovedSession(context, body, client);
+    if (opened !== undefined) return opened;
+    await endRepeated(context, body.code);
+    throw notFound('the code');
   },
 });
 
@@ -69,8 +69,11 @@ async function openApprovedSession(
   return undefined;
 }
 
-/** Ends the session that a repeated code opened. One of the two senders stole the code (RFC 6749, section 4.1.2). */
-async function endRepeated(context: Context, code: string): Promise<undefined> {
+/**
+ * Ends the session that a repeated code opened, if there is one. One of the two senders stole the code (RFC 6749,
+ * section 4.1.2).
+ */
+async function endRepeated(context: Context, code: string): Promise<void> {
   const { pending } = context.coordination;
   const session = await noteRepeat(pending, code);
   if (session === undefined) return;

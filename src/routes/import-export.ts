@@ -12,7 +12,7 @@ import { importInline, importStaged } from '../operations/import/request.ts';
 import { OutcomeUnknown } from '../operations/import/response.ts';
 import * as schemas from './response-schemas.ts';
 
-/** Import and export: section 4.4. */
+/** Import and export: docs/contract.md, section 4.4. */
 
 const exportAll = principalRoute({
   path: '/export',
@@ -74,11 +74,13 @@ const importAll = principalRoute({
     if (received === undefined) throw invalid('body: is required');
     const hasClient = () => !reply.raw.destroyed;
     try {
+      // A short body was kept in memory. A longer body was stored in Postgres for a worker.
       return Buffer.isBuffer(received)
         ? await importInline(context, principal, received, idempotency)
         : await importStaged(context, principal, received, hasClient, idempotency);
     } catch (error) {
       if (!(error instanceof OutcomeUnknown)) throw error;
+      // The import may have happened or not, so no response would be right. The client's connection is closed instead.
       request.log.error({ err: error }, 'import ended without a response');
       request.wasAborted = true;
       reply.hijack();

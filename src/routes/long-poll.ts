@@ -4,7 +4,7 @@ import type { Waiter } from '../coordination/port.ts';
 import { unavailable } from '../domain/errors.ts';
 import type { Principal } from '../domain/tokens.ts';
 
-/** Long polling (decision 16) for `sync` and `changes`. */
+/** Long polling (decision 16) for `/bookmarks/sync` and `/bookmarks/changes`. */
 
 /** How far the clock of the database may be ahead of this process's estimate of it. */
 const CLOCK_MARGIN_MS = 1_000;
@@ -32,11 +32,11 @@ export interface PollEnd<Page> {
 
 /**
  * Reads a page. If it has no news, holds the request until something may have changed, then reads again. Throws
- * `UNAVAILABLE` if the replica holds its maximum of polls.
+ * `UNAVAILABLE` if the replica already holds its maximum number of polls.
  *
- * No change is missed, because the waiter is registered before the first read. A later change is seen by that read, or
- * its notification wakes the waiter. If the notification may have been lost, a check finds the change. So a poll that
- * was never woken has nothing to read at its end (docs/design.md, "The end of a poll").
+ * No change is missed, because the waiter is registered before the first read. A later change is either seen by that
+ * read, or its notification wakes the waiter. If the notification may have been lost, a check finds the change. So a
+ * poll that was never woken has nothing to read at its end (docs/design.md, "The end of a poll").
  */
 export async function readOrWait<Page>(
   context: Context,
@@ -61,7 +61,10 @@ export async function readOrWait<Page>(
   }
 }
 
-/** Returns false if this replica already holds the maximum of polls of this token. Such a poll responds at once. */
+/**
+ * Holds a poll, and returns true. If this replica already holds the maximum number of polls of this token, returns
+ * false. Then the poll must respond at once.
+ */
 function tryHold(waiter: Waiter): boolean {
   const refusal = waiter.hold();
   if (refusal === 'replica-full') {
@@ -76,6 +79,10 @@ interface WaitResult<Page> {
   retryAfterMs?: number | undefined;
 }
 
+/**
+ * Waits until a read finds news, the client leaves, the replica drains or the wait ends. At the end of the wait, reads
+ * only if the token may have expired. Such a read throws `INVALID_TOKEN`.
+ */
 async function waitForNews<Page>(
   { coordination: { clock, notifier }, config, metrics }: Context,
   { principal, read, check, hasNews }: Poll<Page>,
@@ -83,15 +90,15 @@ async function waitForNews<Page>(
 ): Promise<WaitResult<Page>> {
   const deadline = clock.now() + config.syncWaitSeconds * 1_000;
   for (;;) {
-    const end = await waiter.next(deadline);
-    if (end === 'gone') return {};
-    if (end === 'drain') return { retryAfterMs: Math.floor(Math.random() * notifier.returnSpreadMs) };
-    if (end === 'timeout') return mayHaveExpired(principal) ? { news: await read() } : {};
+    const event = await waiter.next(deadline);
+    if (event === 'gone') return {};
+    if (event === 'drain') return { retryAfterMs: Math.floor(Math.random() * notifier.returnSpreadMs) };
+    if (event === 'timeout') return mayHaveExpired(principal) ? { news: await read() } : {};
     const wokenAt = clock.now();
-    if (end === 'check' && !(await check())) continue;
+    if (event === 'check' && !(await check())) continue;
     const page = await read();
     if (!hasNews(page)) continue;
-    if (end === 'woken') metrics.pollResponded((clock.now() - wokenAt) / 1_000);
+    if (event === 'woken') metrics.pollResponded((clock.now() - wokenAt) / 1_000);
     return { news: page };
   }
 }

@@ -3,7 +3,7 @@ import type { Notifier } from '../coordination/port.ts';
 import type { Principal } from '../domain/tokens.ts';
 import { DatabaseUnavailable } from '../store/errors.ts';
 
-/** A statement whose connection was lost has ended after this time, because Postgres cancels statements after 6 s. */
+/** A statement has ended this long after its connection was lost, because Postgres cancels statements after 6 s. */
 const LATE_COMMIT_MS = 7_000;
 
 /**

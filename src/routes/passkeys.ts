@@ -33,7 +33,7 @@ const base64url = (max: number) =>
     .max(max, `expected at most ${max} characters`)
     .regex(/^[\w-]+$/, 'expected base64url');
 
-/** WebAuthn allows ids of up to 1,023 bytes. */
+/** WebAuthn allows ids of up to 1,023 bytes, which are 1,364 characters in base64url. */
 const credentialId = base64url(1_364);
 
 /** Returns the relying party for the page that sent the request. `refuseForeignPage` has checked the page's origin. */
@@ -75,17 +75,17 @@ const signIn: PublicRoute<typeof signInBody> = {
     const challenge = await takeSignIn(coordination.pending, body);
     const userId = readUserHandle(body.user_handle);
     if (challenge === undefined || userId === undefined) throw notFound('the passkey');
-    const known = await findPasskey(database, userId, body.credential_id);
-    const counter = known && (await verifySignIn(body, challenge, party, known));
+    const passkey = await findPasskey(database, userId, body.credential_id);
+    const counter = passkey && (await verifySignIn(body, challenge, party, passkey));
     if (counter === undefined) throw notFound('the passkey');
-    const { token, user } = await signInByPasskey(
+    const session = await signInByPasskey(
       database,
       { userId, credentialId: body.credential_id, counter },
       config.sessionDays,
       nameClient(request.headers['user-agent']),
     );
-    setSessionCookie(context, reply, token);
-    return { user };
+    setSessionCookie(context, reply, session.token);
+    return { user: session.user };
   },
 };
 
@@ -144,10 +144,10 @@ const add: PrincipalRoute<typeof addBody> = {
   response: z.object({ added: z.literal(true) }),
   async handle({ context, principal, body, request }) {
     const party = requireRelyingParty(request);
-    const made = await verifyAddition(context.coordination.pending, principal, body, party);
-    if (made === undefined) throw invalid('attestation: does not match a challenge of this session');
+    const passkey = await verifyAddition(context.coordination.pending, principal, body, party);
+    if (passkey === undefined) throw invalid('attestation: does not match a challenge of this session');
     const name = nameClient(request.headers['user-agent']);
-    await addPasskey(context.database, principal, { ...made, name });
+    await addPasskey(context.database, principal, { ...passkey, name });
     return { added: true };
   },
 };

@@ -12,9 +12,9 @@ import { type SearchPage, searchBookmarks } from '../store/search.ts';
 import { cursorSchemas, formatSearchCursor, parseSearchCursor, type SearchPlace } from './cursor.ts';
 import * as schemas from './response-schemas.ts';
 
-/** Search: section 4.2, decision 13. */
+/** Search: docs/contract.md, section 4.2, decision 13. */
 
-/** The longest cursor contains 200 characters of a title. */
+/** A cursor may have up to 2,000 characters, because it may contain 200 characters of a title. */
 const cursor = cursorSchemas('WzMsNDIsIjAwIiwyLDEwMCw0MixudWxsXQ', 2_000);
 
 const searchBody = z
@@ -28,15 +28,20 @@ const searchBody = z
     per_page: integer(1, 100, 50),
   })
   .check(notCombined('cursor', ['page']), ({ value, issues }) => {
-    const tagged = (['tag', 'tags', 'tag_under'] as const).find((name) => value[name] !== undefined);
-    if (!value.untagged || tagged === undefined) return;
-    issues.push({ code: 'custom', message: 'cannot be given with untagged', path: [tagged], input: value });
+    const tagFilter = (['tag', 'tags', 'tag_under'] as const).find((name) => value[name] !== undefined);
+    if (!value.untagged || tagFilter === undefined) return;
+    issues.push({
+      code: 'custom',
+      message: 'cannot be given with untagged',
+      path: [tagFilter],
+      input: value,
+    });
   });
 
 type SearchBody = z.output<typeof searchBody>;
 
 /**
- * Makes the schema of a page number. It only shows the default in the reference and does not fill it in. So
+ * Makes the schema of a page number. The schema only shows the default in the reference and does not fill it in. So
  * `notCombined` can tell whether the client sent a page number together with a cursor.
  */
 function pageNumber() {
@@ -53,6 +58,9 @@ function readSearch({ query, phrases, sort, page, cursor, per_page: perPage, ...
 
 type Search = ReturnType<typeof readSearch>;
 
+/**
+ * Returns the place that the cursor encodes; undefined without a cursor. Throws `VALIDATION_ERROR` if it is invalid.
+ */
 function findPlace({ cursor, sort, searchHash }: Search, userId: number): SearchPlace | undefined {
   if (cursor === undefined) return undefined;
   const place = parseSearchCursor(cursor, userId, searchHash);
@@ -62,7 +70,7 @@ function findPlace({ cursor, sort, searchHash }: Search, userId: number): Search
 
 const isTimestamp = (key: string | null): boolean => key !== null && parseTimestamp(key) === key;
 
-/** For each sort order, whether the key in a cursor is valid. */
+/** By sort order: whether a cursor may contain this key. */
 const isKeyOf: Record<Sort, (key: string | null) => boolean> = {
   newest: (key) => key === null,
   oldest: (key) => key === null,
@@ -114,16 +122,16 @@ const search = principalRoute({
   async handle({ context, principal, body }) {
     const asked = readSearch(body);
     const { terms, filter, sort, page = 1, perPage } = asked;
-    const after = findPlace(asked, principal.userId);
+    const place = findPlace(asked, principal.userId);
     const found = await searchBookmarks(context.database, principal, {
       terms,
       filter,
       sort,
       page,
       perPage,
-      after,
+      after: place,
     });
-    return formatPage(asked, principal.userId, after, found);
+    return formatPage(asked, principal.userId, place, found);
   },
 });
 

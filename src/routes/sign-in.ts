@@ -32,9 +32,10 @@ const CALLBACK_PATH = '/login/callback';
 
 /** Adds `/login`, and `/login/callback` if there is a provider. */
 export function signInRoutes(app: FastifyInstance, context: Context): void {
-  addPage(app, context, '/login', (given) => beginSignIn(context, given));
+  addPage(app, context, '/login', (pageRequest) => beginSignIn(context, pageRequest));
   const { provider } = context;
-  if (provider) addPage(app, context, CALLBACK_PATH, (given) => finishSignIn(context, provider, given));
+  if (provider)
+    addPage(app, context, CALLBACK_PATH, (pageRequest) => finishSignIn(context, provider, pageRequest));
 }
 
 /** Looks up the session of a browser in the database. Returns undefined if the browser has no valid session. */
@@ -52,8 +53,8 @@ const loginQuery = z.object({
 });
 
 /**
- * Redirects the browser to the provider. If somebody is signed in, redirects to the target at once, unless a fresh
- * login is required.
+ * Returns the address at the provider to which the browser is redirected. If somebody is signed in and no fresh login
+ * is required, returns the target `return_to` instead. Without a provider, returns the sign-in page.
  */
 async function beginSignIn(context: Context, { request, reply }: PageRequest): Promise<Page | string> {
   const { return_to: returnTo, fresh } = parseBody(loginQuery, readParameters(request));
@@ -83,7 +84,10 @@ export async function sendToProvider(
   return location;
 }
 
-/** Opens a session for the person who comes back from the provider. Ends the browser's previous session. */
+/**
+ * Opens a session for the person who comes back from the provider, and ends the browser's previous session. Returns the
+ * address to redirect to.
+ */
 async function finishSignIn(
   context: Context,
   provider: Provider,
@@ -96,11 +100,11 @@ async function finishSignIn(
   if (login === undefined) throw new SignInError('callback', 'this browser has no login in progress');
   const callback = new URL(`${originOf(context)}${CALLBACK_PATH}?${queryOf(request)}`);
   const person = await provider.finish(callback, login.checks);
-  const present = await findBrowserPrincipal(context, request);
+  const previous = await findBrowserPrincipal(context, request);
   const client = nameClient(request.headers['user-agent']);
-  const { token } = await completeLogin(context, login.intent, person, present, client);
+  const { token } = await completeLogin(context, login.intent, person, previous, client);
   setSessionCookie(context, reply, token);
-  if (present) await endSession(context, present);
+  if (previous) await endSession(context, previous);
   context.metrics.signInEnded('done');
   return login.returnTo;
 }

@@ -6,7 +6,7 @@ import type { Page } from '../store/bookmarks.ts';
 import { formatEnd, type PollEnd, readOrWait } from './long-poll.ts';
 import * as schemas from './response-schemas.ts';
 
-/** Incremental sync with long polling: section 4.2, decisions 15 and 16. */
+/** Incremental sync with long polling: docs/contract.md, section 4.2, decisions 15 and 16. */
 
 function formatPage(page: Page, cursor: number, end: Omit<PollEnd<Page>, 'page'>): string {
   const next = page.lastId ?? cursor;

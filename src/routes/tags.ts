@@ -7,9 +7,9 @@ import { createTag, deleteTag, listTags, mergeTags, renameTag } from '../store/t
 import { notifyAfter } from './notify-after.ts';
 import * as schemas from './response-schemas.ts';
 
-/** Tags: section 4.3. */
+/** Tags: docs/contract.md, section 4.3. */
 
-const named = (name: string) => ({ name, key: foldText(name) });
+const toTagName = (name: string) => ({ name, key: foldText(name) });
 
 const countedTag = z.object({ id, name: schemas.tagName, bookmark_count: schemas.count }).meta({ id: 'Tag' });
 
@@ -36,7 +36,7 @@ const create = principalRoute({
   isIdempotent: true,
   handle: ({ context, principal, body, idempotency }) =>
     notifyAfter(context, principal, notifyChangesPolls, () =>
-      createTag(context.database, principal, named(body.name), idempotency),
+      createTag(context.database, principal, toTagName(body.name), idempotency),
     ),
 });
 
@@ -56,7 +56,7 @@ const update = principalRoute({
       renameTag(
         context.database,
         principal,
-        { id: body.id, ...named(body.name), withChildren: body.with_children },
+        { id: body.id, ...toTagName(body.name), withChildren: body.with_children },
         idempotency,
       ),
     ),

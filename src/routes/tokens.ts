@@ -16,7 +16,7 @@ import {
 import { notifyAfter } from './notify-after.ts';
 import * as schemas from './response-schemas.ts';
 
-/** A user's own tokens and sessions: the settings area of section 2.4. All endpoints require a session. */
+/** A user's own tokens and sessions: docs/contract.md, section 4.5. All endpoints require a session. */
 
 /** The name of a token follows the same rules as that of a tag. */
 const name = tagName.meta({ examples: ['backup script'] });
@@ -75,10 +75,10 @@ const create = principalRoute({
   errors: ['LIMIT_EXCEEDED'],
   async handle({ context, principal, body }) {
     const secret = createSecret();
-    const { name, scope, expires_in_days: days } = body;
-    const given = { name, nameKey: foldText(name), scope, days };
-    const made = await createOwnToken(context.database, principal, secret, given);
-    return { token: formatToken('api', principal.userId, secret.secret), ...made };
+    const { expires_in_days: days, ...nameAndScope } = body;
+    const newToken = { ...nameAndScope, nameKey: foldText(body.name), days };
+    const created = await createOwnToken(context.database, principal, secret, newToken);
+    return { token: formatToken('api', principal.userId, secret.secret), ...created };
   },
 });
 
@@ -92,7 +92,7 @@ const revoke = principalRoute({
   response: revoked,
   errors: ['NOT_FOUND'],
   isIdempotent: true,
-  handle: (given) => revokeById(given, { kind: 'api', id: given.body.id }),
+  handle: (tokenRequest) => revokeById(tokenRequest, { kind: 'api', id: tokenRequest.body.id }),
 });
 
 const listOfSessions = principalRoute({
@@ -133,7 +133,7 @@ const revokeSession = principalRoute({
   response: revoked,
   errors: ['NOT_FOUND'],
   isIdempotent: true,
-  handle: (given) => revokeById(given, { kind: 'session', id: given.body.id }),
+  handle: (tokenRequest) => revokeById(tokenRequest, { kind: 'session', id: tokenRequest.body.id }),
 });
 
 const revokeOthers = principalRoute({
@@ -146,7 +146,8 @@ const revokeOthers = principalRoute({
   response: z.object({ revoked: schemas.count }),
   isIdempotent: true,
   async handle({ context, principal, idempotency }) {
-    // A failure is ignored. If Redis is away, nobody can use the code anyway, and the sessions must still end.
+    // If the code for another device cannot be cancelled, the sessions must still end. While Redis is away, nobody can
+    // use the code anyway.
     await cancelDeviceCode(context.coordination.pending, principal).catch(() => {});
     return notifyAfter(context, principal, notifyPolls, () =>
       revokeOtherSessions(context.database, principal, idempotency),

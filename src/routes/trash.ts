@@ -8,7 +8,7 @@ import { cursorSchemas, formatNext, formatTrashCursor, parseTrashCursor } from '
 import { notifyAfter } from './notify-after.ts';
 import * as schemas from './response-schemas.ts';
 
-/** The trash: contract, section 4.6. */
+/** The trash: docs/contract.md, section 4.6. */
 
 const cursor = cursorSchemas('NDoxOjE3NjQwMDAwMDAwMDA6NDI');
 
@@ -75,6 +75,7 @@ const remove = principalRoute({
   exampleLeavesOut: ['all'],
   response: z.object({ deleted: z.literal(true), count: schemas.count }),
   isIdempotent: true,
+  // Without `ids`, the request has `all`.
   handle: ({ context, principal, body, idempotency }) =>
     deleteFromTrash(context.database, principal, body.ids, idempotency),
 });

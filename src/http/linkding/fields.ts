@@ -8,7 +8,7 @@ import { parseBody } from '../../domain/validation.ts';
  * its notes become a part of the comment.
  */
 
-/** The tag of each flag. Imports of linkding's files use the same names. */
+/** By flag: the name of its tag. Imports of linkding's files use the same names. */
 const FLAG_TAGS = { is_archived: 'archived', unread: 'toread', shared: 'shared' } as const;
 
 export const ARCHIVED = FLAG_TAGS.is_archived;
@@ -19,10 +19,12 @@ const FLAGS = Object.keys(FLAG_TAGS) as Flag[];
 
 /** Separates the description from the notes in a comment. */
 const NOTES_LINE = '--- notes ---';
-const COMMENT = new RegExp(`^(?:${NOTES_LINE}\\n|([\\s\\S]*?)\\n\\n${NOTES_LINE}\\n)([\\s\\S]*)$`);
+const COMMENT_WITH_NOTES = new RegExp(
+  `^(?:${NOTES_LINE}\\n|(?<description>[\\s\\S]*?)\\n\\n${NOTES_LINE}\\n)(?<notes>[\\s\\S]*)$`,
+);
 
 /** The fields of a bookmark that linkding's clients may send. Unknown fields are ignored, as in linkding. */
-const given = z.object({
+const sentFields = z.object({
   url: z.string().exactOptional(),
   title: z.string().exactOptional(),
   description: z.string().exactOptional(),
@@ -33,10 +35,10 @@ const given = z.object({
   tag_names: z.array(z.string()).exactOptional(),
 });
 
-export type LinkdingFields = Required<z.output<typeof given>>;
+export type LinkdingFields = Required<z.output<typeof sentFields>>;
 
 /** Returns the known fields of a body. Throws `VALIDATION_ERROR` if one has a wrong type. */
-export const readFields = (body: unknown): Partial<LinkdingFields> => parseBody(given, body);
+export const readFields = (body: unknown): Partial<LinkdingFields> => parseBody(sentFields, body);
 
 /** A bookmark as linkding returns it. */
 interface LinkdingBookmark extends LinkdingFields {
@@ -50,7 +52,7 @@ interface LinkdingBookmark extends LinkdingFields {
   website_description: null;
 }
 
-/** The values of fields that the request for a new bookmark omits. */
+/** The values of the fields that a POST or PUT of a bookmark omits. */
 export const DEFAULTS: Omit<LinkdingFields, 'url'> = {
   title: '',
   description: '',
@@ -67,7 +69,8 @@ const isFlag = (name: string): boolean => FLAGS.some((flag) => isTagOf(name, fla
 /** Converts a bookmark to the form that linkding's clients expect. */
 export function toLinkding(bookmark: Bookmark): LinkdingBookmark {
   const { id, url, title, comment, tags, created_at, updated_at } = bookmark;
-  const [, description = '', notes = ''] = COMMENT.exec(comment) ?? [undefined, comment];
+  const parts = COMMENT_WITH_NOTES.exec(comment)?.groups;
+  const { description = '', notes = '' } = parts ?? { description: comment, notes: '' };
   const names = tags.map(({ name }) => name);
   const has = (flag: Flag) => names.some((name) => isTagOf(name, flag));
   return {
@@ -106,6 +109,6 @@ export function fromLinkding(fields: LinkdingFields): {
     throw invalid(`description: may not contain the line ${NOTES_LINE}`);
   const withNotes =
     description === '' ? `${NOTES_LINE}\n${notes}` : `${description}\n\n${NOTES_LINE}\n${notes}`;
-  const flags = FLAGS.filter((flag) => fields[flag]).map((flag) => FLAG_TAGS[flag]);
-  return { url, title, comment: notes === '' ? description : withNotes, tags: [...names, ...flags] };
+  const flagTags = FLAGS.filter((flag) => fields[flag]).map((flag) => FLAG_TAGS[flag]);
+  return { url, title, comment: notes === '' ? description : withNotes, tags: [...names, ...flagTags] };
 }

@@ -13,6 +13,7 @@ type Query = Record<string, unknown>;
 
 const MAX_LIMIT = 100;
 const MAX_OFFSET = 1_000_000_000;
+const INTEGER = /^\d{1,15}$/;
 
 /** Reads `limit` (at most 100, default 100) and `offset`. Ignores invalid values, as linkding does. */
 export function readRange(query: Query): Range {
@@ -24,7 +25,7 @@ export function readRange(query: Query): Range {
 }
 
 const readInteger = (value: unknown, byDefault: number): number =>
-  typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : byDefault;
+  typeof value === 'string' && INTEGER.test(value) ? Number(value) : byDefault;
 
 /** linkding's filters that this service does not have. */
 const UNSUPPORTED = ['modified_since', 'bundle'];

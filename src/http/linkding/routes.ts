@@ -31,7 +31,7 @@ const EDIT_TRIES = 10;
 interface LinkdingRequest {
   run: RunEndpoint;
   query: Record<string, unknown>;
-  /** The id in the path. */
+  /** The id in the path. Not a number if the path has none. */
   id: number;
   body: unknown;
   /** Returns the url of the same list with another range. */
@@ -39,30 +39,37 @@ interface LinkdingRequest {
   reply: FastifyReply;
 }
 
+/** Matches the header `Authorization` of linkding's clients. */
+const AUTHORIZATION = /^Token +(?<token>[\w-]+) *$/i;
+
+/** Matches an id in a path. */
+const ID = /^[1-9]\d{0,15}$/;
+
+/** Returns the response body. Without one, the response is a 204. */
 type Handler = (request: LinkdingRequest) => Promise<object | undefined>;
 
-export function linkdingRoutes(scope: FastifyInstance, runner: EndpointRunner): void {
-  scope.addHook('onSend', async ({ method }, reply, payload) =>
+export function linkdingRoutes(app: FastifyInstance, runner: EndpointRunner): void {
+  app.addHook('onSend', async ({ method }, reply, payload) =>
     reply.statusCode >= 400 && typeof payload === 'string'
-      ? formatError(JSON.parse(payload), method === 'GET' ? PARAMETERS : FIELDS)
+      ? formatError(JSON.parse(payload), method === 'GET' ? NAMES_IN_QUERIES : NAMES_IN_BODIES)
       : payload,
   );
   // Some libraries send a content type without a body. Such a request is not refused.
-  scope.addContentTypeParser('*', async ({ bodyReader }: FastifyRequest) => {
+  app.addContentTypeParser('*', async ({ bodyReader }: FastifyRequest) => {
     if (bodyReader !== undefined) throw invalid('Content-Type: expected application/json');
   });
   // Clients ask for the version first, and send no token with that request.
-  scope.get(`${ROOT}/health`, async () => ({ version: VERSION, status: 'healthy' }));
-  const add = (method: HTTPMethods, path: string, scopeNeeded: Scope, handle: Handler) =>
-    scope.route<Parts>({
+  app.get(`${ROOT}/health`, async () => ({ version: VERSION, status: 'healthy' }));
+  const add = (method: HTTPMethods, path: string, scope: Scope, handle: Handler) =>
+    app.route<RequestParts>({
       method,
       url: BASE + path,
       bodyLimit: BOOKMARK_BODY_BYTES,
-      config: { class: scopeNeeded, mount: API },
+      config: { class: scope, mount: API },
       onRequest: (request, reply) => {
-        const [, token] = /^Token +([\w-]+) *$/i.exec(request.headers.authorization ?? '') ?? [];
+        const token = AUTHORIZATION.exec(request.headers.authorization ?? '')?.groups?.token;
         const { context } = runner;
-        return authenticate(context, { scope: scopeNeeded }, parseToken(token), request, reply);
+        return authenticate(context, { scope }, parseToken(token), request, reply);
       },
       handler: async (request, reply) => {
         const body = await handle(readRequest(runner, request, reply));
@@ -105,19 +112,19 @@ export function linkdingRoutes(scope: FastifyInstance, runner: EndpointRunner): 
   add('GET', '/user/profile/', 'read', async () => PROFILE);
 }
 
-interface Parts {
+interface RequestParts {
   Params: { id?: string };
   Querystring: Record<string, unknown>;
 }
 
+/** Collects what a handler gets. Throws `NOT_FOUND` if the id in the path is malformed. */
 function readRequest(
   runner: EndpointRunner,
-  request: FastifyRequest<Parts>,
+  request: FastifyRequest<RequestParts>,
   reply: FastifyReply,
 ): LinkdingRequest {
   const { id } = request.params;
-  if (id !== undefined && !(/^[1-9]\d{0,15}$/.test(id) && Number.isSafeInteger(Number(id))))
-    throw notFound('the bookmark');
+  if (id !== undefined && !(ID.test(id) && Number.isSafeInteger(Number(id)))) throw notFound('the bookmark');
   const origin = runner.context.site.origin ?? `${request.protocol}://${request.host}`;
   return {
     run: runEndpointsFor(runner, request, reply),
@@ -134,14 +141,17 @@ function readRequest(
   };
 }
 
-/** linkding's names for fields of this service, in bodies. */
-const FIELDS: Record<string, string> = { comment: 'description', tags: 'tag_names' };
-/** linkding's names for fields of this service, in query strings. */
-const PARAMETERS: Record<string, string> = { query: 'q', tags: 'q', created_after: 'added_since' };
+/** By field of this service: linkding's name for it in bodies. */
+const NAMES_IN_BODIES: Record<string, string> = { comment: 'description', tags: 'tag_names' };
+/** By field of this service: linkding's name for it in query strings. */
+const NAMES_IN_QUERIES: Record<string, string> = { query: 'q', tags: 'q', created_after: 'added_since' };
+
+/** Matches a message about a field or an entry of a field, such as `tags[2]: expected a string`. */
+const FIELD_MESSAGE = /^(?<field>[a-z_]+)(?:\[\d+\])?: (?<rule>.*)$/s;
 
 /** Formats an error as linkding does: under the name of the invalid field, or else as `detail`. */
 function formatError({ error, code }: ErrorBody, names: Record<string, string>): string {
-  const [, field, rule] = /^([a-z_]+)(?:\[\d+\])?: (.*)$/s.exec(error) ?? [];
+  const { field, rule } = FIELD_MESSAGE.exec(error)?.groups ?? {};
   if (code === 'VALIDATION_ERROR' && field !== undefined)
     return JSON.stringify({ [names[field] ?? field]: [rule] });
   return JSON.stringify({ detail: error });
@@ -164,14 +174,19 @@ async function listBookmarks(request: LinkdingRequest, filter: BookmarkSearch): 
   const range = readRange(request.query);
   const search = readSearch(request.query);
   const tags = [...(search.tags ?? []), ...(filter.tags ?? [])];
-  const whole: BookmarkSearch = { ...search, ...filter, ...(tags.length > 0 && { tags }), sort: 'created' };
+  const conditions: BookmarkSearch = {
+    ...search,
+    ...filter,
+    ...(tags.length > 0 && { tags }),
+    sort: 'created',
+  };
   // The range may begin in the middle of a page of `/bookmarks/search`. Then its end is in the next page.
   const found: Bookmark[] = [];
-  const first = Math.floor(range.offset / range.limit) + 1;
+  const firstPage = Math.floor(range.offset / range.limit) + 1;
   const skipped = range.offset % range.limit;
   let total = 0;
-  for (const page of [first, first + 1]) {
-    const body = { ...whole, page, per_page: range.limit };
+  for (const page of [firstPage, firstPage + 1]) {
+    const body = { ...conditions, page, per_page: range.limit };
     const result = await request.run('/bookmarks/search', body);
     found.push(...result.bookmarks);
     total = result.total;
@@ -181,6 +196,7 @@ async function listBookmarks(request: LinkdingRequest, filter: BookmarkSearch): 
   return formatPage(request, range, total, results);
 }
 
+/** Returns a bookmark. Throws `NOT_FOUND` if it does not exist. */
 async function getBookmark(run: RunEndpoint, id: number): Promise<Bookmark> {
   const [bookmark] = (await run('/bookmarks/get', { id })).bookmarks;
   if (bookmark === undefined) throw notFound('the bookmark');
@@ -255,8 +271,8 @@ function applyChange(current: Bookmark, change: (current: LinkdingFields) => Lin
   const before = toLinkding(current);
   const after = change(before);
   if (after.description !== before.description || after.notes !== before.notes) return fromLinkding(after);
-  // If description and notes are unchanged, this keeps the stored comment and does not build it again. The comment may
-  // come from another program, with the line of the notes anywhere.
+  // Description and notes are unchanged, so the stored comment is kept. It is not built again from them, because it may
+  // come from another program, which may have put the line before the notes anywhere.
   return { ...fromLinkding({ ...after, description: '', notes: '' }), comment: current.comment };
 }
 

@@ -5,7 +5,7 @@ import type { Assets } from './build-assets.ts';
 
 const ICON_SIZES = [180, 192, 512] as const;
 
-/** The icons, by path. */
+/** By path: an icon as PNG. */
 export const ICONS: ReadonlyMap<string, Buffer> = new Map(
   ICON_SIZES.map((size) => [
     `/assets/icon-${size}.png`,
@@ -54,7 +54,7 @@ const isKept = (path: string): boolean => !path.startsWith('lib/') && !path.star
 
 /**
  * Returns the script of the service worker for one version of the page. The service worker caches the page's documents
- * and files, which are the same for everybody. It does not handle requests to the API or for signing in.
+ * and files, which are the same for everybody. It does not handle requests to the API or requests for signing in.
  *
  * The browser installs a new service worker while the old one still serves. The new one takes over when the last tab of
  * the old version closes. Until then, each tab finds the files of its own version. The service worker gets documents

@@ -6,15 +6,15 @@ import type { Assets } from './build-assets.ts';
  * The files of the page. They are built at the first request for one of them, in a worker thread, so that the process
  * keeps serving. A replica that gets no such request never builds them.
  */
-let made: Promise<Assets> | undefined;
+let building: Promise<Assets> | undefined;
 
 /** Returns the files of the page. If building them failed, the next request tries again. */
 export function findAssets(): Promise<Assets> {
-  made ??= makeAssets().catch((error: unknown) => {
-    made = undefined;
+  building ??= makeAssets().catch((error: unknown) => {
+    building = undefined;
     throw error;
   });
-  return made;
+  return building;
 }
 
 async function makeAssets(): Promise<Assets> {

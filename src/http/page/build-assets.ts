@@ -25,7 +25,7 @@ export interface Asset {
 export interface Assets {
   /** A hash of all contents. It names the folder below `/assets/`. */
   hash: string;
-  /** The files, by path below that folder. */
+  /** By path below that folder: a file. */
   files: Map<string, Asset>;
   /** For each page, the paths of the modules that the page loads at once. The page's own module comes first. */
   modules: Map<string, string[]>;
@@ -42,13 +42,13 @@ interface Module {
 
 const SOURCES = fileURLToPath(new URL('../../', import.meta.url));
 
-/** The pages. Each has a module of this name. */
+/** The pages. The module of the page `save` is `web/save-page.ts`, for example. */
 const PAGES = ['bookmarks', 'settings', 'save'] as const;
 
-/** Files that are sent unchanged. */
+/** Files that are sent without changes, by path below `src/`. */
 const PLAIN = ['web/styles.css', 'web/icon.svg'];
 
-const TYPES: Record<string, string> = {
+const TYPE_BY_EXTENSION: Record<string, string> = {
   '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
   '.svg': 'image/svg+xml',
@@ -59,12 +59,12 @@ const FOR_BROWSERS: Record<string, string> = { 'csv-parse/sync': 'csv-parse/brow
 
 /**
  * Matches `} from '…'`, `import '…'`, `import('…')` and `new URL('…', import.meta.url)`, in the forms that this
- * repository and its packages use.
+ * repository and its packages use. The groups are the text before the quote, the quote, and the name of the module.
  */
 const REFERENCE =
   /((?<=[}\w*]\s*)\bfrom\s*|^import\s*|\bimport\(\s*|\bnew URL\(\s*(?=['"][^'"]+['"], import\.meta\.url))(['"])([@\w./-]+)\2/gm;
 
-/** Returns a source file's path below the folder, for example `web/list.js` or `lib/htmlparser2/dist/index.js`. */
+/** Returns the path at which a source file is served, for example `web/list.js` or `lib/htmlparser2/dist/index.js`. */
 function addressOf(file: string): string {
   const modules = `${sep}node_modules${sep}`;
   const at = file.lastIndexOf(modules);
@@ -72,11 +72,13 @@ function addressOf(file: string): string {
   return path.split(sep).join('/').replace(/\.ts$/, '.js');
 }
 
+/** Returns the file of a module that the file `from` imports by this name. */
 function resolveModule(name: string, from: string): string {
   if (name.startsWith('.')) return join(dirname(from), name);
   return createRequire(from).resolve(FOR_BROWSERS[name] ?? name);
 }
 
+/** Returns the address of the file `to` relative to the file `from`, as browsers resolve imports. */
 function relativeAddress(from: string, to: string): string {
   const path = relative(dirname(addressOf(from)), addressOf(to))
     .split(sep)
@@ -88,17 +90,19 @@ function relativeAddress(from: string, to: string): string {
 const COMMENT_OR_SPACES = /^[ \t]*(?:\/\*\*[\s\S]*?\*\/|\/\/.*)[ \t]*$|[ \t]+$/gm;
 
 /** Removes comments but keeps the line breaks, so that line numbers in errors match the source. */
-const withoutComments = (code: string): string =>
+const removeComments = (code: string): string =>
   code.replace(COMMENT_OR_SPACES, (comment) => '\n'.repeat(comment.split('\n').length - 1));
 
 /** Reads a module, strips its types, and replaces the names of imported modules with relative addresses. */
 function readModule(file: string): Module {
   const source = readFileSync(file, 'utf8');
-  const code = file.endsWith('.ts') ? withoutComments(stripTypeScriptTypes(source)) : source;
+  const code = file.endsWith('.ts') ? removeComments(stripTypeScriptTypes(source)) : source;
   const module: Module = { text: '', imports: [], later: [] };
   module.text = code.replace(REFERENCE, (_whole, before: string, quote: string, name: string) => {
     const target = resolveModule(name, file);
-    (before.includes('(') ? module.later : module.imports).push(target);
+    // Only `import(` and `new URL(` have a parenthesis. They load the module later.
+    const isLater = before.includes('(');
+    (isLater ? module.later : module.imports).push(target);
     return `${before}${quote}${relativeAddress(file, target)}${quote}`;
   });
   return module;
@@ -117,13 +121,18 @@ function readModules(entries: readonly string[]): Map<string, Module> {
   return modules;
 }
 
-/** Returns the modules that a page loads at once: its own module, and all static imports, direct and indirect. */
-function loadedAtOnce(modules: ReadonlyMap<string, Module>, entry: string): string[] {
+/**
+ * Returns the paths of the modules that a page loads at once: its own module, and all static imports, direct and
+ * indirect.
+ */
+function listLoadedAtOnce(modules: ReadonlyMap<string, Module>, entry: string): string[] {
   const reached = new Set([entry]);
+  // This loop also visits the files that it adds to the set.
   for (const file of reached) for (const next of modules.get(file)?.imports ?? []) reached.add(next);
   return [...reached].map(addressOf);
 }
 
+/** Returns the path together with the file in its encodings. */
 async function compress(path: string, text: string): Promise<[string, Asset]> {
   const raw = Buffer.from(text);
   // Level 11 would take ten times as long and save hardly any bytes.
@@ -132,7 +141,7 @@ async function compress(path: string, text: string): Promise<[string, Asset]> {
     promisify(gzip)(raw, { level: 9 }),
     promisify(brotliCompress)(raw, { params }),
   ]);
-  return [path, { type: TYPES[extname(path)] ?? 'text/plain', raw, gzip: gzipped, br }];
+  return [path, { type: TYPE_BY_EXTENSION[extname(path)] ?? 'text/plain', raw, gzip: gzipped, br }];
 }
 
 async function buildAssets(): Promise<Assets> {
@@ -145,7 +154,7 @@ async function buildAssets(): Promise<Assets> {
   return {
     hash: hash.digest('hex').slice(0, 16),
     files: new Map(await Promise.all([...texts].map(([path, text]) => compress(path, text)))),
-    modules: new Map(PAGES.map((page) => [page, loadedAtOnce(modules, entryOf(page))])),
+    modules: new Map(PAGES.map((page) => [page, listLoadedAtOnce(modules, entryOf(page))])),
   };
 }
 

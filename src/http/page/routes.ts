@@ -19,7 +19,7 @@ import type { Asset, Assets } from './build-assets.ts';
  * everybody. Their scripts find out who is signed in.
  */
 
-/** The paths of the documents, and the module of each. */
+/** By path of a document: the name of its page. */
 const PAGES: Record<string, string> = { '/': 'bookmarks', '/settings': 'settings', '/save': 'save' };
 
 /**
@@ -102,14 +102,14 @@ ${others.map((path) => `<link rel="modulepreload" href="${address(path)}">`).joi
 }
 
 /** Content that may change while its address stays the same. */
-interface Checked {
+interface Revalidated {
   type: string;
   /** All responses share this buffer. A string would be encoded again for each response. */
   bytes: Buffer;
   etag: string;
 }
 
-const check = (type: string, content: string | Buffer): Checked => ({
+const revalidated = (type: string, content: string | Buffer): Revalidated => ({
   type,
   bytes: Buffer.from(content),
   etag: `"${createHash('sha256').update(content).digest('hex').slice(0, 16)}"`,
@@ -120,29 +120,29 @@ export function pageRoutes(app: FastifyInstance, { signIn }: Config): void {
   for (const [path, page] of Object.entries(PAGES)) {
     const makeDocument = async () => {
       const provider = app.hasRoute({ method: 'GET', url: '/login' }) ? signIn.provider?.name : undefined;
-      return check('text/html; charset=utf-8', formatDocument(await findAssets(), page, provider));
+      return revalidated('text/html; charset=utf-8', formatDocument(await findAssets(), page, provider));
     };
     // The document is formatted and hashed once, because anybody may request it thousands of times a second.
-    let document: Checked | undefined;
+    let document: Revalidated | undefined;
     app.get(path, async (request, reply) => {
       document ??= await makeDocument();
-      return sendChecked(request, reply, document);
+      return sendRevalidated(request, reply, document);
     });
   }
-  const fixed: [path: string, content: Checked][] = [
-    [START_PATH, check('text/javascript; charset=utf-8', START)],
-    [MANIFEST_PATH, check('application/manifest+json', MANIFEST)],
-    ...[...ICONS].map(([path, png]): [string, Checked] => [path, check('image/png', png)]),
+  const fixedContents: [path: string, content: Revalidated][] = [
+    [START_PATH, revalidated('text/javascript; charset=utf-8', START)],
+    [MANIFEST_PATH, revalidated('application/manifest+json', MANIFEST)],
+    ...[...ICONS].map(([path, png]): [string, Revalidated] => [path, revalidated('image/png', png)]),
   ];
-  for (const [path, content] of fixed)
-    app.get(path, async (request, reply) => sendChecked(request, reply, content));
-  let worker: Checked | undefined;
+  for (const [path, content] of fixedContents)
+    app.get(path, async (request, reply) => sendRevalidated(request, reply, content));
+  let worker: Revalidated | undefined;
   app.get(SERVICE_WORKER_PATH, async (request, reply) => {
-    worker ??= check(
+    worker ??= revalidated(
       'text/javascript; charset=utf-8',
       formatServiceWorker(await findAssets(), Object.keys(PAGES)),
     );
-    return sendChecked(request, reply, worker);
+    return sendRevalidated(request, reply, worker);
   });
   app.get<{ Params: { hash: string; '*': string } }>('/assets/:hash/*', async (request, reply) => {
     const { hash, '*': path } = request.params;
@@ -154,10 +154,10 @@ export function pageRoutes(app: FastifyInstance, { signIn }: Config): void {
 }
 
 /** Sends content that may change. The browser revalidates it before each use. */
-function sendChecked(
+function sendRevalidated(
   request: FastifyRequest,
   reply: FastifyReply,
-  { type, bytes, etag }: Checked,
+  { type, bytes, etag }: Revalidated,
 ): FastifyReply {
   reply.headers({ ...HEADERS, 'cache-control': 'no-cache', 'content-type': type, etag });
   return request.headers['if-none-match'] === etag ? reply.code(304).send() : reply.send(bytes);
@@ -173,6 +173,7 @@ function sendAsset(request: FastifyRequest, reply: FastifyReply, asset: Asset): 
     'content-type': asset.type,
     ...(encoding && { 'content-encoding': encoding }),
   });
+  // This buffer shares the bytes of the asset and does not copy them.
   const { buffer, byteOffset, byteLength } = asset[encoding ?? 'raw'];
   return reply.send(Buffer.from(buffer, byteOffset, byteLength));
 }
