@@ -47,9 +47,9 @@ export function addRoute(app: FastifyInstance, context: Context, mount: Mount, r
 }
 
 /**
- * Runs the handler and sends its response. For most routes, it does this with one of the user's permits, and gives the
- * permit back only when the unread bytes of the response are counted. So the user's next request, which may wait for
- * the permit, is refused if too many bytes are unread.
+ * Runs the handler and sends its response. For most routes, holds one of the user's permits until the unread bytes of
+ * the response are counted. The user's next request may wait for this permit. So if too many bytes are unread by then,
+ * that request is refused.
  */
 async function respond(
   context: Context,

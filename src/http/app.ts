@@ -55,7 +55,7 @@ declare module 'fastify' {
     requestHash: Buffer | undefined;
     /** Whether the request was held as a long poll. */
     wasHeld: boolean;
-    /** The reason for a 503 response, which the log line of the request contains. Otherwise undefined. */
+    /** The reason for a 503 response, for the log line of the request. Undefined for other responses. */
     unserved: string | undefined;
     /** Whether the service itself aborted the response. */
     wasAborted: boolean;

@@ -103,7 +103,7 @@ export function requirePrincipal({ principal }: FastifyRequest): Principal {
   return principal;
 }
 
-/** Limits requests without a token by the client's address (decision 25), with the limiter of this name. */
+/** Limits requests without a token by the client's address (decision 25). `limiterName` chooses the limiter. */
 export async function limitAddress(
   context: Context,
   request: FastifyRequest,
@@ -131,7 +131,7 @@ export async function confirmPrincipal(
   const principal = requirePrincipal(request);
   const code = toApiError(error)?.code;
   const isInvalid = code === 'INVALID_TOKEN';
-  // These errors come before the operation's statement, which would have checked the token.
+  // These errors may come before the operation's statement, which would have checked the token.
   const isEarly = code === 'VALIDATION_ERROR' || code === 'PERMISSION_DENIED';
   const isUnchecked = isEarly && !request.principalIsFresh;
   if (!isInvalid && !isUnchecked) return;

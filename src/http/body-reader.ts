@@ -2,9 +2,9 @@ import { IncomingMessage } from 'node:http';
 import { invalid } from '../domain/errors.ts';
 
 /**
- * Reads request bodies at a limited pace. A client may send its body in chunks of one byte, and each chunk costs the
- * process an event. So the reader reserves a short time for each chunk of a user, and pauses until the reserved time is
- * over. A client with many small chunks thus slows down only itself.
+ * Reads request bodies at a limited pace. A client may send its body in chunks of one byte, and handling a chunk takes
+ * time. So the reader reserves a short time for each chunk of a user, and pauses until the reserved time is over. A
+ * client with many small chunks thus slows down only itself.
  *
  * A reader is in one of these states. It reads from the socket only while it is flowing:
  *
@@ -30,7 +30,7 @@ const MAX_GATHERED_BYTES = 65_536;
 export class ChunkPace {
   readonly #busyUntilMs = new Map<number | undefined, number>();
 
-  /** Reserves time for chunks, after the key's earlier reservations. Returns how many milliseconds later it ends. */
+  /** Reserves time for chunks, after the key's earlier reservations. Returns in how many milliseconds it ends. */
   reserve(key: number | undefined, chunks: number): number {
     const now = performance.now();
     const from = Math.max(now, this.#busyUntilMs.get(key) ?? 0);

@@ -109,7 +109,7 @@ export class Connections {
     this.#timer.unref();
   }
 
-  /** Returns the connection of a socket, which is tracked from the first call on; undefined if the socket is closed. */
+  /** Returns the connection of a socket, and tracks it from the first call on. Undefined if the socket is closed. */
   of(socket: Socket): Connection | undefined {
     const known = this.#connections.get(socket);
     if (known !== undefined || socket.destroyed) return known;

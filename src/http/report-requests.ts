@@ -48,7 +48,7 @@ export interface RequestFacts {
 /**
  * Decides whether to log a request. Failures, slow requests and requests to `SECURITY_ROUTES` are always logged. Of the
  * other requests, the share `share` (0 to 1) is logged. The responses 404 and 429 do not count as failures here,
- * because clients can cause any number of them. The request id decides, so all processes decide the same.
+ * because clients can cause any number of these responses. The request id decides, so all processes decide the same.
  */
 export function isLogged({ id, route, status, ms, wasHeld, unserved }: RequestFacts, share: number): boolean {
   const isFailure = unserved !== undefined || (status >= 400 && status !== 404 && status !== 429);

@@ -75,8 +75,8 @@ interface MetricsSources {
 
 /**
  * The service-level objectives. The first four are success rates, one for each class of requests. `wake` is how soon a
- * poll responds after a notification. `speed` is how soon any other request gets its response, except imports and
- * exports.
+ * poll responds after a notification. `speed` is how soon a request gets its response, unless it is a held poll, an
+ * import or an export.
  */
 const OBJECTIVES = ['read', 'write', 'poll', 'import', 'wake', 'speed'] as const;
 

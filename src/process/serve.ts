@@ -88,7 +88,7 @@ async function greet(context: Context, origin: string): Promise<void> {
   console.log(lines.join('\n'));
 }
 
-/** Starts the sweeps, the app and the worker that a role needs. Adds the steps that close them to `stack`. */
+/** Starts the sweeps, the app and the worker that a role needs. Adds to `stack` how to close them. */
 async function start(
   context: Context,
   role: ServingRole,

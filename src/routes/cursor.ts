@@ -26,32 +26,32 @@ export const cursorSchemas = (example: string, maxLength = MAX_LENGTH) => {
 export const formatNext = (cursor: string | undefined): string =>
   cursor === undefined ? '"has_more":false' : `"has_more":true,"next_cursor":"${cursor}"`;
 
-const wholeNumber = z.int().min(0);
+const natural = z.int().min(0);
 
 /** The last millisecond of the year 9999. */
 const LATEST_MS = 253_402_300_799_999;
 
 /** The decoded parts of each kind of cursor. The function that formats it names them. */
-const LIST = z.tuple([z.literal(1), wholeNumber, wholeNumber]);
+const LIST = z.tuple([z.literal(1), natural, natural]);
 const CHANGES = z.tuple([
   z.literal(2),
-  wholeNumber,
-  wholeNumber,
-  wholeNumber,
-  wholeNumber,
-  wholeNumber,
-  wholeNumber,
+  natural,
+  natural,
+  natural,
+  natural,
+  natural,
+  natural,
 ]);
 const SEARCH = z.tuple([
   z.literal(3),
-  wholeNumber,
+  natural,
   z.string(),
-  wholeNumber,
-  wholeNumber,
-  wholeNumber,
+  natural,
+  natural,
+  natural,
   z.string().refine(isStorable).nullable(),
 ]);
-const TRASH = z.tuple([z.literal(4), wholeNumber, wholeNumber.max(LATEST_MS), wholeNumber]);
+const TRASH = z.tuple([z.literal(4), natural, natural.max(LATEST_MS), natural]);
 
 const encode = (text: string): string => Buffer.from(text).toString('base64url');
 const encodeNumbers = (parts: readonly unknown[]): string => encode(parts.join(':'));

@@ -66,9 +66,10 @@ const REFERENCE =
 
 /** Returns the path at which a source file is served, for example `web/list.js` or `lib/htmlparser2/dist/index.js`. */
 function addressOf(file: string): string {
-  const modules = `${sep}node_modules${sep}`;
-  const at = file.lastIndexOf(modules);
-  const path = at < 0 ? relative(SOURCES, file) : join('lib', file.slice(at + modules.length));
+  const packages = `${sep}node_modules${sep}`;
+  const index = file.lastIndexOf(packages);
+  const isInPackage = index >= 0;
+  const path = isInPackage ? join('lib', file.slice(index + packages.length)) : relative(SOURCES, file);
   return path.split(sep).join('/').replace(/\.ts$/, '.js');
 }
 
@@ -132,7 +133,7 @@ function listLoadedAtOnce(modules: ReadonlyMap<string, Module>, entry: string): 
   return [...reached].map(addressOf);
 }
 
-/** Returns the path together with the file in its encodings. */
+/** Returns an entry of `Assets.files`: the path, and the file in its encodings. */
 async function compress(path: string, text: string): Promise<[string, Asset]> {
   const raw = Buffer.from(text);
   // Level 11 would take ten times as long and save hardly any bytes.

@@ -19,7 +19,7 @@ import type { Asset, Assets } from './build-assets.ts';
  * everybody. Their scripts find out who is signed in.
  */
 
-/** By path of a document: the name of its page. */
+/** By path of a document: the name of its page. The page decides which module the document loads. */
 const PAGES: Record<string, string> = { '/': 'bookmarks', '/settings': 'settings', '/save': 'save' };
 
 /**
