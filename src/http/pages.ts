@@ -21,7 +21,7 @@ export function addPage(
   app: FastifyInstance,
   context: Context,
   url: string,
-  handle: (given: PageRequest) => Promise<Page | string>,
+  handle: (pageRequest: PageRequest) => Promise<Page | string>,
 ): void {
   app.get(url, {
     onRequest: (request, reply) => limitAddress(context, request, reply, 'logins'),

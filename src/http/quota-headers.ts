@@ -61,9 +61,10 @@ function expandIpv6(ip: string): string[] {
   // `URL` converts each address to one canonical form. It does not accept a zone such as `%eth0`, so the zone is cut.
   const canonical = new URL(`http://[${ip.split('%')[0]}]`).hostname.slice(1, -1);
   const [head = '', tail] = canonical.split('::');
-  const left = head === '' ? [] : head.split(':');
-  if (tail === undefined) return left;
-  const right = tail === '' ? [] : tail.split(':');
+  const leftGroups = head === '' ? [] : head.split(':');
+  if (tail === undefined) return leftGroups;
+  const rightGroups = tail === '' ? [] : tail.split(':');
   // `::` stands for the missing groups, which are all 0.
-  return [...left, ...Array<string>(8 - left.length - right.length).fill('0'), ...right];
+  const missing = 8 - leftGroups.length - rightGroups.length;
+  return [...leftGroups, ...Array<string>(missing).fill('0'), ...rightGroups];
 }

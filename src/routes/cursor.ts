@@ -33,15 +33,7 @@ const LATEST_MS = 253_402_300_799_999;
 
 /** The decoded parts of each kind of cursor. The function that formats it names them. */
 const LIST = z.tuple([z.literal(1), natural, natural]);
-const CHANGES = z.tuple([
-  z.literal(2),
-  natural,
-  natural,
-  natural,
-  natural,
-  natural,
-  natural,
-]);
+const CHANGES = z.tuple([z.literal(2), natural, natural, natural, natural, natural, natural]);
 const SEARCH = z.tuple([
   z.literal(3),
   natural,

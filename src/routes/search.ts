@@ -79,20 +79,27 @@ const isKeyOf: Record<Sort, (key: string | null) => boolean> = {
   title: (key) => key !== null,
 };
 
+/** Formats a page as JSON. The last page that a number can count has no cursor for a next page. */
 function formatPage(
-  asked: Search,
+  searchRequest: Search,
   userId: number,
   place: SearchPlace | undefined,
-  found: SearchPage,
+  foundPage: SearchPage,
 ): string {
-  const page = place?.page ?? asked.page ?? 1;
-  const total = place?.total ?? found.total;
-  const { lastId, lastKey, hasMore } = found;
-  const next =
-    hasMore && lastId !== null && page < Number.MAX_SAFE_INTEGER
-      ? `,"next_cursor":"${formatSearchCursor(userId, asked.searchHash, { page: page + 1, total, lastId, lastKey })}"`
-      : '';
-  return `{"bookmarks":${found.bookmarks},"total":${total},"page":${page},"per_page":${asked.perPage},"has_more":${hasMore}${next}}`;
+  const { perPage, searchHash } = searchRequest;
+  const { bookmarks, lastId, lastKey, hasMore } = foundPage;
+  const page = place?.page ?? searchRequest.page ?? 1;
+  const total = place?.total ?? foundPage.total;
+  const hasCursor = hasMore && page < Number.MAX_SAFE_INTEGER;
+  const nextCursor =
+    hasCursor && lastId !== null
+      ? formatSearchCursor(userId, searchHash, { page: page + 1, total, lastId, lastKey })
+      : undefined;
+  const next = nextCursor === undefined ? '' : `,"next_cursor":"${nextCursor}"`;
+  return (
+    `{"bookmarks":${bookmarks},"total":${total},"page":${page},"per_page":${perPage},` +
+    `"has_more":${hasMore}${next}}`
+  );
 }
 
 const search = principalRoute({
@@ -120,10 +127,10 @@ const search = principalRoute({
     next_cursor: cursor.next,
   }),
   async handle({ context, principal, body }) {
-    const asked = readSearch(body);
-    const { terms, filter, sort, page = 1, perPage } = asked;
-    const place = findPlace(asked, principal.userId);
-    const found = await searchBookmarks(context.database, principal, {
+    const searchRequest = readSearch(body);
+    const { terms, filter, sort, page = 1, perPage } = searchRequest;
+    const place = findPlace(searchRequest, principal.userId);
+    const foundPage = await searchBookmarks(context.database, principal, {
       terms,
       filter,
       sort,
@@ -131,7 +138,7 @@ const search = principalRoute({
       perPage,
       after: place,
     });
-    return formatPage(asked, principal.userId, place, found);
+    return formatPage(searchRequest, principal.userId, place, foundPage);
   },
 });
 

@@ -181,18 +181,18 @@ async function listBookmarks(request: LinkdingRequest, filter: BookmarkSearch): 
     sort: 'created',
   };
   // The range may begin in the middle of a page of `/bookmarks/search`. Then its end is in the next page.
-  const found: Bookmark[] = [];
+  const bookmarks: Bookmark[] = [];
   const firstPage = Math.floor(range.offset / range.limit) + 1;
-  const skipped = range.offset % range.limit;
+  const skippedCount = range.offset % range.limit;
   let total = 0;
   for (const page of [firstPage, firstPage + 1]) {
     const body = { ...conditions, page, per_page: range.limit };
     const result = await request.run('/bookmarks/search', body);
-    found.push(...result.bookmarks);
+    bookmarks.push(...result.bookmarks);
     total = result.total;
-    if (skipped === 0 || !result.has_more) break;
+    if (skippedCount === 0 || !result.has_more) break;
   }
-  const results = found.slice(skipped, skipped + range.limit).map(toLinkding);
+  const results = bookmarks.slice(skippedCount, skippedCount + range.limit).map(toLinkding);
   return formatPage(request, range, total, results);
 }
 

@@ -77,8 +77,8 @@ const formatProvider = (name: string | undefined): string =>
 /** Returns the HTML document of a page. */
 function formatDocument({ hash, modules }: Assets, page: string, provider: string | undefined): string {
   const address = (path: string) => `/assets/${hash}/${path}`;
-  const [own, ...others] = modules.get(page) ?? [];
-  if (own === undefined) throw new Error(`the page ${page} has no module`);
+  const [ownModule, ...otherModules] = modules.get(page) ?? [];
+  if (ownModule === undefined) throw new Error(`the page ${page} has no module`);
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -91,8 +91,8 @@ function formatDocument({ hash, modules }: Assets, page: string, provider: strin
 <link rel="manifest" href="${MANIFEST_PATH}">
 <script src="${START_PATH}"></script>
 <link rel="stylesheet" href="${address('web/styles.css')}">
-${others.map((path) => `<link rel="modulepreload" href="${address(path)}">`).join('\n')}
-<script type="module" src="${address(own)}"></script>
+${otherModules.map((path) => `<link rel="modulepreload" href="${address(path)}">`).join('\n')}
+<script type="module" src="${address(ownModule)}"></script>
 </head>
 <body data-page="${page}">
 <noscript>This page needs JavaScript. You can also use the service from the command line or through its API.</noscript>
