@@ -79,7 +79,7 @@ const isKeyOf: Record<Sort, (key: string | null) => boolean> = {
   title: (key) => key !== null,
 };
 
-/** Formats a page as JSON. The last page that a number can count has no cursor for a next page. */
+/** Formats a page as JSON, with the cursor of the next page if there is one. */
 function formatPage(
   searchRequest: Search,
   userId: number,
@@ -90,6 +90,7 @@ function formatPage(
   const { bookmarks, lastId, lastKey, hasMore } = foundPage;
   const page = place?.page ?? searchRequest.page ?? 1;
   const total = place?.total ?? foundPage.total;
+  // A cursor contains the next page's number, which must be exact.
   const hasCursor = hasMore && page < Number.MAX_SAFE_INTEGER;
   const nextCursor =
     hasCursor && lastId !== null
