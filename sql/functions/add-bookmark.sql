@@ -26,7 +26,8 @@ declare
   v_id bigint;
   v_floor bigint;
   v_min_id bigint;
-  v_moment timestamptz;
+  v_now timestamptz;
+  v_created_at timestamptz;
   v_bookmark bookmarks;
   v_unpacked integer;
 begin
@@ -57,21 +58,21 @@ begin
     return;
   end if;
 
-  v_moment := date_trunc('milliseconds', clock_timestamp());
+  v_now := date_trunc('milliseconds', clock_timestamp());
   v_min_id := min_id_now();
   if cardinality(p_tag_keys) > 0 then
     v_next_id := nextval(to_regclass('tags_id_seq'));
     if (v_next_id > greatest(v_floor, v_min_id)) is not true then
       v_next_id := next_id('tags_id_seq', v_floor);
     end if;
-    for v_place in 1 .. cardinality(p_tag_keys) loop
+    for v_n in 1 .. cardinality(p_tag_keys) loop
       -- The insert uses variables, because array elements would make it slower, above all with Citus.
-      v_tag_name := p_tag_names[v_place];
-      v_tag_key := p_tag_keys[v_place];
-      -- If the tag exists, this upsert counts the bookmark in it. Postgres keeps the plan of an upsert. It would plan a
-      -- separate update again at each call, and that would double the time of an add.
+      v_tag_name := p_tag_names[v_n];
+      v_tag_key := p_tag_keys[v_n];
+      -- If the tag exists, this upsert raises its `bookmark_count`. Postgres keeps the plan of an upsert. But it would
+      -- plan a separate update again at each call, and that would double the time of an add.
       insert into tags as t (user_id, id, name, name_key, bookmark_count, created_at)
-      values (p_user_id, v_next_id, v_tag_name, v_tag_key, 1, v_moment)
+      values (p_user_id, v_next_id, v_tag_name, v_tag_key, 1, v_now)
       on conflict (user_id, name_key) do update set bookmark_count = t.bookmark_count + 1
       returning t.id, t.name into v_tag_id, v_tag_name;
       v_tag_ids := v_tag_ids || v_tag_id;
@@ -96,7 +97,7 @@ begin
     end if;
   end if;
 
-  v_moment := coalesce((p_bookmark ->> 'created_at')::timestamptz, date_trunc('milliseconds', clock_timestamp()));
+  v_created_at := coalesce((p_bookmark ->> 'created_at')::timestamptz, date_trunc('milliseconds', clock_timestamp()));
   -- An id that is more than 200,000 above `v_min_id` must be recorded by `raise_high_water_mark`, so it does not take
   -- the fast path.
   v_id := nextval(to_regclass('bookmarks_id_seq'));
@@ -108,7 +109,7 @@ begin
     user_id, id, created_at, updated_at, tag_ids, tags, url_key, host, search_text, url, title, comment
   )
   values (
-    p_user_id, v_id, v_moment, v_moment, v_tag_ids, render_tags(v_tags),
+    p_user_id, v_id, v_created_at, v_created_at, v_tag_ids, render_tags(v_tags),
     (p_bookmark ->> 'url_key')::uuid, coalesce(p_bookmark ->> 'host', ''), p_bookmark ->> 'search_text',
     p_bookmark ->> 'url', p_bookmark ->> 'title', p_bookmark ->> 'comment'
   )

@@ -1,6 +1,5 @@
--- Adds a bookmark as `add_bookmark` does, unless the user already has bookmarks of the same url. In that case it adds
--- nothing, so no cap matters. It then returns the newest of these bookmarks or, with `p_is_error`, the outcome
--- `bookmark_exists`.
+-- Adds a bookmark as `add_bookmark` does, if the user has no bookmark of the same url. Otherwise it adds nothing and
+-- checks no cap. It then returns the newest bookmark of this url or, with `p_is_error`, the outcome `bookmark_exists`.
 create or replace function add_unless_saved(
   p_user_id bigint, p_token_hash bytea, p_bookmark jsonb, p_tag_names text[], p_tag_keys text[],
   p_free_limit bigint, p_tag_limit integer,

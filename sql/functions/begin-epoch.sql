@@ -1,13 +1,15 @@
 -- Begins a new epoch on every node, so that every reader of changes starts over. Returns the highest new epoch. An
--- operator runs it after restoring a copy that `current_epoch` cannot distinguish from the original, for example a
--- snapshot of a volume.
+-- operator calls this function after restoring a copy that `current_epoch` cannot distinguish from the original, for
+-- example a snapshot of a volume.
 create or replace function begin_epoch() returns bigint
 language plpgsql as $$
 declare
-  v_floor bigint := min_id_now();
+  v_min_id bigint := min_id_now();
 begin
+  -- If this node has no row in `epoch` yet, this call inserts it.
   perform current_epoch();
-  update epoch set number = greatest(number + 200000, v_floor + node);
+  -- Both values are a multiple of 200,000 plus the number of the node. So two nodes never get the same epoch.
+  update epoch set number = greatest(number + 200000, v_min_id + node);
   return (select max(number) from epoch);
 end
 $$;

@@ -1,11 +1,11 @@
 -- Begins a large import, whose body is then staged in Postgres. `p_bytes` is the announced length of the body.
 -- Outcomes:
 -- - `import_busy`: another large import of the user is in progress.
--- - `import_unread`: too many errors of the user's earlier imports have not been sent yet.
--- - `import_full`: the staged imports of all users on this node would exceed the cap.
+-- - `import_unread`: the errors of the user's earlier imports that have not been sent yet exceed 16 MiB.
+-- - `import_full`: the staged imports of all users on this node would exceed `p_staged_limit`.
 --
--- The function takes an advisory lock, so that imports that begin at the same time cannot exceed the cap. Large imports
--- are rare, so they seldom wait for each other here.
+-- The function takes an advisory lock, so that imports that begin at the same time cannot exceed `p_staged_limit`
+-- together. Large imports are rare, so they seldom wait for each other here.
 create or replace function begin_import(
   p_user_id bigint, p_token_hash bytea, p_import_id uuid, p_bytes bigint, p_staged_limit bigint,
   out outcome text

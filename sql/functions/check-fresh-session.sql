@@ -1,9 +1,10 @@
 -- Checks whether a session may do something that needs more than a valid token, for example create a token. Returns
--- null if it may, and otherwise the outcome that says why not. If a provider is linked to the account, the person must
--- have authenticated within the last 15 minutes.
+-- null if the session may do it. Otherwise returns one of these outcomes:
+-- - `token`: the token is not that of a valid session.
+-- - `session_old`: a provider is linked to the account, and the person did not authenticate within the last 15 minutes.
 --
--- The function locks the token's row, so that a revocation of the session waits until this transaction ends. So once
--- the revocation has responded, the session can create nothing.
+-- The function locks the token's row, so that a revocation of the session waits until this transaction ends. After the
+-- revocation, the session can create nothing more.
 create or replace function check_fresh_session(p_user_id bigint, p_token_hash bytea) returns text
 language plpgsql as $$
 declare

@@ -1,18 +1,19 @@
 -- Chooses those of the requested bookmarks that exist and may be changed. If `p_if_updated_at` is given, a bookmark may
 -- be changed only if its `updated_at` equals the time at the same position in that array. `report` is a part of the
--- JSON response, with the number of chosen ids, and the other ids in the requested order. The caller must hold the lock
+-- JSON response. It holds the number of chosen ids (`count`), and the ids that were not chosen, in the requested order:
+-- `missing` if the bookmark does not exist, and `conflicts` if its `updated_at` differs. The caller must hold the lock
 -- on the account's row.
 create or replace function choose_bookmarks(
   p_user_id bigint, p_ids bigint[], p_if_updated_at timestamptz[], out chosen bigint[], out report text
 )
 language plpgsql as $$
 declare
-  v_ids bigint[];
-  v_times timestamptz[];
+  v_found_ids bigint[];
+  v_found_times timestamptz[];
   v_missing bigint[];
   v_conflicts bigint[];
 begin
-  select array_agg(id), array_agg(updated_at) into v_ids, v_times
+  select array_agg(id), array_agg(updated_at) into v_found_ids, v_found_times
   from bookmarks
   where user_id = p_user_id and id = any (p_ids);
   select
@@ -21,7 +22,7 @@ begin
     coalesce(array_agg(wanted.id order by place) filter (where found.id is null), '{}')
   into chosen, v_conflicts, v_missing
   from unnest(p_ids, p_if_updated_at) with ordinality as wanted (id, time, place)
-  left join unnest(v_ids, v_times) as found (id, updated_at) on found.id = wanted.id;
+  left join unnest(v_found_ids, v_found_times) as found (id, updated_at) on found.id = wanted.id;
   report := '"count":' || cardinality(chosen)
     || ',"missing":' || array_to_json(v_missing)
     || case when p_if_updated_at is null then '' else ',"conflicts":' || array_to_json(v_conflicts) end;

@@ -19,6 +19,7 @@ begin
     case when v_suspended_at is not null then v_expires_at end
   )
   returning * into v_token;
+  -- Returns the time at which the token will expire, even if the stored time is `-infinity` during the suspension.
   v_token.expires_at := v_expires_at;
   return v_token;
 end

@@ -1,5 +1,5 @@
--- Moves the bookmarks that `choose_bookmarks` chooses to the trash. No tag is deleted, even if no other bookmark has
--- it.
+-- Calls `choose_bookmarks`, and moves the chosen bookmarks to the trash. No tag is deleted, even if no other bookmark
+-- has it.
 create or replace function delete_bookmarks(
   p_user_id bigint, p_token_hash bytea, p_ids bigint[], p_if_updated_at timestamptz[],
   p_free_limit bigint,
@@ -18,16 +18,16 @@ begin
   end if;
   select chosen, report into v_ids, v_report from choose_bookmarks(p_user_id, p_ids, p_if_updated_at);
   perform move_to_trash(p_user_id, v_ids, p_free_limit);
-  with gone as (
+  with deleted as (
     delete from bookmarks where user_id = p_user_id and id = any (v_ids) returning id, tag_ids
-  ), counted as (
+  ), updated_tags as (
     update tags t set bookmark_count = t.bookmark_count - carried.bookmarks
     from (
-      select unnest(gone.tag_ids) as id, count(*) as bookmarks from gone group by 1
+      select unnest(deleted.tag_ids) as id, count(*) as bookmarks from deleted group by 1
     ) carried
     where t.user_id = p_user_id and t.id = carried.id
   )
-  select coalesce(array_agg(id order by id), '{}') into v_ids from gone;
+  select coalesce(array_agg(id order by id), '{}') into v_ids from deleted;
   perform repack_texts(p_user_id, v_ids);
   perform note_changes(p_user_id, 'bookmark', v_ids);
   update accounts set bookmark_count = bookmark_count - cardinality(v_ids) where user_id = p_user_id;

@@ -14,7 +14,7 @@ create or replace function edit_bookmark(
 -- a call would go into planning.
 language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
-  v_old_ids bigint[];
+  v_old_tag_ids bigint[];
   v_updated_at timestamptz;
   v_tag_ids bigint[];
   v_tags text;
@@ -24,7 +24,7 @@ begin
   if outcome is not null or response is not null then
     return;
   end if;
-  select tag_ids, updated_at into v_old_ids, v_updated_at from bookmarks where user_id = p_user_id and id = p_id;
+  select tag_ids, updated_at into v_old_tag_ids, v_updated_at from bookmarks where user_id = p_user_id and id = p_id;
   if not found then
     outcome := 'bookmark_missing';
     return;
@@ -42,8 +42,8 @@ begin
     end if;
     update tags
     set bookmark_count = bookmark_count + case when id = any (v_tag_ids) then 1 else -1 end
-    where user_id = p_user_id and id = any (v_old_ids || v_tag_ids)
-      and (id = any (v_old_ids)) <> (id = any (v_tag_ids));
+    where user_id = p_user_id and id = any (v_old_tag_ids || v_tag_ids)
+      and (id = any (v_old_tag_ids)) <> (id = any (v_tag_ids));
     select render_tags(string_agg(render_tag(id, name), ',' order by name_key)) into v_tags
     from tags
     where user_id = p_user_id and id = any (v_tag_ids);

@@ -10,7 +10,7 @@ create or replace function edit_bookmarks(
 )
 language plpgsql as $$
 declare
-  v_found bigint[];
+  v_chosen bigint[];
   v_report text;
   v_known bigint[];
   v_added bigint[];
@@ -23,19 +23,20 @@ begin
   if outcome is not null or response is not null then
     return;
   end if;
-  select chosen, report into v_found, v_report from choose_bookmarks(p_user_id, p_ids, p_if_updated_at);
+  select chosen, report into v_chosen, v_report from choose_bookmarks(p_user_id, p_ids, p_if_updated_at);
   v_removed := array(select id from tags where user_id = p_user_id and name_key = any (p_removed_keys));
-  if cardinality(v_found) = 0 then
+  if cardinality(v_chosen) = 0 then
     -- No bookmark was chosen, so no tag is created.
     p_added_names := '{}';
     p_added_keys := '{}';
   end if;
 
-  -- This check is made before any tag is created, so that a refused request creates no tags.
+  -- A bookmark would have the tags that must be created, and those of its own tags and the known tags that are not
+  -- removed. This check is made before any tag is created, so that a refused request creates no tags.
   v_known := array(select id from tags where user_id = p_user_id and name_key = any (p_added_keys));
   if exists (
     select from bookmarks b
-    where b.user_id = p_user_id and b.id = any (v_found)
+    where b.user_id = p_user_id and b.id = any (v_chosen)
       and cardinality(p_added_keys) - cardinality(v_known) + (
         select count(distinct carried.id)
         from unnest(b.tag_ids || v_known) as carried (id)
@@ -58,9 +59,9 @@ begin
       where carried.id <> all (v_removed)
     ) as new_ids
     from bookmarks b
-    where b.user_id = p_user_id and b.id = any (v_found)
+    where b.user_id = p_user_id and b.id = any (v_chosen)
       and (b.tag_ids && v_removed or not b.tag_ids @> v_added)
-  ), counted as (
+  ), updated_tags as (
     update tags t set bookmark_count = t.bookmark_count + moved.bookmarks
     from (
       select each.id, sum(each.bookmarks) as bookmarks

@@ -1,5 +1,5 @@
--- Returns the response that is kept under an idempotency key. If none is kept, both results are null, and the caller
--- goes on. Outcomes:
+-- Returns the response that is kept under an idempotency key. If none is kept and there is room for one, or if the key
+-- is null, both results are null, and the caller goes on. Outcomes:
 -- - `key_reused`: the key was used for another request.
 -- - `responses_full`: less than 512 KiB are left for the response to a new key. The caller must write nothing.
 --
@@ -30,7 +30,7 @@ begin
     end if;
     return;
   end if;
-  -- The kept response is too old, so delete it before the new one is kept under the same key.
+  -- The kept response is too old. It must be deleted before the new one is kept under the same key.
   if v_kept.is_valid is not null then
     perform forget_responses(p_user_id, array[p_key]);
   end if;

@@ -1,14 +1,15 @@
 -- Returns the ids of the user's bookmarks that match every given tag name. A bookmark matches a name if it has the tag
 -- with this normalized name, or a tag below it. For example, `a/b` is below `a`.
 create or replace function find_under(p_user_id bigint, p_keys text[]) returns bigint[]
--- Postgres plans each statement for the values of the call, so that it puts a long list of tags into a hash table.
+-- Postgres plans each statement for the values of the call. So if `v_tag_ids` has many tags, it uses a hash table.
 language plpgsql stable set plan_cache_mode = force_custom_plan as $$
 declare
   v_key text;
   v_tag_ids bigint[];
-  v_is_few boolean;
-  v_ids bigint[];
-  v_found bigint[];
+  v_is_index_faster boolean;
+  -- the bookmarks that match `v_key`, and those that match all names so far
+  v_matches bigint[];
+  v_matches_of_all bigint[];
 begin
   foreach v_key in array p_keys loop
     v_tag_ids := tag_ids_under(p_user_id, v_key);
@@ -16,23 +17,26 @@ begin
       return v_tag_ids;
     end if;
     -- With the index of tags, Postgres compares each found bookmark with every tag of the list. If that would take
-    -- longer than a scan of all bookmarks of the user, scan them.
+    -- longer than a scan of all bookmarks of the user, scan all of them.
     select cardinality(v_tag_ids) * sum(bookmark_count) <= 30 * (select bookmark_count from accounts where user_id = p_user_id)
-    into v_is_few
+    into v_is_index_faster
     from tags
     where user_id = p_user_id and id = any (v_tag_ids);
-    if v_is_few then
-      v_ids := array(select id from bookmarks where user_id = p_user_id and tag_ids && v_tag_ids);
+    if v_is_index_faster then
+      v_matches := array(select id from bookmarks where user_id = p_user_id and tag_ids && v_tag_ids);
     else
-      v_ids := array(
+      v_matches := array(
         select id
         from bookmarks
         where user_id = p_user_id
           and exists (select from unnest(tag_ids) as carried (tag_id) where carried.tag_id = any (v_tag_ids))
       );
     end if;
-    v_found := case when v_found is null then v_ids else array(select unnest(v_found) intersect select unnest(v_ids)) end;
+    v_matches_of_all := case
+      when v_matches_of_all is null then v_matches
+      else array(select unnest(v_matches_of_all) intersect select unnest(v_matches))
+    end;
   end loop;
-  return v_found;
+  return v_matches_of_all;
 end
 $$;

@@ -45,7 +45,7 @@ begin
       insert into accounts (user_id) values (id);
       delete from invites where code = v_invite.code;
     else
-      -- Another request has created the user meanwhile.
+      -- Another request has created the user meanwhile. `id` becomes null if that user was deleted again.
       select u.id into id from users u where u.email_key = p_email_key for update;
     end if;
   end if;

@@ -13,6 +13,7 @@ declare
 begin
   perform keep_response(p_user_id, p_key, p_request_hash, p_result);
   if p_key is not null and p_error_bytes > 0 then
+    -- The errors of the last batch get the highest position, after those of all other batches.
     insert into idempotency_errors (user_id, key, position, errors)
     select p_user_id, p_key, position, errors
     from import_batches

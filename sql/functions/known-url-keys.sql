@@ -21,7 +21,7 @@ begin
     -- The keys are looked up in ascending order, because keys that are close in the index are often on the same page.
     from (
       select url_key
-      from unnest(p_url_keys) as wanted (url_key)
+      from unnest(p_url_keys) as given (url_key)
       order by url_key
     ) wanted
     cross join lateral (

@@ -1,6 +1,6 @@
 -- Links an account at a provider (an identity) to the user of a session, and replaces that session by a new one. The
--- outcome is `token` if the session has ended. It is `linked` if the identity belongs to another user, or if the user
--- has another identity of this issuer.
+-- outcome is `token` if the session has ended. The outcome is `linked` if the identity belongs to another user, or if
+-- the user has another identity of this issuer.
 create or replace function link_identity(
   p_user_id bigint, p_session_hash bytea, p_issuer text, p_subject text, p_email text,
   p_token_hash bytea, p_last_four text, p_authenticated_at timestamptz, p_session_days integer,
@@ -8,7 +8,7 @@ create or replace function link_identity(
 )
 language plpgsql as $$
 declare
-  v_user_id bigint;
+  v_owner_id bigint;
 begin
   perform lock_identity(p_issuer, p_subject);
   -- These locks are taken in the same order as in `delete_user`, so that the two functions cannot deadlock.
@@ -18,14 +18,14 @@ begin
     outcome := 'token';
     return;
   end if;
-  select user_id into v_user_id from identities where issuer = p_issuer and subject = p_subject;
+  select user_id into v_owner_id from identities where issuer = p_issuer and subject = p_subject;
   if not found then
     if exists (select from identities where user_id = p_user_id and issuer = p_issuer) then
       outcome := 'linked';
       return;
     end if;
     insert into identities (issuer, subject, user_id, email) values (p_issuer, p_subject, p_user_id, p_email);
-  elsif v_user_id <> p_user_id then
+  elsif v_owner_id <> p_user_id then
     outcome := 'linked';
     return;
   end if;

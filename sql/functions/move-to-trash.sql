@@ -1,35 +1,35 @@
 -- Copies bookmarks to the trash, before the caller deletes them. If `p_ids` is null, copies all bookmarks of the user,
 -- and otherwise those with these ids. The trash holds at most `p_free_limit` bookmarks, or 100,000 for a premium
--- account. If there are more, those that were deleted first are removed from the trash. One call removes at most 1,000
--- more than it copies, so that a call stays short. The caller must hold the lock on the account's row.
+-- account. If there are more, the function removes those that were deleted first. One call removes at most 1,000 more
+-- than it copies, so that a call stays short. The caller must hold the lock on the account's row.
 create or replace function move_to_trash(p_user_id bigint, p_ids bigint[], p_free_limit bigint) returns void
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_limit bigint;
-  v_count bigint;
-  v_bookmarks bigint;
-  v_moved bigint;
+  v_trash_count bigint;
+  v_bookmark_count bigint;
+  v_copied_count bigint;
   v_surplus bigint;
-  v_after bigint;
+  v_after_id bigint;
   v_last_at timestamptz;
   v_last_id bigint;
   v_now timestamptz := date_trunc('milliseconds', clock_timestamp());
 begin
   select case when is_premium then 100000 else p_free_limit end, trash_count, bookmark_count
-  into v_limit, v_count, v_bookmarks
+  into v_limit, v_trash_count, v_bookmark_count
   from accounts
   where user_id = p_user_id;
   if p_ids is null then
     -- If the trash cannot hold all bookmarks, only those with the highest ids are copied.
-    if v_bookmarks > v_limit then
-      select id into v_after from bookmarks where user_id = p_user_id order by id desc offset v_limit limit 1;
+    if v_bookmark_count > v_limit then
+      select id into v_after_id from bookmarks where user_id = p_user_id order by id desc offset v_limit limit 1;
     end if;
     insert into trash (
       user_id, id, deleted_at, url_key, created_at, updated_at, host, search_text, url, title, comment, tags
     )
     select user_id, id, v_now, url_key, created_at, updated_at, host, search_text, url, title, comment, tags
     from bookmarks
-    where user_id = p_user_id and id > coalesce(v_after, 0);
+    where user_id = p_user_id and id > coalesce(v_after_id, 0);
   else
     insert into trash (
       user_id, id, deleted_at, url_key, created_at, updated_at, host, search_text, url, title, comment, tags
@@ -38,9 +38,10 @@ begin
     from bookmarks
     where user_id = p_user_id and id = any (p_ids);
   end if;
-  get diagnostics v_moved = row_count;
-  v_surplus := least(v_count + v_moved - v_limit, v_moved + 1000);
+  get diagnostics v_copied_count = row_count;
+  v_surplus := least(v_trash_count + v_copied_count - v_limit, v_copied_count + 1000);
   if v_surplus > 0 then
+    -- Find the last bookmark to remove from the trash.
     select deleted_at, id into v_last_at, v_last_id
     from trash
     where user_id = p_user_id
@@ -49,6 +50,6 @@ begin
     limit 1;
     delete from trash where user_id = p_user_id and (deleted_at, id) <= (v_last_at, v_last_id);
   end if;
-  update accounts set trash_count = trash_count + v_moved - greatest(v_surplus, 0) where user_id = p_user_id;
+  update accounts set trash_count = trash_count + v_copied_count - greatest(v_surplus, 0) where user_id = p_user_id;
 end
 $$;

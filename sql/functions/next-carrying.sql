@@ -1,6 +1,7 @@
--- Returns the ids of the next bookmarks after `p_after` that have any of these tags, in ascending order, and whether
--- more follow. `p_work` limits the batch. A bookmark counts as four plus its number of tags, because an update of a
--- bookmark spends most of its time on the entries of the index of tags.
+-- Returns a batch of bookmarks that have any of these tags: the next ids above `p_after`, in ascending order, and
+-- whether more follow. `p_work` limits the work of the batch. The work of a bookmark is four plus its number of tags,
+-- because an update of a bookmark spends most of its time on the entries of the index of tags. `work_before` is the
+-- work of all bookmarks before a bookmark.
 create or replace function next_carrying(
   p_user_id bigint, p_tag_ids bigint[], p_after bigint, p_work integer, out ids bigint[], out has_more boolean
 )
@@ -34,7 +35,7 @@ begin
       where user_id = p_user_id and id > p_after
         and exists (select from unnest(tag_ids) as carried (tag_id) where carried.tag_id = any (p_tag_ids))
       order by id
-      -- Each bookmark counts as at least five, because it has a tag. So a batch never needs more bookmarks than this.
+      -- The work of a bookmark is at least five, because it has a tag. So a batch never needs more bookmarks than this.
       limit p_work / 5 + 1
     ) walked
   ) carrying;

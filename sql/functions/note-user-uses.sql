@@ -7,8 +7,7 @@ language plpgsql as $$
 declare
   v_hashes bytea[];
 begin
-  -- The tokens are locked by a statement of their own. As a subquery of the update, this query might run once for each
-  -- row.
+  -- A separate statement locks the tokens. As a subquery of the update, it might run once for each row.
   select coalesce(array_agg(token_hash), '{}') into v_hashes
   from (
     select token_hash

@@ -19,6 +19,7 @@ begin
     outcome := 'token';
     return;
   end if;
+  -- If it is unknown when the person authenticated, the new session counts as authenticated long ago.
   select s.outcome into outcome
   from open_session(
     p_user_id, p_token_hash, p_last_four, p_app_name, coalesce(v_authenticated_at, 'epoch'), p_session_days

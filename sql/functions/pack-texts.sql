@@ -5,39 +5,39 @@ create or replace function pack_texts(p_user_id bigint) returns void
 -- bookmarks of the user.
 language plpgsql set enable_sort = off set enable_seqscan = off as $$
 declare
-  v_from bigint;
-  v_read integer;
-  v_packed integer;
+  v_packed_to bigint;
+  v_read_count integer;
+  v_fitting_count integer;
   v_ids bigint[];
   v_texts text[];
 begin
-  select last_id into v_from from search_blocks where user_id = p_user_id order by last_id desc limit 1;
-  v_from := coalesce(v_from, 0);
+  select last_id into v_packed_to from search_blocks where user_id = p_user_id order by last_id desc limit 1;
+  v_packed_to := coalesce(v_packed_to, 0);
   loop
     -- A block holds about 7,600 bytes, which fill a page. Each text counts 15 bytes more than its length, for its id
-    -- and its size. A text that is longer than a page gets a block of its own, and Postgres stores it outside of the
-    -- page.
+    -- and its size. The first text always fits: if it is longer than a page, it gets a block of its own, and Postgres
+    -- stores it outside of the page.
     select count(*), count(*) filter (where fits),
       array_agg(id order by id desc) filter (where fits),
       array_agg(line order by id desc) filter (where fits)
-    into v_read, v_packed, v_ids, v_texts
+    into v_read_count, v_fitting_count, v_ids, v_texts
     from (
       select id, line, id = min(id) over () or sum(octet_length(line) + 15) over in_order <= 7600 as fits
       from (
         select id, search_text as line
         from bookmarks
-        where user_id = p_user_id and id > v_from
+        where user_id = p_user_id and id > v_packed_to
         order by id
         limit 64
       ) next
       window in_order as (order by id rows unbounded preceding)
     ) counted;
-    -- The remaining texts do not fill a block.
-    exit when v_read < 64 and v_packed = v_read;
+    -- All remaining texts were read, and they do not fill a block.
+    exit when v_read_count < 64 and v_fitting_count = v_read_count;
     insert into search_blocks (user_id, last_id, ids, texts) values (p_user_id, v_ids[1], v_ids, v_texts);
     insert into search_signatures (user_id, last_id) values (p_user_id, v_ids[1]);
-    v_from := v_ids[1];
+    v_packed_to := v_ids[1];
   end loop;
-  update accounts set unpacked = v_read where user_id = p_user_id;
+  update accounts set unpacked = v_read_count where user_id = p_user_id;
 end
 $$;

@@ -1,6 +1,6 @@
--- Raises a sequence above `min_id_now()` and `p_above`. `min_id_now()` rises ten times a second. So all sessions
--- together need this at most ten times a second. If a sequence counts in steps, its values keep their remainder, which
--- no other node of a sharded database uses.
+-- Raises a sequence above `min_id_now()` and `p_above`, unless it is above them already. `min_id_now()` rises ten times
+-- a second. So all sessions together need this at most ten times a second. If a sequence counts in steps, its values
+-- keep their remainder, which no other node of a sharded database uses.
 --
 -- Only one session at a time may call `setval`. Otherwise a session could set the sequence back after another session
 -- has raised it, and an id would be given twice. The advisory lock belongs to the session and is held for microseconds.
@@ -10,16 +10,17 @@ create or replace function raise_sequence(p_sequence regclass, p_above bigint de
 -- `security definer` is needed, because the service's role may take ids from sequences, but not set them.
 language plpgsql volatile security definer set search_path from current as $$
 declare
-  v_floor bigint;
+  v_new_value bigint;
 begin
   perform pg_advisory_lock('pg_class'::regclass::integer, p_sequence::oid::integer);
   begin
     -- The least value above the two numbers that has the remainder of the sequence.
-    select (greatest(min_id_now(), p_above) / seqincrement + 1) * seqincrement + seqstart % seqincrement into v_floor
+    select (greatest(min_id_now(), p_above) / seqincrement + 1) * seqincrement + seqstart % seqincrement
+    into v_new_value
     from pg_sequence
     where seqrelid = p_sequence;
-    if coalesce(pg_sequence_last_value(p_sequence), 0) < v_floor then
-      perform setval(p_sequence, v_floor);
+    if coalesce(pg_sequence_last_value(p_sequence), 0) < v_new_value then
+      perform setval(p_sequence, v_new_value);
     end if;
   exception when query_canceled or others then
     perform pg_advisory_unlock('pg_class'::regclass::integer, p_sequence::oid::integer);

@@ -34,8 +34,8 @@ begin
           )
       end as object
     from stored
-    -- The JSON text of a bookmark is at least as long as `bookmark_bytes`. So bookmarks beyond the limit by
-    -- `bookmark_bytes` would also be beyond it when rendered, and are not rendered.
+    -- The JSON text of a bookmark is at least as long as `bookmark_bytes`. So a bookmark that is beyond the limit by
+    -- `bookmark_bytes` is also beyond it by its rendered size, and is not rendered.
     where coalesce(bytes_before, 0) < 1048576
   ), sized as (
     select number, kind, object_id, object,

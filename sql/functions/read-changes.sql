@@ -3,7 +3,9 @@
 -- bookmarks by id, then the new tags by id.
 --
 -- A position consists of the epoch, the account's generation (its number of `replace` imports), the last revision that
--- the reader has received, and the highest ids of bookmarks and tags that it has received.
+-- the reader has received, and the highest ids of bookmarks and tags that it has received. `reset` is true if the given
+-- position is not valid any more. The page then starts from the beginning. With `p_from_now`, the page is empty, and
+-- the returned position is the end of all present changes.
 --
 -- A reader that continues until `has_more` is false misses nothing. If an object changes after it was sent, its
 -- revision is above the reader's position, so it is sent again. A changed bookmark with an id above the position is not

@@ -1,24 +1,24 @@
 -- Returns the bookmarks with ids above `p_after` and up to `p_last`, in ascending order, as JSON texts separated by
--- commas. They have at most `p_bytes` bytes in total, but there is at least one bookmark. Only `read_page` calls this
--- function, and the notes on plans in read-page.sql apply here too. The function renders only as many bookmarks as may
--- fit by `bookmark_bytes`. Then it returns as many as fit by their rendered sizes.
+-- commas. They have at most `p_bytes` bytes in total, or are one larger bookmark. Only `read_page` calls this function,
+-- and the notes on plans in read-page.sql apply here too. The function renders only as many bookmarks as may fit by
+-- `bookmark_bytes`. Then it returns as many as fit by their rendered sizes.
 create or replace function read_large_page(
   p_user_id bigint, p_after bigint, p_last bigint, p_bytes integer,
   out bookmarks text, out count integer, out last_id bigint
 )
 language plpgsql stable set enable_sort = off as $$
 declare
-  v_last bigint;
+  v_last_candidate bigint;
 begin
-  select max(id) into v_last
+  select max(id) into v_last_candidate
   from (
     select id,
       sum(bookmark_bytes(row(b.*)::bookmarks))
-        over (order by id rows between unbounded preceding and 1 preceding) as before
+        over (order by id rows between unbounded preceding and 1 preceding) as bytes_before
     from bookmarks b
     where user_id = p_user_id and id > p_after and id <= p_last
   ) stored
-  where coalesce(before, 0) < p_bytes;
+  where coalesce(bytes_before, 0) < p_bytes;
 
   select string_agg(rendered, ','), count(*), max(id) into bookmarks, count, last_id
   from (
@@ -26,7 +26,7 @@ begin
     from (
       select id, render_bookmark(row(b.*)::bookmarks) as rendered
       from bookmarks b
-      where user_id = p_user_id and id > p_after and id <= v_last
+      where user_id = p_user_id and id > p_after and id <= v_last_candidate
     ) candidates
   ) page
   where bytes <= p_bytes or bytes = octet_length(rendered);

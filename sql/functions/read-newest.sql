@@ -1,6 +1,7 @@
 -- Returns a page of a user's bookmarks from an offset, newest first, as JSON texts separated by commas. The page has at
 -- most `p_limit` bookmarks and about `p_bytes` bytes, but at least one bookmark. `total` is the number of all bookmarks
--- of the user, and `valid` says whether the token is valid. Skipped bookmarks are neither fetched nor rendered.
+-- of the user, and `valid` says whether the token is valid. The bookmarks before the offset are neither fetched nor
+-- rendered.
 --
 -- read-page.sql says why this function must not sort, why it renders small bookmarks in one pass, and why it has no
 -- subqueries.
@@ -12,7 +13,7 @@ create or replace function read_newest(
 -- expression, and the plan is the same for all values.
 language plpgsql stable set enable_sort = off set plan_cache_mode = force_generic_plan as $$
 declare
-  v_first bigint := 9223372036854775807;
+  v_first_id bigint := 9223372036854775807;
   v_ids bigint[] := '{}';
   v_texts text[] := '{}';
   v_id bigint;
@@ -23,16 +24,17 @@ begin
   valid := found;
   select bookmark_count into total from accounts where user_id = p_user_id;
   if p_offset > 0 then
-    v_first := newest_at(p_user_id, p_offset);
+    v_first_id := newest_at(p_user_id, p_offset);
   end if;
   for v_id, v_text in
     select b.id,
+      -- null if the bookmark takes more than its share of the bytes
       case
         when bookmark_bytes(row(b.*)::bookmarks) <= p_bytes / p_limit
         then render_bookmark(row(b.*)::bookmarks)
       end
     from bookmarks b
-    where b.user_id = p_user_id and b.id <= v_first
+    where b.user_id = p_user_id and b.id <= v_first_id
     order by b.id desc
     limit p_limit
   loop

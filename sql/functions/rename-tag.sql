@@ -64,8 +64,8 @@ begin
       name_key = case when id = p_id then p_name_key else p_name_key || '/' || regexp_replace(name_key, v_prefix, '') end
     where user_id = p_user_id and id = any (v_ids);
   elsif p_with_children then
-    -- A later step finds the tags below by their new names. If another request has renamed one of them meanwhile, that
-    -- request rewrites the bookmarks with that tag.
+    -- A later step finds the tags below this one by their new names. If another request has renamed one of them
+    -- meanwhile, that request rewrites the bookmarks with that tag.
     v_ids := array_append(array_remove(tag_ids_under(p_user_id, p_name_key), p_id), p_id);
   end if;
   v_next := next_carrying(p_user_id, v_ids, p_after, p_work);

@@ -1,6 +1,6 @@
 -- Returns the bookmarks with these ids, in the order of the given array, as JSON texts separated by commas. They have
--- about `p_bytes` bytes in total, but there is at least one bookmark. `count` is their number. All of the ids must
--- exist, so the caller must have read them in the same snapshot.
+-- about `p_bytes` bytes in total, but there is at least one bookmark unless the array is empty. `count` is their
+-- number. All bookmarks must exist, so the caller must have read the ids in the same snapshot.
 --
 -- If no bookmark takes more than its share of the bytes, all are rendered in one pass. Otherwise the function renders
 -- only as many bookmarks as may fit by `bookmark_bytes`, and returns as many as fit by their rendered sizes. The

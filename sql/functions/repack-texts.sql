@@ -5,18 +5,19 @@ create or replace function repack_texts(p_user_id bigint, p_ids bigint[]) return
 -- Each statement finds its rows by a complete key, so one plan fits all calls.
 language plpgsql set plan_cache_mode = force_generic_plan set enable_sort = off set enable_seqscan = off as $$
 declare
-  v_last bigint;
+  v_last_id bigint;
   v_ids bigint[];
   v_texts text[];
   v_has_edited boolean;
 begin
-  for v_last in
+  for v_last_id in
     select distinct (
-      select last_id from search_blocks where user_id = p_user_id and last_id >= edited.id order by last_id limit 1
+      select last_id from search_blocks where user_id = p_user_id and last_id >= changed.id order by last_id limit 1
     )
-    from unnest(p_ids) as edited (id)
+    from unnest(p_ids) as changed (id)
   loop
-    continue when v_last is null;
+    continue when v_last_id is null;
+    -- A deleted bookmark is not in `bookmarks` any more, so it is left out of the block.
     select array_agg(id order by n), array_agg(line order by n), bool_or(id = any (p_ids))
     into v_ids, v_texts, v_has_edited
     from (
@@ -28,17 +29,17 @@ begin
       end as line
       from search_blocks b
       cross join lateral unnest(b.ids, b.texts) with ordinality as packed (id, line, n)
-      where b.user_id = p_user_id and b.last_id = v_last
+      where b.user_id = p_user_id and b.last_id = v_last_id
     ) block
     where line is not null;
     if v_ids is null then
-      delete from search_blocks where user_id = p_user_id and last_id = v_last;
-      delete from search_signatures where user_id = p_user_id and last_id = v_last;
+      delete from search_blocks where user_id = p_user_id and last_id = v_last_id;
+      delete from search_signatures where user_id = p_user_id and last_id = v_last_id;
       continue;
     end if;
-    update search_blocks set ids = v_ids, texts = v_texts where user_id = p_user_id and last_id = v_last;
+    update search_blocks set ids = v_ids, texts = v_texts where user_id = p_user_id and last_id = v_last_id;
     if v_has_edited then
-      update search_signatures set bits = null, edits = edits + 1 where user_id = p_user_id and last_id = v_last;
+      update search_signatures set bits = null, edits = edits + 1 where user_id = p_user_id and last_id = v_last_id;
     end if;
   end loop;
 end

@@ -1,24 +1,24 @@
 -- Takes one step of a deletion or a merge of a tag. Removes the tag from the next bookmarks with ids above `p_after`,
 -- and adds `p_into_id` in its place unless that is null. Deletes the tag once no bookmark has it. Returns the id after
--- which the next step begins, or null after the last step. `updated_at` does not change. After each step all bookmarks
--- and counts are correct, so a caller may stop after any step and continue later. The caller must hold the lock on the
--- account's row.
+-- which the next step begins (0 to start over), or null after the last step. `updated_at` does not change. After each
+-- step all bookmarks and counts are correct, so a caller may stop after any step and continue later. The caller must
+-- hold the lock on the account's row.
 create or replace function replace_tag(p_user_id bigint, p_id bigint, p_into_id bigint, p_after bigint, p_work integer)
   returns bigint
 language plpgsql as $$
 declare
   v_next record;
   v_gaining bigint[] := '{}';
-  v_left bigint;
+  v_remaining_count bigint;
   v_is_last boolean;
 begin
   v_next := next_carrying(p_user_id, array[p_id], p_after, p_work);
   update tags set bookmark_count = bookmark_count - cardinality(v_next.ids)
   where user_id = p_user_id and id = p_id
-  returning bookmark_count into v_left;
-  -- The step is the last one if no bookmark with the tag is left. A step from the beginning (`p_after` is 0) has found
-  -- all of them. A later step may have missed some, so the count must also be 0.
-  v_is_last := not v_next.has_more and (v_left = 0 or p_after = 0);
+  returning bookmark_count into v_remaining_count;
+  -- The step is the last one if no bookmark with the tag is left. If a step from the beginning (`p_after` is 0) has
+  -- found no more, none is left. A later step may have missed some, so the count must also be 0.
+  v_is_last := not v_next.has_more and (v_remaining_count = 0 or p_after = 0);
   if p_into_id is not null then
     v_gaining := array(
       select id
@@ -50,8 +50,7 @@ begin
   return case
     when v_is_last then null
     when v_next.has_more then v_next.ids[cardinality(v_next.ids)]
-    -- Returns 0, so that the caller starts over: other writers have put the tag on bookmarks with smaller ids
-    -- meanwhile.
+    -- Start over: other writers have put the tag on bookmarks with smaller ids meanwhile.
     else 0
   end;
 end

@@ -16,8 +16,10 @@ declare
   v_used text[];
   v_names text[];
   v_keys text[];
-  -- a JSON object with the user's tag for each name: its `id`, its `key` and its JSON `text`
-  v_tags jsonb;
+  -- JSON objects with the user's tags: by normalized name, the `id` and the JSON `text` of each tag; and by each name
+  -- in `p_tag_names`, these two and the normalized name (`key`)
+  v_tags_by_key jsonb;
+  v_tags_by_name jsonb;
   v_row record;
   v_tag_ids bigint[];
   v_all_tag_ids bigint[] := '{}';
@@ -59,10 +61,12 @@ begin
     outcome := 'tag_limit';
     return;
   end if;
-  select coalesce(jsonb_object_agg(name_key, jsonb_build_object('id', id, 'text', render_tag(id, name))), '{}') into v_tags
+  select coalesce(jsonb_object_agg(name_key, jsonb_build_object('id', id, 'text', render_tag(id, name))), '{}')
+  into v_tags_by_key
   from tags
   where user_id = p_user_id and name_key = any (v_keys);
-  select coalesce(jsonb_object_agg(name, (v_tags -> key) || jsonb_build_object('key', key)), '{}') into v_tags
+  select coalesce(jsonb_object_agg(name, (v_tags_by_key -> key) || jsonb_build_object('key', key)), '{}')
+  into v_tags_by_name
   from unnest(p_tag_names, p_tag_keys) as given (name, key)
   where name = any (v_used);
 
@@ -73,7 +77,7 @@ begin
       render_tags(string_agg(tag ->> 'text', ',' order by tag ->> 'key' collate "C"))
     into v_tag_ids, v_rendered
     from json_array_elements(v_row.tags::json) old
-    cross join lateral (select v_tags -> (old ->> 'name') as tag) known;
+    cross join lateral (select v_tags_by_name -> (old ->> 'name') as tag) known;
     insert into bookmarks (
       user_id, id, created_at, updated_at, tag_ids, tags, url_key, host, search_text, url, title, comment
     )

@@ -1,4 +1,4 @@
--- Revokes all sessions of a user except the session that requests it. The function locks the sessions in the order of
+-- Revokes all sessions of a user except the session that requests this. The function locks the sessions in the order of
 -- their hashes. So if two sessions revoke each other at the same time, one of them waits for the other. After the wait
 -- it is revoked itself, and revokes nothing.
 create or replace function revoke_other_sessions(

@@ -7,9 +7,10 @@
 -- Further terms come as `like` patterns in `p_patterns`.
 --
 -- If `p_last_id` is null, the page begins at `p_offset`, and `total` is the number of all matches. Otherwise the page
--- begins after the position `p_last_id` and `p_last_key`, and matches are not counted. For `newest`, `oldest` and
--- `created`, an index finds the position, so that earlier rows are not read again. `updated` and `title` have no index,
--- because every add would have to write it. So each page in these orders reads all matches.
+-- begins after the position `p_last_id` and `p_last_key`, and matches are not counted. If a search requires no tag, an
+-- index finds the position for `newest` and `oldest`, so that earlier rows are not read again. For `created`, this is
+-- so only if the search also has no terms. `updated` and `title` have no index, because every add would have to write
+-- it. So each page in these orders reads all matches.
 --
 -- If everything matches, the total is the account's counter. If a search has terms but no tag, and needs all matches,
 -- `find_texts` finds them in the blocks of `search_blocks`.
@@ -76,13 +77,13 @@ begin
   if p_last_id is null and v_is_all then
     v_limit := p_offset + p_limit;
   end if;
-  -- With a tag, the index of tags finds the few bookmarks that have it, and they are sorted. Otherwise they are read in
-  -- the order of an index, because a sort would read all bookmarks of the user for each page.
+  -- If a tag or `v_found` selects few bookmarks, these are found first and then sorted. Otherwise the bookmarks are
+  -- read in the order of an index, because a sort would read all bookmarks of the user for each page.
   if v_tag_ids is null and v_found is null and v_limit is not null and p_sort in ('newest', 'oldest', 'created') then
     perform set_config('enable_sort', 'off', true);
   end if;
 
-  -- Whether `v_found` holds exactly the matches, so that no other condition must be tested.
+  -- True if `v_found` holds exactly the matches, so that no other condition must be tested.
   v_is_exact := v_found is not null and p_terms = '{}' and p_filter - 'tag_under' = '{}';
   if v_is_exact and p_sort in ('newest', 'oldest') then
     -- In these orders the ids are enough, so the bookmarks are not read.

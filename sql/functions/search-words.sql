@@ -27,6 +27,7 @@ begin
   end if;
   for v_text in
     select
+      -- null if the bookmark takes more than its share of the bytes
       case
         when bookmark_bytes(row(b.*)::bookmarks) <= p_bytes / p_limit
         then render_bookmark(row(b.*)::bookmarks)

@@ -1,6 +1,7 @@
 -- Opens a session for the owner of a passkey, after the caller has verified the signature. The outcome is
 -- `passkey_missing` if the passkey was removed meanwhile. The outcome is the same if the counter of the passkey did not
--- rise, because a copy of the passkey may then exist. Authenticators that do not count always send 0.
+-- rise, because a copy of the passkey may then exist. Authenticators that do not count always send 0, and this is
+-- accepted.
 create or replace function sign_in_by_passkey(
   p_user_id bigint, p_credential_id text, p_counter bigint, p_token_hash bytea, p_last_four text, p_session_days integer,
   out outcome text, out email text

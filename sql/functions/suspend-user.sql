@@ -7,7 +7,8 @@ returns table (id bigint, email text, suspended_at text, import_ids uuid[])
 language plpgsql as $$
 declare
   -- An update of a distributed table may call only immutable functions, so the time is computed before.
-  v_at timestamptz := date_trunc('milliseconds', now());
+  v_now timestamptz := date_trunc('milliseconds', now());
+  v_suspended_at timestamptz;
 begin
   select u.id, u.email into id, email from users u where u.email_key = p_email_key for no key update;
   if not found then
@@ -20,10 +21,10 @@ begin
   perform end_import(suspend_user.id, import_ids[1], 'cancelled') where import_ids <> '{}';
   perform from accounts a where a.user_id = suspend_user.id for update;
   update accounts a
-  set suspended_at = coalesce(a.suspended_at, v_at)
+  set suspended_at = coalesce(a.suspended_at, v_now)
   where a.user_id = suspend_user.id
-  returning a.suspended_at into v_at;
-  suspended_at := render_time(v_at);
+  returning a.suspended_at into v_suspended_at;
+  suspended_at := render_time(v_suspended_at);
   perform from tokens t where t.user_id = suspend_user.id order by t.token_hash for update;
   update tokens t
   set suspended_expires_at = t.expires_at, expires_at = '-infinity'

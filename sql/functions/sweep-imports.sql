@@ -8,6 +8,7 @@ declare
   v_count bigint;
   v_deleted bigint := 0;
 begin
+  -- The first condition follows from the second one, but only the first one lets Postgres use an index.
   for v_user in
     select (old ->> 'user_id')::bigint as id, array_agg((old ->> 'id')::uuid) as imports
     from rows_of_shards(
@@ -25,7 +26,7 @@ begin
     ) old
     group by 1
   loop
-    -- An import is kept if `touched_at` was set after it was found above.
+    -- An import that was found above is kept if its `touched_at` was set meanwhile.
     delete from imports
     where user_id = v_user.id and id = any (v_user.imports) and touched_at < now() - interval '1 minute';
     get diagnostics v_count = row_count;

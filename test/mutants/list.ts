@@ -125,8 +125,8 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'sql/functions/suspend-user.sql',
-    from: 'coalesce(a.suspended_at, v_at)',
-    to: 'v_at',
+    from: 'coalesce(a.suspended_at, v_now)',
+    to: 'v_now',
     caughtBy:
       'test/suspension.test.ts › is refused with ACCOUNT_SUSPENDED for any of its tokens, and works as before after it is resumed',
   },
@@ -264,7 +264,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'sql/functions/link-identity.sql',
-    from: 'elsif v_user_id <> p_user_id then',
+    from: 'elsif v_owner_id <> p_user_id then',
     to: 'elsif false then',
     caughtBy:
       'test/sign-in-link.test.ts › linking to a person who belongs to another account is refused, and neither account changes',
