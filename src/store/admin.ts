@@ -219,7 +219,9 @@ export async function resumeUser(
   return row;
 }
 
-/** Begins a new epoch, so that all clients of `/bookmarks/changes` start over. Returns the number of the epoch. */
+/**
+ * Begins a new epoch on every node, so that all clients of `/bookmarks/changes` start over. Returns the highest epoch.
+ */
 export async function beginEpoch(db: Database): Promise<number> {
   const rows = await db.write((sql) => sql<{ epoch: number }[]>`select begin_epoch() as epoch`);
   return onlyRow(rows).epoch;

@@ -57,12 +57,12 @@ export function hrefKey(href: string): string {
 /** What an add does if the user already has a bookmark of the same url. `addBookmark` explains the values. */
 type OnDuplicate = 'add' | 'return' | 'error';
 
-const HREF_HOST = /^https?:\/\/(?:[^/?#]*@)?(\[[^\]]*\]|[^/?#:]*)/;
+const HREF_HOST = /^https?:\/\/(?:[^/?#]*@)?(?<host>\[[^\]]*\]|[^/?#:]*)/;
 
 /** Returns the host of a serialized url: lower case, IDNA, without a final dot. */
 export function hrefHost(href: string): string {
-  const [, host = ''] = HREF_HOST.exec(href) ?? [];
-  return host.replace(/\.$/, '');
+  const host = HREF_HOST.exec(href)?.groups?.host ?? '';
+  return host.endsWith('.') ? host.slice(0, -1) : host;
 }
 
 /** Returns the columns that are computed from a url. */
@@ -84,21 +84,21 @@ export async function addBookmark(
   idempotency?: Idempotency,
   onDuplicate: OnDuplicate = 'add',
 ): Promise<string> {
-  const { tags: given, ...fields } = bookmark;
-  const tags = sortTags(given);
+  const { tags: unsortedTags, ...fields } = bookmark;
+  const tags = sortTags(unsortedTags);
   const stored = { ...fields, ...urlColumns(fields.url), search_text: searchText(fields) };
   const json = JSON.stringify(stored);
   type Added = { outcome: Outcome | null; bookmark: string };
   const rows = await db.at(principal.userId).write((sql) => {
-    const given = sql`
+    const commonArguments = sql`
       p_user_id => ${principal.userId}, p_token_hash => ${principal.hash},
       p_bookmark => ${json}::text::jsonb, p_tag_names => ${tags.names}, p_tag_keys => ${tags.keys},
       p_free_limit => ${freeBookmarkLimit}, p_tag_limit => ${BOUNDS.tagsPerUser},
       ${keyArguments(sql, idempotency)}`;
     return onDuplicate === 'add'
-      ? sql<Added[]>`select outcome, bookmark from add_bookmark(${given})`
+      ? sql<Added[]>`select outcome, bookmark from add_bookmark(${commonArguments})`
       : sql<Added[]>`
-          select outcome, bookmark from add_unless_saved(${given}, p_is_error => ${onDuplicate === 'error'})`;
+          select outcome, bookmark from add_unless_saved(${commonArguments}, p_is_error => ${onDuplicate === 'error'})`;
   });
   return requireSuccess(rows).bookmark;
 }
@@ -107,8 +107,10 @@ export async function addBookmark(
 function sortTags(tags: TagNames): TagNames {
   const { names, keys } = tags;
   if (keys.length < 2) return tags;
-  const order = keys.map((key, n) => ({ key, n })).sort((a, b) => compareByCodePoints(a.key, b.key));
-  return { names: order.map(({ n }) => names[n]!), keys: order.map(({ key }) => key) };
+  const sorted = keys
+    .map((key, n) => ({ key, name: names[n]! }))
+    .sort((a, b) => compareByCodePoints(a.key, b.key));
+  return { names: sorted.map(({ name }) => name), keys: sorted.map(({ key }) => key) };
 }
 
 /** Options of a write that changes or deletes one bookmark. */
@@ -176,7 +178,7 @@ export async function findBookmarks(
           select id
           from bookmarks
           where user_id = ${userId} and url_key = ${urlKey(choice.url)}
-          -- a column of the index bookmarks_url_key
+          -- id + 0 is a column of the index bookmarks_url_key
           order by id + 0 desc
           limit ${SAME_URL_LIMIT}`;
     return sql<{ valid: boolean; bookmarks: string }[]>`
@@ -252,7 +254,7 @@ export async function deleteBookmarks(
   return requireSuccess(rows).response;
 }
 
-/** The approximate limit in bytes of the bookmarks of a page. A page holds at least one bookmark. */
+/** The approximate size limit of a page in bytes. A page holds at least one bookmark, even a larger one. */
 export const PAGE_BYTES = 1_048_576;
 
 /** Pages of at most this many bookmarks are read by `readShort`. */

@@ -23,6 +23,7 @@ const REPEAT_MS = 60_000;
  */
 export class DatabaseFaults {
   readonly #log: DatabaseLog;
+  /** By reason: when the fault was last logged, as `performance.now()`. */
   readonly #logged = new Map<UnavailableReason, number>();
   #last: { reason: NamedFault; at: number } | undefined;
 
@@ -36,12 +37,14 @@ export class DatabaseFaults {
     return this.#last.reason;
   }
 
+  /** Remembers and logs the error if its reason is a named fault. */
   note({ reason, code, cause }: DatabaseUnavailable): void {
     if (!isNamedFault(reason)) return;
-    const at = performance.now();
-    this.#last = { reason, at };
-    if (at - (this.#logged.get(reason) ?? -REPEAT_MS) < REPEAT_MS) return;
-    this.#logged.set(reason, at);
+    const now = performance.now();
+    this.#last = { reason, at: now };
+    const loggedAt = this.#logged.get(reason);
+    if (loggedAt !== undefined && now - loggedAt < REPEAT_MS) return;
+    this.#logged.set(reason, now);
     // The messages of these errors name files and limits, never values of rows.
     const says = cause instanceof Error ? cause.message : undefined;
     this.#log.warn({ reason, sqlState: code, says }, 'the database cannot serve requests');

@@ -36,23 +36,36 @@ const CLIENT_PARAMETERS = [
   'tcp_user_timeout',
 ];
 
+/** The part of a url before its host, if the host is empty. */
+const BEFORE_EMPTY_HOST = /^\w+:\/\/(?:[^/]*@)?(?=\/|$)/;
+
+/** The part of a url up to its first host and port, and all further hosts. */
+const FIRST_AND_FURTHER_HOSTS = /^(?<upToFirst>\w+:\/\/(?:[^/]*@)?[^/,@]*),[^/?@]*(?=[/?]|$)/;
+
+/** The parts of a url before its hosts, the hosts, and the part after them. */
+const HOSTS = /^(?<before>\w+:\/\/(?:[^/]*@)?)(?<hosts>[^/]*)(?<after>.*)$/s;
+
+/** The protocol and credentials of a url, its hosts, and its database. */
+const HOSTS_AND_DATABASE = /^(?<upToCredentials>\w+:\/\/(?:[^/?]*@)?)[^/?]*(?:\/[^?]*)?/;
+
 /**
  * Reads a url as libpq does: `sslmode` with the files of `sslrootcert`, `sslcert` and `sslkey`, `host=/folder` for a
  * Unix socket, and several hosts. With `load_balance_hosts=random` it shuffles the hosts, unless `inOrder` is true.
  * Throws if a file cannot be read.
  */
 export function parseDatabaseUrl(text: string, { inOrder = false } = {}): Target {
+  // The group takes everything after the first question mark.
   const [address = '', query = ''] = text.split(/\?(.*)/s);
   const parameters = new URLSearchParams(query);
   const ssl = readTls(parameters, hostsOf(address));
-  const path = readSocketPath(parameters);
-  const isShuffled = readIsShuffled(parameters) && !inOrder;
+  const path = takeSocketPath(parameters);
+  const isShuffled = wantsRandomOrder(parameters) && !inOrder;
   for (const name of CLIENT_PARAMETERS) parameters.delete(name);
   if (ssl) parameters.delete('sslmode');
   // If a Unix socket is used, the host of the url is empty. The driver does not accept that, so `localhost` is
   // inserted.
-  const named = path ? address.replace(/^(\w+:\/\/(?:[^/]*@)?)(?=\/|$)/, '$1localhost') : address;
-  const ordered = isShuffled ? shuffleHosts(named) : named;
+  const withHost = path ? address.replace(BEFORE_EMPTY_HOST, '$&localhost') : address;
+  const ordered = isShuffled ? shuffleHosts(withHost) : withHost;
   const url = parameters.size > 0 ? `${ordered}?${parameters}` : ordered;
   return { url, ...(ssl && { ssl }), ...(path && { path }) };
 }
@@ -69,7 +82,7 @@ export function urlOfNode(
   const place = template
     .replaceAll('{host}', host.includes(':') ? `[${host}]` : host)
     .replaceAll('{port}', String(port));
-  return url.replace(/^(\w+:\/\/(?:[^/?]*@)?)[^/?]*(?:\/[^?]*)?/, (_, credentials) => credentials + place);
+  return url.replace(HOSTS_AND_DATABASE, (_, upToCredentials) => upToCredentials + place);
 }
 
 /** Returns why a url cannot be used, without its secrets; undefined if the driver accepts the url. */
@@ -77,9 +90,10 @@ export function findUrlFault(text: string): string | undefined {
   try {
     const address = decodeURIComponent(parseDatabaseUrl(text).url);
     // The driver parses only the first of several hosts, so the others are left out here.
-    new URL(address.replace(/(^\w+:\/\/(?:[^/]*@)?[^/,@]*)(,[^/?@]*)(?=[/?]|$)/, '$1'));
+    new URL(address.replace(FIRST_AND_FURTHER_HOSTS, '$<upToFirst>'));
     return undefined;
   } catch (error) {
+    // A parameter of the url has an unknown value. The message names it.
     if (error instanceof RangeError) return error.message;
     return error instanceof Error && 'path' in error
       ? `expected ${error.path} to be readable (${systemCodeOf(error)})`
@@ -87,7 +101,8 @@ export function findUrlFault(text: string): string | undefined {
   }
 }
 
-function readIsShuffled(parameters: URLSearchParams): boolean {
+/** Returns whether the url asks for a random order of the hosts. Throws `RangeError` for an unknown value. */
+function wantsRandomOrder(parameters: URLSearchParams): boolean {
   const value = parameters.get('load_balance_hosts') ?? 'disable';
   if (!['disable', 'random'].includes(value))
     throw new RangeError('expected load_balance_hosts to be disable or random');
@@ -96,14 +111,14 @@ function readIsShuffled(parameters: URLSearchParams): boolean {
 
 /** Shuffles the hosts of a url. The driver begins with the first host, and each further attempt uses the next one. */
 function shuffleHosts(address: string): string {
-  const [, before, hosts, after] = /^(\w+:\/\/(?:[^/]*@)?)([^/]*)(.*)$/s.exec(address) ?? [];
+  const { before, hosts, after } = HOSTS.exec(address)?.groups ?? {};
   if (hosts === undefined) return address;
   const order = hosts.split(',').map((host) => ({ host, place: Math.random() }));
   order.sort((a, b) => a.place - b.place);
   return `${before}${order.map(({ host }) => host).join(',')}${after}`;
 }
 
-/** Returns the hosts that a url names, without their ports. */
+/** Returns the hosts that a url names, without ports and without the brackets of IPv6 addresses. */
 export function hostsOf(address: string): string[] {
   const authority = address.replace(/^\w+:\/\//, '').replace(/\/.*/s, '');
   return authority
@@ -112,7 +127,8 @@ export function hostsOf(address: string): string[] {
     .map((host) => host.replace(/:\d*$/, '').replace(/^\[|\]$/g, ''));
 }
 
-function readSocketPath(parameters: URLSearchParams): string | undefined {
+/** Returns the path of the Unix socket, and removes its parameters; undefined if the url names no socket. */
+function takeSocketPath(parameters: URLSearchParams): string | undefined {
   const host = parameters.get('host');
   if (!host?.startsWith('/')) return undefined;
   const port = parameters.get('port') ?? '5432';
@@ -121,26 +137,29 @@ function readSocketPath(parameters: URLSearchParams): string | undefined {
   return `${host}/.s.PGSQL.${port}`;
 }
 
-/** Returns the TLS settings that the driver does not derive from `sslmode` itself; undefined if there are none. */
+/**
+ * Returns the TLS settings that the driver does not derive from `sslmode` itself; undefined if there are none. Throws
+ * if a file cannot be read.
+ */
 function readTls(parameters: URLSearchParams, hosts: string[]): ConnectionOptions | undefined {
-  const file = (name: string) => {
+  const readFile = (name: string) => {
     const path = parameters.get(name);
     return path && path !== 'system' ? readFileSync(path, 'utf8') : undefined;
   };
   const mode = parameters.get('sslmode');
-  const [ca, cert, key] = [file('sslrootcert'), file('sslcert'), file('sslkey')];
-  const isFull = mode === 'verify-full' || parameters.get('sslrootcert') === 'system';
-  if (mode === 'disable' || !(isFull || mode === 'verify-ca' || ca || cert)) return undefined;
+  const [ca, cert, key] = [readFile('sslrootcert'), readFile('sslcert'), readFile('sslkey')];
+  const verifiesHost = mode === 'verify-full' || parameters.get('sslrootcert') === 'system';
+  if (mode === 'disable' || !(verifiesHost || mode === 'verify-ca' || ca || cert)) return undefined;
   return {
     ...(ca && { ca }),
     ...(cert && { cert }),
     ...(key && { key }),
     // As in libpq, `require` together with a root certificate verifies the chain of the server's certificate.
-    rejectUnauthorized: isFull || mode === 'verify-ca' || ca !== undefined,
+    rejectUnauthorized: verifiesHost || mode === 'verify-ca' || ca !== undefined,
     // If the host is an IP address, the driver sends no server name. Node would then check the certificate for
     // "localhost", so this function checks the certificate for the hosts of the url.
     checkServerIdentity: (name, certificate) => {
-      if (!isFull) return undefined;
+      if (!verifiesHost) return undefined;
       const errors = (hosts.includes(name) ? [name] : hosts).map((host) =>
         checkServerIdentity(host, certificate),
       );

@@ -75,8 +75,8 @@ const REASON_BY_CODE: Readonly<Record<string, UnavailableReason>> = {
 };
 
 /**
- * Reasons by SQLSTATE, or by the class of SQLSTATEs. Any other SQLSTATE is unexpected and counts as a defect of the
- * service.
+ * Reasons by SQLSTATE, or by its first two characters, which are its class. Any other SQLSTATE is unexpected and counts
+ * as a defect of the service.
  */
 const REASON_BY_STATE: Readonly<Record<string, UnavailableReason>> = {
   '08': 'lost', // connection exception, including PgBouncer's own errors
@@ -110,7 +110,7 @@ const REASON_BY_STATE: Readonly<Record<string, UnavailableReason>> = {
 /**
  * Errors that Citus reports with the code of internal errors, although the statement may succeed if it is sent again.
  */
-const CITUS_REASONS: readonly [begins: RegExp, reason: UnavailableReason][] = [
+const CITUS_REASONS: readonly [beginning: RegExp, reason: UnavailableReason][] = [
   // A node is being upgraded: its library and its extension have different versions, or had different versions when the
   // statement began. The statement had no effect.
   [/^loaded Citus library version differs from/, 'resources'],
@@ -171,14 +171,17 @@ export function translateError(error: unknown, sent: boolean): unknown {
 const MAY_HAVE_RUN: ReadonlySet<UnavailableReason> = new Set(['lost', 'deadline', 'closed']);
 
 function reasonOfSqlState(state: string, message: string): UnavailableReason | undefined {
-  if (state === 'XX000') return CITUS_REASONS.find(([begins]) => begins.test(message))?.[1];
+  if (state === 'XX000') return CITUS_REASONS.find(([beginning]) => beginning.test(message))?.[1];
   return REASON_BY_STATE[state] ?? REASON_BY_STATE[state.slice(0, 2)];
 }
+
+/** The codes of faults of TLS and of certificates. */
+const TLS_CODE = /^ERR_(TLS|SSL)|CERT|^UNABLE_TO_/;
 
 function reasonOfSystemError(error: NodeJS.ErrnoException): UnavailableReason | undefined {
   const { code, syscall } = error;
   if (code === undefined) return undefined;
-  if (syscall === 'connect' || syscall === 'getaddrinfo' || /^ERR_(TLS|SSL)|CERT|^UNABLE_TO_/.test(code)) {
+  if (syscall === 'connect' || syscall === 'getaddrinfo' || TLS_CODE.test(code)) {
     return 'connect';
   }
   return REASON_BY_CODE[code] ?? (syscall ? 'lost' : undefined);

@@ -20,6 +20,7 @@ export interface ExportBounds {
 export interface ExportPage {
   bookmarks: Buffer;
   count: number;
+  /** The highest id in the page; null in an empty page. */
   lastId: number | null;
   /** The account's generation when this page was read. */
   generation: number;
@@ -55,6 +56,7 @@ export async function readExportPage(
         p_bytes => ${PAGE_BYTES}
       )`.raw(),
   );
+  // `raw` returns the columns as bytes, in the order of the statement.
   const [valid, generation, count, last, bookmarks] = onlyRow(rows);
   requireValidToken([{ valid: valid?.toString('latin1') === 't' }]);
   return {

@@ -72,7 +72,11 @@ export async function signInByProvider(
   return outcome === null ? { token: formatToken('session', id, secret), userId: id } : { refusal: outcome };
 }
 
-/** Links an account at a provider to the user of a session. A new session replaces that session. */
+/**
+ * Links an account at a provider to the user of a session. A new session replaces that session. The refusal is `token`
+ * if the session has ended. It is `linked` if the account at the provider belongs to another user, or if the user has
+ * another account at this provider.
+ */
 export async function linkIdentity(
   db: Database,
   { userId, hash: sessionHash }: PrincipalKey,

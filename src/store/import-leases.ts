@@ -4,7 +4,7 @@ import type { ImportState, StagedImport } from './staged-imports.ts';
 
 /**
  * The leases of staged imports, which say which worker runs an import, and until when. This file also has the other
- * statements of such a worker, except the one that writes the bookmarks (docs/contract.md, decision 34).
+ * statements of a worker that runs an import, except `finishImport` (docs/contract.md, decision 34).
  */
 
 /** A worker's claim of an import. Only the worker that holds the lease may write for this import. */

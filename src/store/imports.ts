@@ -33,13 +33,14 @@ export interface PreparedImport {
   /** The number of staged batches. The last batch is not staged: it is in `batch`. */
   batches: number;
   batch: ImportBatch;
+  /** All tags of the entries: their names, and their normalized names in the same order. */
   tags: { names: string[]; keys: string[] };
   /** The number of entries whose url occurs earlier in the request. A `replace` skips none. */
   skipped: number;
 }
 
 /**
- * The result of an import as JSON text without its errors. `errorBytes` is the length of its errors in `import_errors`.
+ * The result of an import as JSON text without its errors. `errorBytes` is the size of its errors in `import_errors`.
  */
 export interface ImportResult {
   result: string;

@@ -70,9 +70,10 @@ interface SchemaState {
 export async function migrate(options: MigrateOptions): Promise<number[]> {
   const { url, folder } = options;
   const files = readSchemaFiles(folder);
+  /** The step that runs now, for the error message. */
   let step = 'nothing';
   // A migration of a large table may take long, so the statements have no time limit.
-  const limits = { deadlineMs: 0, statementTimeoutMs: 0, lockTimeoutMs: 0, idleInTransactionTimeoutMs: 0 };
+  const noLimits = { deadlineMs: 0, statementTimeoutMs: 0, lockTimeoutMs: 0, idleInTransactionTimeoutMs: 0 };
   const onNotice = (message: string) => {
     if (message.startsWith(STEP)) step = message.slice(STEP.length);
   };
@@ -84,7 +85,7 @@ export async function migrate(options: MigrateOptions): Promise<number[]> {
     max: 1,
     prepare: false,
     onNotice,
-    ...limits,
+    ...noLimits,
   });
   try {
     return await applyAll(database.sql, files, options);
@@ -96,17 +97,19 @@ export async function migrate(options: MigrateOptions): Promise<number[]> {
   }
 }
 
+/** Does the work of `migrate` on one connection. */
 async function applyAll(
   sql: Sql,
   files: SchemaFiles,
   { log, sharding: wanted, lockWaitMs = LONGEST_LOCK_WAIT_MS, onlyIfBehind = false }: MigrateOptions,
 ): Promise<number[]> {
-  const limitMs = Math.min(Math.max(Math.round(lockWaitMs), SHORTEST_LOCK_WAIT_MS), LONGEST_LOCK_WAIT_MS);
+  const lockLimitMs = Math.min(Math.max(Math.round(lockWaitMs), SHORTEST_LOCK_WAIT_MS), LONGEST_LOCK_WAIT_MS);
   for (;;) {
     const state = await readState(sql);
     const known = files.migrations.length;
     refuseNewer(state, known);
-    if (state.version > known) {
+    const isNewer = state.version > known;
+    if (isNewer) {
       log?.info({ version: state.version, known }, 'the schema is newer than this release and works with it');
       return [];
     }
@@ -118,8 +121,10 @@ async function applyAll(
     const migrations = files.migrations.slice(state.version);
     if (migrations.length > 0 || isFirstDistribution || !onlyIfBehind) {
       if (isDistributed) await checkCluster(sql);
-      const text = transactionOf({ ...files, migrations }, state.version, planCacheMode, limitMs);
-      if (!(await apply(sql, text))) continue;
+      const text = transactionOf({ ...files, migrations }, state.version, planCacheMode, lockLimitMs);
+      const isApplied = await apply(sql, text);
+      // Another process has migrated meanwhile, so begin again with the new state.
+      if (!isApplied) continue;
     }
     if (planCacheMode) await prepareNodes(sql, planCacheMode, log);
     for (const { version, name } of migrations) log?.info({ version, name }, 'migration applied');

@@ -84,9 +84,9 @@ const DEFAULTS: Omit<Settings, 'url'> = {
  * timeout of its own.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
-  const { log, ...given } = options;
-  const settings: Settings = { ...DEFAULTS, ...given };
-  const sql = connect(withoutShared(settings), true);
+  const { log, ...chosen } = options;
+  const settings: Settings = { ...DEFAULTS, ...chosen };
+  const sql = connect(withoutShared(settings), { withTimeouts: true });
   try {
     await sql`select 1`;
     return new Pool(sql, settings, openShared(settings, log));
@@ -106,7 +106,7 @@ function isParameterRefused(error: unknown): boolean {
 }
 
 async function openWithoutTimeouts(settings: Settings, log: DatabaseLog | undefined): Promise<Database> {
-  const sql = connect(settings, false);
+  const sql = connect(settings, { withTimeouts: false });
   try {
     const [role] = await sql<{ statement_timeout: string; user: string }[]>`
       select current_setting('statement_timeout') as statement_timeout, current_user as user`;
@@ -129,7 +129,7 @@ const PIPELINED = { max_pipeline: 100, replan: false };
 
 function openShared(settings: Settings, log?: DatabaseLog): SharedConnection[] {
   const { shared, prepare } = settings;
-  const open = () => connect({ ...settings, max: 1 }, true, PIPELINED);
+  const open = () => connect({ ...settings, max: 1 }, { withTimeouts: true, pipelining: PIPELINED });
   const warn = (reason: string) => log?.warn({ reason }, 'replacing a connection for short reads');
   return Array.from({ length: prepare ? shared : 0 }, () => new SharedConnection(open, warn));
 }
@@ -140,10 +140,11 @@ const withoutShared = (settings: Settings): Settings => ({
   max: settings.max - (settings.prepare ? settings.shared : 0),
 });
 
+/** Returns the SQL with which an operator gives the timeouts to the role, since the pooler refuses them. */
 function alterRole(settings: Settings, user: string): string {
-  const role = `alter role "${user.replaceAll('"', '""')}"`;
+  const alter = `alter role "${user.replaceAll('"', '""')}"`;
   return Object.entries(timeouts(settings))
-    .map(([name, ms]) => `${role} set ${name} = ${ms};`)
+    .map(([name, ms]) => `${alter} set ${name} = ${ms};`)
     .join(' ');
 }
 
@@ -171,8 +172,11 @@ export const NEEDED_SETTINGS = {
 /** The number of the patch in `patches/`. Raise it whenever the patch changes. */
 const PATCH_VERSION = 5;
 
-/** Creates a driver. Each of its connections has one statement in flight, unless `pipelined` permits more. */
-function connect(settings: Settings, withTimeouts: boolean, pipelined = { max_pipeline: 0 }): Sql {
+/** Creates a driver. Each of its connections has one statement in flight, unless `pipelining` permits more. */
+function connect(
+  settings: Settings,
+  { withTimeouts, pipelining = { max_pipeline: 0 } }: { withTimeouts: boolean; pipelining?: { max_pipeline: number } },
+): Sql {
   if (!('patched' in postgres && postgres.patched === PATCH_VERSION)) {
     throw new Error(
       'the postgres driver lacks the patch of src/store/patches: run `npm ci` again, with scripts',
@@ -184,7 +188,7 @@ function connect(settings: Settings, withTimeouts: boolean, pipelined = { max_pi
     ...target,
     max,
     prepare,
-    ...pipelined,
+    ...pipelining,
     connect_timeout: 3,
     answer_timeout: deadlineMs / 1_000,
     idle_timeout: 0,

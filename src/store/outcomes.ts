@@ -14,7 +14,10 @@ import { BOUNDS } from '../domain/fields.ts';
 import type { Idempotency } from '../domain/idempotency.ts';
 import type { Sql } from './database.ts';
 
-/** The error for each outcome that a function in `sql/` may return in place of a success. */
+/**
+ * The error for each outcome that a function in `sql/` may return in place of a success. Some errors contain the column
+ * `detail` of the function's result.
+ */
 const ERROR_BY_OUTCOME = {
   token: invalidToken,
   suspended: accountSuspended,
@@ -57,6 +60,7 @@ const ERROR_BY_OUTCOME = {
 /** An outcome of a function in `sql/` other than success. */
 export type Outcome = keyof typeof ERROR_BY_OUTCOME;
 
+/** All outcomes other than success. */
 export const OUTCOMES: readonly string[] = Object.keys(ERROR_BY_OUTCOME);
 
 /**
@@ -82,7 +86,7 @@ export function requireSuccess<Row extends { outcome: Outcome | null; detail?: s
   throw ERROR_BY_OUTCOME[row.outcome](row.detail ?? '');
 }
 
-/** Returns the only row of a statement that always returns one row. */
+/** Returns the only row of a statement that always returns one row. Throws if there is no row. */
 export function onlyRow<Row>(rows: readonly Row[]): Row {
   const [row] = rows;
   if (row === undefined) throw new Error('a statement returned no row');

@@ -5,13 +5,14 @@ import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
 /**
- * Reads and writes passkeys. What a browser sends to sign in contains the user's id. So every statement reads the rows
- * of one user only.
+ * Reads and writes passkeys. To sign in by a passkey, a browser sends the user's id too. So every statement reads the
+ * rows of one user only.
  */
 
 /** The part of a passkey that verifies a signature. */
 interface PasskeyKey {
   publicKey: Uint8Array<ArrayBuffer>;
+  /** The number of signatures that the authenticator has made; always 0 if it does not count them. */
   counter: number;
 }
 

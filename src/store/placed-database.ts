@@ -7,8 +7,8 @@ import { type DatabaseLog, type DatabaseOptions, openDatabase } from './open-dat
 import { findShard, type NodeAddress, type Shard } from './placement.ts';
 
 /**
- * How often the service reads which node has which users. If a user's rows have moved since then, their statements
- * still go to the old node, which forwards them.
+ * How often the service reads which node has which users. If a user's rows have moved since the last time, the user's
+ * statements still go to the old node, which forwards them.
  */
 const REFRESH_MS = 10_000;
 
@@ -96,7 +96,7 @@ class PlacedDatabase implements Database {
   #shards: PlacedShard[] = [];
   #refreshing: Promise<void> | undefined;
   readonly #timer: NodeJS.Timeout;
-  /** The last warning about each node. A fault that continues is logged only once. */
+  /** By node, or `placement`: the reason of the last warning. A fault that continues is logged only once. */
   readonly #warned = new Map<string, string>();
 
   /** `any` is the pool to any node. `options` are the options of the pools to single nodes, except their url. */
@@ -131,11 +131,11 @@ class PlacedDatabase implements Database {
     });
     if (shards === undefined) return;
     this.#warned.delete('placement');
-    const found = new Map(shards.map((shard) => [keyOf(shard), shard]));
+    const nodesByKey = new Map(shards.map((shard) => [keyOf(shard), shard]));
     this.#shards = shards.map((shard) => ({ min: shard.min, node: keyOf(shard) }));
-    await Promise.all([...found].map(([key, node]) => this.#connect(key, node)));
+    await Promise.all([...nodesByKey].map(([key, node]) => this.#connect(key, node)));
     for (const [key, database] of this.#nodes) {
-      if (found.has(key)) continue;
+      if (nodesByKey.has(key)) continue;
       this.#nodes.delete(key);
       void database.close();
     }
@@ -146,10 +146,10 @@ class PlacedDatabase implements Database {
    * again.
    */
   async #connect(key: string, node: NodeAddress): Promise<void> {
-    const known = this.#nodes.get(key);
-    if (known?.isUp) return;
+    const pool = this.#nodes.get(key);
+    if (pool?.isUp) return;
     try {
-      if (known) await known.check();
+      if (pool) await pool.check();
       else this.#nodes.set(key, await this.#open(node));
       this.#warned.delete(key);
     } catch (error) {

@@ -5,15 +5,16 @@ export interface NodeAddress {
 }
 
 /**
- * A part of a distributed table. The hashes of the ids of its users begin at `min` and are below the `min` of the next
- * shard.
+ * A part of a distributed table. It holds the users for whom `hashId` returns at least `min` and less than the `min` of
+ * the next shard.
  */
 export interface Shard extends NodeAddress {
   min: number;
 }
 
 /**
- * Finds the shard of a user. `shards` must be in ascending order of `min`, and must begin with the least possible hash.
+ * Finds the shard that holds a user. `shards` must be in ascending order of `min`, and must begin with the least
+ * possible hash.
  */
 export function findShard<T extends { min: number }>(shards: readonly T[], userId: number): T | undefined {
   const hash = hashId(userId);

@@ -65,11 +65,12 @@ export class Pool implements Database {
   ) {
     this.sql = sql;
     this.#shared = shared;
-    const wait = Math.min(waitMs || Infinity, deadlineMs || Infinity);
+    // 0 means no limit, here and for the semaphore.
+    const longestWaitMs = Math.min(waitMs || Infinity, deadlineMs || Infinity);
     this.#permits = new Semaphore({
       permits: max - shared.length,
       maxWaiting,
-      waitMs: wait === Infinity ? 0 : wait,
+      waitMs: longestWaitMs === Infinity ? 0 : longestWaitMs,
       refusalError: (refusal) => new DatabaseUnavailable(refusal === 'closed' ? 'closed' : 'pool', false),
       onWaited,
     });
@@ -109,15 +110,18 @@ export class Pool implements Database {
     }
     // The shared connection returned no complete result. So a normal read sends the statement again. That read may wait
     // for a permit, and reports errors.
-    return this.read(run, deadlineMs && Math.max(1, deadlineMs - (performance.now() - sentAt)));
+    const leftMs = deadlineMs - (performance.now() - sentAt);
+    return this.read(run, deadlineMs === 0 ? 0 : Math.max(1, leftMs));
   }
 
   /** Returns the shared connection with the fewest reads in flight; undefined if none has room. */
   #findShared(): SharedConnection | undefined {
-    let found: SharedConnection | undefined;
-    for (const each of this.#shared)
-      if (each.hasRoom && !(found && found.inFlight <= each.inFlight)) found = each;
-    return found;
+    let leastBusy: SharedConnection | undefined;
+    for (const each of this.#shared) {
+      if (!each.hasRoom) continue;
+      if (leastBusy === undefined || each.inFlight < leastBusy.inFlight) leastBusy = each;
+    }
+    return leastBusy;
   }
 
   write<T extends readonly unknown[]>(run: (sql: Sql) => Statement<T>): Promise<T> {
@@ -194,15 +198,16 @@ export class Pool implements Database {
     const failure = translateError(error, wasSent(call));
     if (!(failure instanceof DatabaseUnavailable)) {
       this.#responses++;
-      const defect = sqlStateOf(failure);
-      if (defect !== undefined) this.#onDefect?.(defect);
+      const sqlState = sqlStateOf(failure);
+      if (sqlState !== undefined) this.#onDefect?.(sqlState);
       this.#finishAndRelease(call, () => call.reject(failure));
       return;
     }
     this.#onUnavailable?.(failure);
     if (failure.reason === 'lost' && call.mayRepeat) {
       call.mayRepeat = false;
-      if (this.#send(call)) return;
+      const isSentAgain = this.#send(call);
+      if (isSentAgain) return;
     } else if (failure.reason === 'connect' && responsesBefore === this.#responses) {
       // No connection can be made, and no open connection has responded since this statement was sent. The statements
       // that wait would only fail later.
@@ -219,6 +224,7 @@ export class Pool implements Database {
 
 type Timed = Pick<Call<never>, 'timer'>;
 
+/** Stops the deadline of a call, and settles the call. */
 function finish({ timer }: Timed, settle: () => void): void {
   clearTimeout(timer);
   settle();
@@ -230,9 +236,9 @@ function finish({ timer }: Timed, settle: () => void): void {
  */
 function expire<T extends readonly unknown[]>(call: Call<T>): void {
   call.expired = true;
-  const sent = wasSent(call);
-  call.reject(new DatabaseUnavailable('deadline', sent));
-  if (!sent) call.statement?.cancel();
+  const isSent = wasSent(call);
+  call.reject(new DatabaseUnavailable('deadline', isSent));
+  if (!isSent) call.statement?.cancel();
 }
 
 /**

@@ -3,7 +3,7 @@ import { PAGE_BYTES } from './bookmarks.ts';
 import { DatabaseUnavailable, type UnavailableReason } from './errors.ts';
 import { type DatabaseOptions, openDatabase } from './open-database.ts';
 
-/** The time limit of a check. A longer one would exceed the limits of metrics scrapes and Kubernetes probes. */
+/** The time limit of a check. A longer check would exceed the time limits of metrics scrapes and Kubernetes probes. */
 const DEADLINE_MS = 1_000;
 
 /** For this long after a check, further calls return its result. */
@@ -36,7 +36,7 @@ export async function openProbe(options: Pick<DatabaseOptions, 'url' | 'prepare'
   });
   let last: Promise<DatabaseState> | undefined;
   let freshUntil = 0;
-  const ask = () =>
+  const startCheck = () =>
     database
       .read(
         (sql) => sql`
@@ -56,8 +56,9 @@ export async function openProbe(options: Pick<DatabaseOptions, 'url' | 'prepare'
   return {
     check() {
       if (last === undefined || performance.now() > freshUntil) {
+        // While a check runs, further calls wait for its result.
         freshUntil = Number.POSITIVE_INFINITY;
-        last = ask();
+        last = startCheck();
       }
       return last;
     },

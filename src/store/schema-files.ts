@@ -29,10 +29,19 @@ export function readSchemaFiles(folder: string = SQL_FOLDER): SchemaFiles {
   return { migrations: readMigrations(folder), functions: readFunctions(`${folder}/functions`) };
 }
 
+/** The name of a migration's file. */
+const MIGRATION_FILE = /^(?<digits>\d{4})-(?<name>[a-z0-9-]+)\.sql$/;
+
+/** The first line of a migration. */
+const WORKS_WITH_LINE = /^-- works-with: (?<version>[1-9]\d{0,3})\n/;
+
+/** The line that creates a function. `options` is what comes before `function`, with a blank at its end. */
+const CREATE_FUNCTION = /^create (?<options>.*?)function (?<name>\w+)/gm;
+
 function readMigrations(folder: string): Migration[] {
   const files = readdirSync(folder).filter((file) => file.endsWith('.sql'));
   const migrations = files.sort().map((file, index) => {
-    const [, digits, name] = /^(\d{4})-([a-z0-9-]+)\.sql$/.exec(file) ?? [];
+    const { digits, name } = MIGRATION_FILE.exec(file)?.groups ?? {};
     const version = index + 1;
     if (name === undefined || Number(digits) !== version)
       throw new Error(`sql/${file}: expected number ${version} as NNNN-name.sql`);
@@ -47,7 +56,8 @@ function readMigrations(folder: string): Migration[] {
 }
 
 function readWorksWith(file: string, version: number, text: string): number {
-  const worksWith = Number(/^-- works-with: ([1-9]\d{0,3})\n/.exec(text)?.[1]);
+  // If the line is missing, this is NaN, and the comparison is false.
+  const worksWith = Number(WORKS_WITH_LINE.exec(text)?.groups?.version);
   if (worksWith <= version) return worksWith;
   throw new Error(
     `sql/${file}: expected a first line \`-- works-with: N\`, the oldest version whose code works with it`,
@@ -60,8 +70,10 @@ function readFunctions(folder: string): SqlFunction[] {
   return files.sort().map((file) => {
     const name = file.slice(0, -'.sql'.length).replaceAll('-', '_');
     const text = readFileSync(`${folder}/${file}`, 'utf8');
-    const made = [...text.matchAll(/^create (.*?)function (\w+)/gm)].map(([, how, made]) => `${how}${made}`);
-    if (made.length !== 1 || made[0] !== `or replace ${name}`)
+    const created = [...text.matchAll(CREATE_FUNCTION)].map(
+      ({ groups }) => `${groups?.options}${groups?.name}`,
+    );
+    if (created.length !== 1 || created[0] !== `or replace ${name}`)
       throw new Error(`sql/functions/${file}: expected one \`create or replace function ${name}\``);
     return { name, text };
   });

@@ -82,10 +82,10 @@ const selectIdsWithTag = (
 
 /** Returns the entries of a filter that can exclude bookmarks. An empty list and `untagged: false` exclude none. */
 function conditionsOf({ untagged, ...others }: SearchFilter): SearchFilter {
-  const given = Object.entries({ ...others, untagged: untagged || undefined }).filter(
+  const conditions = Object.entries({ ...others, untagged: untagged || undefined }).filter(
     ([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0),
   );
-  return Object.fromEntries(given);
+  return Object.fromEntries(conditions);
 }
 
 /**
@@ -99,8 +99,8 @@ export async function searchBookmarks(
   search: SearchOptions,
 ): Promise<SearchPage> {
   const { terms, filter, sort, page, perPage, after } = search;
-  const { tag, ...others } = conditionsOf(filter);
-  const isPlain = sort === 'newest' && after === undefined && Object.keys(others).length === 0;
+  const { tag, ...otherConditions } = conditionsOf(filter);
+  const isPlain = sort === 'newest' && after === undefined && Object.keys(otherConditions).length === 0;
   const rows = await db.at(principal.userId).read((sql) => {
     if (!isPlain) return findFiltered(sql, principal, search);
     if (tag !== undefined) return findTagged(sql, principal, search, tag);
@@ -124,6 +124,7 @@ const readNewest = (sql: Sql, { userId, hash }: PrincipalKey, page: number, perP
     p_limit => ${perPage}, p_bytes => ${WHOLE_PAGE}
   ) page`;
 
+/** Searches all bookmarks for terms. The function scans the blocks of texts, so it needs the bits of their filters. */
 function searchWords(sql: Sql, { userId, hash }: PrincipalKey, { terms, page, perPage }: SearchOptions) {
   const { single, patterns } = splitTerms(terms);
   return sql<FoundRow[]>`
@@ -132,10 +133,11 @@ function searchWords(sql: Sql, { userId, hash }: PrincipalKey, { terms, page, pe
     from search_words(
       p_user_id => ${userId}, p_token_hash => ${hash},
       p_terms => ${single}, p_patterns => ${patterns}::text[], p_bits => ${bloomFilterBits(terms)}::integer[],
-      p_offset => ${slice(page, perPage).from - 1}, p_limit => ${perPage}, p_bytes => ${WHOLE_PAGE}
+      p_offset => ${positionsOf(page, perPage).from - 1}, p_limit => ${perPage}, p_bytes => ${WHOLE_PAGE}
     ) page`;
 }
 
+/** Searches the bookmarks with one tag, for any number of terms. */
 const findTagged = (
   sql: Sql,
   principal: PrincipalKey,
@@ -145,11 +147,11 @@ const findTagged = (
   with matching as materialized (
     select ${selectIdsWithTag(sql, principal, terms, tagKey)} as ids
   ), wanted as materialized (
-    select cardinality(ids) as total, ids[${slice(page, perPage).from}:${slice(page, perPage).to}] as ids
+    select cardinality(ids) as total, ids[${positionsOf(page, perPage).from}:${positionsOf(page, perPage).to}] as ids
     from matching
   )
   select ${tokenIsValid(sql, principal)} as valid, wanted.total, '[' || page.bookmarks || ']' as bookmarks,
-    ${slice(page, perPage).from}::bigint - 1 + page.count < wanted.total and page.count > 0 as "hasMore",
+    ${positionsOf(page, perPage).from}::bigint - 1 + page.count < wanted.total and page.count > 0 as "hasMore",
     wanted.ids[page.count] as "lastId", null as "lastKey"
   from wanted
   cross join lateral render_bookmarks(${principal.userId}, wanted.ids, ${WHOLE_PAGE}) page`;
@@ -175,7 +177,7 @@ function findFiltered(
       p_bits => ${bloomFilterBits(terms)}::integer[],
       p_filter => ${JSON.stringify(conditionsOf(filter))}::text::jsonb,
       p_sort => ${sort},
-      p_offset => ${slice(page, perPage).from - 1},
+      p_offset => ${positionsOf(page, perPage).from - 1},
       p_last_id => ${after?.lastId ?? null},
       p_last_key => ${after?.lastKey ?? null},
       p_limit => ${perPage},
@@ -184,10 +186,10 @@ function findFiltered(
 }
 
 /**
- * Returns the first and the last position of a page in the array of matches. No user has 2^31 bookmarks, so a page
- * beyond that is empty.
+ * Returns the first and the last position of a page in the array of matches, counted from 1. No user has 2^31
+ * bookmarks, so a page beyond that is empty.
  */
-function slice(page: number, perPage: number): { from: number; to: number } {
+function positionsOf(page: number, perPage: number): { from: number; to: number } {
   const from = Math.min((page - 1) * perPage + 1, 2_000_000_000);
   return { from, to: from + perPage - 1 };
 }

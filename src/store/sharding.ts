@@ -40,7 +40,7 @@ export async function readSharding(sql: Sql, wanted: 'citus' | undefined): Promi
  * nodes would give the same ids.
  */
 export async function checkCluster(sql: Sql): Promise<void> {
-  const rows = await sql<{ isWorkerNode: boolean; twins: string | null }[]>`
+  const rows = await sql<{ isWorkerNode: boolean; clashingGroups: string | null }[]>`
     select
       (select groupid <> 0 from pg_dist_local_group) as "isWorkerNode",
       (
@@ -52,13 +52,13 @@ export async function checkCluster(sql: Sql): Promise<void> {
           group by groupid % 256
           having count(distinct groupid) > 1
         ) same
-      ) as twins`;
-  const { isWorkerNode, twins } = onlyRow(rows);
+      ) as "clashingGroups"`;
+  const { isWorkerNode, clashingGroups } = onlyRow(rows);
   if (isWorkerNode)
     throw new ShardingRefused('this is a worker node of the cluster: migrate through the coordinator');
-  if (twins !== null)
+  if (clashingGroups !== null)
     throw new ShardingRefused(
-      `the nodes of the groups ${twins} would give the same ids: remove the newest of them and add it again`,
+      `the nodes of the groups ${clashingGroups} would give the same ids: remove the newest of them and add it again`,
     );
 }
 
@@ -70,7 +70,7 @@ export async function checkCluster(sql: Sql): Promise<void> {
 const IS_UNFINISHED = `
 select to_regclass('public.pg_dist_partition') is not null and not exists (select from pg_catalog.pg_dist_partition)`;
 
-const unfinished = (where: string) =>
+const unfinishedUpgrade = (where: string) =>
   new ShardingRefused(
     `${where} upgraded by pg_upgrade, and does not know its tables yet: ` +
       'run `select citus_finish_pg_upgrade()` in this database on every node, and try again',
@@ -78,11 +78,11 @@ const unfinished = (where: string) =>
 
 /** Throws if the upgrade of this node by pg_upgrade is not finished. */
 export async function refuseUnfinished(sql: Sql): Promise<void> {
-  const prepared = await sql`
+  const upgraded = await sql`
     select from pg_extension where extname = 'citus' and to_regclass('public.pg_dist_partition') is not null`;
-  if (prepared.length === 0) return;
+  if (upgraded.length === 0) return;
   const rows = await sql.unsafe<{ isUnfinished: boolean }[]>(`select (${IS_UNFINISHED}) as "isUnfinished"`);
-  if (onlyRow(rows).isUnfinished) throw unfinished('this node was');
+  if (onlyRow(rows).isUnfinished) throw unfinishedUpgrade('this node was');
 }
 
 /** Throws if the upgrade of any reachable node by pg_upgrade is not finished. */
@@ -93,7 +93,7 @@ export async function refuseUnfinishedNodes(sql: Sql): Promise<void> {
     join pg_dist_node using (nodeid)
     where success and result = 't'`;
   const { nodes } = onlyRow(rows);
-  if (nodes !== null) throw unfinished(`at ${nodes} the node was`);
+  if (nodes !== null) throw unfinishedUpgrade(`at ${nodes} the node was`);
 }
 
 /**
@@ -200,7 +200,7 @@ export const DISTRIBUTE_TABLES = `
 do $distribute$
 declare
   v_table regclass;
-  v_is_user boolean;
+  v_has_user_id boolean;
   v_column record;
 begin
   -- Each node takes ids from its own sequences (next_id), because ids from the sequences of Citus would exceed 2^53.
@@ -221,7 +221,7 @@ begin
   end loop;
   loop
     select c.oid::regclass, a.attname = 'user_id'
-    into v_table, v_is_user
+    into v_table, v_has_user_id
     from pg_class c
     join pg_index i on i.indrelid = c.oid and i.indisprimary
     join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
@@ -242,7 +242,7 @@ begin
     order by c.relname <> 'accounts', c.relname
     limit 1;
     exit when not found;
-    if not v_is_user then
+    if not v_has_user_id then
       perform create_reference_table(v_table);
       continue;
     end if;

@@ -14,8 +14,8 @@ const STALL_MS = 100;
 const END_SECONDS = 5;
 
 /**
- * How long a connection stays unused after a stall or a loss. So only few reads are sent twice while the server has
- * trouble.
+ * How long a connection stays unused after a stall or a loss. Because of this rest, only few reads are sent twice while
+ * the server has trouble.
  */
 const REST_MS = 1_000;
 
@@ -41,7 +41,9 @@ export class SharedConnection {
   readonly #inFlight = new Set<() => void>();
   #current: Sql;
   #state: 'connecting' | 'serving' | 'abandoned' | 'closed' = 'connecting';
+  /** When the last response arrived, or later, when a read was sent while no other one was in flight. */
   #respondedAt = 0;
+  /** The next call of `#check`. */
   #timer: NodeJS.Timeout | undefined;
 
   /**
@@ -78,6 +80,7 @@ export class SharedConnection {
           resolve(rows);
         },
         () => {
+          // Otherwise this read was on a connection that was abandoned before, and was sent elsewhere then.
           if (sql === this.#current) this.#abandon('failed');
         },
       );
@@ -98,6 +101,7 @@ export class SharedConnection {
     this.#timer ??= setTimeout(() => this.#check(), STALL_MS);
   }
 
+  /** Abandons the connection if nothing has arrived for `STALL_MS`. */
   #check(): void {
     // First read what has already arrived. If the event loop was busy, the server may have responded in time.
     setImmediate(() => {
@@ -109,6 +113,7 @@ export class SharedConnection {
     });
   }
 
+  /** Sends the reads in flight elsewhere. If the connection is serving, replaces it by a new one. */
   #abandon(reason: 'stalled' | 'failed'): void {
     this.#sendElsewhere();
     if (this.#state !== 'serving') return;

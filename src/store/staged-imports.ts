@@ -24,10 +24,13 @@ export const newImport = (userId: number): StagedImport => ({ userId, id: random
  */
 export const jobIdOf = ({ userId, id }: StagedImport): string => `${userId}-${id}`;
 
+/** A name that `jobIdOf` returns. */
+const JOB_ID = /^(?<userId>\d{1,16})-(?<id>[0-9a-f-]{36})$/;
+
 /** Returns the staged import that a job in the queue names; undefined for any other name. */
 export function parseJobId(jobId: string): StagedImport | undefined {
-  const match = /^(\d{1,16})-([0-9a-f-]{36})$/.exec(jobId);
-  return match === null ? undefined : { userId: Number(match[1]), id: match[2]! };
+  const { userId, id } = JOB_ID.exec(jobId)?.groups ?? {};
+  return userId === undefined || id === undefined ? undefined : { userId: Number(userId), id };
 }
 
 /** The state of a staged import. */
@@ -35,7 +38,7 @@ export interface ImportState {
   state: 'receiving' | 'queued' | 'done' | 'cancelled';
   /** Null until the import is done. Then the result as JSON text without errors, or the error with which it ended. */
   result: string | null;
-  /** The length of its errors in `import_errors`. */
+  /** The size of its errors in `import_errors`, in bytes. */
   errorBytes: number;
 }
 
@@ -177,13 +180,13 @@ export async function readErrors(
 export async function deleteErrors(db: Database, { userId, id }: StagedImport): Promise<void> {
   await db.write(
     (sql) => sql`
-      with sent as (
+      with done as (
         update imports set error_bytes = 0
         where user_id = ${userId} and id = ${id} and state = 'done'
         returning id
       )
       delete from import_errors
-      where user_id = ${userId} and import_id in (select id from sent)`,
+      where user_id = ${userId} and import_id in (select id from done)`,
   );
 }
 

@@ -43,7 +43,7 @@ export const deleteOldTrash = (db: Database, days: number): Promise<number> =>
 export const deleteOldImports = (db: Database): Promise<number> =>
   sweep(db, (sql) => sql`sweep_imports(${BATCH})`);
 
-/** A query for each shard. It selects the queued imports that no worker runs. */
+/** The query that runs on each shard. It selects the queued imports that no worker runs. */
 const QUEUED_IMPORTS = `
   select user_id, id, extract(epoch from now() - touched_at) * 1000 as waits_ms
   from %s
@@ -69,6 +69,7 @@ export async function findQueuedImports(
   return [...rows];
 }
 
+/** The query that runs on each shard. It counts the imports in the two states of an import in progress. */
 const STAGED_IMPORTS = `
   select count(*) filter (where state = 'receiving') as receiving, count(*) filter (where state = 'queued') as queued
   from %s
@@ -107,8 +108,8 @@ const pendingAfter = (after: number, limit: number): string => `
   select user_id from pending where user_id is not null limit ${limit}`;
 
 /**
- * Returns at most `limit` users with ids above `after`, in ascending order, who have blocks of search texts without a
- * filter.
+ * Finds users who have blocks of search texts without a filter. Returns at most `limit` of their ids above `after`, in
+ * ascending order.
  */
 export async function findPendingFilters(db: Database, after: number, limit: number): Promise<number[]> {
   const rows = await db.read(
@@ -125,8 +126,9 @@ export async function findPendingFilters(db: Database, after: number, limit: num
 const FILTERS_AT_ONCE = 8;
 
 /**
- * Builds the Bloom filters of a user's next blocks of search texts, newest first. Returns whether the caller should
- * call again. Returns false if no such block is left, or if other transactions lock all of the blocks.
+ * Builds the Bloom filters of the user's newest blocks of search texts that have none, at most `FILTERS_AT_ONCE`.
+ * Returns whether the caller should call again. Returns false if no block without a filter is left, or if no filter
+ * could be written because other transactions lock the blocks.
  */
 export async function buildNextFilters(db: Database, userId: number): Promise<boolean> {
   const blocks = await db.read(

@@ -69,7 +69,7 @@ interface Step {
 /**
  * Takes steps until the last one, and returns the response of the last step. Each step is one statement, after which
  * the account is consistent. So if a request is interrupted, the client can send it again, and the new request
- * continues.
+ * continues. Throws `DatabaseUnavailable` if `MOST_WALKS` walks are not enough.
  */
 async function takeSteps(step: (after: number) => Promise<readonly Step[]>): Promise<string> {
   let after = 0;
@@ -77,7 +77,8 @@ async function takeSteps(step: (after: number) => Promise<readonly Step[]>): Pro
     const { response, lastId } = requireSuccess(await step(after));
     if (response !== null) return response;
     after = lastId ?? 0;
-    if (after === 0) walks += 1;
+    const startsOver = after === 0;
+    if (startsOver) walks += 1;
   }
   throw new DatabaseUnavailable('conflict', false);
 }

@@ -20,7 +20,7 @@ export const tokenIsValid = (sql: Sql, { userId, hash }: PrincipalKey) => sql`ex
   select from tokens where user_id = ${userId} and token_hash = ${hash} and expires_at > now()
 )`;
 
-/** Returns the user of these principals, who all have the same user. Throws if the list is empty. */
+/** Returns the user's id of these principals, which must all be of the same user. Throws if the list is empty. */
 export function userOf([principal]: readonly PrincipalKey[]): number {
   if (principal === undefined) throw new Error('no principal was given');
   return principal.userId;
@@ -32,14 +32,14 @@ export const validHashes = (sql: Sql, principals: readonly PrincipalKey[]) => sq
   from tokens
   where user_id = ${userOf(principals)} and expires_at > now()
     and token_hash = any (
-      array(select decode(given, 'hex') from unnest(${principals.map(({ hash }) => hash.toString('hex'))}::text[]) given)
+      array(select decode(hash, 'hex') from unnest(${principals.map(({ hash }) => hash.toString('hex'))}::text[]) hash)
     )
 )`;
 
-/** Returns the users of the checks, as an argument of a statement that checks many tokens. */
+/** Returns the user's id of each check, in order, as an argument of a statement that checks many tokens. */
 export const usersOf = (checks: readonly { principal: PrincipalKey }[]): number[] =>
   checks.map(({ principal }) => principal.userId);
-/** Returns the hashes of the checked tokens in hex, as an argument of a statement that checks many tokens. */
+/** Returns the hash of each checked token in hex, in order, as an argument of a statement that checks many tokens. */
 export const hashesOf = (checks: readonly { principal: PrincipalKey }[]): string[] =>
   checks.map(({ principal }) => principal.hash.toString('hex'));
 
@@ -57,14 +57,14 @@ export function positionsExcept(list: readonly unknown[], excluded: readonly num
 }
 
 /**
- * The time limit for looking up a token. The operation itself may take 7 s more, so a request waits for the database
- * for at most 10 s in total.
+ * The time limit for looking up a token. The operation of the request may take 7 s more. So a request waits for the
+ * database for at most 10 s in total.
  */
 const LOOK_UP_DEADLINE_MS = 3_000;
 
 /**
- * A use is recorded if the last recorded one is older than this. Last uses must be accurate to 15 minutes. The
- * difference of 2 minutes leaves time for two delays: a replica looks up a token only once a minute, and writes the
+ * A use is recorded if the last recorded use is older than this. `last_used_at` must be accurate to 15 minutes. The
+ * remaining 2 minutes leave time for two delays: a replica looks up a token only once a minute, and writes the
  * uses within 13 s.
  */
 const USE_IS_DUE_AFTER = '13 minutes';

@@ -51,14 +51,14 @@ export async function readTrash(
 }
 
 /**
- * How often a restore is tried. If the trash changes after the names of the tags were read, the restore is refused, and
- * the names are read again.
+ * How many times a restore is tried. If the trash changes after the names of the tags were read, the database refuses
+ * the restore, and the next attempt reads the names again.
  */
 const ATTEMPTS = 5;
 
 /**
  * Restores bookmarks under new ids. Returns the response as JSON text. If a cap would be exceeded, restores nothing and
- * throws `LIMIT_EXCEEDED`.
+ * throws `LIMIT_EXCEEDED`. Throws `UNAVAILABLE` if the trash changed during each of the attempts.
  */
 export async function restoreBookmarks(
   db: Database,

@@ -13,25 +13,28 @@ export async function openUserExport(
   db: Database,
   emailKey: string,
 ): Promise<AsyncIterable<string> | undefined> {
-  const facts = await readFacts(db, emailKey);
-  return facts && writeExport(db, facts);
+  const head = await readHead(db, emailKey);
+  return head && writeExport(db, head);
 }
 
-interface Facts {
+/** Everything in the export except the bookmarks. */
+interface ExportHead {
   userId: number;
+  /** The highest id of the bookmarks to export. */
   lastId: number;
-  /** JSON text of an object, without the bookmarks. */
-  facts: string;
+  /** JSON text of an object. */
+  json: string;
 }
 
-async function readFacts(db: Database, emailKey: string): Promise<Facts | undefined> {
+/** Reads the head of an export. Returns undefined if no user has this address. */
+async function readHead(db: Database, emailKey: string): Promise<ExportHead | undefined> {
   const [user] = await db.read(
     (sql) => sql<{ id: number }[]>`select id from users where email_key = ${emailKey}`,
   );
   if (user === undefined) return undefined;
   const { id } = user;
   const rows = await db.read(
-    (sql) => sql<{ lastId: number; facts: string }[]>`
+    (sql) => sql<{ lastId: number; json: string }[]>`
       select
         (select coalesce(max(id), 0) from bookmarks where user_id = ${id}) as "lastId",
         json_build_object(
@@ -73,13 +76,14 @@ async function readFacts(db: Database, emailKey: string): Promise<Facts | undefi
             ) order by id), '[]')
             from tags where user_id = ${id}
           )
-        )::text as facts`,
+        )::text as json`,
   );
   return { userId: id, ...onlyRow(rows) };
 }
 
-async function* writeExport(db: Database, { userId, lastId, facts }: Facts): AsyncGenerator<string> {
-  yield `${facts.slice(0, -1)},"bookmarks":[`;
+async function* writeExport(db: Database, { userId, lastId, json }: ExportHead): AsyncGenerator<string> {
+  const jsonWithoutBrace = json.slice(0, -1);
+  yield `${jsonWithoutBrace},"bookmarks":[`;
   let separator = '';
   for (let after = 0; after < lastId; ) {
     const from = after;
@@ -92,6 +96,7 @@ async function* writeExport(db: Database, { userId, lastId, facts }: Facts): Asy
         )`,
     );
     const { bookmarks, last } = onlyRow(rows);
+    // The bookmarks up to `lastId` that were not read yet have been deleted meanwhile.
     if (last === null) break;
     yield separator + bookmarks;
     separator = ',';
