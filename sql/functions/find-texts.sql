@@ -16,11 +16,11 @@ declare
   v_second text := p_terms[2];
   v_third text := p_terms[3];
   -- For a term of one or two letters, `like` is faster than `strpos`.
-  v_short text := case
+  v_short_pattern text := case
     when length(v_first) <= 2 then '%' || regexp_replace(v_first, '([\\%_])', '\\\1', 'g') || '%'
   end;
   -- Most searches have one word. Then the other conditions are skipped.
-  v_is_one_word boolean := v_second is null and v_short is null;
+  v_is_one_word boolean := v_second is null and v_short_pattern is null;
   -- These are variables, because they are tested for every block, and an array element takes longer to read.
   v_bit_1 integer := p_bits[1];
   v_bit_2 integer := coalesce(p_bits[2], v_bit_1);
@@ -71,7 +71,7 @@ begin
     -- The `case` fixes the order of the tests. The planner would order separate conditions by their estimated cost.
     where case
       when v_is_one_word then strpos(line, v_first) > 0
-      else case when v_short is null then strpos(line, v_first) > 0 else line like v_short end
+      else case when v_short_pattern is null then strpos(line, v_first) > 0 else line like v_short_pattern end
         and (v_second is null or strpos(line, v_second) > 0)
         and (v_third is null or strpos(line, v_third) > 0)
         and (p_patterns is null or line like all (p_patterns))

@@ -1,7 +1,7 @@
 -- Returns the ids of the user's bookmarks that match every given tag name. A bookmark matches a name if it has the tag
 -- with this normalized name, or a tag below it. For example, `a/b` is below `a`.
 create or replace function find_under(p_user_id bigint, p_keys text[]) returns bigint[]
--- Postgres plans each statement for the values of the call. So if `v_tag_ids` has many tags, it uses a hash table.
+-- Postgres plans each statement for the values of the call. So it uses a hash table if `v_tag_ids` is long.
 language plpgsql stable set plan_cache_mode = force_custom_plan as $$
 declare
   v_key text;

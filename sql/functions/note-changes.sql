@@ -3,13 +3,13 @@
 create or replace function note_changes(p_user_id bigint, p_kind text, p_object_ids bigint[]) returns void
 language plpgsql as $$
 declare
-  v_floor bigint := min_id_now();
+  v_min_revision bigint := min_id_now();
   v_last bigint;
 begin
   if cardinality(p_object_ids) = 0 then
     return;
   end if;
-  update accounts set last_change = greatest(last_change, v_floor) + cardinality(p_object_ids)
+  update accounts set last_change = greatest(last_change, v_min_revision) + cardinality(p_object_ids)
   where user_id = p_user_id
   returning last_change into v_last;
   insert into changes (user_id, kind, object_id, number)

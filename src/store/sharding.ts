@@ -154,6 +154,7 @@ export async function prepareNodes(
   mode: PlanCacheMode,
   log: DatabaseLog | undefined,
 ): Promise<void> {
+  // Only the coordinator prepares nodes. On any other node, this query returns no rows.
   const unready = await sql`
     select from run_command_on_all_nodes(${nodeIsReady(mode)})
     where success and result <> 't' and (select groupid = 0 from pg_dist_local_group)`;
@@ -226,11 +227,13 @@ begin
     join pg_index i on i.indrelid = c.oid and i.indisprimary
     join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
     where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r'
+      -- The table does not belong to an extension, and is neither distributed ('h') nor a reference table ('t') yet.
       and not exists (select from pg_depend d where d.objid = c.oid and d.deptype = 'e')
       and not exists (
         select from pg_dist_partition p
         where p.logicalrelid = c.oid and (p.partmethod = 'h' or p.repmodel = 't')
       )
+      -- All tables that its foreign keys refer to are distributed or reference tables already.
       and not exists (
         select from pg_constraint f
         where f.conrelid = c.oid and f.contype = 'f' and f.confrelid <> c.oid

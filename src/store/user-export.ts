@@ -2,7 +2,10 @@ import { PAGE_BYTES } from './bookmarks.ts';
 import type { Database } from './database.ts';
 import { onlyRow } from './outcomes.ts';
 
-/** Exports all stored data of a user, for a data-protection request. The export has no secrets and no hashes. */
+/**
+ * Exports the data of a user for a data-protection request: the account, identities, invites, tokens, tags and
+ * bookmarks. The export has no secrets and no hashes.
+ */
 
 const PAGE_SIZE = 500;
 

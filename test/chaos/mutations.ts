@@ -91,7 +91,7 @@ export const withUnlockedNumbers: Mutation = {
     await sql.unsafe(`create sequence chaos_numbers increment by 1000 start with ${row!.first}`);
     await rewrite(fleet, 'note_changes', [
       [
-        'update accounts set last_change = greatest(last_change, v_floor) + cardinality(p_object_ids)',
+        'update accounts set last_change = greatest(last_change, v_min_revision) + cardinality(p_object_ids)',
         `v_last := coalesce(nullif(current_setting('chaos.number', true), '')::bigint, nextval('chaos_numbers'));
         update accounts set last_change = greatest(last_change, v_last)`,
       ],
