@@ -172,10 +172,17 @@ export const NEEDED_SETTINGS = {
 /** The number of the patch in `patches/`. Raise it whenever the patch changes. */
 const PATCH_VERSION = 5;
 
+interface ConnectionOptions {
+  /** Whether the connections send the timeouts as startup parameters. */
+  withTimeouts: boolean;
+  /** Default: one statement in flight. */
+  pipelining?: { max_pipeline: number };
+}
+
 /** Creates a driver. Each of its connections has one statement in flight, unless `pipelining` permits more. */
 function connect(
   settings: Settings,
-  { withTimeouts, pipelining = { max_pipeline: 0 } }: { withTimeouts: boolean; pipelining?: { max_pipeline: number } },
+  { withTimeouts, pipelining = { max_pipeline: 0 } }: ConnectionOptions,
 ): Sql {
   if (!('patched' in postgres && postgres.patched === PATCH_VERSION)) {
     throw new Error(
