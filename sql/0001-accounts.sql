@@ -28,8 +28,8 @@ create table users (
   constraint users_email_unique unique (email_key)
 );
 
--- A user's account at an OpenID Connect provider. When a person signs in through the provider, this table says which
--- user the person is.
+-- A row is a user's account at an OpenID Connect provider. When a person signs in through the provider, this table says
+-- which user the person is.
 create table identities (
   issuer text collate "C",
   subject text collate "C",

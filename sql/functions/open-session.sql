@@ -19,7 +19,7 @@ begin
     outcome := 'suspended';
     return;
   end if;
-  -- At most 99 sessions remain, so that the new one is the hundredth.
+  -- Keep the 99 most recently used sessions, so that the new one is the hundredth. Locked sessions are skipped.
   delete from tokens
   where user_id = p_user_id and token_hash in (
     select token_hash
