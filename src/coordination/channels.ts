@@ -2,12 +2,13 @@ import type { Notifier } from './port.ts';
 
 /** The names of the channels on which waiting requests register. A notification of a channel wakes these requests. */
 
-/** Returns the channel for new bookmarks of a user, and for the revocation of one of their tokens. */
+/** Returns the channel that is notified when a user gets new bookmarks, or when one of their tokens is revoked. */
 export const additionsChannel = (userId: number): string => `user:${userId}`;
 
-/** Returns the channel for every change of the user's bookmarks and tags, and for the revocation of their tokens. */
+/** Returns the channel that is notified when a user's bookmarks or tags change, or one of their tokens is revoked. */
 export const changesChannel = (userId: number): string => `changes:${userId}`;
 
+/** Returns the channel that is notified when a staged import has ended. */
 export const importChannel = (importId: string): string => `import:${importId}`;
 
 type Sender = Pick<Notifier, 'notify'>;

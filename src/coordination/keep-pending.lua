@@ -10,6 +10,7 @@ redis.call('zremrangebyscore', KEYS[1], '-inf', now)
 local over = redis.call('zcard', KEYS[1]) + 1 - tonumber(ARGV[3])
 if over > 0 then
   local oldest = redis.call('zpopmin', KEYS[1], over)
+  -- ZPOPMIN returns keys and scores in turn.
   for at = 1, #oldest, 2 do redis.call('del', oldest[at]) end
 end
 redis.call('set', KEYS[2], ARGV[1], 'px', life)

@@ -10,8 +10,8 @@ export interface RedisKeys {
   importsPrefix: string;
   importsQueue: string;
   /**
-   * Returns the key of the index of a kind's pending values. The keys of the values begin with it. Its braces keep all
-   * these keys on one node of a cluster.
+   * Returns the key of an index: a sorted set that lists the pending values of one kind. The key of each value begins
+   * with the key of the index. The braces keep all keys of a kind on one node of a cluster.
    */
   pending(kind: string): string;
   /** The prefix of keys that are written only to test whether Redis accepts writes. */
@@ -31,13 +31,15 @@ export function nameKeys(prefix: string): RedisKeys {
   };
 }
 
-/** Returns the Redis key of a pending value. `index` is the key of the index of the value's kind. */
+/** Returns the Redis key of a pending value. `index` is what `RedisKeys.pending` returns for the value's kind. */
 export const namePending = (index: string, key: string): string => `${index}:${key}`;
 
-/** Returns the Redis key under which a limiter counts the requests of `key`. `prefix` is `limit(…)` of the limiter. */
+/**
+ * Returns the Redis key that counts the requests of `key`. `prefix` is what `RedisKeys.limit` returns for the limiter.
+ */
 export const nameLimited = (prefix: string, key: string): string => `${prefix}:${key}`;
 
-/** Returns a key for a test write. In a cluster, it is on the node of `failedKey`. `prefix` is `RedisKeys.probe`. */
+/** Returns a key for a test write. In a cluster, the node of `failedKey` stores it. `prefix` is `RedisKeys.probe`. */
 export function nameProbe(prefix: string, failedKey: string): string {
   const hashTag = /\{[^}]+\}/.exec(failedKey)?.[0] ?? `{${failedKey}}`;
   return `${prefix}:${hashTag}`;

@@ -18,7 +18,7 @@ export class LinkState {
   readonly #onNotifications: (connected: boolean) => void;
   readonly #away = new Set<SharedPart>(SHARED_PARTS);
   readonly #firstShared = Promise.withResolvers<void>();
-  #isKnown = false;
+  #isLogged = false;
   #reason = 'not reached at the start';
   #ended = false;
 
@@ -50,6 +50,7 @@ export class LinkState {
   /** Sets whether Redis serves these parts. Writes one log line for all parts that are lost together. */
   set(parts: Iterable<SharedPart>, isServed: boolean, reason: string): void {
     if (this.#ended) return;
+    // `NOT_CONNECTED` only follows from an earlier fault, whose reason is kept.
     if (!isServed && reason !== NOT_CONNECTED) this.#reason = reason;
     const changed = [...parts].filter((part) => this.serves(part) !== isServed);
     if (changed.length === 0) return;
@@ -64,10 +65,10 @@ export class LinkState {
   }
 
   /**
-   * Called when the process starts without Redis. Logs that and counts it as a loss, unless a loss was logged before.
+   * Called when the process starts without Redis. Logs this and counts it as a loss, unless a loss was logged before.
    */
   noteStartWithoutRedis(): void {
-    if (this.#isKnown) return;
+    if (this.#isLogged) return;
     this.#counters.degradations += 1;
     this.#logAway();
   }
@@ -78,13 +79,13 @@ export class LinkState {
   }
 
   #logShared(): void {
-    this.#isKnown = true;
+    this.#isLogged = true;
     this.#firstShared.resolve();
     this.#log.info('Redis serves: limits, notifications and imports are shared');
   }
 
   #logAway(): void {
-    this.#isKnown = true;
+    this.#isLogged = true;
     const { away } = this;
     const consequences = away.map((part) => WITHOUT[part]).join(', ');
     this.#log.warn({ away, reason: this.#reason }, `Redis is away: ${consequences}`);

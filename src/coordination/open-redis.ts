@@ -14,7 +14,7 @@ import type { WaiterRegistry } from './waiters.ts';
 /** How long the start waits for Redis before it continues without Redis. */
 const START_WAIT_MS = 2_000;
 
-/** Options of `openShared`. `waiters` and `imports` serve alone while Redis is unavailable. */
+/** Options of `openShared`. While Redis is unavailable, this replica works with `waiters` and `imports` alone. */
 interface SharedOptions {
   redis: RedisAccess;
   windowMs: number;
@@ -25,7 +25,7 @@ interface SharedOptions {
   imports: ProcessImportQueue;
 }
 
-/** Opens the coordination that uses Redis. Resolves when Redis serves, or after two seconds without it. */
+/** Opens the coordination that uses Redis. Resolves as soon as Redis serves everything, or else after two seconds. */
 export async function openShared(shared: SharedOptions): Promise<Coordination> {
   const { redis, log, clock, counters, waiters } = shared;
   waiters.setConnected(false);

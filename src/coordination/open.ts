@@ -37,8 +37,8 @@ export const startCounters = (): Counters => ({
 });
 
 /**
- * Opens the coordination of this replica. If Redis is configured, waits up to two seconds for it, and then continues
- * without it. Never rejects because Redis is unavailable.
+ * Opens the coordination of this replica. If Redis is configured, resolves as soon as Redis serves this replica. If
+ * Redis does not within two seconds, this replica starts without it. Never rejects because Redis is unavailable.
  */
 export async function openCoordination(
   options: CoordinationOptions,
@@ -59,7 +59,7 @@ export async function openCoordination(
     limiters: openLimiters(
       options.windowMs,
       counters,
-      (_keyPart, windowMs, counted) => new ProcessRateLimiter(windowMs, clock, counted),
+      (_keyPart, windowMs, ownCounters) => new ProcessRateLimiter(windowMs, clock, ownCounters),
     ),
     notifier: waiters,
     imports,

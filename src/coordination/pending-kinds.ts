@@ -1,4 +1,4 @@
-/** The lifetime of a kind's values in milliseconds, and how many of them are kept. */
+/** The lifetime of the values of a kind in milliseconds, and the maximum number of these values. */
 interface PendingLimits {
   lifeMs: number;
   capacity: number;
@@ -9,20 +9,23 @@ interface PendingLimits {
  * takes at most 50 MiB of Redis's memory.
  */
 export const PENDING_KINDS = {
-  /** Logins in progress at the OpenID provider. People have time to find their second factor. */
+  /** Logins in progress at the OpenID provider. The lifetime gives people time to find their second factor. */
   logins: { lifeMs: 600_000, capacity: 20_000 },
   /** Codes for apps. RFC 6749 (4.1.2) allows ten minutes, but an app needs only seconds to exchange its code. */
   codes: { lifeMs: 60_000, capacity: 20_000 },
   /**
-   * The session that each code for apps was exchanged for. If somebody sends the code a second time, that session ends.
-   * Values are kept for the ten minutes that the RFC allows a code to last.
+   * For each exchanged code for apps, the session that was opened. If somebody sends the code again, that session ends.
+   * A value is kept for ten minutes, because RFC 6749 allows a code to last that long.
    */
   exchanges: { lifeMs: 600_000, capacity: 20_000 },
-  /** Codes for apps that were sent but not found. Any other exchange of the same code ends before this time is over. */
+  /**
+   * Codes for apps that were sent when they were not valid. If another request is exchanging the same code meanwhile,
+   * it finds the code here at its end. No exchange takes longer than the lifetime.
+   */
   repeats: { lifeMs: 60_000, capacity: 20_000 },
-  /** Codes that sign in another device. People have time to find the device and to type the code. */
+  /** Codes that sign in another device. The lifetime gives people time to find the device and to type the code. */
   deviceCodes: { lifeMs: 300_000, capacity: 20_000 },
-  /** The device code that each session has created. The key is a hash of the session. */
+  /** For each session, the device code that it created last. The key is a hash of the session. */
   deviceSessions: { lifeMs: 300_000, capacity: 20_000 },
   /**
    * Challenges for signing in by a passkey. They are separate from `passkeyAdditions`, because anybody can request

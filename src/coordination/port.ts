@@ -14,15 +14,17 @@ import type { LimiterName } from './windows.ts';
 export interface Clock {
   now(): number;
   /**
-   * Calls `run` once after `delayMs`. To cancel the call, call the returned function. The timer does not keep the
+   * Calls `run` once after `delayMs`, unless the returned function is called before. The timer does not keep the
    * process alive.
    */
   after(delayMs: number, run: () => void): () => void;
 }
 
-/** How many requests of a key are left in its window (docs/contract.md, section 8). Refused requests do not count. */
+/**
+ * A limiter's answer to one request of a key (docs/contract.md, section 8). Refused requests do not use up the limit.
+ */
 export interface Quota {
-  /** Whether the request that asked is admitted. */
+  /** Whether this request is admitted. */
   admitted: boolean;
   /** The maximum number of requests in any window. */
   limit: number;
@@ -43,20 +45,20 @@ export interface Group {
 
 /**
  * Admits at most `limit` requests of a key in any window of the limiter's length. The window slides, and the limit is
- * exact over all replicas. Each call brings its own limit, which may be higher or lower than the last one for the same
- * key.
+ * exact over all replicas. The limit is an argument of each call. It may be higher or lower than in the previous call
+ * for the same key.
  *
  * A request with a group counts for the key and for the group. A request that one of the two refuses counts for
  * neither. If one of them refuses, its quota is returned. If both refuse, the returned quota is the one whose refusal
  * ends later. If both admit, it is the quota with fewer requests left.
  *
- * To limit only failures, call `refusal` before the attempt and `consume` after a failure. Each replica may then admit
- * a few failures more than the limit: one, and those of the attempts that are in progress when the limit is reached.
+ * To limit only failures, call `refusal` before each attempt and `consume` after each failure. Each replica may then
+ * let a few failures more than the limit happen: one more, and those of attempts in progress when the limit is reached.
  */
 export interface RateLimiter {
   /** Returns the refusal of a key, or `undefined` if the key may have a free slot. Does not ask Redis. */
   refusal(key: string, limit: number, group?: Group): Quota | undefined;
-  /** Counts one request of a key and says whether it is admitted. Never rejects, and takes at most 300 ms. */
+  /** Decides whether to admit a request, and counts it if so. The promise never rejects and takes at most 300 ms. */
   consume(key: string, limit: number, group?: Group): Promise<Quota>;
 }
 
@@ -68,7 +70,7 @@ export type Limiters = Readonly<Record<LimiterName, RateLimiter>>;
  *
  * - `woken`: a notification came.
  * - `check`: a notification may have been lost, so the poll must ask the database.
- * - `timeout`: the deadline has passed, and no notification was lost since the last `woken` or `check`.
+ * - `timeout`: the deadline has passed, and no notification can have been lost since the last `woken` or `check`.
  * - `drain`: this replica is shutting down.
  * - `gone`: the client has disconnected.
  */
@@ -86,8 +88,8 @@ export type HoldRefusal = 'holder-full' | 'replica-full';
  */
 export interface Waiter {
   /**
-   * Counts this waiter towards the maximum of its holder and of this replica, until `release`. Returns the reason if
-   * one of the two is reached. Further calls count nothing.
+   * Counts this waiter towards the maximum of its holder and of this replica, until `release`. If one of the two is
+   * reached already, does not count the waiter, and returns which one. Does nothing if the waiter is counted already.
    */
   hold(): HoldRefusal | undefined;
   /** Waits until something may have changed, but no longer than until `deadline`, in milliseconds of `clock`. */
@@ -151,9 +153,10 @@ export class PendingUnavailable extends Error {
  * that apps exchange for a session. Callers pass hashes of the secrets as keys, so somebody who reads the memory of
  * Redis cannot use them.
  *
- * The number of values of each kind is limited, and new values displace the oldest ones. So a flood of logins cannot
- * fill the memory, but it can displace the logins of people who take long. While a configured Redis is unavailable,
- * both functions reject with `PendingUnavailable`, because other replicas cannot read this replica's memory.
+ * The number of values of each kind is limited. If a kind is full, a new value displaces the oldest one. So a flood of
+ * logins cannot fill the memory, but it can displace the logins of people who take long. While a configured Redis is
+ * unavailable, both functions reject with `PendingUnavailable`. Values in this replica's own memory would not help,
+ * because the next request may reach another replica.
  */
 export interface PendingValues {
   /** Keeps a value for the lifetime of its kind. The key must be unique. */
@@ -164,15 +167,15 @@ export interface PendingValues {
 
 /** What this replica has done since it started. The numbers never decrease. */
 export interface Counters {
-  /** Decisions of the rate limiters, except those that count failures. */
+  /** Requests that the rate limiters admitted and refused. Limiters that count failures are left out. */
   admitted: number;
   refused: number;
-  /** Decisions that were made without Redis because it was unavailable. Each also counts as admitted or refused. */
+  /** Requests that were admitted or refused without Redis, because it was unavailable. Each is also counted above. */
   fallback: number;
   /** Notifications that were sent to other replicas, and those that were received from them. */
   wakesPublished: number;
   wakesReceived: number;
-  /** Imports that were added to the queue, and imports that this process runs because the queue is unavailable. */
+  /** Imports that were added to the queue in Redis, and imports that this process took without that queue. */
   importsQueued: number;
   importsInProcess: number;
   /** Imports that this process finished, and imports that threw. */

@@ -2,8 +2,8 @@ import type { Logger } from 'pino';
 import type { Clock, Counters, ImportQueue } from './port.ts';
 
 /**
- * Runs one staged import. Does nothing if another process is running it, so calling it twice for an import does no
- * harm. When `stop` aborts, it stops as soon as it can, so that another process can run the import.
+ * Runs one staged import. Does nothing if another process is running it, so two calls for the same import do no harm.
+ * When `stop` aborts, it stops as soon as it can, so that another process can run the import.
  */
 export type RunImport = (id: string, stop: AbortSignal) => Promise<void>;
 
@@ -39,7 +39,7 @@ export class ProcessImportQueue implements ImportQueue {
   readonly #running = new Map<string, Promise<void>>();
   #concurrency = DEFAULT_CONCURRENCY;
   #stopped = false;
-  #stop = new AbortController();
+  #stopController = new AbortController();
 
   constructor(runImport: RunImport, clock: Clock, counters: Counters) {
     this.#runImport = runImport;
@@ -70,42 +70,42 @@ export class ProcessImportQueue implements ImportQueue {
   async startWorker(concurrency: number): Promise<void> {
     this.#concurrency = concurrency;
     this.#stopped = false;
-    this.#stop = new AbortController();
+    this.#stopController = new AbortController();
     this.#startNext();
   }
 
   async stopWorker(graceMs: number): Promise<string[]> {
     this.#stopped = true;
-    const left = [...this.#waiting];
+    const unfinished = [...this.#waiting];
     this.#waiting.clear();
-    if (await this.#haveEnded(graceMs)) return left;
-    left.push(...this.#running.keys());
-    this.#stop.abort();
-    await this.#haveEnded(STOP_WAIT_MS);
-    return left;
+    if (await this.#waitForRunning(graceMs)) return unfinished;
+    unfinished.push(...this.#running.keys());
+    this.#stopController.abort();
+    await this.#waitForRunning(STOP_WAIT_MS);
+    return unfinished;
   }
 
   /** Waits up to `waitMs` for the running imports. Returns whether all have ended. */
-  async #haveEnded(waitMs: number): Promise<boolean> {
-    const late = Promise.withResolvers<boolean>();
-    const cancel = this.#clock.after(waitMs, () => late.resolve(false));
-    const ended = Promise.all(this.#running.values()).then(() => true);
-    const inTime = await Promise.race([ended, late.promise]);
+  async #waitForRunning(waitMs: number): Promise<boolean> {
+    const timeOver = Promise.withResolvers<boolean>();
+    const cancel = this.#clock.after(waitMs, () => timeOver.resolve(false));
+    const allEnded = Promise.all(this.#running.values()).then(() => true);
+    const haveEnded = await Promise.race([allEnded, timeOver.promise]);
     cancel();
-    return inTime;
+    return haveEnded;
   }
 
   #startNext(): void {
     for (const id of this.#waiting) {
       if (this.#running.size >= this.#concurrency) return;
       this.#waiting.delete(id);
-      this.#running.set(id, this.#run(id));
+      this.#running.set(id, this.#runNow(id));
     }
   }
 
   /** Never rejects. `runImport` logs a failure, and the sweep of staged imports adds the import again. */
-  async #run(id: string): Promise<void> {
-    const { signal } = this.#stop;
+  async #runNow(id: string): Promise<void> {
+    const { signal } = this.#stopController;
     await Promise.resolve()
       .then(() => this.#runImport(id, signal))
       .catch(() => {});

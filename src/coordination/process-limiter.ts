@@ -6,7 +6,7 @@ const MAX_TIMES = 4_000_000;
 
 /**
  * A rate limiter that counts only the requests that this process admitted. Without Redis, it is the only limiter. With
- * Redis, it is the memory of `RedisRateLimiter`: a key that this process alone has filled is full for all replicas.
+ * Redis, each `RedisRateLimiter` has one. It refuses keys that this process alone has filled, without asking Redis.
  */
 export class ProcessRateLimiter implements RateLimiter {
   readonly #windowMs: number;
@@ -14,6 +14,7 @@ export class ProcessRateLimiter implements RateLimiter {
   readonly #counters: Counters;
   /** The key that was used last comes last, so expired logs are at the front. */
   readonly #logs = new Map<string, AdmissionLog>();
+  /** The number of times in all logs. */
   #times = 0;
 
   constructor(windowMs: number, clock: Clock, counters: Counters) {
@@ -32,9 +33,9 @@ export class ProcessRateLimiter implements RateLimiter {
    * this memory cannot say when a slot is free, because it does not know the requests that other replicas admitted.
    */
   refusal(key: string, limit: number, group?: Group): Quota | undefined {
-    const ofKey = this.#findSameLimitRefusal(key, limit);
-    const ofGroup = group && this.#findSameLimitRefusal(group.key, group.limit);
-    return this.#countRefusal(ofKey, ofGroup);
+    const ownRefusal = this.#findSameLimitRefusal(key, limit);
+    const groupRefusal = group && this.#findSameLimitRefusal(group.key, group.limit);
+    return this.#countRefusal(ownRefusal, groupRefusal);
   }
 
   async consume(key: string, limit: number, group?: Group): Promise<Quota> {
@@ -52,7 +53,7 @@ export class ProcessRateLimiter implements RateLimiter {
     this.record(key, limit, now);
     if (group) this.record(group.key, group.limit, now);
     this.#counters.admitted += 1;
-    return decide(this.peek(key, limit, now), group && this.peek(group.key, group.limit, now));
+    return chooseQuota(this.peek(key, limit, now), group && this.peek(group.key, group.limit, now));
   }
 
   /** Returns the key's quota, by the requests that this process admitted. Counts no request. */
@@ -103,7 +104,7 @@ export class ProcessRateLimiter implements RateLimiter {
 
   /** Returns the refusal of a request by its key and its group, if there is one, and counts it. */
   #countRefusal(own: Quota | undefined, group: Quota | undefined): Quota | undefined {
-    const refusal = own ? decide(own, group) : group && { ...group, ofGroup: true as const };
+    const refusal = own ? chooseQuota(own, group) : group && { ...group, ofGroup: true as const };
     if (refusal) this.#counters.refused += 1;
     return refusal;
   }
@@ -138,12 +139,14 @@ function quotaOf(limit: number, used: number, resetMs: number): Quota {
  * refuse, returns the one whose refusal ends later, because a client that waits until then is admitted. If both admit,
  * returns the one with fewer requests left.
  */
-export function decide(own: Quota, group: Quota | undefined): Quota {
+export function chooseQuota(own: Quota, group: Quota | undefined): Quota {
   if (group === undefined) return own;
   return isTighter(group, own) ? { ...group, ofGroup: true } : own;
 }
 
+/** Whether the group limits the request more than the key does. */
 function isTighter(group: Quota, own: Quota): boolean {
+  // If only one of them refuses, it is the tighter one.
   if (group.admitted !== own.admitted) return own.admitted;
   return own.admitted ? group.remaining < own.remaining : group.resetMs > own.resetMs;
 }
@@ -179,9 +182,9 @@ class AdmissionLog {
 
   /** Removes the times up to and including `edge`. Returns how many it removed. */
   dropUntil(edge: number): number {
-    const before = this.#head;
+    const headBefore = this.#head;
     while ((this.oldest ?? Number.POSITIVE_INFINITY) <= edge) this.#head += 1;
-    const dropped = this.#head - before;
+    const dropped = this.#head - headBefore;
     if (this.#head * 2 >= this.#times.length) this.#compact();
     return dropped;
   }

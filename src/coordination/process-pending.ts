@@ -3,6 +3,7 @@ import type { Clock, PendingValues } from './port.ts';
 
 interface Kept {
   value: string;
+  /** When the value expires, by the clock of the class below. */
   untilMs: number;
 }
 
@@ -12,7 +13,7 @@ interface Kept {
 export class ProcessPendingValues implements PendingValues {
   readonly #clock: Clock;
   /** The values by kind and key. In each kind, the value that expires first comes first. */
-  readonly #kept = new Map<PendingKind, Map<string, Kept>>();
+  readonly #valuesByKind = new Map<PendingKind, Map<string, Kept>>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -20,20 +21,21 @@ export class ProcessPendingValues implements PendingValues {
 
   async keep(kind: PendingKind, key: string, value: string): Promise<void> {
     const { lifeMs, capacity } = PENDING_KINDS[kind];
-    const kept = this.#kept.get(kind) ?? new Map<string, Kept>();
-    this.#kept.set(kind, kept);
+    const values = this.#valuesByKind.get(kind) ?? new Map<string, Kept>();
+    this.#valuesByKind.set(kind, values);
     const now = this.#clock.now();
-    for (const [oldest, { untilMs }] of kept) {
-      if (untilMs > now && kept.size < capacity) break;
-      kept.delete(oldest);
+    // Deletes the expired values. If the kind is full, also deletes the oldest ones.
+    for (const [oldestKey, { untilMs }] of values) {
+      if (untilMs > now && values.size < capacity) break;
+      values.delete(oldestKey);
     }
-    kept.set(key, { value, untilMs: now + lifeMs });
+    values.set(key, { value, untilMs: now + lifeMs });
   }
 
   async take(kind: PendingKind, key: string): Promise<string | undefined> {
-    const kept = this.#kept.get(kind);
-    const found = kept?.get(key);
-    kept?.delete(key);
+    const values = this.#valuesByKind.get(kind);
+    const found = values?.get(key);
+    values?.delete(key);
     return found && found.untilMs > this.#clock.now() ? found.value : undefined;
   }
 }

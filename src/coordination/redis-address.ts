@@ -33,10 +33,14 @@ export type RedisAddress = RedisServers | RedisSentinels;
 const SENTINEL_PORT = 26_379;
 
 /** `redis+sentinel://[user:password@]host[:port][,host[:port]…]/name[/db]` */
-const SENTINEL_URL = /^redis(s?)\+sentinel:\/\/(?:([^@/]*)@)?([^@/]+)\/([^/?#]+)(?:\/(\d{1,5}))?\/?$/;
+const SENTINEL_URL =
+  /^redis(?<s>s?)\+sentinel:\/\/(?:(?<userInfo>[^@/]*)@)?(?<hosts>[^@/]+)\/(?<name>[^/?#]+)(?:\/(?<db>\d{1,5}))?\/?$/;
 
 /** A host name, an IPv4 address, or an IPv6 address in brackets; then an optional port. */
-const HOST = /^([\w.-]+|\[[\da-f:.]+\])(?::(\d{1,5}))?$/i;
+const HOST = /^(?<host>[\w.-]+|\[[\da-f:.]+\])(?::(?<port>\d{1,5}))?$/i;
+
+/** The path of a server's url: nothing, or the number of a database. */
+const DATABASE_PATH = /^\/?\d*$/;
 
 /**
  * Parses `REDIS_URL`: urls separated by commas, or one `redis+sentinel://` url. Returns `undefined` for an invalid
@@ -51,6 +55,7 @@ export function parseRedisAddress(text: string): RedisAddress | undefined {
   return urls.length > 0 && urls.every(isServerUrl) ? { kind: 'servers', urls } : undefined;
 }
 
+/** Whether each `%` in a text begins a valid escape. */
 function isEscaped(text: string): boolean {
   try {
     decodeURIComponent(text);
@@ -62,27 +67,29 @@ function isEscaped(text: string): boolean {
 
 function isServerUrl(text: string): boolean {
   const url = URL.parse(text);
-  if (url === null || !/^rediss?:$/.test(url.protocol) || !/^\/?\d*$/.test(url.pathname)) return false;
+  if (url === null || !/^rediss?:$/.test(url.protocol) || !DATABASE_PATH.test(url.pathname)) return false;
   return isEscaped(url.username + url.password) && url.hash === '';
 }
 
 function parseSentinelUrl(text: string): RedisSentinels | undefined {
-  const match = SENTINEL_URL.exec(text);
-  if (match === null) return undefined;
-  const [, secure, userInfo = '', hosts = '', name = '', db = '0'] = match;
+  const groups = SENTINEL_URL.exec(text)?.groups;
+  if (groups === undefined) return undefined;
+  const { s, userInfo = '', hosts = '', name = '', db = '0' } = groups;
   const sentinels = hosts.split(',').map(parseHost);
   if (!isEscaped(userInfo + name) || !sentinels.every((sentinel) => sentinel !== undefined)) return undefined;
-  const [username = '', ...rest] = userInfo.split(':');
-  const credentials = decodeCredentials(username, rest.join(':'));
-  const [tls, decodedName] = [secure === 's', decodeURIComponent(name)];
-  return { kind: 'sentinels', sentinels, name: decodedName, db: Number(db), tls, ...credentials };
+  // Everything after the first colon is the password, including further colons.
+  const [username = '', ...passwordParts] = userInfo.split(':');
+  const credentials = decodeCredentials(username, passwordParts.join(':'));
+  const masterName = decodeURIComponent(name);
+  return { kind: 'sentinels', sentinels, name: masterName, db: Number(db), tls: s === 's', ...credentials };
 }
 
 function parseHost(text: string): Endpoint | undefined {
-  const [, host, digits] = HOST.exec(text.trim()) ?? [];
+  const { host, port: digits } = HOST.exec(text.trim())?.groups ?? {};
   const port = Number(digits ?? SENTINEL_PORT);
   if (host === undefined || port < 1 || port > 65_535) return undefined;
-  return { host: host.replace(/^\[|\]$/g, ''), port };
+  const withoutBrackets = host.replace(/^\[|\]$/g, '');
+  return { host: withoutBrackets, port };
 }
 
 const decodeCredentials = (username: string, password: string): Omit<Access, 'tls'> => ({

@@ -13,6 +13,9 @@ export const NOT_CONNECTED = 'not connected';
 /** A repeated warning is logged again after this time. */
 const REPEAT_MS = 60_000;
 
+/** How many kinds of warnings `throttleWarnings` remembers. If there are more, it forgets all of them. */
+const MAX_KINDS = 100;
+
 /**
  * Returns the outcome of `work`, or rejects after `waitMs`. A busy event loop must not look like a slow server. So the
  * time starts at the end of this turn of the event loop, when the command has been written to the socket. And when the
@@ -22,12 +25,12 @@ export function withDeadline<T>(work: Promise<T>, waitMs: number): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const expire = () => reject(new Error(`no response in ${waitMs} ms`));
     let timer: NodeJS.Timeout | undefined;
-    const written = setImmediate(() => {
+    const afterWrite = setImmediate(() => {
       timer = setTimeout(() => setImmediate(expire), waitMs);
       timer.unref();
     });
     const stop = () => {
-      clearImmediate(written);
+      clearImmediate(afterWrite);
       clearTimeout(timer);
     };
     work.finally(stop).then(resolve, reject);
@@ -61,24 +64,28 @@ export function chooseServer<T>(servers: readonly T[], attempt: number): T {
   return server;
 }
 
-/** Describes an error for the log. Of an error reply, it returns only the code, because the rest may contain keys. */
+/** Matches everything after the code of an error reply. */
+const AFTER_CODE = / .*/s;
+
+/** Describes an error for the log. For an error reply, returns only the code, because the rest may contain keys. */
 export function describeRedisError(error: unknown): string {
   const text = error instanceof Error ? error.message || error.name : 'unknown';
-  return error instanceof ReplyError ? text.replace(/ .*/s, '') : text;
+  return error instanceof ReplyError ? text.replace(AFTER_CODE, '') : text;
 }
 
 export type Warn = (message: string, error: unknown) => void;
 
 /** Logs each kind of warning at most once a minute. */
 export function throttleWarnings(log: Logger): Warn {
-  const last = new Map<string, number>();
+  /** By warning and reason: the time of the last log line. */
+  const loggedAt = new Map<string, number>();
   return (message, error) => {
     const reason = describeRedisError(error);
     const kind = `${message}: ${reason}`;
     const now = performance.now();
-    if (now - (last.get(kind) ?? -REPEAT_MS) < REPEAT_MS) return;
-    if (last.size >= 100) last.clear();
-    last.set(kind, now);
+    if (now - (loggedAt.get(kind) ?? -REPEAT_MS) < REPEAT_MS) return;
+    if (loggedAt.size >= MAX_KINDS) loggedAt.clear();
+    loggedAt.set(kind, now);
     log.warn({ reason }, message);
   };
 }

@@ -160,15 +160,15 @@ export function duplicateForBlocking(client: RedisClient): RedisClient {
 
 /**
  * Handles the rejections of ASKING, a command that the cluster client sends by itself. ioredis ignores the promise of
- * this command. If the connection is lost meanwhile, the unhandled rejection would end the process.
+ * this command. If the connection is lost before the reply, the unhandled rejection would end the process.
  */
 function guardAsking(cluster: Cluster): Cluster {
   return cluster.on('+node', (node: Redis) => {
-    const asking = node.asking.bind(node);
+    const sendAsking = node.asking.bind(node);
     node.asking = () => {
-      const asked = asking();
-      asked.catch(() => {});
-      return asked;
+      const reply = sendAsking();
+      reply.catch(() => {});
+      return reply;
     };
   });
 }
@@ -182,6 +182,7 @@ async function askServer(redis: Redis): Promise<{ mode: string; role: string }> 
     if (error instanceof ReplyError) return [];
     throw error;
   });
+  // The reply is a list of names and values in turn.
   const facts = new Map<unknown, unknown>();
   for (let i = 0; Array.isArray(reply) && i + 1 < reply.length; i += 2) facts.set(reply[i], reply[i + 1]);
   return { mode: String(facts.get('mode') ?? 'standalone'), role: String(facts.get('role') ?? 'master') };

@@ -23,7 +23,7 @@ interface ImportJob {
   id: string;
 }
 
-/** The token that BullMQ requires to take a job and to remove it. */
+/** The name under which this process takes and removes jobs. BullMQ requires one, and calls it a token. */
 const TAKER = 'worker';
 
 /**
@@ -42,7 +42,7 @@ export class RedisImportQueue implements ImportQueue {
   /** `#queue` and `#worker` use the link's client. They are opened for each client, and closed when it is lost. */
   #queue: Queue<ImportJob> | undefined;
   #worker: ImportWorker | undefined;
-  #takes = false;
+  #takesJobs = false;
 
   /** `local` runs the imports of this process: those that it takes from the queue, and those that cannot be queued. */
   constructor(side: RedisSide, local: ProcessImportQueue, warn: Warn) {
@@ -62,20 +62,21 @@ export class RedisImportQueue implements ImportQueue {
   }
 
   async startWorker(concurrency: number): Promise<void> {
-    this.#takes = true;
+    this.#takesJobs = true;
     await this.#local.startWorker(concurrency);
     this.#openWorker();
   }
 
   async stopWorker(graceMs: number): Promise<string[]> {
-    this.#takes = false;
+    this.#takesJobs = false;
     const worker = this.#worker;
     this.#worker = undefined;
     await worker?.close();
-    const left = await this.#local.stopWorker(graceMs);
+    const unfinished = await this.#local.stopWorker(graceMs);
+    const notBegun = worker?.takenTooLate ?? [];
     // If this fails, the sweep of staged imports queues them later.
-    await Promise.allSettled([...left, ...(worker?.leftOver ?? [])].map((id) => this.#queueJob(id)));
-    return left;
+    await Promise.allSettled([...unfinished, ...notBegun].map((id) => this.#queueJob(id)));
+    return unfinished;
   }
 
   /** Stops using the link's client. Does not close the client. */
@@ -107,19 +108,19 @@ export class RedisImportQueue implements ImportQueue {
       streams: { events: { maxLen: 100 } },
       defaultJobOptions: { removeOnComplete: true },
     });
-    return queue.on('error', (error) => this.#warnOf(client, error));
+    return queue.on('error', (error) => this.#warnIfCurrent(client, error));
   }
 
   #openWorker(): void {
     const { client } = this.#side.link;
-    if (client === undefined || !this.#takes) return;
+    if (client === undefined || !this.#takesJobs) return;
     this.#worker ??= new ImportWorker(this.#side.keys, this.#local, client, (error) =>
-      this.#warnOf(client, error),
+      this.#warnIfCurrent(client, error),
     );
   }
 
   /** Logs an error of the current client. Errors of a lost client are ignored, because the link has logged the loss. */
-  #warnOf(client: RedisClient, error: unknown): void {
+  #warnIfCurrent(client: RedisClient, error: unknown): void {
     if (client === this.#side.link.client) this.#warn('import queue failed', error);
   }
 }
@@ -130,10 +131,10 @@ class ImportWorker {
   readonly #onError: (error: unknown) => void;
   readonly #worker: Worker<ImportJob>;
   readonly #blocking: RedisClient;
-  readonly #end: Promise<void>;
+  readonly #loopEnd: Promise<void>;
   #isClosed = false;
   /** The ids of imports whose jobs were taken after closing began. */
-  readonly leftOver: string[] = [];
+  readonly takenTooLate: string[] = [];
 
   constructor(
     keys: RedisKeys,
@@ -155,14 +156,14 @@ class ImportWorker {
     });
     this.#worker.on('error', onError);
     void this.#worker.startStalledCheckTimer();
-    this.#end = this.#takeJobs();
+    this.#loopEnd = this.#takeJobs();
   }
 
-  /** Stops taking jobs, and disconnects the blocking connection. Waits at most `CLOSE_WAIT_MS` until that is done. */
+  /** Stops taking jobs, and closes the connection that waits for them. Resolves after `CLOSE_WAIT_MS` at the latest. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#blocking.disconnect();
-    const ends = Promise.all([this.#worker.close(true), this.#end]);
+    const ends = Promise.all([this.#worker.close(true), this.#loopEnd]);
     await withDeadline(ends, CLOSE_WAIT_MS).catch(() => {});
   }
 
@@ -173,7 +174,7 @@ class ImportWorker {
         const job = await this.#worker.getNextJob(TAKER);
         if (job === undefined) continue;
         const { id } = job.data;
-        if (this.#isClosed) this.leftOver.push(id);
+        if (this.#isClosed) this.takenTooLate.push(id);
         else this.#local.run(id);
         await job.moveToCompleted(undefined, TAKER, false);
       } catch (error) {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { nameLimited, nameProbe } from './keys.ts';
 import type { Counters, Group, Limiters, Quota, RateLimiter } from './port.ts';
-import { decide, ProcessRateLimiter } from './process-limiter.ts';
+import { chooseQuota, ProcessRateLimiter } from './process-limiter.ts';
 import { NOT_CONNECTED, REPLY_WAIT_MS, withDeadline } from './redis-calls.ts';
 import { type RedisClient, writeTogether } from './redis-clients.ts';
 import type { RedisLink, RedisSide } from './redis-link.ts';
@@ -23,10 +23,17 @@ export function openRedisLimiters({ link, keys, clock, counters }: RedisSide, wi
     failedKey = key;
     link.fail('limits', error);
   };
-  return openLimiters(windowMs, counters, (keyPart, ownWindowMs, counted) => {
-    const memory = new ProcessRateLimiter(ownWindowMs, clock, counted);
-    const windowOptions = { link, keyPrefix: keys.limit(keyPart), windowMs: ownWindowMs };
-    return new RedisRateLimiter({ ...windowOptions, memory, counters: counted, fail });
+  return openLimiters(windowMs, counters, (keyPart, ownWindowMs, ownCounters) => {
+    const memory = new ProcessRateLimiter(ownWindowMs, clock, ownCounters);
+    const keyPrefix = keys.limit(keyPart);
+    return new RedisRateLimiter({
+      link,
+      keyPrefix,
+      windowMs: ownWindowMs,
+      memory,
+      counters: ownCounters,
+      fail,
+    });
   });
 }
 
@@ -35,12 +42,14 @@ interface RedisLimiterOptions {
   /** The beginning of the Redis keys. The limited key follows after a colon. */
   keyPrefix: string;
   windowMs: number;
+  /** The requests that this replica admitted. */
   memory: ProcessRateLimiter;
   counters: Counters;
   /** Called when Redis failed to count a request. `key` is the Redis key, with the prefix. */
   fail: (error: unknown, key: string) => void;
 }
 
+/** A test write, which is always admitted. */
 const PROBE = { key: 'probe', limit: Number.MAX_SAFE_INTEGER };
 
 interface KeyLimit {
@@ -52,8 +61,9 @@ interface KeyLimit {
 
 /** What Redis replied for one key. */
 interface Reply extends KeyLimit {
-  /** The number of admitted requests in the window, including this one; `limit + 1` if the key refuses this one. */
+  /** Admitted requests in the window, including this one if it is admitted. `limit + 1` if this key refuses it. */
   used: number;
+  /** Milliseconds until the oldest of them leaves the window, or until a slot is free if this key refuses. */
   resetMs: number;
 }
 
@@ -84,7 +94,7 @@ class RedisRateLimiter implements RateLimiter {
     const limits = group ? [own, { ...group, name: nameLimited(keyPrefix, group.key) }] : [own];
     writeTogether(client);
     try {
-      return this.#remember(askedAt, await withDeadline(admit(client, windowMs, limits), REPLY_WAIT_MS));
+      return this.#applyReplies(askedAt, await withDeadline(admit(client, windowMs, limits), REPLY_WAIT_MS));
     } catch (error) {
       fail(error, own.name);
       return this.#fallBack(key, limit, group);
@@ -101,7 +111,7 @@ class RedisRateLimiter implements RateLimiter {
    * The memory records the request with the time of the call. Redis counted the request a little later. So a slot is
    * free in the memory no later than in Redis.
    */
-  #remember(askedAt: number, replies: readonly Reply[]): Quota {
+  #applyReplies(askedAt: number, replies: readonly Reply[]): Quota {
     const { memory, counters } = this.#options;
     const decidedAt = memory.now() + 1;
     const decided = replies.map((reply) => ({
@@ -115,10 +125,11 @@ class RedisRateLimiter implements RateLimiter {
       const remaining = Math.max(limit - used, 0);
       if (isAdmitted) memory.record(key, limit, askedAt);
       if (remaining === 0) memory.refuseUntil(key, limit, askedAt + resetMs);
-      const known = memory.peek(key, limit, memory.now());
-      return known.remaining < remaining ? { ...known, admitted } : { admitted, limit, remaining, resetMs };
+      const ofMemory = memory.peek(key, limit, memory.now());
+      if (ofMemory.remaining < remaining) return { ...ofMemory, admitted };
+      return { admitted, limit, remaining, resetMs };
     });
-    return quotas.reduce((own, group) => decide(own, group));
+    return quotas.reduce((own, group) => chooseQuota(own, group));
   }
 
   #fallBack(key: string, limit: number, group: Group | undefined): Quota {
@@ -143,9 +154,9 @@ async function admit(
   if (client.admit === undefined) client.defineCommand('admit', { lua: SLIDING_WINDOW });
   const names = limits.map(({ name }) => name);
   const reply = await client.admit!(names.length, ...names, windowMs, ...limits.map(({ limit }) => limit));
-  return limits.map((counted, i) => {
+  return limits.map((keyLimit, i) => {
     const [used, resetMs] = reply.slice(2 * i);
     if (used === undefined || resetMs === undefined) throw new Error('the reply of the script is too short');
-    return { ...counted, used, resetMs };
+    return { ...keyLimit, used, resetMs };
   });
 }

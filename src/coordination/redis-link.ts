@@ -4,7 +4,10 @@ import type { Clock, Counters, RedisAccess, SharedPart } from './port.ts';
 import { backOff, describeRedisError, NOT_CONNECTED, withDeadline } from './redis-calls.ts';
 import { type RedisClient, RedisOpener } from './redis-clients.ts';
 
-/** The time between checks while Redis serves everything. So even without requests, a fault is found in two seconds. */
+/**
+ * The time between checks while Redis serves everything. So even without requests, a fault is noticed within two
+ * seconds.
+ */
 const CHECK_MS = 1_000;
 
 /** The time between checks while Redis fails to serve limits or notifications. */
@@ -35,8 +38,8 @@ type ClientListener = (client: RedisClient | undefined) => void;
  * Keeps the process connected to Redis. When the connection is lost, the link calls its listeners at once and opens a
  * new client, perhaps at another address.
  *
- * The link regularly tests each of `SHARED_PARTS` (limits and notifications). A part counts as unavailable after a
- * check or a call of `fail`, until one of the part's checks succeeds.
+ * The link regularly tests each of `SHARED_PARTS` (limits and notifications). When a check of a part fails, or `fail`
+ * is called for it, the part counts as unavailable until its next check succeeds.
  */
 export class RedisLink {
   readonly #opener: RedisOpener;
@@ -44,8 +47,11 @@ export class RedisLink {
   readonly #checks = new Map<SharedPart, Check>();
   readonly #listeners: ClientListener[] = [];
   #client: RedisClient | undefined;
+  /** The number of the next attempt to connect. It selects one of the servers. */
   #attempt = 0;
+  /** Failed attempts and lost connections since the last successful attempt. */
   #failures = 0;
+  /** Starts the next attempt to connect or, while connected, the next checks. */
   #timer: NodeJS.Timeout | undefined;
   #ended = false;
 

@@ -7,7 +7,7 @@ import type { RedisLink, RedisSide } from './redis-link.ts';
 import { RedisSubscription } from './redis-subscription.ts';
 import type { WaiterRegistry } from './waiters.ts';
 
-/** How many unconfirmed channels are kept. If there are more, one message makes all waiters check instead. */
+/** The maximum size of each set of channels below. If there are more, one message makes all waiters check instead. */
 const MAX_KEPT = 10_000;
 
 /** In a message, this name stands for all channels. */
@@ -44,9 +44,12 @@ export class RedisNotifier implements Notifier {
   #publishedAfter = new Set<string>();
   #publishedBefore = new Set<string>();
   #isScheduled = false;
+  /** The number of the last heartbeat, and a promise that resolves when that heartbeat arrives. */
   #beats = 0;
   #heard = Promise.withResolvers<void>();
+  /** How many heartbeats in a row have not arrived. */
   #missed = 0;
+  /** How many calls of `#send` failed. Selects the node of a cluster for the next call. */
   #failures = 0;
 
   constructor(side: RedisSide, waiters: WaiterRegistry) {
@@ -181,10 +184,12 @@ export class RedisNotifier implements Notifier {
   #publisherOf(client: RedisClient): RedisClient {
     if (client instanceof Redis) return client;
     const nodes = client.nodes();
-    const at = this.#subscription.connection?.options;
-    const others = nodes.filter(({ options }) => options.host !== at?.host || options.port !== at?.port);
-    const choice = others.length > 0 ? others : nodes;
-    return choice[this.#failures % choice.length] ?? client;
+    const subscribed = this.#subscription.connection?.options;
+    const others = nodes.filter(
+      ({ options }) => options.host !== subscribed?.host || options.port !== subscribed?.port,
+    );
+    const candidates = others.length > 0 ? others : nodes;
+    return candidates[this.#failures % candidates.length] ?? client;
   }
 }
 

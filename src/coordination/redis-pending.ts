@@ -14,7 +14,7 @@ const KEEP = readFileSync(new URL('./keep-pending.lua', import.meta.url), 'utf8'
  */
 const WAIT_MS = 5 * REPLY_WAIT_MS;
 
-/** Pending values that all replicas share. Redis expires them, and gives each one to a single caller (`GETDEL`). */
+/** Pending values that all replicas share. Redis deletes expired values, and gives each value to only one caller. */
 export class RedisPendingValues implements PendingValues {
   readonly #link: RedisLink;
   readonly #keys: RedisKeys;
@@ -49,6 +49,7 @@ export class RedisPendingValues implements PendingValues {
    */
   async #ask<T>(call: (client: RedisClient) => Promise<T>): Promise<T> {
     const { client } = this.#link;
+    // The check of `limits` also shows whether Redis accepts writes.
     if (client === undefined || !this.#link.serves('limits')) throw new PendingUnavailable(NOT_CONNECTED);
     try {
       return await withDeadline(call(client), WAIT_MS);

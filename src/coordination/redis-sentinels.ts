@@ -10,9 +10,10 @@ export class SentinelWatch {
   readonly address: RedisSentinels;
   readonly #open: (sentinel: Endpoint) => Redis;
   #redis: Redis | undefined;
-  #next = 0;
+  /** The number of the next attempt to connect. It selects one of the Sentinels. */
+  #attempt = 0;
 
-  /** `open` connects to a Sentinel, without reconnecting by itself. */
+  /** `open` opens a connection to a Sentinel. The connection must not reconnect by itself. */
   constructor(address: RedisSentinels, open: (sentinel: Endpoint) => Redis) {
     this.address = address;
     this.#open = open;
@@ -22,6 +23,7 @@ export class SentinelWatch {
   async findMaster(): Promise<Endpoint> {
     const { sentinels, name } = this.address;
     let lastError: unknown;
+    // After a fault, `#connect` chooses the next Sentinel. So each Sentinel is asked once at most.
     for (const _each of sentinels) {
       try {
         const redis = await this.#connect();
@@ -48,7 +50,7 @@ export class SentinelWatch {
     if (this.#redis?.status === 'ready') return this.#redis;
     this.end();
     const { sentinels } = this.address;
-    const redis = this.#open(chooseServer(sentinels, this.#next++));
+    const redis = this.#open(chooseServer(sentinels, this.#attempt++));
     this.#redis = redis;
     await withDeadline(untilReady(redis), SENTINEL_WAIT_MS);
     return redis;

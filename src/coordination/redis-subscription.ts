@@ -11,7 +11,7 @@ interface SubscriptionOptions {
   link: RedisLink;
   channels: readonly string[];
   onMessage: (channel: string, message: string) => void;
-  /** Called with a short reason when the connection has ended. Messages are lost from then on. */
+  /** Called with a short reason when the subscription fails or its connection ends. Messages are then lost. */
   onLost: (reason: string) => void;
 }
 
@@ -24,9 +24,11 @@ export class RedisSubscription {
   readonly #options: SubscriptionOptions;
   #redis: Redis | undefined;
   #isActive = false;
+  /** The number of the next attempt to connect. It selects one of the nodes of a cluster. */
   #attempt = 0;
+  /** Failed attempts and lost connections since the last successful attempt. */
   #failures = 0;
-  #pause: NodeJS.Timeout | undefined;
+  #reopenTimer: NodeJS.Timeout | undefined;
 
   constructor(options: SubscriptionOptions) {
     this.#options = options;
@@ -39,7 +41,7 @@ export class RedisSubscription {
   }
 
   end(): void {
-    clearTimeout(this.#pause);
+    clearTimeout(this.#reopenTimer);
     const redis = this.#redis;
     this.#redis = undefined;
     this.#isActive = false;
@@ -81,7 +83,7 @@ export class RedisSubscription {
     this.end();
     this.#options.onLost(reason);
     const pauseMs = backOff(this.#failures++, FIRST_PAUSE_MS, MAX_PAUSE_MS);
-    this.#pause = setTimeout(() => this.#open(), pauseMs);
-    this.#pause.unref();
+    this.#reopenTimer = setTimeout(() => this.#open(), pauseMs);
+    this.#reopenTimer.unref();
   }
 }

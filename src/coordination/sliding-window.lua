@@ -4,7 +4,7 @@
 --   KEYS     the logs: one key's, or those of a token and its account
 --   ARGV     [1] window in milliseconds; [1 + i] limit of KEYS[i]
 --   returns  two numbers for each key:
---            - admitted requests in the window including this one, or limit + 1 if this key refuses it
+--            - admitted requests in the window, including this one if it is admitted; limit + 1 if this key refuses it
 --            - milliseconds until the oldest of them leaves the window, or until a slot is free if this key refuses it
 --
 -- The limit may change with every call. After it was lowered, the window may hold more requests than the limit.
@@ -26,9 +26,9 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 -- Returns the time of the entry at a position, counted from 0. `readLog` has read the first kilobyte of the log. Later
 -- entries are read one by one.
 local function timeAt(log, position)
-  local first = HEAD_BYTES + ENTRY_BYTES * position
-  if first + ENTRY_BYTES <= #log.bytes then return log.base + struct.unpack('>I4', log.bytes, first + 1) end
-  return log.base + struct.unpack('>I4', redis.call('GETRANGE', log.key, first, first + ENTRY_BYTES - 1))
+  local offset = HEAD_BYTES + ENTRY_BYTES * position
+  if offset + ENTRY_BYTES <= #log.bytes then return log.base + struct.unpack('>I4', log.bytes, offset + 1) end
+  return log.base + struct.unpack('>I4', redis.call('GETRANGE', log.key, offset, offset + ENTRY_BYTES - 1))
 end
 
 local function packHead(log, dead) return struct.pack('>dI4', log.base, dead) end
@@ -108,18 +108,18 @@ end
 
 local reply = {}
 for _, log in ipairs(logs) do
-  local used, oldest
+  local used, nextToLeave
   if isAdmitted then
-    used, oldest = log.live + 1, record(log)
+    used, nextToLeave = log.live + 1, record(log)
   else
     saveHead(log)
     if log.live >= log.limit then
-      used, oldest = log.limit + 1, timeAt(log, log.count - log.limit)
+      used, nextToLeave = log.limit + 1, timeAt(log, log.count - log.limit)
     else
-      used, oldest = log.live, log.live > 0 and timeAt(log, log.dead) or now
+      used, nextToLeave = log.live, log.live > 0 and timeAt(log, log.dead) or now
     end
   end
   reply[#reply + 1] = used
-  reply[#reply + 1] = oldest + window - now
+  reply[#reply + 1] = nextToLeave + window - now
 end
 return reply

@@ -130,18 +130,20 @@ export class WaiterRegistry implements Notifier {
     });
   }
 
+  /** Counts one more waiter of this holder, or returns which maximum is reached. */
   hold(holder: string): HoldRefusal | undefined {
-    const held = this.#heldByHolder.get(holder) ?? 0;
-    if (held >= this.#places.maxHeldPerHolder) return 'holder-full';
+    const ofHolder = this.#heldByHolder.get(holder) ?? 0;
+    if (ofHolder >= this.#places.maxHeldPerHolder) return 'holder-full';
     if (this.#held >= this.#places.maxHeld) return 'replica-full';
-    this.#heldByHolder.set(holder, held + 1);
+    this.#heldByHolder.set(holder, ofHolder + 1);
     this.#held += 1;
     return undefined;
   }
 
+  /** Counts one waiter of this holder less. */
   giveBack(holder: string): void {
-    const held = (this.#heldByHolder.get(holder) ?? 0) - 1;
-    if (held > 0) this.#heldByHolder.set(holder, held);
+    const ofHolder = (this.#heldByHolder.get(holder) ?? 0) - 1;
+    if (ofHolder > 0) this.#heldByHolder.set(holder, ofHolder);
     else this.#heldByHolder.delete(holder);
     this.#held -= 1;
   }
@@ -186,8 +188,8 @@ class LocalWaiter implements Waiter {
   deadline = 0;
   readonly #registry: WaiterRegistry;
   readonly #holder: string;
-  /** Resolves the promise of the pending wait. Undefined while no wait is pending. */
-  #end: ((end: WaitEnd) => void) | undefined;
+  /** Ends the pending wait. Undefined while no wait is pending. */
+  #resolveWait: ((end: WaitEnd) => void) | undefined;
   #cancelTimer: (() => void) | undefined;
   mayHaveMissed = false;
   /** Whether a notification came while no wait was pending. */
@@ -202,7 +204,7 @@ class LocalWaiter implements Waiter {
   }
 
   get pending(): boolean {
-    return this.#end !== undefined;
+    return this.#resolveWait !== undefined;
   }
 
   hold(): HoldRefusal | undefined {
@@ -222,17 +224,17 @@ class LocalWaiter implements Waiter {
     }
     const isOver = deadline <= this.#registry.clock.now();
     // Once notifications arrive again, the poll checks at once. Until then, `schedule` spreads its checks over time.
-    if (this.mayHaveMissed && (isOver || this.#registry.connected)) return this.#check();
+    if (this.mayHaveMissed && (isOver || this.#registry.connected)) return this.#requestCheck();
     if (isOver) return 'timeout';
     this.deadline = deadline;
     this.#registry.schedule(this);
     return new Promise((resolve) => {
-      this.#end = resolve;
+      this.#resolveWait = resolve;
     });
   }
 
   wake(): void {
-    if (this.#end === undefined) {
+    if (this.#resolveWait === undefined) {
       this.#woken = true;
       return;
     }
@@ -247,13 +249,14 @@ class LocalWaiter implements Waiter {
     this.#cancelTimer = clock.after(Math.max(0, time - clock.now()), () => this.expire());
   }
 
-  /** Ends the pending wait at its scheduled time. */
+  /** Ends the pending wait now, because its time is over or because the replica drains. */
   expire(): void {
     if (this.#registry.draining) this.#finish('drain');
-    else this.#finish(this.mayHaveMissed ? this.#check() : 'timeout');
+    else this.#finish(this.mayHaveMissed ? this.#requestCheck() : 'timeout');
   }
 
-  #check(): WaitEnd {
+  /** Returns `check`. The poll then queries, so nothing that was notified before can be missed any more. */
+  #requestCheck(): WaitEnd {
     this.mayHaveMissed = false;
     return 'check';
   }
@@ -271,9 +274,9 @@ class LocalWaiter implements Waiter {
   }
 
   #finish(end: WaitEnd): void {
-    const resolve = this.#end;
+    const resolve = this.#resolveWait;
     if (resolve === undefined) return;
-    this.#end = undefined;
+    this.#resolveWait = undefined;
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
     resolve(end);

@@ -399,7 +399,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'src/coordination/process-pending.ts',
-    from: '    kept?.delete(key);\n',
+    from: '    values?.delete(key);\n',
     to: '',
     caughtBy: 'test/pending-values.test.ts › a value can be taken once',
   },
@@ -425,8 +425,8 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'src/coordination/waiters.ts',
-    from: 'if (held >= this.#places.maxHeldPerHolder)',
-    to: 'if (held > this.#places.maxHeldPerHolder)',
+    from: 'if (ofHolder >= this.#places.maxHeldPerHolder)',
+    to: 'if (ofHolder > this.#places.maxHeldPerHolder)',
     caughtBy: 'test/notifications.test.ts › allow 16 for each token, independent of other tokens',
   },
   {
