@@ -11,9 +11,9 @@ const EMAIL = z.email({ pattern: z.regexes.unicodeEmail }).max(254);
 const lowerAscii = (text: string): string => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
 /**
- * Returns the key by which accounts are found for an address. Undefined for an invalid address. Also undefined for an
- * address that Unicode normalization turns into another one. For example, an address with `K` (U+212A, the Kelvin sign)
- * instead of k belongs to another mailbox.
+ * Returns the key by which the account with an address is found. Undefined for an invalid address. Also undefined for
+ * an address that Unicode normalization turns into another one. For example, an address with `K` (U+212A, the Kelvin
+ * sign) instead of k belongs to another mailbox.
  */
 function claimKey(email: string | undefined): string | undefined {
   if (email === undefined || !isStorable(email) || !EMAIL.safeParse(email).success) return undefined;
@@ -21,7 +21,7 @@ function claimKey(email: string | undefined): string | undefined {
   return key === lowerAscii(email) ? key : undefined;
 }
 
-/** Throws if the operator allows only certain domains and the person has no verified address in them. */
+/** Throws if the operator allows only certain domains and the person has no verified address in one of them. */
 export function requireAllowedDomain(
   { allowedDomains }: ProviderSettings,
   { email = '', emailVerified }: ProviderIdentity,

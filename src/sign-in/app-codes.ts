@@ -11,6 +11,8 @@ import { CODE_CHALLENGE, CODE_VERIFIER, hashParts, verifierFits } from './pkce.t
 
 /** Matches the name of an app, which a page shows. It has no invisible characters, and none that reverse text. */
 const APP_NAME = /^[^\p{C}\p{Zl}\p{Zp}]{1,60}$/u;
+
+/** The maximum length of a name before it is normalized. */
 const MAX_RAW_NAME = 512;
 
 /** Returns the schema of an app's request: of the query of `/login/app`, and of the body that approves the request. */
@@ -28,15 +30,15 @@ export const appRequestSchema = (claimed: readonly string[]) =>
     state: z.string().regex(/^[\x21-\x7e]{1,255}$/, 'expected 1 to 255 characters of printable ASCII'),
     name: z
       .string()
-      // The time of NFC grows with the square of the length, so long texts are refused before. NFC combines at most
-      // four characters into one, so a longer text could not become a valid name.
+      // The time of NFC grows with the square of the length, so long texts are refused before it. NFC combines at most
+      // four characters into one. So apart from spaces around it, a longer text could not become a valid name.
       .transform((text) => (text.length > MAX_RAW_NAME ? '' : text.normalize('NFC').trim()))
       .refine((text) => APP_NAME.test(text), 'expected 1 to 60 printable characters'),
   });
 
 export type AppRequestBody = z.output<ReturnType<typeof appRequestSchema>>;
 
-/** What a code grants. */
+/** What a code grants: a session for `userId`, to the app that has the verifier of `challenge`. */
 const appGrant = z.object({
   userId: z.int(),
   /** The hash of the approving session's token, in hex. If that session is revoked, the code is worthless. */
@@ -73,7 +75,7 @@ export const exchangeSchema = z.object({
 
 /**
  * Returns what a code grants, and uses the code up. Undefined if the code is invalid, or if the verifier or the
- * address do not match.
+ * redirect address does not match.
  */
 export async function redeemCode(
   pending: PendingValues,
@@ -96,8 +98,8 @@ const exchangedSession = z.object({
 export type ExchangedSession = z.output<typeof exchangedSession>;
 
 /**
- * Remembers the session that a code was exchanged for. Returns true if the code was sent again meanwhile. Then the
- * caller must end the session.
+ * Remembers the session that a code was exchanged for. Returns true if somebody sent the code again during the
+ * exchange. Then the caller must end the session.
  *
  * `noteExchange` and `noteRepeat` both write before they read. So if they run at the same time, at least one of them
  * sees what the other wrote.

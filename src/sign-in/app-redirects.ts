@@ -11,25 +11,26 @@ export const REDIRECT_LENGTH = 500;
  * `localhost` is refused too, because it may be another host.
  */
 const LOOPBACK =
-  /^http:\/\/(?:127\.0\.0\.1|\[::1\]):([1-9]\d{0,4})(?:\/(?:[\w.~!$&'()*+,;=:@-]|%[\dA-F]{2})*)*$/;
+  /^http:\/\/(?:127\.0\.0\.1|\[::1\]):(?<port>[1-9]\d{0,4})(?:\/(?:[\w.~!$&'()*+,;=:@-]|%[\dA-F]{2})*)*$/;
 
 /**
  * Matches an address with an app's own scheme. Such a scheme is a reversed domain name, so it contains a dot
  * (RFC 8252 section 7.1).
  */
-const PRIVATE_USE = /^[a-z][a-z\d+-]*(\.[a-z\d+-]+)+:\/{0,3}[\w.~/-]*$/;
+const APP_SCHEME = /^[a-z][a-z\d+-]*(\.[a-z\d+-]+)+:\/{0,3}[\w.~/-]*$/;
 
 /** Whether the address is a loopback address with a port, where an app on the person's computer can listen. */
 export function isLoopbackRedirect(text: string): boolean {
-  const port = LOOPBACK.exec(text)?.[1];
+  const port = LOOPBACK.exec(text)?.groups?.port;
   return port !== undefined && Number(port) <= 65_535;
 }
 
 /** Whether the operator may configure the address: https, or an app's own scheme. */
 export function isClaimedRedirect(text: string): boolean {
   if (text.length > REDIRECT_LENGTH) return false;
-  if (PRIVATE_USE.test(text)) return true;
+  if (APP_SCHEME.test(text)) return true;
   const url = URL.parse(text);
+  // `#` begins a fragment, `@` ends user info, and `*` looks like a wildcard. All three are refused.
   return url !== null && url.protocol === 'https:' && url.href === text && !/[#@*]/.test(text);
 }
 

@@ -16,7 +16,8 @@ type Maker = Pick<Principal, 'userId' | 'hash'>;
 const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 
 /**
- * The length of a device code. It gives 60 random bits, and distinguishes device codes from invite codes, which have 8.
+ * The length of a device code: 12 characters with 5 random bits each. Invite codes have 8 characters, so the length
+ * distinguishes them.
  */
 const LENGTH = 12;
 
@@ -39,13 +40,13 @@ export async function issueDeviceCode(pending: PendingValues, maker: Maker): Pro
 
 /** Cancels the code of a session, if it has one. */
 export async function cancelDeviceCode(pending: PendingValues, maker: Maker): Promise<void> {
-  const name = await pending.take('deviceSessions', nameSession(maker));
-  if (name !== undefined) await pending.take('deviceCodes', name);
+  const codeKey = await pending.take('deviceSessions', nameSession(maker));
+  if (codeKey !== undefined) await pending.take('deviceCodes', codeKey);
 }
 
 const deviceGrant = z.object({ userId: z.int(), session: z.hex() });
 
-/** Returns the session that created a code, and uses the code up. */
+/** Returns the session that created a code, and uses the code up. Undefined if the code is invalid. */
 export async function takeDeviceCode(pending: PendingValues, code: string): Promise<Maker | undefined> {
   const text = await pending.take('deviceCodes', nameCode(code));
   if (text === undefined) return undefined;
@@ -54,9 +55,9 @@ export async function takeDeviceCode(pending: PendingValues, code: string): Prom
 }
 
 /**
- * Whether a code that was taken is still valid. Call this function after opening the new session. Meanwhile, another
- * request may have ended all sessions of the user and called `cancelDeviceCode`. Either this function then returns
- * false, or the other request ends the new session too.
+ * Whether a code that `takeDeviceCode` returned was not cancelled meanwhile. Call this function after opening the new
+ * session. Another request may end all sessions of the user at the same time, and call `cancelDeviceCode`. Then either
+ * this function returns false, or the other request ends the new session too.
  */
 export const confirmDeviceCode = async (
   pending: PendingValues,

@@ -21,9 +21,12 @@ const pendingLogin = z.object({ checks: loginChecks, intent, returnTo: z.string(
 
 type PendingLogin = z.output<typeof pendingLogin>;
 
+/** Matches the secret in the sign-in cookie: 32 random bytes in base64url. */
 const BROWSER_KEY = /^[\w-]{43}$/;
 
-/** Returns the secret in the browser's sign-in cookie, or a new secret if there is none. All tabs share the cookie. */
+/**
+ * Returns the secret in a browser's sign-in cookie, or a new secret without a valid cookie. All tabs share the cookie.
+ */
 export const readBrowserKey = (cookie: string | undefined): string =>
   cookie !== undefined && BROWSER_KEY.test(cookie) ? cookie : randomBytes(32).toString('base64url');
 

@@ -86,7 +86,7 @@ const hashSource = (text: string): string => `'sha256-${hash('sha256', text, 'ba
 /**
  * Returns the Content-Security-Policy of a page. It allows only `STYLE` and `SCRIPT`. It allows no `form-action`,
  * because `SCRIPT` sends the forms. If the browser sent them, `form-action` would have to allow the address that the
- * response redirects to. An app may choose any address.
+ * response redirects to, and this may be any address of an app.
  */
 const policy = (isActive: boolean): string =>
   [

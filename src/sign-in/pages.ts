@@ -6,7 +6,8 @@ import type { SignInFault } from './sign-in-error.ts';
 
 const loginLink = (returnTo: string): string => `/login?${new URLSearchParams({ return_to: returnTo })}`;
 
-const chooseLink = (address: string, text: string, isMain = false): Html =>
+/** Renders a link that looks like a button. */
+const renderButton = (address: string, text: string, isMain = false): Html =>
   html`<a class="button${isMain ? ' main' : ''}" href="${address}">${text}</a>`;
 
 /** Two forms: one signs in with a code, the other with a passkey. Afterwards the page reloads with the new session. */
@@ -31,7 +32,7 @@ export const signInPage = (providerName: string | undefined, returnTo: string): 
     ${
       providerName === undefined
         ? undefined
-        : html`<p class="choices">${chooseLink(loginLink(returnTo), `Continue with ${providerName}`, true)}</p>
+        : html`<p class="choices">${renderButton(loginLink(returnTo), `Continue with ${providerName}`, true)}</p>
     <p>Or with a code:</p>`
     }
     ${FORMS}`,
@@ -48,6 +49,7 @@ interface AppRequest {
   email: string;
   /** The body of `POST /web/login/app`. */
   body: object;
+  /** Whether `redirectUri` is on the person's own computer. */
   isLoopback: boolean;
 }
 
@@ -70,7 +72,7 @@ export const approvalPage = ({
     <p>Approve this only if you have just started it yourself. Decline it if somebody else sent you to this page.</p>
     <form data-to="/web/login/app" data-body="${JSON.stringify(body)}">
       <p role="alert"></p>
-      <p class="choices"><button class="main" disabled>Approve</button> ${chooseLink(declineUrl, 'Decline')}</p>
+      <p class="choices"><button class="main" disabled>Approve</button> ${renderButton(declineUrl, 'Decline')}</p>
     </form>
     <noscript><p>This page needs JavaScript.</p></noscript>`,
 });
@@ -85,7 +87,7 @@ interface FaultText {
 
 const TRY_LATER = 'Your other devices stay signed in. Please try again in a minute.';
 
-/** The texts of each fault. `{}` is replaced by the provider's name. */
+/** The texts of the page for each fault. `{}` stands for the provider's name. */
 const FAULT_TEXTS: Record<SignInFault | 'unavailable', FaultText> = {
   unreachable: { status: 503, title: '{} cannot be reached', text: TRY_LATER, retryAfterSeconds: 30 },
   slow: { status: 503, title: '{} takes too long to respond', text: TRY_LATER, retryAfterSeconds: 30 },
@@ -172,13 +174,14 @@ export function faultPage(
     title: title.replaceAll('{}', name),
     body: html`
     <p>${text.replaceAll('{}', name)}</p>
-    <p class="choices">${chooseLink(loginLink(returnTo), 'Try again', true)} ${chooseLink('/', 'Leave')}</p>`,
+    <p class="choices">${renderButton(loginLink(returnTo), 'Try again', true)} ${renderButton('/', 'Leave')}</p>`,
     ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
   };
 }
 
 /**
- * Returns the page for a malformed request. `message` names the parameter and its rule. Correct apps never cause it.
+ * Returns the page for a malformed request. `message` names the parameter and its rule. A correct app never sends a
+ * malformed request.
  */
 export const badRequestPage = (message: string): Page => ({
   status: 400,

@@ -17,17 +17,20 @@ export interface RelyingParty {
 
 type Session = Pick<Principal, 'userId' | 'hash'>;
 
-/** Ed25519, ES256 and RS256. Without this list, the library tries experimental algorithms, and Node logs warnings. */
+/** Allowed algorithms: Ed25519, ES256, RS256. Otherwise the library tries experimental ones, and Node logs warnings. */
 const ALGORITHMS = [-8, -7, -257];
 
-/** Loaded on first use. See docs/decisions/0145-passkeys.md. */
+/** Loads the library on its first use. See docs/decisions/0145-passkeys.md. */
 const loadLibrary = () => import('@simplewebauthn/server');
+
+/** Matches a host in a url that is an IPv6 or IPv4 address. */
+const IP_ADDRESS = /^\[|^[\d.]+$/;
 
 /** Returns the relying party of a page's origin. Undefined for an IP address, because passkeys need a host name. */
 export function findRelyingParty(origin: string | undefined): RelyingParty | undefined {
   if (origin === undefined || !URL.canParse(origin)) return undefined;
   const { hostname } = new URL(origin);
-  return /^\[|^[\d.]+$/.test(hostname) ? undefined : { origin, rpId: hostname };
+  return IP_ADDRESS.test(hostname) ? undefined : { origin, rpId: hostname };
 }
 
 const nameSignIn = (challenge: string): string => hashParts('passkey', challenge);
@@ -98,7 +101,8 @@ interface SignInAnswer {
 export async function takeSignIn(pending: PendingValues, answer: SignInAnswer): Promise<string | undefined> {
   const challenge = readChallenge(answer.client_data);
   if (challenge === undefined) return undefined;
-  return (await pending.take('passkeySignIns', nameSignIn(challenge))) && challenge;
+  const kept = await pending.take('passkeySignIns', nameSignIn(challenge));
+  return kept === undefined ? undefined : challenge;
 }
 
 /** Returns the new value of the passkey's counter. Undefined unless this passkey has signed this challenge. */
@@ -110,7 +114,7 @@ export async function verifySignIn(
 ): Promise<number | undefined> {
   const { verifyAuthenticationResponse } = await loadLibrary();
   const response: AuthenticationResponseJSON = {
-    ...named(answer.credential_id),
+    ...credentialFields(answer.credential_id),
     response: {
       clientDataJSON: answer.client_data,
       authenticatorData: answer.authenticator_data,
@@ -153,7 +157,7 @@ export async function verifyAddition(
     return undefined;
   const { verifyRegistrationResponse } = await loadLibrary();
   const response: RegistrationResponseJSON = {
-    ...named(answer.credential_id),
+    ...credentialFields(answer.credential_id),
     response: { clientDataJSON: answer.client_data, attestationObject: answer.attestation },
   };
   try {
@@ -174,8 +178,8 @@ export async function verifyAddition(
 }
 
 /**
- * Whether a new passkey comes without certificates. Others are refused: the library would request the revocation list
- * that a certificate names, and the service sends no requests to addresses that clients choose.
+ * Whether a new passkey comes without certificates. A passkey with certificates is refused, because the library would
+ * request the revocation list that a certificate names. The service sends no requests to addresses that clients choose.
  */
 async function isUnattested(attestation: string): Promise<boolean> {
   const { decodeAttestationObject, isoBase64URL } = await import('@simplewebauthn/server/helpers');
@@ -184,4 +188,10 @@ async function isUnattested(attestation: string): Promise<boolean> {
   return format === 'none' || (format === 'packed' && decoded.get('attStmt').get('x5c') === undefined);
 }
 
-const named = (id: string) => ({ id, rawId: id, type: 'public-key' as const, clientExtensionResults: {} });
+/** The fields that every answer has for the library, whatever it answers. */
+const credentialFields = (id: string) => ({
+  id,
+  rawId: id,
+  type: 'public-key' as const,
+  clientExtensionResults: {},
+});

@@ -22,7 +22,8 @@ export interface ProviderIdentity {
 }
 
 /**
- * What a callback of the provider is checked against. The secrets show that it belongs to the login that began here.
+ * What a callback of the provider is checked against. The secrets show that the callback belongs to a login that began
+ * here.
  */
 export const loginChecks = z.object({
   state: z.string(),
@@ -42,12 +43,12 @@ export const drawChecks = (): LoginChecks => ({
   verifier: client.randomPKCECodeVerifier(),
 });
 
-/** The time limit for all requests of one step, because a person is waiting. */
+/** The time limit for all requests of one step together. It is short, because a person is waiting. */
 const STEP_MS = 3_000;
 
 /**
- * How long the provider's metadata is used before it is read again. If that fails, the old metadata stays in use, and
- * the next attempt follows after `METADATA_RETRY_MS`.
+ * How long the provider's metadata is used before it is read again. If it cannot be read, the old metadata stays in
+ * use, and the next attempt follows after `METADATA_RETRY_MS`.
  */
 const METADATA_MS = 3_600_000;
 const METADATA_RETRY_MS = 60_000;
@@ -63,6 +64,7 @@ const EMAIL_LENGTH = 254;
 /** The allowed difference between our clock and the provider's. */
 const CLOCK_TOLERANCE_SECONDS = 30;
 
+/** The provider's metadata, and when to read it again, by `performance.now()`. */
 interface Known {
   configuration: client.Configuration;
   untilMs: number;
@@ -118,15 +120,14 @@ export class Provider {
       const claims = tokens.claims();
       if (claims === undefined) throw new SignInError('invalid', 'there is no ID token');
       const { email, email_verified } = await this.#readEmail(configuration, claims, tokens.access_token);
-      const isText = (value: unknown, max: number): value is string =>
-        typeof value === 'string' && value.length <= max && isStorable(value);
-      if (!isText(claims.sub, SUBJECT_LENGTH))
+      if (!isShortText(claims.sub, SUBJECT_LENGTH))
         throw new SignInError('invalid', 'the subject is not a valid text');
       return {
         issuer: claims.iss,
         subject: claims.sub,
-        email: isText(email, EMAIL_LENGTH) ? email : undefined,
+        email: isShortText(email, EMAIL_LENGTH) ? email : undefined,
         emailVerified: email_verified === true,
+        // The provider's clock may be ahead of ours.
         authenticatedAt: claims.auth_time && Math.min(claims.auth_time, Math.floor(Date.now() / 1_000)),
       };
     });
@@ -134,16 +135,16 @@ export class Provider {
 
   /**
    * Returns the claims that contain the e-mail address: those of the ID token, or those of UserInfo if the ID token has
-   * no address. An address never comes from one of them and its verification from the other.
+   * no address. The address and its verification always come from the same source.
    */
   async #readEmail(
     configuration: client.Configuration,
     claims: client.IDToken,
     accessToken: string,
   ): Promise<Record<string, unknown>> {
-    const isAsked = this.#settings.scopes.split(' ').includes('email');
+    const asksForEmail = this.#settings.scopes.split(' ').includes('email');
     const { userinfo_endpoint } = configuration.serverMetadata();
-    if (claims.email !== undefined || !isAsked || userinfo_endpoint === undefined) return claims;
+    if (claims.email !== undefined || !asksForEmail || userinfo_endpoint === undefined) return claims;
     return client.fetchUserInfo(configuration, accessToken, claims.sub);
   }
 
@@ -153,11 +154,11 @@ export class Provider {
    */
   async #inTime<T>(run: () => Promise<T>): Promise<T> {
     const signal = AbortSignal.timeout(this.#stepMs);
-    const ended = new Promise<never>((_, reject) =>
+    const timeOver = new Promise<never>((_, reject) =>
       signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
     );
     try {
-      return await Promise.race([run(), ended]);
+      return await Promise.race([run(), timeOver]);
     } catch (error) {
       // The next login must not wait for a discovery that is late.
       this.#discovery = undefined;
@@ -169,7 +170,7 @@ export class Provider {
   async #discover(): Promise<client.Configuration> {
     const known = this.#known;
     if (known && known.untilMs > performance.now()) return known.configuration;
-    this.#discovery ??= this.#read().finally(() => {
+    this.#discovery ??= this.#readMetadata().finally(() => {
       this.#discovery = undefined;
     });
     if (known === undefined) return this.#discovery;
@@ -179,7 +180,7 @@ export class Provider {
     return known.configuration;
   }
 
-  async #read(): Promise<client.Configuration> {
+  async #readMetadata(): Promise<client.Configuration> {
     const { issuer, clientId, clientSecret } = this.#settings;
     const url = new URL(issuer);
     const configuration = await client.discovery(
@@ -189,7 +190,7 @@ export class Provider {
       authenticateClient(clientSecret),
       {
         timeout: this.#stepMs / 1_000,
-        [client.customFetch]: openFetch(isOnLoopback(url)),
+        [client.customFetch]: buildFetch(isOnLoopback(url)),
         execute: [
           // Also checks the ID token's signature, although the token comes directly from the provider.
           client.enableNonRepudiationChecks,
@@ -201,6 +202,10 @@ export class Provider {
     return configuration;
   }
 }
+
+/** Whether a claim is a text of at most `max` characters that Postgres can store. */
+const isShortText = (claim: unknown, max: number): claim is string =>
+  typeof claim === 'string' && claim.length <= max && isStorable(claim);
 
 /**
  * Returns a function that adds the client's secret to a request: in a header (OpenID Connect Core section 9), or in the
@@ -218,11 +223,11 @@ function authenticateClient(secret: string): client.ClientAuth {
  * Returns a `fetch` that refuses endpoints without encryption, even if the provider's metadata names them. If the
  * provider runs on this computer, its endpoints on this computer need no encryption.
  */
-const openFetch =
-  (onLoopback: boolean): client.CustomFetch =>
+const buildFetch =
+  (isProviderLocal: boolean): client.CustomFetch =>
   async (address, options) => {
     const url = new URL(address);
-    if (url.protocol !== 'https:' && !(onLoopback && isOnLoopback(url)))
+    if (url.protocol !== 'https:' && !(isProviderLocal && isOnLoopback(url)))
       throw new SignInError('invalid', 'an endpoint of the provider is not encrypted');
     return readBounded(await fetch(address, options as RequestInit));
   };
@@ -268,18 +273,20 @@ function toSignInError(thrown: unknown): SignInError {
   return new SignInError(findFault(thrown, oauthCode), words.join(' '));
 }
 
-/** `oauthCode` is the error code in the provider's response, or empty. */
+/** Returns what failed. `oauthCode` is the error code in the provider's response, or empty. */
 function findFault(error: Error, oauthCode: string): SignInFault {
-  const code = systemCodeOf(error);
-  if (error.name === 'TimeoutError' || code === 'OAUTH_TIMEOUT' || code === 'OAUTH_ABORT') return 'slow';
+  const libraryCode = systemCodeOf(error);
+  const slowCodes = ['OAUTH_TIMEOUT', 'OAUTH_ABORT'];
+  if (error.name === 'TimeoutError' || slowCodes.includes(libraryCode ?? '')) return 'slow';
   // The provider did not accept the client's credentials.
   if (error instanceof client.WWWAuthenticateChallengeError) return 'client';
   if (PROVIDER_TROUBLE.includes(oauthCode)) return 'invalid';
   if (CLIENT_TROUBLE.includes(oauthCode)) return 'client';
   if (error instanceof client.AuthorizationResponseError) return 'denied';
   if (oauthCode === 'invalid_grant') return 'callback';
+  // `fetch` rejects with a TypeError if the connection fails.
   if (error.name === 'TypeError') return 'unreachable';
-  return code === 'OAUTH_INVALID_RESPONSE' && isOfCallback(error.cause) ? 'callback' : 'invalid';
+  return libraryCode === 'OAUTH_INVALID_RESPONSE' && isOfCallback(error.cause) ? 'callback' : 'invalid';
 }
 
 /**

@@ -14,13 +14,13 @@ const LOCAL_PATH = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/;
 /** The base url for the check. Any origin would do, because only paths are allowed. */
 const SOME_ORIGIN = 'https://origin.invalid';
 
-/** Returns the path and query unchanged if they stay on this service; `undefined` otherwise. */
+/** Returns the text unchanged if it is a path of this service, perhaps with a query. Undefined otherwise. */
 export function readReturnTo(text: string): string | undefined {
   if (text.length > RETURN_TO_LENGTH || !LOCAL_PATH.test(text)) return undefined;
   const url = URL.parse(text, SOME_ORIGIN);
   // The URL parser resolves `.` and `..`, so the pathname of `/..//host` is `//host` here.
   if (url?.origin !== SOME_ORIGIN || /^\/[/\\]/.test(url.pathname)) return undefined;
-  // A proxy may decode the path again. That must not lead to another origin either.
+  // A proxy may decode `%2f` and `%5c` to `/` and `\`. The decoded path must not lead to another origin either.
   return /^\/%(2f|5c)/i.test(url.pathname) ? undefined : text;
 }
 

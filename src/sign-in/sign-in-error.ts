@@ -28,7 +28,7 @@ const PERSON_FAULTS = [
   'taken',
   /** The person's provider account is linked to another account here. */
   'linked',
-  /** Somebody signed in who is not the person that had to confirm their identity. */
+  /** The owner of an account had to confirm their identity, but another person signed in. */
   'other-person',
   /** The session that started the linking has ended. */
   'no-session',

@@ -13,9 +13,12 @@ export interface ProviderSettings {
   scopes: string;
   /** The provider's name on the button. */
   name: string;
-  /** Whether a person may open the account of an e-mail address that the provider has verified for them. */
+  /**
+   * Whether to trust the provider's verification of e-mail addresses. If true, a person who signs in with a verified
+   * address gets the account that has this address.
+   */
   trustEmail: boolean;
-  /** The domains of e-mail addresses that may sign in, in ASCII. If empty, all domains may. */
+  /** The domains, in ASCII, whose e-mail addresses may sign in. If the list is empty, every address may sign in. */
   allowedDomains: readonly string[];
 }
 
@@ -45,7 +48,10 @@ export const flag = (byDefault: boolean) =>
     .default(byDefault)
     .meta({ example: 'true' });
 
-/** Returns the schema of a variable that names a file. Its value is the text of the file. */
+/**
+ * Returns the schema of a variable that names a file. The parsed value is the text of the file. `rule` is the error
+ * message for a file that is empty or cannot be read.
+ */
 export const fileText = (rule: string, example: string) =>
   z
     .string()
@@ -75,6 +81,7 @@ function isIssuer(text: string): boolean {
   return url.protocol === 'https:' || (url.protocol === 'http:' && isOnLoopback(url));
 }
 
+/** Matches a domain in ASCII with at least two labels. */
 const DOMAIN = /^(?=.{1,253}$)([a-z\d]([a-z\d-]{0,61}[a-z\d])?\.)+[a-z\d-]{2,63}$/;
 
 /** Returns a domain in ASCII and lower case, for comparison. Empty if the text is not a domain. */
@@ -159,7 +166,7 @@ export const signInSettings = z.object(SIGN_IN_SCHEMAS).transform((values, ctx):
     return z.NEVER;
   };
   const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_SCOPES: scopes } = values;
-  const { OIDC_CLIENT_SECRET: secret, OIDC_CLIENT_SECRET_FILE: secretOfFile } = values;
+  const { OIDC_CLIENT_SECRET: secret, OIDC_CLIENT_SECRET_FILE: secretInFile } = values;
   const { SIGN_UP: signUp, APP_REDIRECTS: appRedirects, OIDC_TRUST_EMAIL: trustEmail } = values;
   if (issuer === undefined) {
     const useless = OF_A_PROVIDER.find((name) => values[name] !== undefined && values[name] !== false);
@@ -168,13 +175,13 @@ export const signInSettings = z.object(SIGN_IN_SCHEMAS).transform((values, ctx):
     return { provider: undefined, signUp, appRedirects };
   }
   if (clientId === undefined) return refuse('OIDC_CLIENT_ID', 'required if OIDC_ISSUER is set');
-  const clientSecret = secret ?? secretOfFile?.trim();
+  const clientSecret = secret ?? secretInFile?.trim();
   if (clientSecret === undefined)
     return refuse(
       'OIDC_CLIENT_SECRET',
       'required if OIDC_ISSUER is set, or set OIDC_CLIENT_SECRET_FILE instead',
     );
-  if (secret !== undefined && secretOfFile !== undefined)
+  if (secret !== undefined && secretInFile !== undefined)
     return refuse('OIDC_CLIENT_SECRET', 'set together with OIDC_CLIENT_SECRET_FILE; set only one of them');
   // If e-mail addresses decide who may sign in, the provider must send them and be trusted with them.
   if (signUp === 'open' && !trustEmail) return refuse('OIDC_TRUST_EMAIL', 'must be true if SIGN_UP=open');
