@@ -32,11 +32,17 @@ function parseEmail(text: string): string {
   return email;
 }
 
+/** Matches a whole number of at most five digits. */
+const SHORT_NUMBER = /^\d{1,5}$/;
+
+/** Matches the id of a token: the user's id and the token's number, for example `42-3`. */
+const TOKEN_ID = /^(?<userId>\d{1,16})-(?<tokenId>\d{1,16})$/;
+
 const parseDays =
   (max: number) =>
   (text: string): number => {
     const days = Number(text);
-    if (/^\d{1,5}$/.test(text) && days >= 1 && days <= max) return days;
+    if (SHORT_NUMBER.test(text) && days >= 1 && days <= max) return days;
     throw new InvalidArgumentError(`expected a whole number of days from 1 to ${max}`);
   };
 
@@ -47,7 +53,7 @@ function parseId(text: string): number {
 
 function parseLimit(text: string): number {
   const limit = Number(text);
-  if (/^\d{1,5}$/.test(text) && limit >= 1 && limit <= 10_000) return limit;
+  if (SHORT_NUMBER.test(text) && limit >= 1 && limit <= 10_000) return limit;
   throw new InvalidArgumentError('expected a whole number from 1 to 10000');
 }
 
@@ -62,7 +68,9 @@ const email = () =>
 const premium = () =>
   new Option('--premium <flag>', 'whether the account has no bookmark limit').choices(['true', 'false']);
 
-/** The options of commands that revoke or delete, and of commands that show what to revoke. */
+/**
+ * For commands that revoke or delete, and commands that show what to revoke: they run with any version of the schema.
+ */
 const ANY_SCHEMA = { onAnySchema: true };
 
 const noUser = () => new CommandError('no user has this e-mail address');
@@ -81,9 +89,9 @@ function addUserCommands(user: Command, run: RunCommand): void {
     .option('--premium', 'without a bookmark limit', false)
     .action((options) =>
       run(async ({ database }) => {
-        const made = await createUser(database, options.email, foldText(options.email), options.premium);
-        if (made === undefined) throw new CommandError('a user with this e-mail address already exists');
-        return made;
+        const user = await createUser(database, options.email, foldText(options.email), options.premium);
+        if (user === undefined) throw new CommandError('a user with this e-mail address already exists');
+        return user;
       }),
     );
   user
@@ -158,9 +166,9 @@ function addUserCommands(user: Command, run: RunCommand): void {
     .addOption(email())
     .action((options) =>
       run(async ({ database }) => {
-        const parts = await openUserExport(database, foldText(options.email));
-        if (parts === undefined) throw noUser();
-        return parts;
+        const chunks = await openUserExport(database, foldText(options.email));
+        if (chunks === undefined) throw noUser();
+        return chunks;
       }),
     );
   user
@@ -205,8 +213,8 @@ function addTokenCommands(token: Command, run: RunCommand): void {
         const userId = await requireUserId(context, options.email);
         const secret = createSecret();
         const { scope, name, days = null } = options;
-        const given = { scope, name, nameKey: foldText(name), days };
-        const record = await createApiToken(context.database, userId, secret, given);
+        const settings = { scope, name, nameKey: foldText(name), days };
+        const record = await createApiToken(context.database, userId, secret, settings);
         return { token: formatToken('api', userId, secret.secret), ...record };
       }),
     );
@@ -234,7 +242,7 @@ function addTokenCommands(token: Command, run: RunCommand): void {
         if (id === undefined && all && address !== undefined) return revokeAll(context, address);
         if (id === undefined || all || address !== undefined)
           throw new CommandError('give either --id, or both --all and --email');
-        const [, userId, tokenId] = /^(\d{1,16})-(\d{1,16})$/.exec(id) ?? [];
+        const { userId, tokenId } = TOKEN_ID.exec(id)?.groups ?? {};
         const isRevoked =
           userId !== undefined && (await revokeTokenById(context.database, Number(userId), Number(tokenId)));
         if (!isRevoked) throw new CommandError('no valid token has this id');
@@ -274,14 +282,14 @@ function addAuditCommands(audit: Command, run: RunCommand): void {
     );
 }
 
-/** Returns the audit record of a command: its name and the given options. `audit list` is not recorded. */
+/** Returns the audit record of a command: its name and the options in the command. `audit list` is not recorded. */
 function describeCommand(command: Command, operator: string | undefined): AuditedCommand | undefined {
   const action = `${command.parent?.name()} ${command.name()}`;
   if (action === 'audit list') return undefined;
-  const given = Object.entries(command.opts())
+  const typed = Object.entries(command.opts())
     .filter(([name]) => command.getOptionValueSource(name) === 'cli')
     .sort(([a], [b]) => (a < b ? -1 : 1));
-  const object = given
+  const object = typed
     .map(([name, value]) => (value === true ? `--${name}` : `--${name} ${value}`))
     .join(' ');
   return { operator: operator ?? null, action, object };
@@ -294,13 +302,13 @@ export function addAdminCommands(admin: Command, host: CommandHost): void {
       parseName,
     ),
   );
-  let started: Command | undefined;
+  let running: Command | undefined;
   admin.hook('preAction', (_, command) => {
-    started = command;
+    running = command;
   });
   const run = commandRunner(host, ({ adminOperator }) => {
     const { operator = adminOperator } = admin.opts<{ operator?: string }>();
-    return started && describeCommand(started, operator);
+    return running && describeCommand(running, operator);
   });
   addUserCommands(admin.command('user').description('manage users'), run);
   addInviteCommands(admin.command('invite').description('issue invites'), run);

@@ -8,8 +8,8 @@ const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
 const drawCode = (): string => Array.from({ length: 8 }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
 
 /**
- * Creates an invite for an e-mail address. It works once and expires after `days` (docs/contract.md, decision 22). If
- * the random code is in use, tries another one.
+ * Creates an invite for an e-mail address. The invite works once and expires after `days` (docs/contract.md,
+ * decision 22). If the random code is in use, tries another one.
  */
 export async function issueInvite(db: Database, email: string, days: number) {
   for (;;) {

@@ -28,7 +28,7 @@ interface CommandOptions {
   onAnySchema?: boolean;
 }
 
-/** What commands use of their process: the configuration, standard output and standard error. */
+/** What a command gets from its process: the configuration, standard output and standard error. */
 export interface CommandHost {
   readConfig(): Config;
   /** Writes to standard output. Resolves when more can be written. */
@@ -50,18 +50,19 @@ export const commandRunner =
   (host: CommandHost, describe: (config: Config) => AuditedCommand | undefined): RunCommand =>
   async (command, { onAnySchema = false } = {}) => {
     const config = host.readConfig();
-    const audited = describe(config);
+    const auditRecord = describe(config);
     await using stack = new AsyncDisposableStack();
     const database = await openCommandDatabase(config, stack, onAnySchema);
-    const id = audited && (await beginAudit(database, audited));
-    if (audited && id === undefined) host.err('this command is not in the audit: the schema is too old\n');
+    const auditId = auditRecord && (await beginAudit(database, auditRecord));
+    if (auditRecord && auditId === undefined)
+      host.err('this command is not in the audit: the schema is too old\n');
     let outcome: 'done' | 'failed' = 'failed';
     try {
       await print(host, await runAndNotify(config, database, command));
       outcome = 'done';
     } finally {
       // The result of the command does not change if its outcome cannot be recorded.
-      if (id !== undefined) await endAudit(database, id, outcome).catch(() => {});
+      if (auditId !== undefined) await endAudit(database, auditId, outcome).catch(() => {});
     }
   };
 
@@ -74,6 +75,7 @@ async function print(host: CommandHost, result: Result): Promise<void> {
   await host.out('\n');
 }
 
+/** Opens the configured or the embedded database, and adds its end to `stack`. */
 async function openCommandDatabase(
   config: Config,
   stack: AsyncDisposableStack,
@@ -94,6 +96,7 @@ async function openCommandDatabase(
   return database;
 }
 
+/** Runs a command. If it succeeds, sends its notifications, each channel once. */
 async function runAndNotify(
   config: Config,
   database: Database,
@@ -105,7 +108,7 @@ async function runAndNotify(
   return result;
 }
 
-/** Wakes the long polls on all replicas. While Redis is unavailable, polls query the database by themselves. */
+/** Wakes the long polls of these channels on all replicas. While Redis is unavailable, polls query the database. */
 async function notifyAll(config: Config, channels: Iterable<string>): Promise<void> {
   const coordination = await openCoordination(
     { redis: redisAccess(config), windowMs: 1_000, maxHeld: 1, maxHeldPerHolder: 1 },

@@ -7,8 +7,9 @@ import { PAGE_BYTES } from '../store/bookmarks.ts';
 import type { Database } from '../store/database.ts';
 import { beginExport, type ExportBounds, type ExportPage, readExportPage } from '../store/export.ts';
 
-/** The export, whose response is a stream (docs/contract.md, decision 17). */
+/** Exports all bookmarks of an account. The response is a stream (docs/contract.md, decision 17). */
 
+/** How many bookmarks one statement reads. */
 const PAGE_SIZE = 500;
 
 /** The dependencies of an export. */
@@ -31,10 +32,10 @@ type Chunk = string | Buffer;
 
 /**
  * Starts an export, and returns the response as a stream. Throws if the export cannot start. The stream keeps at most
- * two pages in memory. While a slow client reads, it uses no connection to the database. It is aborted if a `replace`
- * import happens or the token is revoked.
+ * two pages in memory. While a slow client reads, the export uses no connection to the database. The stream is aborted
+ * if a `replace` import happens or the token is revoked.
  *
- * Each statement takes a permit of the user. No statement runs while the user's clients have too many bytes to read.
+ * Each statement takes a permit of the user. No statement runs while the user's clients have too many unread bytes.
  */
 export async function exportBookmarks(options: ExportOptions, principal: Principal): Promise<Readable> {
   const bounds = await options.requestPermits.run(principal.userId, () =>
@@ -63,6 +64,7 @@ async function* writeExport(bounds: ExportBounds, first: NextPage, pages: Pages)
     }
     yield `],"exported_at":"${bounds.exportedAt}","count":${count}}`;
   } finally {
+    // If the stream was destroyed, the page that was read ahead is not sent.
     void next.then(({ value: page }) => page?.release()).catch(() => {});
   }
 }
@@ -96,6 +98,7 @@ function streamChunks(chunks: AsyncGenerator<Chunk>): Readable {
   });
 }
 
+/** Yields the pages of an export. Throws if the bookmarks were replaced since `bounds` was read. */
 async function* readPages(options: ExportOptions, principal: Principal, bounds: ExportBounds): Pages {
   for (let afterId = 0; afterId < bounds.lastId; ) {
     const page = await readPage(options, principal, afterId, bounds);
@@ -109,7 +112,7 @@ async function* readPages(options: ExportOptions, principal: Principal, bounds: 
   }
 }
 
-/** Waits until the user's clients have few enough bytes to read. Then reads a page and counts its bytes as unread. */
+/** Waits until the user's clients have few enough unread bytes. Then reads a page and counts its bytes as unread. */
 async function readPage(
   { database, requestPermits, outboundBacklog, waitMs }: ExportOptions,
   principal: Principal,
@@ -120,19 +123,20 @@ async function readPage(
   for (;;) {
     const hasRoom = await outboundBacklog.waitForExportRoom(userId, waitMs);
     if (!hasRoom) throw unavailable('earlier responses to this account have not been read yet', 5);
-    const read = async () => {
+    // Returns undefined if there is no room any more.
+    const readIfRoom = async () => {
       // While this request waited for its permit, another one may have taken the room.
       if (!outboundBacklog.hasRoomForExport(userId)) return undefined;
       // Reserves the room while the page is read, so that other exports of the user see it.
-      const release = outboundBacklog.hold(userId, PAGE_BYTES);
+      const releaseReserved = outboundBacklog.hold(userId, PAGE_BYTES);
       try {
         const page = await readExportPage(database, principal, afterId, bounds, PAGE_SIZE);
         return { ...page, release: outboundBacklog.hold(userId, page.bookmarks.length) };
       } finally {
-        release();
+        releaseReserved();
       }
     };
-    const page = await requestPermits.run(userId, read, waitMs);
+    const page = await requestPermits.run(userId, readIfRoom, waitMs);
     if (page !== undefined) return page;
   }
 }

@@ -10,6 +10,7 @@ const BATCH = 1_000;
  * again.
  */
 export class LastUses {
+  /** The collected tokens, by their keys. */
   readonly #due = new Map<string, PrincipalKey>();
   readonly #capacity: number;
 
@@ -24,9 +25,9 @@ export class LastUses {
 
   /** Stores the collected uses in batches. If Postgres fails, rejects and forgets the uses that are not stored yet. */
   async write(database: Database, sessionDays: number): Promise<void> {
-    const owners = [...this.#due.values()];
+    const tokens = [...this.#due.values()];
     this.#due.clear();
-    for (let from = 0; from < owners.length; from += BATCH)
-      await noteUses(database, owners.slice(from, from + BATCH), sessionDays);
+    for (let from = 0; from < tokens.length; from += BATCH)
+      await noteUses(database, tokens.slice(from, from + BATCH), sessionDays);
   }
 }

@@ -5,6 +5,7 @@ import { unavailable } from '../domain/errors.ts';
 import type { Metrics, OverloadReason } from '../observability/metrics.ts';
 import type { Database } from '../store/database.ts';
 
+/** How often the delay of the event loop is measured. */
 const SAMPLE_MS = 500;
 
 const TOO_BUSY = 'the service is overloaded';
@@ -12,6 +13,7 @@ const TOO_BUSY = 'the service is overloaded';
 /** While the bodies of all users together exceed their limit, bodies that are longer than this are refused. */
 const SHORT_BODY_BYTES = 65_536;
 
+/** By reason: the message of the error. */
 const MESSAGES: Record<OverloadReason, string> = {
   event_loop: TOO_BUSY,
   pool: TOO_BUSY,
@@ -26,6 +28,7 @@ interface Watched {
   database: Database;
   metrics: Metrics;
   outboundBacklog: OutboundBacklog;
+  /** The bytes of request bodies that are in memory. */
   received: HeldBytes;
 }
 
@@ -46,6 +49,7 @@ export class Overload {
   readonly #watched: Watched;
   readonly #delays: RecentDelays;
   readonly #timer: NodeJS.Timeout;
+  /** The mean delay of the event loop in the last sample. */
   #delayMs = 0;
 
   constructor(watched: Watched, delays: RecentDelays = monitorEventLoopDelay({ resolution: 20 })) {
@@ -75,13 +79,14 @@ export class Overload {
     if (this.#isPoolLate) this.#throw('pool');
   }
 
-  /** Throws like `refuse` if no more of a body may be read. `bytes` is the length that was read already. */
+  /** Throws like `refuse` if the rest of a body may not be read. `bytes` is how much of the body was read already. */
   refuseBody(userId: number, bytes: number): void {
     const refusal = this.#watched.received.refusal(userId);
     if (refusal === 'account') this.#throw('account_received');
     if (refusal === 'process' && bytes >= SHORT_BODY_BYTES) this.#throw('received');
   }
 
+  /** Returns why to refuse a request, or undefined. `refusal` returns `process` or `account`. */
   #reasonFor(userId: number | undefined): OverloadReason | undefined {
     const { overloadEventLoopMs } = this.#watched.config;
     if (overloadEventLoopMs > 0 && this.#delayMs > overloadEventLoopMs) return 'event_loop';

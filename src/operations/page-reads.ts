@@ -12,7 +12,7 @@ import {
 } from '../store/changes.ts';
 import type { Database } from '../store/database.ts';
 
-/** How long a batch waits for the previous batch. A batch that has waited gives its statement that much less time. */
+/** How long a batch waits for the previous batch. If there is one, the batch's statement has this much less time. */
 const WAIT_BEHIND_MS = 500;
 
 /**
@@ -32,7 +32,7 @@ export interface Check<Start> {
 
 /** How to read one kind of page, for one principal or for several tokens of one user. */
 interface PageSource<Start, Result> {
-  /** Returns a text that is the same for equal starts, and different for others. */
+  /** Returns a text that identifies a start: equal for equal starts, and different for different ones. */
   nameOf(start: Start): string;
   read(db: Database, principal: Principal, start: Start, limit: number, deadlineMs: number): Promise<Result>;
   readForAll(
@@ -91,7 +91,9 @@ export class PageReader<Start, Result> {
   readonly #source: PageSource<Start, Result>;
   readonly #permits: Semaphore<number>;
   readonly #deadlineMs: number;
+  /** By page: the batch that was opened last, until it has ended. */
   readonly #last = new Map<string, Batch<Result>>();
+  /** The checks that wait for the next statement. */
   #checks: (Check<Start> & { news: PromiseWithResolvers<boolean> })[] = [];
   #isChecking = false;
 
@@ -110,10 +112,10 @@ export class PageReader<Start, Result> {
 
   /** Reads the principal's page. Throws `INVALID_TOKEN` if the token is no longer valid. */
   async read(principal: Principal, start: Start, limit: number): Promise<Result> {
-    const name = `${principal.userId} ${limit} ${this.#source.nameOf(start)}`;
-    const last = this.#last.get(name);
-    const isOpen = last !== undefined && !last.isSent && last.size < BATCH_SIZE;
-    const batch = isOpen ? last : this.#open(name, last, start, limit);
+    const pageName = `${principal.userId} ${limit} ${this.#source.nameOf(start)}`;
+    const last = this.#last.get(pageName);
+    const mayJoin = last !== undefined && !last.isSent && last.size < BATCH_SIZE;
+    const batch = mayJoin ? last : this.#open(pageName, last, start, limit);
     batch.principals.set(principal.key, principal);
     batch.size += 1;
     const { page, valid } = await batch.result;
@@ -139,8 +141,8 @@ export class PageReader<Start, Result> {
       const checks = this.#checks;
       this.#checks = [];
       try {
-        const found = new Set(await this.#source.findNews(this.#database, checks, this.#deadlineMs));
-        for (const [position, { news }] of checks.entries()) news.resolve(found.has(position));
+        const withNews = new Set(await this.#source.findNews(this.#database, checks, this.#deadlineMs));
+        for (const [position, { news }] of checks.entries()) news.resolve(withNews.has(position));
       } catch (error) {
         for (const { news } of checks) news.reject(error);
       }
@@ -148,24 +150,25 @@ export class PageReader<Start, Result> {
     this.#isChecking = false;
   }
 
-  #open(name: string, before: Batch<Result> | undefined, start: Start, limit: number): Batch<Result> {
+  /** Opens a batch, which waits for the batch `previous` of the same page. */
+  #open(pageName: string, previous: Batch<Result> | undefined, start: Start, limit: number): Batch<Result> {
     const batch: Batch<Result> = { principals: new Map(), size: 0, isSent: false, result: undefined! };
-    this.#last.set(name, batch);
-    batch.result = this.#run(batch, before, start, limit).finally(() => {
-      if (this.#last.get(name) === batch) this.#last.delete(name);
+    this.#last.set(pageName, batch);
+    batch.result = this.#run(batch, previous, start, limit).finally(() => {
+      if (this.#last.get(pageName) === batch) this.#last.delete(pageName);
     });
     return batch;
   }
 
   async #run(
     batch: Batch<Result>,
-    before: Batch<Result> | undefined,
+    previous: Batch<Result> | undefined,
     start: Start,
     limit: number,
   ): Promise<BatchResult<Result>> {
-    // Even without a previous batch, this `await` lets the other reads of this moment join the batch.
-    await (before && endOf(before));
-    const deadlineMs = before ? this.#deadlineMs - WAIT_BEHIND_MS : this.#deadlineMs;
+    // Even without a previous batch, this `await` lets reads that arrive at the same moment join the batch.
+    await (previous && waitForEnd(previous));
+    const deadlineMs = previous ? this.#deadlineMs - WAIT_BEHIND_MS : this.#deadlineMs;
     const [principal] = batch.principals.values();
     return this.#permits.run(principal!.userId, () => this.#send(batch, start, limit, deadlineMs));
   }
@@ -189,5 +192,5 @@ export class PageReader<Start, Result> {
 }
 
 /** Waits until a batch has ended, but at most `WAIT_BEHIND_MS`. Never rejects. */
-const endOf = ({ result }: Batch<unknown>): Promise<unknown> =>
+const waitForEnd = ({ result }: Batch<unknown>): Promise<unknown> =>
   Promise.race([result.catch(() => {}), sleep(WAIT_BEHIND_MS, undefined, { ref: false })]);

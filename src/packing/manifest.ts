@@ -2,9 +2,9 @@ import { copyFileSync, existsSync, readFileSync, renameSync, writeFileSync } fro
 import { join } from 'node:path';
 
 /**
- * The npm package contains the client and the command line, but not the service. So its manifest (`package.json`) has
- * no dependencies and scripts of the service. npm reads the manifest in the folder that it packs. So while npm packs,
- * the package's manifest replaces the repository's manifest.
+ * The npm package contains the client and the command line, but not the service. So the package's manifest
+ * (`package.json`) has neither the scripts nor the dependencies that only the service needs. npm reads the manifest in
+ * the folder that it packs. So while npm packs, the package's manifest replaces the repository's manifest.
  */
 
 type Manifest = Record<string, unknown> & { dependencies: Record<string, string> };
@@ -13,8 +13,8 @@ type Manifest = Record<string, unknown> & { dependencies: Record<string, string>
 const BUNDLED = ['commander', 'csv-parse', 'htmlparser2'];
 
 /**
- * Only the command `bookmarks mcp` needs these. They are large, so the package does not include them. npm downloads
- * them when it installs the package, and continues without them if there is no network.
+ * Dependencies that only the command `bookmarks mcp` needs. They are large, so the package does not include them. npm
+ * downloads them when it installs the package, and continues without them if there is no network.
  */
 const OPTIONAL = ['@modelcontextprotocol/server', 'zod'];
 
@@ -56,7 +56,7 @@ const pathsIn = (folder: string) => ({
   packageReadme: join(folder, 'src/client/README.md'),
 });
 
-/** Puts the package's manifest and README in place. Keeps the repository's under other names in the same folder. */
+/** Puts the package's manifest and README in place. Keeps those of the repository under other names in the folder. */
 export function putLeanManifest(folder: string): void {
   const { manifest, whole, readme, wholeReadme, packageReadme } = pathsIn(folder);
   putWholeManifest(folder);

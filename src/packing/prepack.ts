@@ -10,6 +10,9 @@ import { putLeanManifest, putWholeManifest } from './manifest.ts';
  * TypeScript inside node_modules. Also writes the manual of the command line to `dist/`.
  */
 
+/** Matches an import of a `.ts` file by a relative path. */
+const RELATIVE_IMPORT = /(?<untilExtension>(?:from|import\() ?'\.{1,2}\/[^']+)\.ts'/g;
+
 const folder = process.cwd();
 putWholeManifest(folder);
 rmSync(join(folder, 'dist'), { recursive: true, force: true });
@@ -18,13 +21,13 @@ execFileSync('tsc', ['--project', 'tsconfig.build.json'], {
   shell: process.platform === 'win32',
 });
 
-// In the paths of imports, the compiler rewrites `.ts` to `.js` in code, but not in declarations. Older compilers,
-// which some users have, need `.js` in declarations too.
+// The compiler rewrites `.ts` to `.js` in the imports of code, but not in those of declarations. Older compilers, which
+// some users have, need `.js` in declarations too.
 for (const name of readdirSync(join(folder, 'dist'), { recursive: true, encoding: 'utf8' })) {
   if (!name.endsWith('.d.ts')) continue;
   const path = join(folder, 'dist', name);
   const text = readFileSync(path, 'utf8');
-  writeFileSync(path, text.replace(/((?:from|import\() ?'\.{1,2}\/[^']+)\.ts'/g, "$1.js'"));
+  writeFileSync(path, text.replace(RELATIVE_IMPORT, "$<untilExtension>.js'"));
 }
 const { stdin, stdout, stderr } = process;
 const program = buildProgram({ stdin, stdout, stderr }, () => async () => {});

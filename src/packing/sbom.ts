@@ -3,8 +3,8 @@ import { text } from 'node:stream/consumers';
 
 /**
  * `npm sbom --package-lock-only … | node src/packing/sbom.ts [--system]` reads a list of all components (CycloneDX),
- * and writes a list of those that production runs. For the container image, `--system` adds Node and the packages of
- * Debian.
+ * and writes a list of the components that production runs. For the container image, `--system` adds Node and the
+ * packages of Debian.
  *
  * `npm sbom --omit dev` does not do this, because it leaves out packages that both production and development need.
  */
@@ -26,7 +26,7 @@ interface Bom {
 const isForDevelopment = ({ properties = [] }: Component): boolean =>
   properties.some(({ name }) => name === 'cdx:npm:package:development');
 
-const describe = (type: string, name: string, version: string, purl: string): Component => ({
+const describeComponent = (type: string, name: string, version: string, purl: string): Component => ({
   'bom-ref': purl,
   type,
   name,
@@ -45,16 +45,18 @@ function listPackages(): Component[] {
     .map((line) => {
       const [name = '', version = '', architecture] = line.split(' ');
       const purl = `pkg:deb/debian/${name}@${encodeURIComponent(version)}?arch=${architecture}`;
-      return describe('library', name, version, purl);
+      return describeComponent('library', name, version, purl);
     });
 }
 
+/** Lists Node and the packages of the Debian system. */
 function listSystem(): Component[] {
   const version = process.version.slice(1);
-  return [describe('platform', 'node', version, `pkg:generic/node@${version}`), ...listPackages()];
+  return [describeComponent('platform', 'node', version, `pkg:generic/node@${version}`), ...listPackages()];
 }
 
 const bom: Bom = JSON.parse(await text(process.stdin));
+/** The `bom-ref` of each component that only development needs. */
 const omitted = new Set(bom.components.filter(isForDevelopment).map((component) => component['bom-ref']));
 const system = process.argv.includes('--system') ? listSystem() : [];
 bom.components = [...bom.components.filter((component) => !omitted.has(component['bom-ref'])), ...system];

@@ -6,7 +6,7 @@ import type { ImportBatch, PreparedImport } from '../../store/imports.ts';
 import type { ImportBody } from './body.ts';
 import { checkEntry } from './entries.ts';
 
-/** How long entries are checked without a break. In the breaks, the event loop serves other requests. */
+/** For how many milliseconds entries are checked without a break. In a break, the event loop serves other requests. */
 const SLICE_MS = 5;
 
 /**
@@ -27,34 +27,35 @@ export type Stage = (batch: ImportBatch) => Promise<void>;
  * `stage`. Without `stage`, all entries are in one batch.
  *
  * Throws `LIMIT_EXCEEDED` for more tags than an account may have. Throws `VALIDATION_ERROR` for a `replace` with
- * invalid entries. Its message has the first error and the number of invalid entries.
+ * invalid entries. The message contains the first error and the number of invalid entries.
  */
 export async function prepareEntries(
   { replace, entries }: ImportBody,
   stage?: Stage,
 ): Promise<PreparedImport> {
   const tags = new TagPositions();
-  const seen = new Set<string>();
+  const seenUrls = new Set<string>();
   const errors = { count: 0, first: undefined as ImportError | undefined };
   let batch = new BatchBuilder();
-  let batches = 0;
+  let stagedBatches = 0;
   let skipped = 0;
   let sliceBegan = performance.now();
   for (const [index, raw] of entries.entries()) {
     const entry = checkEntry(index, raw);
+    // Only an error has an index.
     if ('index' in entry) {
       errors.first ??= entry;
       errors.count += 1;
       if (!replace) batch.addError(entry);
-    } else if (!replace && seen.has(entry.urlKey)) skipped += 1;
+    } else if (!replace && seenUrls.has(entry.urlKey)) skipped += 1;
     else if (!replace || errors.count === 0) {
-      seen.add(entry.urlKey);
+      seenUrls.add(entry.urlKey);
       batch.add(entry.urlKey, tags.positionsOf(entry.tags), entry.row);
     }
     if (stage && batch.isFull) {
       await stage(batch.finish());
       batch = new BatchBuilder();
-      batches += 1;
+      stagedBatches += 1;
     }
     if (performance.now() - sliceBegan < SLICE_MS) continue;
     await yieldToLoop();
@@ -62,9 +63,17 @@ export async function prepareEntries(
   }
   if (replace && errors.first) throw refuseReplace(errors.first, errors.count);
   const { names, keys } = tags;
-  return { replace, entries: entries.length, batches, batch: batch.finish(), tags: { names, keys }, skipped };
+  return {
+    replace,
+    entries: entries.length,
+    batches: stagedBatches,
+    batch: batch.finish(),
+    tags: { names, keys },
+    skipped,
+  };
 }
 
+/** Returns the error for a `replace` with invalid entries. */
 function refuseReplace({ index, error }: ImportError, count: number) {
   const entries = count === 1 ? '1 entry is' : `${count} entries are`;
   return invalid(`bookmarks[${index}]: ${error}; ${entries} invalid and nothing was changed`);
@@ -97,7 +106,9 @@ class TagPositions {
 /** Gathers the valid entries of a batch, and the errors of the invalid ones. */
 class BatchBuilder {
   readonly #urlKeys: string[] = [];
+  /** For each entry, what `TagPositions.positionsOf` returned for its tags. */
   readonly #tagSets: string[] = [];
+  /** The encoded part of the JSON array of rows. `#rows` is the rest. */
   readonly #bytes: Buffer[] = [];
   readonly #errors: string[] = [];
   #rows = '';
@@ -121,6 +132,7 @@ class BatchBuilder {
     this.#errorsLength += text.length;
   }
 
+  /** Returns the batch. Nothing may be added afterwards. */
   finish(): ImportBatch {
     this.#rows += this.#urlKeys.length === 0 ? '[]' : ']';
     this.#encode();

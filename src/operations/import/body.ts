@@ -27,7 +27,7 @@ export const MAX_ENTRY_BYTES = 524_288;
 
 /** Whether an entry has too many bytes as JSON, or is nested too deeply for `JSON.stringify`. */
 export function isOversized(entry: unknown): boolean {
-  if (atMostBytes(entry, 3) <= MAX_ENTRY_BYTES) return false;
+  if (estimateMaxBytes(entry, 3) <= MAX_ENTRY_BYTES) return false;
   try {
     return Buffer.byteLength(JSON.stringify(entry)) > MAX_ENTRY_BYTES;
   } catch {
@@ -39,15 +39,15 @@ export function isOversized(entry: unknown): boolean {
  * Estimates quickly how many bytes a value has as JSON. The result is never too small. It is infinite if the value is
  * nested more deeply than `depth`. JSON needs at most 6 bytes for a character, and at most 25 for a number.
  */
-function atMostBytes(value: unknown, depth: number): number {
+function estimateMaxBytes(value: unknown, depth: number): number {
   if (typeof value === 'string') return 6 * value.length + 3;
   if (typeof value !== 'object' || value === null) return 25;
   if (depth === 0) return Number.POSITIVE_INFINITY;
   let bytes = 2;
-  if (Array.isArray(value)) for (const item of value) bytes += 1 + atMostBytes(item, depth - 1);
+  if (Array.isArray(value)) for (const item of value) bytes += 1 + estimateMaxBytes(item, depth - 1);
   else
     for (const key of Object.keys(value))
-      bytes += 6 * key.length + 4 + atMostBytes((value as Record<string, unknown>)[key], depth - 1);
+      bytes += 6 * key.length + 4 + estimateMaxBytes((value as Record<string, unknown>)[key], depth - 1);
   return bytes;
 }
 

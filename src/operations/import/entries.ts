@@ -16,7 +16,7 @@ export const importBody = z.object({
   mode: z.enum(['merge', 'replace']).default('merge'),
 });
 
-/** A parser generated from the entry's schema, which is fast for valid entries. The schema checks all other entries. */
+/** A parser that is generated from the entry's schema. For valid entries, it is faster than the schema. */
 const compiledEntry = z.compile(importedEntry);
 
 /** A valid entry (docs/contract.md, decision 18). */
@@ -37,7 +37,12 @@ const ERROR_TEXT_LENGTH = 200;
 export function checkEntry(index: number, raw: unknown): CheckedEntry | ImportError {
   if (isOversized(raw)) return toError(index, null, `at most ${MAX_ENTRY_BYTES} bytes`);
   const result = compiledEntry.safeParse(raw, { error: describeIssue });
-  if (!result.success) return toError(index, urlOf(raw), wordIssue(result.error.issues[0]!));
+  if (!result.success) {
+    const [issue] = result.error.issues;
+    // An issue with the whole entry has no path.
+    const message = issue!.path.length === 0 ? issue!.message : formatIssue(issue!);
+    return toError(index, urlOf(raw), message);
+  }
   const { tags, ...fields } = result.data;
   const { href } = new URL(fields.url);
   const row = { ...fields, host: hrefHost(href), search_text: searchText(fields) };
@@ -51,10 +56,7 @@ const toError = (index: number, url: string | null, error: string): ImportError 
   error: cutText(error, ERROR_TEXT_LENGTH),
 });
 
-const wordIssue = (issue: z.core.$ZodIssue): string =>
-  issue.path.length === 0 ? issue.message : formatIssue(issue);
-
 function urlOf(raw: unknown): string | null {
-  const given = typeof raw === 'object' && raw !== null && 'url' in raw ? raw.url : undefined;
-  return typeof given === 'string' ? given : null;
+  const url = typeof raw === 'object' && raw !== null && 'url' in raw ? raw.url : undefined;
+  return typeof url === 'string' ? url : null;
 }

@@ -20,22 +20,22 @@ const PARSED_HERE_BYTES = 262_144;
 const HEAP_MIB = 384;
 
 /**
- * How long the child process may work on one batch. The longest ordinary body takes a few seconds, or longer on a busy
- * host. The time to store a batch does not count, because it depends on the database and not on the body.
+ * How long the child process may work on one batch. The longest ordinary body takes a few seconds in all, or longer on
+ * a busy host. The time to store a batch does not count, because it depends on the database and not on the body.
  */
 const TIME_LIMIT_MS = 60_000;
 
-/** How long the child process may take to accept a message. A stopped process must not block all later imports. */
+/** How long the child process may take to accept a message. Otherwise a stopped process would block later imports. */
 const TAKE_LIMIT_MS = 60_000;
 
 /**
- * How long the child process is kept for the next import. After a body of more than `KEPT_UP_TO_BYTES` it is not kept,
- * because its heap has grown.
+ * How long the child process is kept for the next import. After a body of more than `KEPT_UP_TO_BYTES`, the process is
+ * not kept, because its heap has grown.
  */
 const KEPT_MS = 30_000;
 const KEPT_UP_TO_BYTES = 4_194_304;
 
-/** Messages to the child process. */
+/** Messages to the child process. `stages` says whether it sends full batches before the end. */
 export type ToChild =
   | { type: 'chunk'; bytes: Uint8Array }
   | { type: 'prepare'; stages: boolean }
@@ -100,9 +100,9 @@ export class Preparers {
     signal?.throwIfAborted();
     const { takeLimitMs } = this.#limits;
     const child = this.#takeChild();
-    const end = () => child.kill('SIGKILL');
-    signal?.addEventListener('abort', end, { once: true });
-    let isKept = false;
+    const endChild = () => child.kill('SIGKILL');
+    signal?.addEventListener('abort', endChild, { once: true });
+    let mayKeep = false;
     try {
       const messages = on(child, 'message', { close: ['exit'] }) as AsyncIterable<[FromChild]>;
       let bytes = 0;
@@ -113,18 +113,20 @@ export class Preparers {
       }
       await send(child, { type: 'prepare', stages: stage !== undefined }, takeLimitMs);
       const prepared = await receiveBatches(child, messages, stage, this.#limits);
-      isKept = bytes <= KEPT_UP_TO_BYTES;
+      mayKeep = bytes <= KEPT_UP_TO_BYTES;
       return prepared;
     } catch (error) {
+      // If `signal` has ended the child, its reason explains the error.
       signal?.throwIfAborted();
       throw error;
     } finally {
-      signal?.removeEventListener('abort', end);
-      if (isKept) this.#keepChild(child);
-      else end();
+      signal?.removeEventListener('abort', endChild);
+      if (mayKeep) this.#keepChild(child);
+      else endChild();
     }
   }
 
+  /** Returns the kept child process, or starts one. */
   #takeChild(): ChildProcess {
     clearTimeout(this.#keptTimer);
     const kept = this.#kept;
@@ -170,19 +172,19 @@ async function receiveBatches(
   { timeLimitMs, takeLimitMs }: Required<PreparerLimits>,
 ): Promise<PreparedImport> {
   let isLate = false;
-  const limitTime = () =>
+  const startTimer = () =>
     setTimeout(() => {
       isLate = true;
       child.kill('SIGKILL');
     }, timeLimitMs);
-  let timer = limitTime();
+  let timer = startTimer();
   try {
     for await (const [message] of messages) {
       clearTimeout(timer);
       if (message.type === 'prepared') return message.prepared;
       if (message.type === 'refused') throw new ApiError(message.code, message.message);
       await stage!(message.batch);
-      timer = limitTime();
+      timer = startTimer();
       await send(child, { type: 'staged' }, takeLimitMs);
     }
   } finally {
@@ -193,11 +195,12 @@ async function receiveBatches(
     : new Error(`the process for imports ended: ${endOf(child)}`);
 }
 
+/** Returns the signal that ended a process, or its exit code. */
 const endOf = ({ signalCode, exitCode }: ChildProcess) => signalCode ?? exitCode;
 
 /**
- * Whether the process ended because its heap was full. V8 then ends it with SIGABRT. Some builds of V8 use SIGTRAP
- * instead, or the exit code 133 or 134.
+ * Whether the process ended because its heap was full. V8 then ends it with SIGABRT. Some builds of V8 use SIGTRAP or
+ * the exit codes 133 and 134 instead.
  */
 const isHeapFull = (child: ChildProcess): boolean =>
   ['SIGABRT', 'SIGTRAP', 133, 134].includes(endOf(child) ?? '');

@@ -22,17 +22,17 @@ export const IMPORT_BODY_BYTES = 67_108_864;
 const CHUNK_BYTES = 49_152;
 
 /**
- * After this time, the received bytes are stored even if there are fewer. A sweep deletes uploads that stored nothing
- * for a minute, so a slow upload must store something before.
+ * After this time, the received bytes are stored even if there are fewer than `CHUNK_BYTES`. A sweep deletes uploads
+ * that stored nothing for a minute, so a slow upload must store its bytes more often.
  */
 const STAGE_INTERVAL_MS = 10_000;
 
-/** The body of a small import, or a large import whose body is in Postgres. */
+/** What was received: the body itself if it is small, or else the staged import whose body is in Postgres. */
 export type ReceivedImport = Buffer | StagedImport;
 
 /**
  * A body that is being received. `next` returns the next bytes, or undefined at the end. It throws `VALIDATION_ERROR`
- * if the client aborts the body.
+ * if the client disconnects before the end.
  */
 export interface ImportBody {
   next(): Promise<Buffer | undefined>;
@@ -50,7 +50,7 @@ const tooLarge = () => invalid(`body: at most ${IMPORT_BODY_BYTES} bytes`);
 
 /**
  * Receives the body of an import without parsing it. A body longer than `importInlineBytes` goes to Postgres in chunks.
- * It reads from the client only as fast as Postgres stores the chunks, so it needs little memory. An aborted upload is
+ * The body is read only as fast as Postgres stores the chunks, so little of it is in memory. An aborted upload is
  * dropped, and its import never runs.
  */
 export async function receiveImport(
@@ -80,11 +80,16 @@ class Upload {
   readonly #context: ImportContext;
   readonly #principal: Principal;
   readonly #facts: BodyFacts;
+  /** The bytes that are not stored yet, and their number. */
   #parts: Buffer[] = [];
-  #gathered = 0;
+  #gatheredBytes = 0;
+  /** The number of all bytes of the body so far. */
   #bytes = 0;
+  /** The import in Postgres. Undefined while the whole body is in memory. */
   #staged: StagedImport | undefined;
+  /** The number of chunks so far. It is the position of the next chunk. */
   #chunks = 0;
+  /** When the last chunk was given to Postgres. */
   #stagedAt = 0;
   /** The chunk that is being staged while the next bytes arrive. */
   #staging: Promise<void> = Promise.resolve();
@@ -99,16 +104,16 @@ class Upload {
     this.#bytes += part.length;
     if (this.#bytes > IMPORT_BODY_BYTES) throw tooLarge();
     this.#parts.push(part);
-    this.#gathered += part.length;
+    this.#gatheredBytes += part.length;
     if (this.#bytes <= this.#context.config.importInlineBytes) return;
     if (this.#staged === undefined) await this.#begin();
-    if (this.#gathered > CHUNK_BYTES || this.#now() - this.#stagedAt >= STAGE_INTERVAL_MS)
+    if (this.#gatheredBytes > CHUNK_BYTES || this.#now() - this.#stagedAt >= STAGE_INTERVAL_MS)
       await this.#stageChunk();
   }
 
   async end(): Promise<ReceivedImport> {
     if (this.#staged === undefined) return this.#takeGathered();
-    if (this.#gathered > 0) await this.#stageChunk();
+    if (this.#gatheredBytes > 0) await this.#stageChunk();
     await this.#staging;
     return this.#staged;
   }
@@ -156,7 +161,7 @@ class Upload {
     const parts = this.#parts;
     const bytes = parts.length === 1 ? parts[0]! : Buffer.concat(parts);
     this.#parts = [];
-    this.#gathered = 0;
+    this.#gatheredBytes = 0;
     return bytes;
   }
 

@@ -24,7 +24,7 @@ import { type ImportResponse, OutcomeUnknown, streamResponse, writeResponse } fr
  * is closed without a response.
  */
 
-/** How often the request reads the state of its import, even without a notification. */
+/** How often the request reads the state of its import if no notification comes. */
 const READ_INTERVAL_MS = 1_000;
 
 /** How long a draining replica waits for a worker that runs the import. */
@@ -33,9 +33,10 @@ const DRAIN_WAIT_MS = 8_000;
 /** How long the request tries to cancel an import, or to fetch its result. */
 const CANCEL_WAIT_MS = 10_000;
 
+/** The pause before a failed statement is sent again. */
 const RETRY_INTERVAL_MS = 200;
 
-/** The `Retry-After` of an import whose `Idempotency-Key` was refused, because the account keeps too many responses. */
+/** The `Retry-After` in seconds if an `Idempotency-Key` is refused because the account keeps too many responses. */
 const KEPT_RETRY_SECONDS = 60;
 
 /** Imports a small body in this request. */
@@ -52,10 +53,10 @@ export async function importInline(
     importBookmarks(importDatabase, principal, inline.id, prepared, config.freeBookmarkLimit, idempotency);
   const { result, errorBytes } = await importPermits.run(principal.userId, write).catch(async (error) => {
     if (!(error instanceof DatabaseUnavailable && error.mayHaveRun)) throw error;
-    return readResult(await cancelOrFetch(context, inline));
+    return resultOrThrow(await cancelOrFetch(context, inline));
   });
   notifyPolls(context.coordination.notifier, principal.userId);
-  // If this request repeats an earlier one with the same `Idempotency-Key`, the errors of that one are in the database.
+  // If an earlier request had the same `Idempotency-Key`, this is its result, and its errors are in the database.
   if (errorBytes > 0) return streamResponse(context, inline, result);
   return writeResponse(result, prepared.batch.errors);
 }
@@ -79,13 +80,13 @@ export async function importStaged(
     state = await cancelOrFetch(context, staged);
     if (state.state === 'cancelled') context.metrics.importEnded('cancelled', 0);
   }
-  const { result, errorBytes } = readResult(state);
+  const { result, errorBytes } = resultOrThrow(state);
   // The worker notifies the polls too, but it may have died before that.
   notifyPolls(context.coordination.notifier, staged.userId);
   return errorBytes > 0 ? streamResponse(context, staged, result) : writeResponse(result, '');
 }
 
-/** Queues a staged import and waits for its end. Returns its last state, or undefined if it has not ended in time. */
+/** Queues a staged import and waits for its end. Returns its final state, or undefined if it has not ended in time. */
 async function waitForEnd(
   context: ImportContext,
   staged: StagedImport,
@@ -101,7 +102,7 @@ async function waitForEnd(
     await imports.add(jobId);
     while (clock.now() < deadline) {
       const state = await unlessUnavailable(() => readImport(context.database, staged).then(requireImport));
-      // The import is not queued yet, because the statement was lost. So send it again.
+      // `receiving` means that the import is not queued yet, because the statement was lost. So send it again.
       if (state?.state === 'receiving') await unlessUnavailable(queue);
       else if (state !== undefined && state.state !== 'queued') return state;
       if (isDraining) await sleep(RETRY_INTERVAL_MS);
@@ -112,7 +113,8 @@ async function waitForEnd(
     }
     return undefined;
   } catch (error) {
-    // If this fails too, the sweep deletes the import later. It was not queued, so it never runs.
+    // Cancels the import, so that it does not happen after this request has failed. If the cancellation fails too, a
+    // queued import still runs. The sweep deletes an import that was not queued.
     await cancelImport(context.database, staged).catch(() => {});
     throw error;
   } finally {
@@ -155,8 +157,8 @@ async function cancelOrFetch(context: ImportContext, staged: StagedImport): Prom
   }
 }
 
-/** Returns the result of an import. Throws the error that it ended with, and `UNAVAILABLE` if it was cancelled. */
-function readResult({ result, errorBytes }: ImportState): ImportResult {
+/** Returns the result of an import. Throws its error if it failed, and `UNAVAILABLE` if it was cancelled. */
+function resultOrThrow({ result, errorBytes }: ImportState): ImportResult {
   if (result === null) throw unavailable('the import was not done and will not be', 5);
   if (!result.startsWith('{"error"')) return { result, errorBytes };
   const { code, error }: ErrorBody = JSON.parse(result);

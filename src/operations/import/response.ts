@@ -14,14 +14,16 @@ export class OutcomeUnknown extends Error {
   override readonly name = 'OutcomeUnknown';
 }
 
-/** How long to try to read errors from the database. */
+/** How long to try again to read an import from the database, and the pause between attempts. */
 const READ_WAIT_MS = 10_000;
-
 const READ_INTERVAL_MS = 200;
 
+/**
+ * Returns the beginning of a response: the result without its closing brace, and the beginning of the list of errors.
+ */
 const head = (result: string): string => `${result.slice(0, -1)},"errors":[`;
 
-/** Returns the response of an import whose errors are in memory. `errors` is JSON objects, separated by commas. */
+/** Returns the response of an import whose errors are in memory. `errors` contains JSON objects separated by commas. */
 export const writeResponse = (result: string, errors: string): string => `${head(result)}${errors}]}`;
 
 /**
@@ -39,6 +41,7 @@ export async function streamResponse(
   return Readable.from(startWith(first.value as string, parts), { objectMode: true, highWaterMark: 1 });
 }
 
+/** Yields a first part that was read already, then the rest. Always ends `rest`, so that its `finally` block runs. */
 async function* startWith(first: string, rest: AsyncGenerator<string>): AsyncGenerator<string> {
   try {
     yield first;
@@ -56,8 +59,8 @@ async function* writeParts(
   const { database } = context;
   try {
     let part = await untilRead(context, () => readErrors(database, staged, -1));
-    for (let before = head(result); part !== undefined; before = ',') {
-      yield before + part.errors;
+    for (let prefix = head(result); part !== undefined; prefix = ',') {
+      yield prefix + part.errors;
       const { position } = part;
       part = await untilRead(context, () => readErrors(database, staged, position));
     }
@@ -70,6 +73,7 @@ async function* writeParts(
   }
 }
 
+/** Calls `read` until the database responds. Throws `OutcomeUnknown` after `READ_WAIT_MS`. */
 async function untilRead<Row>(
   { coordination: { clock } }: ImportContext,
   read: () => Promise<Row>,

@@ -21,7 +21,7 @@ import { jobIdOf, parseJobId, readChunks, type StagedImport } from '../../store/
 import { freeBytes } from './body.ts';
 import type { ImportContext } from './context.ts';
 
-/** What a worker does with a staged import: it reads the stored body, imports it, and stores the result. */
+/** Runs staged imports on a worker: reads the stored body, imports it, and stores the result. */
 
 /** The pause between attempts to release a lease. */
 const RELEASE_INTERVAL_MS = 1_000;
@@ -29,7 +29,7 @@ const RELEASE_INTERVAL_MS = 1_000;
 /**
  * Runs a staged import, unless another worker runs it. Parses its body, checks its entries, and writes them and the
  * result in one transaction. An import happens at most once, and is given up after three failed attempts
- * (docs/contract.md, decisions 21 and 34). Rejects if the database cannot be reached. The import then stays queued.
+ * (docs/contract.md, decisions 21 and 34). If the database cannot be reached, rejects and leaves the import queued.
  * When `stop` aborts, releases the import, so that another worker can run it.
  */
 export async function runImport(context: ImportContext, jobId: string, stop: AbortSignal): Promise<void> {
@@ -116,6 +116,7 @@ function noteEnd(
   traceParent: string | null,
 ): void {
   metrics.importEnded(end.state, ms / 1_000);
+  // The second part of a trace parent is the id of the trace.
   const trace = traceParent?.split('-')[1];
   log.info({ importId: id, user: userId, ...end, ms: Math.round(ms), trace }, 'import ended');
 }
@@ -128,8 +129,8 @@ const rejectWhenAborted = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
 
 /**
- * Releases a lease, and tries again while the database is unavailable. If all attempts fail, the lease expires, and the
- * attempt to import counts. `returnsAttempt` says that it should not count.
+ * Releases a lease, and tries again while the database is unavailable. If the lease cannot be released, it expires
+ * later. This run of the import counts as an attempt unless `returnsAttempt` is true and the lease is released.
  */
 async function release(context: ImportContext, lease: Lease, returnsAttempt: boolean): Promise<void> {
   const { clock } = context.coordination;
@@ -148,7 +149,7 @@ class LeaseLost extends Error {
   override readonly name = 'LeaseLost';
 }
 
-/** Resolves with the end of the import. Resolves with undefined if the lease was lost. */
+/** Prepares and writes an import. Returns how it ended, or undefined if the lease was lost. */
 async function prepareAndWrite(
   context: ImportContext,
   lease: Lease,
@@ -168,6 +169,7 @@ async function prepareAndWrite(
   }
 }
 
+/** Parses and checks the stored body, and stores its full batches. Throws `LeaseLost` if the lease was lost. */
 function prepare(
   { importDatabase, preparers }: ImportContext,
   lease: Lease,
@@ -181,7 +183,7 @@ function prepare(
   return preparers.prepare(readBody(importDatabase, lease), stage, signal);
 }
 
-/** Yields the body of a staged import. While the consumer uses some chunks, the next chunks are read already. */
+/** Yields the body of a staged import. Reads the next chunks while the consumer uses the current ones. */
 async function* readBody(db: Database, staged: StagedImport): AsyncGenerator<Buffer, undefined> {
   for (let next = readChunks(db, staged, -1); ; ) {
     const chunks = await next;
