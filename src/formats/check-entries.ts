@@ -5,7 +5,7 @@ import { parseTimestamp } from '../domain/timestamp.ts';
 import { findUrlFault } from '../domain/web-url.ts';
 import { isObject } from './entry.ts';
 
-/** Finds the entries of an import that the service will refuse, with the same messages as in its response. */
+/** Finds the entries of an import that the service will refuse. The messages are those of the service's response. */
 
 /** An entry that the service would refuse. */
 export interface Refusal {
@@ -15,12 +15,15 @@ export interface Refusal {
   error: string;
 }
 
+/** The maximum length of a text in a refusal, in code points, as in the service's response. */
 const ERROR_TEXT_LENGTH = 200;
 
-function findTagsFault(given: unknown): string | undefined {
-  if (!Array.isArray(given)) return ': expected an array';
+// Each function below returns what is wrong with the value of a field: the end of a message after the field's name.
+
+function findTagsFault(value: unknown): string | undefined {
+  if (!Array.isArray(value)) return ': expected an array';
   const keys = new Set<string>();
-  for (const [index, tag] of given.entries()) {
+  for (const [index, tag] of value.entries()) {
     const raw: unknown = isObject(tag) && 'name' in tag ? tag.name : tag;
     if (typeof raw !== 'string') return `[${index}]: expected a string`;
     const name = cleanTagName(raw);
@@ -32,31 +35,31 @@ function findTagsFault(given: unknown): string | undefined {
   return undefined;
 }
 
-function findTextFault(given: unknown, field: Field & { kind: 'url' | 'text' }): string | undefined {
-  if (given === undefined && field.kind === 'url') return ': is required';
-  if (typeof given !== 'string') return ': expected a string';
-  const text = given.trim();
+function findTextFault(value: unknown, field: Field & { kind: 'url' | 'text' }): string | undefined {
+  if (value === undefined && field.kind === 'url') return ': is required';
+  if (typeof value !== 'string') return ': expected a string';
+  const text = value.trim();
   const rule =
     textRule(text, field.max, field.kind === 'url' ? 1 : 0) ??
     (field.kind === 'url' ? findUrlFault(text) : undefined);
   return rule && `: ${rule}`;
 }
 
-function findFieldFault(given: unknown, field: Field): string | undefined {
-  if (given === undefined && field.kind !== 'url') return undefined;
+function findFieldFault(value: unknown, field: Field): string | undefined {
+  if (value === undefined && field.kind !== 'url') return undefined;
   switch (field.kind) {
     case 'url':
     case 'text':
-      return findTextFault(given, field);
+      return findTextFault(value, field);
     case 'tags':
-      return findTagsFault(given);
+      return findTagsFault(value);
     case 'time':
-      if (typeof given !== 'string') return ': expected a string';
-      return parseTimestamp(given) === undefined
+      if (typeof value !== 'string') return ': expected a string';
+      return parseTimestamp(value) === undefined
         ? ': expected an RFC 3339 timestamp of the years 0001 to 9999'
         : undefined;
     case 'flag':
-      return typeof given === 'boolean' ? undefined : ': expected true or false';
+      return typeof value === 'boolean' ? undefined : ': expected true or false';
   }
 }
 

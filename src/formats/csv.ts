@@ -9,12 +9,13 @@ type Row = Record<string, string>;
 
 const URL_COLUMNS = ['url', 'href', 'link', 'uri'];
 
-/** Returns the most frequent separator. In some countries, spreadsheets separate cells with semicolons. */
+/** Returns the separator that is most frequent in the header. In some countries, spreadsheets write semicolons. */
 function findDelimiter(header: string): string {
   const counts = [',', ';', '\t'].map((delimiter) => [delimiter, header.split(delimiter).length] as const);
   return counts.reduce((most, next) => (next[1] > most[1] ? next : most))[0];
 }
 
+/** Finds the separator of a table, and the names of its columns in lower case. */
 const readHeader = (text: string): { delimiter: string; columns: string[] } => {
   const [line = ''] = text.split(/\r?\n/, 1);
   const delimiter = findDelimiter(line);
@@ -43,7 +44,7 @@ export function parseCsv(text: string): ForeignFile {
     if (error instanceof CsvError) throw new UnreadableFile(`the file is not complete CSV: ${error.message}`);
     throw error;
   }
-  const format = recognize(columns);
+  const format = findFormat(columns);
   // Tables that were made from Pinboard's posts have Pinboard's column names. There, `description` is the title.
   const fromRow = columns.includes('extended') ? fromPinboardRow : fromUsualRow;
   return {
@@ -56,7 +57,8 @@ export function parseCsv(text: string): ForeignFile {
   };
 }
 
-function recognize(columns: readonly string[]): Format {
+/** Returns the service whose export has these columns, or `csv` for any other table. */
+function findFormat(columns: readonly string[]): Format {
   const has = (...names: string[]) => names.every((name) => columns.includes(name));
   if (has('folder', 'excerpt', 'highlights')) return 'raindrop';
   if (has('time_added', 'status')) return 'pocket';
@@ -72,13 +74,13 @@ const INSTAPAPER_TAGS: Readonly<Record<string, string>> = {
 
 const POCKET_TAGS: Readonly<Record<string, string>> = { unread: 'toread', archive: 'archived' };
 
-/** Returns the tag for the state of a row, such as unread. Instapaper writes the state in place of the folder. */
+/** Returns the tag for the state of a row, for example unread. Instapaper writes the state instead of a folder. */
 function stateTagOf(format: Format, status: string, folder: string): string | undefined {
   if (format === 'pocket') return POCKET_TAGS[status];
   return format === 'instapaper' ? INSTAPAPER_TAGS[folder] : undefined;
 }
 
-/** Returns the folders of a row, and a tag if the row has a state such as unread. */
+/** Returns the paths of a row's folders, and a tag if the row has a state, for example unread. */
 function readFoldersAndState(format: Format, row: Row): { folders: string[][]; tags: string[] } {
   const folder = row.folder ?? row.collection ?? '';
   const stateTag = stateTagOf(format, row.status ?? '', folder.trim());
@@ -103,6 +105,7 @@ function splitTags(text: string): string[] {
   return text.split(/[,|]/);
 }
 
+/** Returns the first of these cells that exists and is not empty. */
 const pick = (row: Row, ...names: string[]): string =>
   names.map((name) => row[name]).find((value) => value !== undefined && value !== '') ?? '';
 

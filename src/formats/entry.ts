@@ -32,7 +32,7 @@ export interface ForeignBookmark {
   tags?: readonly string[];
   /** The paths of the bookmark's folders. A path is a list of names, the outermost folder first. */
   folders?: readonly (readonly string[])[];
-  /** A date in any format that `readDate` can read. */
+  /** Dates in any format that `readDate` can read. */
   createdAt?: unknown;
   updatedAt?: unknown;
 }
@@ -60,7 +60,7 @@ export interface ParsedFile {
   leftOut: LeftOut[];
   /** The number of entries whose url appeared before. Their tags and texts were added to the first entry. */
   combined: number;
-  /** The folders that become tags, in the order of the file. `bookmarks` is how many bookmarks a folder has. */
+  /** The folders that become tags, in file order. `folder` is a path, and `bookmarks` the number of bookmarks in it. */
   folders: { folder: string[]; tag: string; bookmarks: number }[];
 }
 
@@ -81,8 +81,8 @@ export const textOf = (value: unknown): string =>
 type NamedEntry = Omit<ImportEntry, 'tags'> & { tags: string[] };
 
 /**
- * Converts a time in a file to milliseconds since 1970. Files contain seconds, milliseconds or microseconds since 1970,
- * or microseconds since 1601. The size of the number shows which.
+ * Converts the number of a time to milliseconds since 1970. Files contain seconds, milliseconds or microseconds since
+ * 1970, or microseconds since 1601. The size of the number shows which of them it is.
  */
 function epochToMs(value: number): number {
   // Seconds. They include dates before 1970, which are negative.
@@ -93,7 +93,8 @@ function epochToMs(value: number): number {
 }
 
 /** Whether a date is ambiguous, such as `01/02/2020`: some programs write the day first, others the month. */
-const isUnclear = (text: string): boolean => /^-?\d[-\d./ :]*$/.test(text) && !/^\d{4}-\d\d-\d\d/.test(text);
+const isAmbiguous = (text: string): boolean =>
+  /^-?\d[-\d./ :]*$/.test(text) && !/^\d{4}-\d\d-\d\d/.test(text);
 
 /**
  * Converts a date to RFC 3339. A time without an offset is UTC. Returns undefined for the number 0 and for text that
@@ -103,7 +104,7 @@ export function readDate(value: unknown): string | undefined {
   const text = typeof value === 'number' ? String(value) : textOf(value);
   const isNumber = /^(-?\d{1,11}|\d{12,17})(\.\d+)?$/.test(text);
   const isLocal = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?$/.test(text);
-  if (!isNumber && isUnclear(text)) return text;
+  if (!isNumber && isAmbiguous(text)) return text;
   const ms = isNumber ? epochToMs(Number(text)) : Date.parse(isLocal ? `${text.replace(' ', 'T')}Z` : text);
   if (Number.isNaN(ms) || (isNumber && ms === 0)) return undefined;
   const date = new Date(ms);
@@ -124,7 +125,7 @@ function toEntry({ url, title, comment = [], tags = [], createdAt, updatedAt }: 
   };
 }
 
-/** Removes empty and repeated names, ignoring case. The first spelling is kept. */
+/** Removes empty names, and names that differ from an earlier one only in case. */
 function distinct(names: readonly string[]): string[] {
   const byKey = new Map<string, string>();
   for (const name of names.map(textOf)) {
@@ -139,40 +140,41 @@ function distinct(names: readonly string[]): string[] {
  * folders, become one entry with all their tags. Otherwise the service would import only the first of them.
  */
 export function collect({ format, bookmarks }: ForeignFile, { foldersAsTags }: ReadOptions): ParsedFile {
-  const byUrl = new Map<string, NamedEntry>();
-  const byTag = new Map<string, ParsedFile['folders'][number]>();
+  const entryByUrl = new Map<string, NamedEntry>();
+  const folderByTag = new Map<string, ParsedFile['folders'][number]>();
   const parsed: ParsedFile = { format, entries: [], leftOut: [], combined: 0, folders: [] };
   for (const bookmark of bookmarks) {
-    const folders = foldersAsTags ? (bookmark.folders ?? []) : [];
-    const named = folders
+    const paths = foldersAsTags ? (bookmark.folders ?? []) : [];
+    const taggedFolders = paths
       .map((folder) => ({ folder: [...folder], tag: folderTag(folder) }))
       .filter(({ tag }) => tag !== '');
     const entry = toEntry({
       ...bookmark,
-      tags: [...named.map(({ tag }) => tag), ...(bookmark.tags ?? [])],
+      tags: [...taggedFolders.map(({ tag }) => tag), ...(bookmark.tags ?? [])],
     });
-    const key = parseWebUrl(entry.url)?.href;
-    if (key === undefined) {
+    const href = parseWebUrl(entry.url)?.href;
+    if (href === undefined) {
       parsed.leftOut.push({ url: entry.url, title: entry.title ?? '' });
       continue;
     }
-    for (const { folder, tag } of named) {
-      const known = byTag.get(tag) ?? { folder, tag, bookmarks: 0 };
-      byTag.set(tag, { ...known, bookmarks: known.bookmarks + 1 });
+    for (const { folder, tag } of taggedFolders) {
+      const counted = folderByTag.get(tag) ?? { folder, tag, bookmarks: 0 };
+      folderByTag.set(tag, { ...counted, bookmarks: counted.bookmarks + 1 });
     }
-    const first = byUrl.get(key);
+    const first = entryByUrl.get(href);
     if (first === undefined) {
-      byUrl.set(key, entry);
+      entryByUrl.set(href, entry);
       continue;
     }
     combine(first, entry);
     parsed.combined += 1;
   }
-  parsed.entries = [...byUrl.values()];
-  parsed.folders = [...byTag.values()];
+  parsed.entries = [...entryByUrl.values()];
+  parsed.folders = [...folderByTag.values()];
   return parsed;
 }
 
+/** Adds what a later entry with the same url has to the first entry. The earlier creation time wins. */
 function combine(first: NamedEntry, later: NamedEntry): void {
   first.title ||= later.title;
   if (later.comment && !first.comment?.includes(later.comment)) {

@@ -36,10 +36,13 @@ interface Heading {
   name: Text;
 }
 
+/** A bookmark whose text is still being read. */
 interface Draft {
   url: string;
   attributes: Attributes;
+  /** The path of the bookmark's folder, outermost first. */
   folders: string[];
+  /** The heading of the list in Pocket's file. Empty in other files. */
   section: string;
   title: Text;
   description: Text;
@@ -47,12 +50,13 @@ interface Draft {
 
 class NetscapeReader {
   readonly #drafts: Draft[] = [];
-  /** The folder of each `<DL>` that is open, outermost first. Null if the folder has no name that becomes a tag. */
+  /** The folder of each open `<DL>`, outermost first. Null if the name of the folder must not become a tag. */
   readonly #folders: (string | null)[] = [];
+  /** The `<H3>` that names the next `<DL>`. */
   #heading: Heading | undefined;
   readonly #pageTitle: Text = { text: '' };
   #isFromThisService = false;
-  /** Where the text that is read next belongs. Undefined if it is ignored. */
+  /** The text that is being read. Undefined while text is ignored. */
   #target: Text | undefined;
   /** The heading of one of Pocket's lists: `Unread` or `Read Archive`. */
   #section: Text = { text: '' };
@@ -108,12 +112,12 @@ class NetscapeReader {
       this.#latest = undefined;
       this.#target = undefined;
     }
-    const isOver =
+    const endsTarget =
       (name === 'a' && this.#target === this.#latest?.title) ||
       (name === 'h3' && this.#target === this.#heading?.name) ||
       (name === 'title' && this.#target === this.#pageTitle) ||
       (name === 'h1' && this.#target === this.#section);
-    if (isOver) this.#target = undefined;
+    if (endsTarget) this.#target = undefined;
   }
 
   text(text: string): void {
@@ -174,6 +178,9 @@ const ARCHIVED_MARKS = new Set(['linkding:archived', 'linkding:bookmarks.archive
 
 const splitTags = (text: string): string[] => text.split(',').map((tag) => tag.trim());
 
+/** Matches a text that is a single `<blockquote>` element. */
+const BLOCKQUOTE = /^<blockquote>(?<content>[\s\S]*)<\/blockquote>$/;
+
 /**
  * Splits a description into paragraphs. linkding writes its notes into the description, between markers. Pinboard may
  * put the text into a `<blockquote>`.
@@ -181,5 +188,5 @@ const splitTags = (text: string): string[] => text.split(',').map((tag) => tag.t
 export function readDescription(text: string): string[] {
   const [description = '', notes = ''] = text.split('[linkding-notes]');
   const [note = ''] = notes.split('[/linkding-notes]');
-  return [description.trim().replace(/^<blockquote>([\s\S]*)<\/blockquote>$/, '$1'), note];
+  return [description.trim().replace(BLOCKQUOTE, '$<content>'), note];
 }

@@ -15,8 +15,9 @@ import { parseNetscape } from './netscape.ts';
 import { fromBuku, fromKarakeep, fromLinkding, fromPinboard, parsePinboardXml } from './services.ts';
 import { fromChromium, fromFirefox, isFirefoxBackup } from './trees.ts';
 
-/** Turns an exported file into the entries of an import. The content shows which program wrote the file. */
+/** Turns an exported file into the entries of an import. Recognizes by its content which program wrote the file. */
 
+/** The formats that an error message lists. */
 const KNOWN =
   "a JSON export of this service, a browser's bookmarks (HTML, Firefox's JSON backup, Chrome's Bookmarks file), a list " +
   'from OneTab, CSV with a column url, or an export of Pinboard (JSON, XML, HTML), Raindrop (CSV, HTML), ' +
@@ -29,10 +30,10 @@ export interface CheckedFile extends ParsedFile {
 
 /** Reads a bookmark file, and checks its entries as the service does. Throws `UnreadableFile` for any other file. */
 export function readBookmarkFile(bytes: Uint8Array, options: ReadOptions): CheckedFile {
-  const file = parseFile(decode(bytes));
-  const parsed: ParsedFile = Array.isArray(file)
-    ? { format: 'bookmark-service', entries: file, leftOut: [], combined: 0, folders: [] }
-    : collect(file, options);
+  const content = parseFile(decode(bytes));
+  const parsed: ParsedFile = Array.isArray(content)
+    ? { format: 'bookmark-service', entries: content, leftOut: [], combined: 0, folders: [] }
+    : collect(content, options);
   return { ...parsed, refusals: findRefusals(parsed.entries) };
 }
 
@@ -43,15 +44,17 @@ export function readBookmarkFile(bytes: Uint8Array, options: ReadOptions): Check
 function parseFile(text: string): ForeignFile | ImportEntry[] {
   const start = text.slice(0, 4_096).trimStart();
   if (start === '') throw new UnreadableFile('the file is empty');
-  if (/^[[{]/.test(start)) return parseJson(text);
-  if (/^(<\?xml[^>]*>\s*)?<posts\b/i.test(start))
-    return { format: 'pinboard', bookmarks: parsePinboardXml(text) };
+  const looksLikeJson = /^[[{]/.test(start);
+  const looksLikePinboardXml = /^(<\?xml[^>]*>\s*)?<posts\b/i.test(start);
+  if (looksLikeJson) return parseJson(text);
+  if (looksLikePinboardXml) return { format: 'pinboard', bookmarks: parsePinboardXml(text) };
   if (start.startsWith('<')) return parseHtml(text);
   if (looksLikeCsv(start)) return parseCsv(text.trimStart());
   if (looksLikeOneTab(start)) return { format: 'onetab', bookmarks: parseOneTab(text) };
   throw new UnreadableFile(`the file format is unknown; expected ${KNOWN}`);
 }
 
+/** Decodes a file. Throws `UnreadableFile` if its bytes are not text in its encoding. */
 function decode(bytes: Uint8Array): string {
   const label = findEncoding(bytes);
   try {
@@ -60,6 +63,9 @@ function decode(bytes: Uint8Array): string {
     throw new UnreadableFile(`the file is not text in ${label}; save it as UTF-8`);
   }
 }
+
+/** Matches the `<META>` element that names the encoding of HTML. */
+const META_CHARSET = /<meta[^>]+charset=["']?(?<label>[\w-]{1,40})/i;
 
 /**
  * Finds the encoding as browsers do: by the first bytes, then by the `<META>` element of HTML. The default is UTF-8.
@@ -72,8 +78,8 @@ function findEncoding(bytes: Uint8Array): string {
   // Only HTML and XML begin with `<`. In other formats, a `<META>` element can only be part of a title. A file that
   // begins with the byte order mark of UTF-8 is UTF-8.
   if (!head.startsWith('<')) return 'utf-8';
-  const label = /<meta[^>]+charset=["']?([\w-]{1,40})/i.exec(head)?.[1]?.toLowerCase() ?? 'utf-8';
-  // A label of UTF-16 must be wrong, because the pattern above does not match in a file that is UTF-16.
+  const label = META_CHARSET.exec(head)?.groups?.label?.toLowerCase() ?? 'utf-8';
+  // A label of UTF-16 must be wrong, because `META_CHARSET` does not match in a file that is UTF-16.
   return label.startsWith('utf-16') ? 'utf-8' : label;
 }
 
@@ -98,21 +104,23 @@ function parseHtml(text: string): ForeignFile {
 
 function parseJson(text: string): ForeignFile | ImportEntry[] {
   const value = parseValue(text);
+  // Empty if the file is an array.
   const whole: JsonObject = isObject(value) ? value : {};
   if (isFirefoxBackup(whole)) return { format: 'firefox', bookmarks: fromFirefox(whole) };
   if (isObject(whole.roots)) return { format: 'chrome', bookmarks: fromChromium(whole.roots) };
+  // Karakeep and this service write `bookmarks`, and linkding writes `results`.
   const entries = Array.isArray(value) ? value : (whole.bookmarks ?? whole.results);
   if (!Array.isArray(entries)) throw new UnreadableFile(`the file contains unknown JSON; expected ${KNOWN}`);
   const objects = entries.filter(isObject);
-  const every = (test: (entry: JsonObject) => boolean) =>
+  const allMatch = (test: (entry: JsonObject) => boolean) =>
     entries.length > 0 && objects.length === entries.length && objects.every(test);
-  if (every(({ href }) => typeof href === 'string'))
+  if (allMatch(({ href }) => typeof href === 'string'))
     return { format: 'pinboard', bookmarks: objects.map(fromPinboard) };
-  if (every(({ uri }) => typeof uri === 'string'))
+  if (allMatch(({ uri }) => typeof uri === 'string'))
     return { format: 'buku', bookmarks: objects.map(fromBuku) };
-  if (every((entry) => 'tag_names' in entry))
+  if (allMatch((entry) => 'tag_names' in entry))
     return { format: 'linkding', bookmarks: objects.map(fromLinkding) };
-  if (every((entry) => 'content' in entry && !('url' in entry)))
+  if (allMatch((entry) => 'content' in entry && !('url' in entry)))
     return { format: 'karakeep', bookmarks: fromKarakeep(objects, whole.lists) };
   const isOwn = entries.length === 0 || objects.some((entry) => 'url' in entry);
   if (isOwn && !('results' in whole)) return entries;

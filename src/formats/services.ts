@@ -7,8 +7,8 @@ import { readDescription } from './netscape.ts';
 const tagIf = (condition: boolean, tag: string): string[] => (condition ? [tag] : []);
 
 /**
- * Reads a post of Pinboard's `posts/all`. `description` is the title and `extended` the text. A missing title or text
- * is `false`.
+ * Reads a post of Pinboard's `posts/all`. There, `description` is the title and `extended` is the text. A missing title
+ * or text is `false`.
  */
 export const fromPinboard = (post: JsonObject): ForeignBookmark => ({
   url: textOf(post.href),
@@ -55,17 +55,17 @@ export const fromBuku = ({ uri, title, description, tags }: JsonObject): Foreign
   tags: textOf(tags).split(','),
 });
 
-/** Reads Karakeep's JSON export. Its texts and uploaded files get an empty url, so they are left out later. */
+/** Reads Karakeep's JSON export. Texts and uploaded files in it get an empty url, so they are left out later. */
 export function fromKarakeep(bookmarks: JsonObject[], lists: unknown): ForeignBookmark[] {
-  const known = Array.isArray(lists) ? lists.filter(isObject) : [];
-  const byId = new Map(known.map((list) => [textOf(list.id), list]));
-  return bookmarks.map(({ content: given, ...bookmark }) => {
-    const content = isObject(given) ? given : {};
+  const validLists = Array.isArray(lists) ? lists.filter(isObject) : [];
+  const listById = new Map(validLists.map((list) => [textOf(list.id), list]));
+  return bookmarks.map((bookmark) => {
+    const content = isObject(bookmark.content) ? bookmark.content : {};
     return {
       url: textOf(content.url),
       title: bookmark.title || content.text || '(no link)',
       comment: [bookmark.note, bookmark.description],
-      folders: stringsIn(bookmark.lists).map((id) => listPath(id, byId)),
+      folders: stringsIn(bookmark.lists).map((id) => listPath(id, listById)),
       tags: [
         ...stringsIn(bookmark.tags),
         ...tagIf(bookmark.archived === true, 'archived'),
@@ -76,14 +76,14 @@ export function fromKarakeep(bookmarks: JsonObject[], lists: unknown): ForeignBo
   });
 }
 
-/** Returns the name of a list of Karakeep and the names of the lists that contain it, outermost first. */
-function listPath(id: string, byId: ReadonlyMap<string, JsonObject>): string[] {
+/** Returns the names of the Karakeep lists that contain a list, outermost first, and then its own name. */
+function listPath(id: string, listById: ReadonlyMap<string, JsonObject>): string[] {
   const names: string[] = [];
   const seen = new Set<JsonObject>();
-  for (let list = byId.get(id); list !== undefined && !seen.has(list); ) {
+  for (let list = listById.get(id); list !== undefined && !seen.has(list); ) {
     seen.add(list);
     names.unshift(textOf(list.name));
-    list = typeof list.parentId === 'string' ? byId.get(list.parentId) : undefined;
+    list = typeof list.parentId === 'string' ? listById.get(list.parentId) : undefined;
   }
   return names;
 }

@@ -10,7 +10,7 @@ export interface TagNode {
   path: string;
   /** The full name of the tag. Null if only tags below this node exist, and no tag of its own. */
   tag: string | null;
-  /** The number of bookmarks that have exactly this tag. */
+  /** The number of bookmarks that have this tag itself. Tags below it do not count. */
   bookmark_count: number;
   tags: TagNode[];
 }
@@ -18,21 +18,23 @@ export interface TagNode {
 /** Builds the tree of tags: `a/b` is below `a`. A tag that is not a valid path, such as `and/`, is at the top level. */
 export function growTree(tags: readonly Tag[]): TagNode[] {
   const roots: TagNode[] = [];
+  /** By path, ignoring case. */
   const nodes = new Map<string, TagNode>();
-  const findNode = (names: readonly string[]): TagNode => {
+  // Also creates the node, and the nodes above it.
+  const ensureNode = (names: readonly string[]): TagNode => {
     const key = foldText(JSON.stringify(names));
-    const known = nodes.get(key);
-    if (known !== undefined) return known;
+    const existing = nodes.get(key);
+    if (existing !== undefined) return existing;
     const [name = ''] = names.slice(-1);
     const node: TagNode = { name, path: joinFolders(names), tag: null, bookmark_count: 0, tags: [] };
     nodes.set(key, node);
-    const siblings = names.length > 1 ? findNode(names.slice(0, -1)).tags : roots;
+    const siblings = names.length > 1 ? ensureNode(names.slice(0, -1)).tags : roots;
     siblings.push(node);
     return node;
   };
   for (const { name: tag, bookmark_count } of tags) {
     const names = splitFolders(tag) ?? [tag];
-    Object.assign(findNode(names), { name: names.at(-1), path: tag, tag, bookmark_count });
+    Object.assign(ensureNode(names), { name: names.at(-1), path: tag, tag, bookmark_count });
   }
   return roots;
 }

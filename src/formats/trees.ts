@@ -5,7 +5,7 @@ import { type ForeignBookmark, isObject, type JsonObject, textOf } from './entry
 const childrenOf = (node: JsonObject): JsonObject[] =>
   Array.isArray(node.children) ? node.children.filter(isObject) : [];
 
-/** The field names that a program uses. */
+/** How a program writes a node: the names of its fields, and which folders are built in. */
 interface Shape {
   url: string;
   title: string;
@@ -22,7 +22,7 @@ interface UnreadNode {
   isBuiltIn: boolean;
 }
 
-/** Returns the bookmarks below a node that the program created itself, in file order. */
+/** Returns the bookmarks below `top`, in file order. The name of `top` itself is no part of their folders. */
 function walk(top: JsonObject, shape: Shape): ForeignBookmark[] {
   const found: ForeignBookmark[] = [];
   // An explicit stack, because a file may be nested deeper than the call stack allows.

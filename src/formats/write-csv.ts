@@ -6,17 +6,18 @@ import type { Bookmark } from '../domain/resources.ts';
  */
 
 /**
- * Matches a text that a spreadsheet would run as a formula. A quote in front of it prevents that. The pattern also
- * matches texts that begin with quotes already, so that reading removes exactly the quote that was added.
+ * Matches a text that a spreadsheet would run as a formula. A quote in front of the text prevents that. The pattern
+ * also matches formulas that have such quotes already, so that reading removes exactly the quote that was added.
  */
 const FORMULA = /^'*[=+\-@]/;
 
 function formatCell(text: string): string {
   const safe = FORMULA.test(text) ? `'${text}` : text;
-  return /[",\r\n]|^\s|\s$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  const needsQuotes = /[",\r\n]|^\s|\s$/.test(safe);
+  return needsQuotes ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** Returns the text of a cell that `writeCsvRow` wrote. */
+/** Returns the text of a cell that `writeCsvRow` wrote, after the CSV was parsed. */
 export const readCell = (cell: string): string =>
   cell.startsWith("'") && FORMULA.test(cell) ? cell.slice(1) : cell;
 

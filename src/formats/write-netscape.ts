@@ -8,8 +8,8 @@ import { joinFolders, splitFolders } from './folders.ts';
  */
 
 /**
- * The name of the program in files that this service writes. From such a file, texts and tags are read unchanged. In
- * other files, some of them have a special meaning.
+ * The name of the program in files that this service writes. Texts and tags in these files are read unchanged. In files
+ * of other programs, some texts and tags have a special meaning.
  */
 export const GENERATOR = 'bookmark-service';
 
@@ -41,7 +41,7 @@ const escapeLine = (text: string): string => escapeText(text).replaceAll('\n', '
 const LAST_SECOND = 99_999_999_999;
 
 /**
- * Formats a time as seconds since 1970, or as RFC 3339 if readers would misread the number. They take 0 for no time.
+ * Formats a time as seconds since 1970, or as RFC 3339 if readers would misread the number. Readers take 0 for no time.
  */
 function formatSeconds(time: string): string {
   const seconds = Math.floor(Date.parse(time) / 1_000);
@@ -60,7 +60,9 @@ function formatLink({ url, title, comment, created_at, updated_at }: Bookmark, n
 }
 
 interface Folder {
+  /** The folders in this folder, by name. */
   folders: Map<string, Folder>;
+  /** The HTML of each link in this folder. */
   links: string[];
 }
 
@@ -72,55 +74,59 @@ interface NetscapeOptions {
 }
 
 /**
- * Returns the path of folders for a tag that must be written as a folder, and undefined for other tags. Such a tag is a
- * path, or has an escaped `/`, or has a comma, which TAGS cannot contain.
+ * Returns the path of folders for a tag that must be written as a folder, and undefined for other tags. A tag must be
+ * written as a folder if it is a path, has an escaped `/`, or has a comma, which TAGS cannot contain.
  */
-function foldersOf(name: string): string[] | undefined {
+function findRequiredPath(name: string): string[] | undefined {
   const path = splitFolders(name);
   return path !== undefined && (path[0] !== name || name.includes(',')) ? path : undefined;
 }
 
 /**
  * Returns the chunks of a bookmark file. Tags that are paths become folders, for example `Work/Databases`. If the tag
- * `Work` exists too, it becomes the folder above. A bookmark is written once in each of its folders. Its other tags are
- * in TAGS.
+ * `Work` exists too, it becomes the folder that contains `Databases`. A bookmark is written once in each of its
+ * folders. Tags that are not folders are in TAGS.
  */
 export const formatNetscapeFile = (
   bookmarks: readonly Bookmark[],
   options: NetscapeOptions = {},
-): string[] => [NETSCAPE_HEAD, ...formatFolder(arrange(bookmarks, options), 1), NETSCAPE_END];
+): string[] => [NETSCAPE_HEAD, ...formatFolder(buildFolders(bookmarks, options), 1), NETSCAPE_END];
 
-function arrange(bookmarks: readonly Bookmark[], { tagFolders = false }: NetscapeOptions): Folder {
+/** Puts the link of each bookmark into its folders. Returns the folder that contains everything. */
+function buildFolders(bookmarks: readonly Bookmark[], { tagFolders = false }: NetscapeOptions): Folder {
   const root = openFolder();
-  const paths = findPaths(new Set(bookmarks.flatMap(({ tags }) => tags.map(({ name }) => name))));
+  const pathOfTag = findPaths(new Set(bookmarks.flatMap(({ tags }) => tags.map(({ name }) => name))));
   for (const bookmark of bookmarks) {
-    const given = bookmark.tags.map(({ name }) => name);
-    const link = formatLink(
-      bookmark,
-      given.filter((name) => !paths.has(name)).map((name) => name.replaceAll(',', ' ')),
-    );
-    const folders = given
-      .map((name) => paths.get(name) ?? (tagFolders ? splitFolders(name) : undefined))
+    const tagNames = bookmark.tags.map(({ name }) => name);
+    const tagsOfLink = tagNames
+      .filter((name) => !pathOfTag.has(name))
+      .map((name) => name.replaceAll(',', ' '));
+    const link = formatLink(bookmark, tagsOfLink);
+    const paths = tagNames
+      .map((name) => pathOfTag.get(name) ?? (tagFolders ? splitFolders(name) : undefined))
       .filter((path) => path !== undefined);
-    for (const path of folders.length === 0 ? [[]] : folders) findFolder(root, path).links.push(link);
+    if (paths.length === 0) root.links.push(link);
+    for (const path of paths) findFolder(root, path).links.push(link);
   }
   return root;
 }
 
-/** Returns the path of folders for each tag that is written as a folder. */
+/** Returns a map by tag: the path of folders for each tag that is written as a folder even without `tagFolders`. */
 function findPaths(names: ReadonlySet<string>): Map<string, string[]> {
   const paths = new Map<string, string[]>();
   for (const name of names) {
-    const path = foldersOf(name) ?? [];
+    const path = findRequiredPath(name) ?? [];
     for (let length = path.length; length > 0; length -= 1) {
-      const folder = path.slice(0, length);
-      const tag = joinFolders(folder);
-      if (names.has(tag)) paths.set(tag, folder);
+      // The tag itself first, then the tags above it.
+      const pathAbove = path.slice(0, length);
+      const tag = joinFolders(pathAbove);
+      if (names.has(tag)) paths.set(tag, pathAbove);
     }
   }
   return paths;
 }
 
+/** Returns the folder at a path, and creates it if needed. */
 function findFolder(root: Folder, path: readonly string[]): Folder {
   let folder = root;
   for (const name of path) {
