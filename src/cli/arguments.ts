@@ -1,8 +1,8 @@
 import { InvalidArgumentError, Option } from 'commander';
 
-/** Parsers for command arguments. */
+/** Parses the arguments of commands. The parsers throw commander's `InvalidArgumentError`. */
 
-/** Parses an integer from `min` to `max`. */
+/** Returns a parser of an integer from `min` to `max`. */
 export const integerFrom =
   (min: number, max = Number.MAX_SAFE_INTEGER) =>
   (text: string): number => {
@@ -13,26 +13,31 @@ export const integerFrom =
   };
 
 /**
- * Collects the ids of a repeated argument. Negative ids are those of bookmarks in a local copy that were not sent to
- * the service yet.
+ * Collects the ids of a repeated argument. In a local copy, a bookmark has a negative id until it is sent to the
+ * service.
  */
-export const gatherIds = (text: string, before: number[] = []): number[] => [
-  ...before,
+export const gatherIds = (text: string, earlier: number[] = []): number[] => [
+  ...earlier,
   text.startsWith('-') ? -integerFrom(1)(text.slice(1)) : integerFrom(1)(text),
 ];
 
 /** Collects the tag names of a repeated option. Each value may hold several names, separated by commas. */
-export const gatherTags = (text: string, before: string[] = []): string[] => [
-  ...before,
+export const gatherTags = (text: string, earlier: string[] = []): string[] => [
+  ...earlier,
   ...text
     .split(',')
     .map((name) => name.trim())
     .filter(Boolean),
 ];
 
-/** Splits ids into batches of 500, the service's limit for one request. */
+/** The service's limit of ids in one request. */
+const BATCH_SIZE = 500;
+
+/** Splits ids into batches of `BATCH_SIZE`. */
 export const toBatches = (ids: readonly number[]): number[][] =>
-  Array.from({ length: Math.ceil(ids.length / 500) }, (_, n) => ids.slice(n * 500, (n + 1) * 500));
+  Array.from({ length: Math.ceil(ids.length / BATCH_SIZE) }, (_, n) =>
+    ids.slice(n * BATCH_SIZE, (n + 1) * BATCH_SIZE),
+  );
 
 /** Returns the option `--tag`, which may be repeated. */
 export const tagsOption = (description: string): Option =>

@@ -14,13 +14,13 @@ export async function askLine(
   { secret = false } = {},
 ): Promise<string | undefined> {
   const { stdin, stderr } = terminal.streams;
-  const isPerson = stdin.isTTY === true;
-  if (isPerson) stderr.write(writeOutControls(question));
+  const isTerminal = stdin.isTTY === true;
+  if (isTerminal) stderr.write(writeOutControls(question));
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({
     input: stdin,
     output: secret ? silent : stderr,
-    terminal: isPerson,
+    terminal: isTerminal,
   });
   let isInterrupted = false;
   const stop = () => {
@@ -36,6 +36,6 @@ export async function askLine(
   } finally {
     signal.removeEventListener('abort', stop);
     lines.close();
-    if (isPerson && secret) stderr.write('\n');
+    if (isTerminal && secret) stderr.write('\n');
   }
 }

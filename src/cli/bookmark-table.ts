@@ -3,7 +3,7 @@ import { toLine } from './display-text.ts';
 import type { Table } from './table.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Makes a table with one line per bookmark. */
+/** Returns a table with one row for each bookmark. */
 export const bookmarkTable = (bookmarks: readonly Bookmark[]): Table => ({
   columns: [
     { name: 'ID' },
@@ -22,7 +22,8 @@ export const bookmarkTable = (bookmarks: readonly Bookmark[]): Table => ({
 });
 
 /**
- * Prints the first `limit` bookmarks of some pages, as one JSON object or one table. Prints each page as it arrives.
+ * Prints the first `limit` bookmarks of the pages, as one JSON object or one table. Prints each page as it arrives. If
+ * there are no bookmarks, prints the note `none`.
  */
 export async function printPages<Each extends Bookmark>(
   terminal: Terminal,
@@ -32,8 +33,8 @@ export async function printPages<Each extends Bookmark>(
 ): Promise<void> {
   if (terminal.isJson) await terminal.write('{"bookmarks":[');
   let count = 0;
-  for await (const whole of pages) {
-    const page = whole.slice(0, limit - count);
+  for await (const wholePage of pages) {
+    const page = wholePage.slice(0, limit - count);
     const separator = count === 0 ? '' : ',';
     if (terminal.isJson)
       await terminal.write(separator + page.map((bookmark) => JSON.stringify(bookmark)).join(','));

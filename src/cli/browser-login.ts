@@ -12,7 +12,7 @@ import type { Session } from './session.ts';
  * of this computer.
  */
 
-/** How long to wait for the approval. The user may have to sign in before, for which the service allows ten minutes. */
+/** How long to wait for the approval. The user may first have to sign in, for which the service allows ten minutes. */
 const WAIT_MS = 15 * 60_000;
 
 const RETURN_PATH = '/signed-in';
@@ -21,7 +21,7 @@ const APPROVE_AGAIN = 'Try again, or use an API token from the settings: bookmar
 
 const randomText = (): string => randomBytes(32).toString('base64url');
 
-/** Returns the token of a session that the user approves in the browser. Throws a `CliError` if they do not. */
+/** Returns the token of a session that the user approves in the browser. Throws a `CliError` without an approval. */
 export async function loginByBrowser(
   { terminal, environment, signal }: Session,
   client: BookmarkClient,
@@ -43,15 +43,16 @@ export async function loginByBrowser(
     terminal.note(`Approve the login in your browser. If it does not open, go to:\n${address}`);
     void openInBrowser(environment.browser, address);
     const code = await receiveCode(server, state, origin, signal);
-    const session = { code, code_verifier: verifier, redirect_uri: redirectUri };
-    return (await client.exchangeCode(session, { signal })).token;
+    const exchange = { code, code_verifier: verifier, redirect_uri: redirectUri };
+    return (await client.exchangeCode(exchange, { signal })).token;
   } finally {
     server.close();
   }
 }
 
 /**
- * Returns the name that the browser shows for this app. It has at most 60 characters, and only those that are allowed.
+ * Returns the name that the browser shows for this app. The name has at most 60 characters, and contains only those
+ * that the service allows.
  */
 const nameOfThisComputer = (): string =>
   `bookmarks on ${hostname().replace(/[^\w.-]/g, '') || 'a computer'}`.slice(0, 60);
@@ -66,26 +67,26 @@ async function listen(server: Server): Promise<string> {
 }
 
 /**
- * Waits for the callback, the request of the browser that contains `state`. Returns the code in it. Rejects if the user
- * declines, on Ctrl-C, and when the time is up.
+ * Waits for the callback: the request in which the browser sends `state` and the code. Resolves with the code. Rejects
+ * if the user declines, on Ctrl-C, and after `WAIT_MS`.
  */
 const receiveCode = (server: Server, state: string, issuer: string, signal: AbortSignal): Promise<string> =>
   new Promise((resolve, reject) => {
-    const stop = () =>
+    const rejectWait = () =>
       reject(
         signal.aborted
           ? new Interrupted()
           : new CliError('nobody approved the login in time', APPROVE_AGAIN, 'FAILED'),
       );
-    const ended = AbortSignal.any([signal, AbortSignal.timeout(WAIT_MS)]);
-    if (ended.aborted) stop();
-    ended.addEventListener('abort', stop, { once: true });
+    const waitOver = AbortSignal.any([signal, AbortSignal.timeout(WAIT_MS)]);
+    if (waitOver.aborted) rejectWait();
+    waitOver.addEventListener('abort', rejectWait, { once: true });
     server.on('request', (request, response) => {
-      const given = readCallback(request, state);
-      if (given === undefined) return respond(response, 404, 'Page not found.');
-      const code = given.get('code');
-      if (given.get('iss') !== issuer) {
-        const message = `the browser was at ${given.get('iss')}, not at ${issuer}`;
+      const parameters = readCallback(request, state);
+      if (parameters === undefined) return respond(response, 404, 'Page not found.');
+      const code = parameters.get('code');
+      if (parameters.get('iss') !== issuer) {
+        const message = `the browser was at ${parameters.get('iss')}, not at ${issuer}`;
         reject(new CliError(message, 'Set the right address with --url', 'FAILED'));
         return respond(response, 400, 'This login came from a different service.');
       }

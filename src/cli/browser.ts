@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 
-/** The program, with its arguments, that opens a page in the platform's default browser. */
+/** By platform: the program, with its arguments, that opens a page in the default browser. */
 const OPENERS: Partial<Record<NodeJS.Platform, [string, ...string[]]>> = {
   darwin: ['open'],
   // Unlike `start`, this program does not change `&` and `^` in a url.

@@ -1,6 +1,6 @@
 import type { Command, Option } from 'commander';
 
-/** What the completion scripts and the manual need to know about a command. */
+/** A command with its subcommands and options, for the completion scripts and the manual. */
 export interface CommandNode {
   /** The words of the command, for example `tags rename`. Empty for the program itself. */
   path: string;

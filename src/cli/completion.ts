@@ -36,11 +36,14 @@ function listOptions(node: CommandNode, root: CommandNode): Word[] {
       .filter((flag) => flag.startsWith('--'))
       .map((word) => ({ word, description: option.description })),
   );
-  return words.filter(({ word }, i) => words.findIndex((other) => other.word === word) === i);
+  const isFirst = (word: string, i: number) => words.findIndex((other) => other.word === word) === i;
+  return words.filter(({ word }, i) => isFirst(word, i));
 }
 
-/** Lists the options that take a value. For an option without choices, the shell offers file names. */
-const listValues = (nodes: readonly CommandNode[]) =>
+/**
+ * Lists the options that take a value, with the choices for the value. Without choices, the shell offers file names.
+ */
+const listValueOptions = (nodes: readonly CommandNode[]) =>
   nodes.flatMap(({ path, options }) =>
     options.filter(takesValue).map((option) => ({
       path,
@@ -54,7 +57,7 @@ const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 const join = (words: readonly Word[]): string => words.map(({ word }) => word).join(' ');
 
-/** Returns the patterns of a shell's `case` that match the paths of all commands, such as `tags rename`. */
+/** Returns a pattern for a shell's `case` that matches the path of each command, for example `tags rename`. */
 const pathCases = (nodes: readonly CommandNode[]): string =>
   nodes
     .slice(1)
@@ -62,7 +65,7 @@ const pathCases = (nodes: readonly CommandNode[]): string =>
     .join('|');
 
 function writeBash(nodes: readonly CommandNode[], root: CommandNode): string {
-  const values = listValues(nodes).map(({ path, flags, choices }) => {
+  const values = listValueOptions(nodes).map(({ path, flags, choices }) => {
     const patterns = flags.map((flag) => (path === '' ? `*' ${flag}'` : quote(`${path} ${flag}`)));
     return `    ${patterns.join('|')}) COMPREPLY=($(compgen -W ${quote(choices.join(' '))} -- "$cur")); return ;;`;
   });
@@ -97,7 +100,7 @@ function writeZsh(nodes: readonly CommandNode[], root: CommandNode): string {
         quote(`${word}${description && ':'}${description.replaceAll(':', '\\:')}`),
       )
       .join(' ');
-  const values = listValues(nodes).map(({ path, flags, choices }) => {
+  const values = listValueOptions(nodes).map(({ path, flags, choices }) => {
     const patterns = flags.map((flag) => (path === '' ? `*' ${flag}'` : quote(`${path} ${flag}`)));
     const offer =
       choices.length > 0 ? `found=(${choices.map(quote).join(' ')}); _describe value found` : '_files';
@@ -131,8 +134,8 @@ if [[ \${funcstack[1]} == _bookmarks ]]; then _bookmarks "$@"; else compdef _boo
 }
 
 /**
- * Writes the script for fish. In it, each candidate has a condition, which fish evaluates. fish also offers file names
- * unless `-f` or `-x` forbids it.
+ * Writes the script for fish. Each line of the script offers a word or an option, and has a condition that fish
+ * evaluates. fish also offers file names unless `-f` or `-x` forbids it.
  */
 function writeFish(nodes: readonly CommandNode[]): string {
   const fishQuote = (text: string) => `'${text.replace(/['\\]/g, '\\$&')}'`;

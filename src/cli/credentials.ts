@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { messageOf, systemCodeOf } from '../domain/thrown.ts';
 import { CliError } from './faults.ts';
 
-/** The login that the command line stores between runs. */
+/** What `bookmarks login` stores for later commands. */
 export interface Credentials {
   base_url: string;
   token: string;

@@ -1,6 +1,6 @@
 /** Makes text from users safe for a terminal. */
 
-/** Matches control characters, and characters that change the direction of text. */
+/** Matches one or more control characters, or characters that change the direction of text. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g;
 
@@ -12,7 +12,7 @@ const CONTROLS_IN_LINES = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e
 export const writeOutControls = (text: string): string =>
   text.replace(CONTROLS_IN_LINES, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
-/** Puts a text on one line and removes control characters, so that a title cannot control the terminal. */
+/** Replaces line breaks and control characters with spaces, so that a title takes one line and controls nothing. */
 export const toLine = (text: string): string => text.replace(CONTROLS, ' ').trim();
 
 /** Matches a character that takes two columns of a terminal. */
@@ -32,17 +32,19 @@ export function displayWidth(text: string): number {
 
 /** Fits a text to an exact width: pads it with spaces or cuts it with an ellipsis. */
 export function fitToWidth(text: string, width: number): string {
-  const whole = displayWidth(text);
-  if (whole <= width) return text + ' '.repeat(width - whole);
+  const textWidth = displayWidth(text);
+  if (textWidth <= width) return text + ' '.repeat(width - textWidth);
+  // One column is for the ellipsis.
+  const keptMax = width - 1;
   let kept = '';
   let used = 0;
   for (const { segment } of segmenter.segment(text)) {
     const next = used + graphemeWidth(segment);
-    if (next > width - 1) break;
+    if (next > keptMax) break;
     kept += segment;
     used = next;
   }
-  return `${kept}…${' '.repeat(width - 1 - used)}`;
+  return `${kept}…${' '.repeat(keptMax - used)}`;
 }
 
 /** Formats a count with its noun: `1 bookmark`, `2,000 bookmarks`. */

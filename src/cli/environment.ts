@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 
-/** The settings of the command line in environment variables. Only this file reads the environment. */
+/** The settings of the command line that come from environment variables. Only this file reads the environment. */
 export interface Environment {
   /** `BOOKMARKS_URL`: the address of the service, unless `--url` is given. */
   url: string | undefined;
@@ -19,9 +19,9 @@ type Variables = Readonly<Record<string, string | undefined>>;
 
 /** Reads the environment of the process. */
 export function readEnvironment(env: Variables = process.env): Environment {
-  const named = process.platform === 'win32' ? env.APPDATA : env.XDG_CONFIG_HOME;
+  const configured = process.platform === 'win32' ? env.APPDATA : env.XDG_CONFIG_HOME;
   // The XDG specification says that a relative path must be ignored.
-  const base = named && isAbsolute(named) ? named : join(env.HOME || homedir(), '.config');
+  const base = configured && isAbsolute(configured) ? configured : join(env.HOME || homedir(), '.config');
   return {
     url: env.BOOKMARKS_URL || undefined,
     token: env.BOOKMARKS_TOKEN || undefined,

@@ -4,15 +4,15 @@ import { systemCodeOf } from '../domain/thrown.ts';
 import { UnreadableFile } from '../formats/entry.ts';
 
 /**
- * Why the command line itself fails: a code of the API, `USAGE` for a wrong command, or `FAILED` for any other
- * reason.
+ * The code of an error that the command line itself finds: one of the API's codes, `USAGE` for a wrong command, or
+ * `FAILED` for any other reason.
  */
 type CliErrorCode = 'USAGE' | 'NOT_FOUND' | 'INVALID_TOKEN' | 'PERMISSION_DENIED' | 'UNAVAILABLE' | 'FAILED';
 
 /** Thrown for an error that the user should see. */
 export class CliError extends Error {
   override readonly name = 'CliError';
-  /** What the user can do about it. */
+  /** What the user can do about the error. */
   readonly advice: string | undefined;
   /** Determines the exit code. */
   readonly code: CliErrorCode;
@@ -36,6 +36,7 @@ export const EXIT = {
   interrupted: 130,
 };
 
+/** By the code of an error: the exit code. Other codes exit with `EXIT.failed`. */
 const EXIT_BY_CODE: Record<string, number> = {
   USAGE: EXIT.usage,
   VALIDATION_ERROR: EXIT.usage,
@@ -82,7 +83,7 @@ export interface Fault {
   advice?: string | undefined;
 }
 
-/** Describes an error in words. Returns undefined for an unexpected error. Its stack trace is printed instead. */
+/** Describes an error in words. Returns undefined for an unexpected error, whose stack trace is printed instead. */
 export function describeFault(error: unknown, baseUrl: string | undefined): Fault | undefined {
   if (error instanceof ApiError) return describeApiError(error, baseUrl);
   if (error instanceof CliError) return { error: error.message, code: error.code, advice: error.advice };
@@ -90,6 +91,7 @@ export function describeFault(error: unknown, baseUrl: string | undefined): Faul
   const code = systemCodeOf(error);
   if (!(error instanceof Error) || code === undefined) return undefined;
   if (code === 'ERR_SQLITE_ERROR') return { error: `the SQLite file: ${error.message}`, code };
+  // Only errors of the operating system have a `syscall`.
   if (!('syscall' in error)) return undefined;
   const reasons: Record<string, string> = {
     ENOENT: 'no such file or folder',
@@ -103,6 +105,7 @@ export function describeFault(error: unknown, baseUrl: string | undefined): Faul
 
 function describeApiError(error: ApiError, baseUrl = ''): Fault {
   const { message, code, status, requestId } = error;
+  // The status is 0 if there was no response.
   const where = status === 0 || code === 'UNEXPECTED_ANSWER' ? ` (${baseUrl}${reasonOf(error)})` : '';
   return {
     error: message + where,
@@ -113,7 +116,7 @@ function describeApiError(error: ApiError, baseUrl = ''): Fault {
   };
 }
 
-/** Says why a connection failed, for example `: ECONNREFUSED`. */
+/** Returns why a connection failed, after a colon, for example `: ECONNREFUSED`. Empty if that is unknown. */
 function reasonOf(error: ApiError): string {
   const { cause } = error;
   const message = cause instanceof Error && cause.cause instanceof Error ? cause.cause.message : undefined;

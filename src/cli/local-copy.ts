@@ -40,7 +40,7 @@ export async function openStore(file: string): Promise<SqliteStore> {
   }
 }
 
-/** Works with the local copy in a file. It sends no request and needs no login. */
+/** Calls `work` with the local copy in a file. Sends no request and needs no login. */
 export async function useOffline<T>(
   session: Session,
   file: string,

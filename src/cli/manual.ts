@@ -20,6 +20,7 @@ const toRoff = (text: string): string =>
     .replaceAll('-', '\\-')
     .replace(/^(['.])/gm, '\\&$1');
 
+/** Formats an entry of a list: a bold term, and an indented text below it. */
 const describeEntry = (term: string, text: string): string =>
   `.TP\n.B ${toRoff(term)}\n${text && `${toRoff(text)}\n`}`;
 
@@ -28,7 +29,7 @@ export function writeManual(program: Command): string {
   const root = readTree(program);
   const commands = listNodes(root)
     .slice(1)
-    .filter(({ commands }) => commands.length === 0);
+    .filter(({ commands: inner }) => inner.length === 0);
   const exits = EXITS.map(([code, meaning]) => describeEntry(String(code), meaning));
   return `.TH BOOKMARKS 1 "" "bookmarks ${program.version()}" "User Commands"
 .SH NAME

@@ -63,10 +63,11 @@ export async function runCli(
  * `-t ag:name`.
  */
 function protectNegations(program: Command, args: readonly string[]): string[] {
-  const command = args.find((arg) => program.commands.some((each) => each.name() === arg));
-  if (command !== 'search') return [...args];
+  const commandName = args.find((arg) => program.commands.some((each) => each.name() === arg));
+  if (commandName !== 'search') return [...args];
   const end = args.indexOf('--');
   const [before, after] = end === -1 ? [args, []] : [args.slice(0, end), args.slice(end + 1)];
+  // For example `-tag:name` or `-#name`.
   const isNegation = (arg: string) => /^-(#|[a-z]{2,}:)/i.test(arg);
   const others = before.filter((arg) => !isNegation(arg));
   return [...others, '--', ...before.filter(isNegation), ...after];
@@ -108,7 +109,7 @@ function configure(command: Command, { stdout, stderr }: Streams): void {
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) });
 }
 
-/** Prints a usage error as JSON. Without `--json`, commander has printed it already. */
+/** Prints a usage error if `--json` is given. Otherwise commander has printed the error already. */
 function printUsageFault(
   { message, code }: CommanderError,
   args: readonly string[],

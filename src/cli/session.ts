@@ -22,8 +22,8 @@ export interface Session {
 type Given = any[];
 
 /**
- * Wraps a command as a commander action. The command receives the session first, then commander's arguments and
- * options.
+ * Wraps a command as an action of commander. The command receives the session first, and then the arguments and options
+ * that commander passes.
  */
 export type Run = (
   command: (session: Session, ...args: Given) => Promise<void>,
@@ -34,7 +34,7 @@ const DEFAULT_URL = 'http://127.0.0.1:3000/api/v1';
 /** How long a request is retried while the user waits. */
 const RETRY_FOR_MS = 20_000;
 
-/** The shortest wait for a retry or for the rate limit that is reported. */
+/** A wait for a retry or for the rate limit is reported if it is at least this long. */
 const MIN_NOTED_WAIT_MS = 1_000;
 
 /** Parses the address of the service. Adds `/api/v1` if the address has no path. */
@@ -55,14 +55,14 @@ export function findBaseUrl({ url, environment }: Session, stored: Credentials |
   return parseBaseUrl(url ?? environment.url ?? stored?.base_url ?? DEFAULT_URL);
 }
 
-/** Calls `fetch` with a user agent that people recognize in their list of sessions. */
+/** Calls `fetch` with a user agent. In the list of sessions, people recognize the command line by it. */
 const namedFetch: typeof fetch = (input, init) => {
   const headers = new Headers(init?.headers);
   headers.set('user-agent', 'bookmarks-cli/1');
   return fetch(input, { ...init, headers });
 };
 
-/** Opens a client for an address. The client prints a note before it waits long for a retry or the rate limit. */
+/** Opens a client for an address. Before the client waits long for a retry or the rate limit, it prints a note. */
 export function openClient(session: Session, baseUrl: string, token?: string): BookmarkClient {
   session.baseUrl = baseUrl;
   if (token !== undefined && !isSendable(token))

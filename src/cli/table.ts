@@ -8,7 +8,7 @@ export interface Table {
 
 interface Column {
   name: string;
-  /** Whether the column may be cut if the table is wider than the screen. */
+  /** Whether the cells of the column may be cut if the table is wider than the screen. */
   isFlexible?: boolean;
   /** Whether the other flexible columns are cut before this one. */
   isMain?: boolean;
@@ -44,6 +44,7 @@ export function displayTable({ columns, rows }: Table, screenWidth: number): str
 /** Returns the width of each column. Cuts the widest flexible columns until the table fits. */
 function fitWidths(columns: (Column & { width: number })[], available: number): number[] {
   let excess = columns.reduce((sum, { width }) => sum + width, 0) - available;
+  // Narrows the widest of these columns, again and again, until the table fits or none is wider than `minWidth`.
   const cut = (cuttable: { width: number }[], minWidth: number) => {
     for (; excess > 0; excess -= 1) {
       const [widest] = cuttable.toSorted((a, b) => b.width - a.width);

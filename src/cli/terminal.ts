@@ -41,7 +41,7 @@ export class Terminal {
     if (!stdout.write(text)) await once(stdout, 'drain');
   }
 
-  /** Prints a result, either in words or as a line of JSON. */
+  /** Prints a result: with `--json` as a line of JSON, otherwise the text that `words` returns. */
   print(value: unknown, words: () => string): Promise<void> {
     return this.write(`${this.isJson ? JSON.stringify(value) : words()}\n`);
   }
@@ -55,7 +55,8 @@ export class Terminal {
     if (!stdout.isTTY) return this.write(table.rows.map((row) => `${row.join('\t')}\n`).join(''));
     const lines = displayTable(table, stdout.columns ?? 80);
     const [head = '', ...rows] = lines.map(writeOutControls);
-    const shown = header ? [this.#isPlain ? head : `\u001b[1m${head}\u001b[22m`, ...rows] : rows;
+    const styledHead = this.#isPlain ? head : `\u001b[1m${head}\u001b[22m`;
+    const shown = header ? [styledHead, ...rows] : rows;
     return this.#send(shown.map((line) => `${line}\n`).join(''));
   }
 
@@ -80,6 +81,7 @@ export class Terminal {
   }
 }
 
+/** How often a progress line is drawn again, with the current time and text. */
 const REDRAW_MS = 100;
 
 /** A line on standard error that shows the progress of an operation and disappears when it ends. */
@@ -94,6 +96,7 @@ class Progress implements Disposable {
     if (stream !== undefined) this.#timer = setInterval(() => this.#draw(), REDRAW_MS).unref();
   }
 
+  /** Sets the text of the line. The first text is drawn at once, and later ones at the next redraw. */
   set(text: string): void {
     if (this.#text === '') {
       this.#text = text;

@@ -8,6 +8,7 @@ import { findBaseUrl, openClient, openOwnClient, type Run, type Session } from '
 
 /** Matches an invite code, or the longer code that signs in another device. */
 const CODE = /^[A-Z0-9]{8}([A-Z0-9]{4})?$/;
+/** Matches the token of a session (`bks_`) or an API token (`bka_`). */
 const TOKEN = /^bk[as]_\d+_[\w-]+$/;
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 
@@ -33,7 +34,7 @@ export function addAccountCommands(program: Command, run: Run): void {
 
 async function login(
   session: Session,
-  given: string | undefined,
+  codeOrToken: string | undefined,
   { email: invited, paste = false }: { email?: string; paste?: boolean },
 ): Promise<void> {
   const { terminal, environment, signal } = session;
@@ -41,20 +42,20 @@ async function login(
   const baseUrl = findBaseUrl(session, stored);
   warnOfPlainHttp(session, baseUrl);
   const client = openClient(session, baseUrl);
-  const hasNothing = given === undefined && invited === undefined && !paste;
+  const hasNothing = codeOrToken === undefined && invited === undefined && !paste;
   const isByBrowser = hasNothing && terminal.streams.stdin.isTTY === true;
   const token = isByBrowser
     ? await loginByBrowser(session, client, baseUrl)
-    : await exchange(session, client, await readSecret(session, given, paste), invited);
+    : await exchange(session, client, await readSecret(session, codeOrToken, paste), invited);
   const { email } = await client.withToken(token).profile({ signal });
   await storeCredentials(environment.configDir, { base_url: baseUrl, token, email });
   await terminal.print({ email, base_url: baseUrl }, () => `Logged in as ${email} at ${baseUrl}`);
 }
 
 /** Returns the code or token in the command. If there is none, asks for it. */
-function readSecret(session: Session, given: string | undefined, paste: boolean): Promise<string> {
-  if (paste) return pasteToken(session, given);
-  return given === undefined ? askSecret(session) : Promise.resolve(given);
+function readSecret(session: Session, codeOrToken: string | undefined, paste: boolean): Promise<string> {
+  if (paste) return pasteToken(session, codeOrToken);
+  return codeOrToken === undefined ? askSecret(session) : Promise.resolve(codeOrToken);
 }
 
 /** Asks for a code or a token without showing it. */
@@ -64,9 +65,12 @@ async function askSecret(session: Session): Promise<string> {
   return secret;
 }
 
-/** Asks for an API token without showing it. Other users of the computer could read a token in the command. */
-async function pasteToken(session: Session, given: string | undefined): Promise<string> {
-  if (given !== undefined)
+/**
+ * Asks for an API token without showing it. Throws if the command contains a token, because other users of the computer
+ * can read commands.
+ */
+async function pasteToken(session: Session, tokenInCommand: string | undefined): Promise<string> {
+  if (tokenInCommand !== undefined)
     throw new CliError('--paste prompts for the token; leave the token out of the command');
   const token = await askLine(session, 'API token: ', { secret: true });
   if (token?.startsWith('bka_') && TOKEN.test(token)) return token;

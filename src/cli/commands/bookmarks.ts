@@ -95,6 +95,7 @@ const SEARCH_HELP = `
 Operators: tag:NAME, -tag:NAME, under:NAME, site:HOST, after:2026-01, before:2026-01-31, is:untagged.
 Quote phrases, and names that contain spaces: '"to be or not"' tag:"to read". Shells treat #NAME as a comment; use tag:NAME instead.`;
 
+/** Options that `add` and `edit` have in common. */
 interface Fields {
   title?: string;
   comment?: string;
@@ -110,9 +111,11 @@ interface AddOptions extends Fields {
   offline?: string;
 }
 
+/** Matches a url without a scheme, which begins with a host name. */
+const WITHOUT_SCHEME = /^[\w-]+(\.[\w-]+)+(:\d+)?([/?#]|$)/;
+
 /** Adds `https://` to a url that begins with a host name. */
-const completeUrl = (text: string): string =>
-  /^[\w-]+(\.[\w-]+)+(:\d+)?([/?#]|$)/.test(text) ? `https://${text}` : text;
+const completeUrl = (text: string): string => (WITHOUT_SCHEME.test(text) ? `https://${text}` : text);
 
 /** Checks values before they are stored in a local copy. The service would refuse them only at the next `sync`. */
 function requireValid({ url, time }: { url?: string | undefined; time?: string | undefined }): void {
@@ -171,7 +174,7 @@ interface EditOptions extends Fields {
 async function edit(session: Session, ids: number[], options: EditOptions): Promise<void> {
   const { newUrl: url, title, comment, tag, tags, addTag, removeTag, offline } = options;
   const [id, ...others] = ids;
-  if (offline === undefined) requireIds(ids);
+  if (offline === undefined) requireServiceIds(ids);
   const change = { url, title, comment, tags: tags ? tag : (tag ?? []) };
   const changesFields = Object.values(change).some((field) => field !== undefined);
   const changesTags = addTag !== undefined || removeTag !== undefined;
@@ -216,7 +219,7 @@ async function edit(session: Session, ids: number[], options: EditOptions): Prom
   );
 }
 
-/** Changes bookmarks of a local copy. `toEdit` receives the names of a bookmark's tags. */
+/** Changes bookmarks of a local copy. `toEdit` receives the names of a bookmark's tags, and returns what to change. */
 function editOffline(
   session: Session,
   file: string,
@@ -233,13 +236,16 @@ function editOffline(
   });
 }
 
-function requireIds(ids: readonly number[]): void {
-  const local = ids.find((id) => id < 0);
-  if (local === undefined) return;
-  throw new CliError(`${local} is an id in a local copy`, 'Name its file: --offline FILE');
+/** Throws if an id is not one of the service: ids that only a local copy knows are negative. */
+function requireServiceIds(ids: readonly number[]): void {
+  const localId = ids.find((id) => id < 0);
+  if (localId === undefined) return;
+  throw new CliError(`${localId} is an id in a local copy`, 'Name its file: --offline FILE');
 }
 
-/** Changes or deletes bookmarks in batches. Throws at the end if any id does not exist. */
+/**
+ * Changes or deletes bookmarks in batches. `done` is the past participle for the output. Throws if an id is missing.
+ */
 async function eachBatch(
   session: Session,
   ids: readonly number[],
@@ -267,32 +273,33 @@ async function remove(session: Session, ids: number[], { offline }: { offline?: 
     });
     return session.terminal.print({ deleted: ids }, () => `Deleted ${ids.join(', ')}`);
   }
-  requireIds(ids);
+  requireServiceIds(ids);
   const client = await openOwnClient(session);
   await eachBatch(session, ids, 'Deleted', (batch) =>
     client.deleteBookmarks(batch, { signal: session.signal }),
   );
 }
 
-async function get(session: Session, given: string): Promise<void> {
+async function get(session: Session, idOrUrl: string): Promise<void> {
   const { terminal, signal } = session;
   const client = await openOwnClient(session);
-  const found = await client.getBookmarks(chooseBookmark(given), { signal });
+  const found = await client.getBookmarks(toQuery(idOrUrl), { signal });
   await terminal.printTable(found, bookmarkTable(found.bookmarks), 'no bookmark found');
 }
 
 /** Reads an argument as an id if it has only digits, and otherwise as a url. */
-const chooseBookmark = (given: string): { id: number } | { url: string } =>
-  /^\d+$/.test(given) ? { id: integerFrom(1)(given) } : { url: completeUrl(given) };
+const toQuery = (idOrUrl: string): { id: number } | { url: string } =>
+  /^\d+$/.test(idOrUrl) ? { id: integerFrom(1)(idOrUrl) } : { url: completeUrl(idOrUrl) };
 
-async function openBookmark(session: Session, given: string): Promise<void> {
+async function openBookmark(session: Session, idOrUrl: string): Promise<void> {
   const { terminal, environment, signal } = session;
   const client = await openOwnClient(session);
-  const { bookmarks } = await client.getBookmarks(chooseBookmark(given), { signal });
+  const query = toQuery(idOrUrl);
+  const { bookmarks } = await client.getBookmarks(query, { signal });
   const url = bookmarks[0]?.url;
   if (url === undefined)
     throw new CliError(
-      `no bookmark has the ${/^\d+$/.test(given) ? 'id' : 'url'} ${given}`,
+      `no bookmark has the ${'id' in query ? 'id' : 'url'} ${idOrUrl}`,
       undefined,
       'NOT_FOUND',
     );
@@ -321,7 +328,7 @@ async function search(session: Session, words: string[], options: SearchCommandO
   const { terminal, signal } = session;
   const { tag, tagUnder, withoutTag, untagged, after, before, site } = options;
   const { sort, page, perPage } = options;
-  const { search: typed, problems } = parseSearch(words.map(quoteOperator).join(' '));
+  const { search: fromWords, problems } = parseSearch(words.map(quoteOperator).join(' '));
   for (const { part, kind } of problems)
     terminal.note(
       kind === 'untagged'
@@ -330,14 +337,14 @@ async function search(session: Session, words: string[], options: SearchCommandO
     );
   const client = await openOwnClient(session);
   const query: BookmarkSearch = {
-    ...typed,
-    tags: joinNames(typed.tags, tag),
-    tag_under: joinNames(typed.tag_under, tagUnder),
-    without_tags: joinNames(typed.without_tags, withoutTag),
-    untagged: untagged ?? typed.untagged,
-    site: site ?? typed.site,
-    created_after: after ?? typed.created_after,
-    created_before: before ?? typed.created_before,
+    ...fromWords,
+    tags: joinNames(fromWords.tags, tag),
+    tag_under: joinNames(fromWords.tag_under, tagUnder),
+    without_tags: joinNames(fromWords.without_tags, withoutTag),
+    untagged: untagged ?? fromWords.untagged,
+    site: site ?? fromWords.site,
+    created_after: after ?? fromWords.created_after,
+    created_before: before ?? fromWords.created_before,
     sort,
     page,
     per_page: perPage,
@@ -346,19 +353,24 @@ async function search(session: Session, words: string[], options: SearchCommandO
   if (terminal.isJson) return terminal.print(found, () => '');
   if (found.bookmarks.length > 0) await terminal.table(bookmarkTable(found.bookmarks));
   const more = found.has_more ? `; more: --page ${page + 1}` : '';
+  // The positions of the shown results, counted from 1.
   const first = (page - 1) * perPage + 1;
   const shown = found.bookmarks.length === 0 ? 'none' : `${first} to ${first + found.bookmarks.length - 1}`;
   terminal.note(`${found.total} found, ${shown} shown${more}`);
 }
 
 /** Joins two lists. Returns undefined for no names, because the service refuses an empty list with `untagged`. */
-const joinNames = (typed: string[] = [], given: string[] = []): string[] | undefined =>
-  typed.length + given.length > 0 ? [...typed, ...given] : undefined;
+const joinNames = (fromWords: string[] = [], fromOption: string[] = []): string[] | undefined =>
+  fromWords.length + fromOption.length > 0 ? [...fromWords, ...fromOption] : undefined;
+
+/** Matches an operator whose value has a space but no quotes. */
+const UNQUOTED_OPERATOR = /^(?<operator>-?(?:#|[a-z]{2,}:))(?<value>[^"]*\s[^"]*)$/i;
 
 /** Restores the quotes that the shell removed: `tag:"to read"` arrives as `tag:to read`. */
 function quoteOperator(word: string): string {
-  const [, operator, value = ''] = /^(-?(?:#|[a-z]{2,}:))([^"]*\s[^"]*)$/i.exec(word) ?? [];
-  return operator === undefined || value.startsWith('//') ? word : `${operator}"${value}"`;
+  const { operator, value = '' } = UNQUOTED_OPERATOR.exec(word)?.groups ?? {};
+  const isUrl = value.startsWith('//');
+  return operator === undefined || isUrl ? word : `${operator}"${value}"`;
 }
 
 async function list(

@@ -10,7 +10,7 @@ import { openOwnClient, type Run, type Session } from '../session.ts';
 
 type ExportFormat = 'json' | 'html' | 'csv';
 
-/** How many times an export to a file is attempted if the connection is lost. */
+/** How often an export to a file is attempted in all, if the connection is lost. */
 const ATTEMPTS = 3;
 
 /** Adds the command `export`. */
@@ -55,21 +55,21 @@ function formatOf(file = ''): ExportFormat {
 }
 
 /**
- * Writes an export to a new file in the same folder, and at the end renames it. Until then, the old file is unchanged.
- * If `given` is a symbolic link, replaces the file that it points to. If `given` is not a regular file but, for
- * example, a named pipe or `/dev/stdout`, writes directly to it. Returns the number of bytes.
+ * Writes an export to a draft in the same folder, and renames the draft at the end. Until then, the old file is
+ * unchanged. If `path` is a symbolic link, replaces the file that the link points to. If `path` is not a regular file
+ * but, for example, a named pipe or `/dev/stdout`, writes directly to it. Returns the number of bytes.
  */
 async function writeWhole(
   session: Session,
-  given: string,
+  path: string,
   read: () => AsyncIterable<Uint8Array | string>,
 ): Promise<number> {
-  const existing = await stat(given).catch(() => undefined);
+  const existing = await stat(path).catch(() => undefined);
   if (existing !== undefined && !existing.isFile()) {
-    await using handle = await open(given, 'w');
+    await using handle = await open(path, 'w');
     return await writeChunks(handle, session, read());
   }
-  const file = existing === undefined ? given : await realpath(given);
+  const file = existing === undefined ? path : await realpath(path);
   const draft = `${file}.${randomBytes(6).toString('hex')}`;
   for (let attempt = 1; ; attempt += 1) {
     // Only the owner can read the file.

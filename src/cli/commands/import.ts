@@ -16,10 +16,13 @@ import { openOwnClient, type Run, type Session } from '../session.ts';
 const MAX_ENTRIES = 100_000;
 const MAX_BODY_BYTES = 67_108_864;
 
+/** More than the bytes of the request's body besides the list of bookmarks. */
+const REST_BYTES = 1_024;
+
 /** How long a failed import is retried. It may have to wait until another import of the same account ends. */
 const RETRY_FOR_MS = 180_000;
 
-/** How many lines of a long list are printed. */
+/** The maximum number of lines that are printed of a list. */
 const SHOWN_LINES = 10;
 
 interface ImportOptions {
@@ -106,7 +109,7 @@ async function readEntries(
   const parsed = readBookmarkFile(bytes, { foldersAsTags: folders });
   const entries = parsed.entries.map((entry) => addTags(entry, tag));
   requireLimits(file, entries);
-  // The entries are checked again if `--tag` has added tags, because these count towards the limits.
+  // If `--tag` has added tags, the entries are checked again, because the added tags count towards the limits.
   return { ...parsed, entries, refusals: tag.length === 0 ? parsed.refusals : findRefusals(entries) };
 }
 
@@ -133,11 +136,13 @@ const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1);
 
 /** Adds tags to an entry. Leaves malformed entries unchanged, because the service reports what is wrong with them. */
 function addTags(entry: ImportEntry, tags: string[]): ImportEntry {
-  const given = entry?.tags ?? [];
-  if (tags.length === 0 || !Array.isArray(given)) return entry;
-  return { ...entry, tags: [...given, ...tags] };
+  // A file may contain any JSON, for example null instead of an entry.
+  const ownTags = entry?.tags ?? [];
+  if (tags.length === 0 || !Array.isArray(ownTags)) return entry;
+  return { ...entry, tags: [...ownTags, ...tags] };
 }
 
+/** Throws if one import cannot take these bookmarks. */
 function requireLimits(file: string, bookmarks: ImportEntry[]): void {
   const advice =
     'An import is one transaction, so the command does not split the file. Split it, and import each part.';
@@ -147,11 +152,12 @@ function requireLimits(file: string, bookmarks: ImportEntry[]): void {
       advice,
     );
   }
-  if (Buffer.byteLength(JSON.stringify(bookmarks)) > MAX_BODY_BYTES - 1_024) {
+  if (Buffer.byteLength(JSON.stringify(bookmarks)) > MAX_BODY_BYTES - REST_BYTES) {
     throw new CliError(`${file} contains more than the 64 MiB that an import takes`, advice);
   }
 }
 
+/** Asks whether to replace all bookmarks. Throws unless the user answers yes. */
 async function confirmReplace(session: Session, entries: number): Promise<void> {
   const question = `Replace ALL your bookmarks with ${count(entries)} from the file? [y/N] `;
   if (session.terminal.streams.stdin.isTTY !== true) {
@@ -224,16 +230,18 @@ function describeLeftOut({ leftOut }: CheckedFile): string[] {
   return [`Left out because they are not web pages: ${leftOut.length}`, ...shorten(lines)];
 }
 
-function describeResult(parsed: CheckedFile, { imported, skipped, errors }: ImportResult): string[] {
-  const there = skipped === 0 ? '' : `, ${skipped.toLocaleString('en')} skipped because they already exist`;
+function describeResult(file: CheckedFile, { imported, skipped, errors }: ImportResult): string[] {
+  const skippedNote =
+    skipped === 0 ? '' : `, ${skipped.toLocaleString('en')} skipped because they already exist`;
   return [
-    describeFile(parsed),
-    `Imported ${count(imported)}${there}`,
+    describeFile(file),
+    `Imported ${count(imported)}${skippedNote}`,
     ...describeRefusals('Refused by the service', errors),
-    ...describeLeftOut(parsed),
+    ...describeLeftOut(file),
   ];
 }
 
+/** Cuts a list to `SHOWN_LINES`, and says how many lines are missing. */
 const shorten = (lines: string[]): string[] =>
   lines.length <= SHOWN_LINES
     ? lines

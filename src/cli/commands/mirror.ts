@@ -38,6 +38,7 @@ async function mirror(
   }
 }
 
+/** Shows the progress of a mirror. Whenever the copy is up to date, prints how many bookmarks have changed. */
 async function keepUpToDate(
   { terminal }: Session,
   batches: AsyncIterable<MirrorBatch>,

@@ -18,7 +18,7 @@ export async function syncFile(session: Session, file: string, onConflict: Confl
   const collection = client.collection(store, { onConflict });
   const pending = (await collection.pending()).length;
   const reports = await collection.sync({ signal });
-  const lost = reports.filter(({ kind }) => NOT_APPLIED.has(kind));
+  const notApplied = reports.filter(({ kind }) => NOT_APPLIED.has(kind));
   const bookmarks = store.size;
   if (terminal.isJson) await terminal.print({ bookmarks, pending, reports }, () => '');
   else {
@@ -27,10 +27,14 @@ export async function syncFile(session: Session, file: string, onConflict: Confl
       `${formatCount(bookmarks, 'bookmark')}; ${formatCount(pending, 'local change')} processed\n`,
     );
   }
-  // The reports are acknowledged after they are printed. If the process is killed in between, the next run prints them.
+  // Acknowledges the reports only after they are printed. So if the process is killed before, the next run prints them.
   await collection.acknowledge(reports);
-  if (lost.length === 0) return;
-  throw new CliError(`${formatCount(lost.length, 'local change')} could not be applied`, undefined, 'FAILED');
+  if (notApplied.length === 0) return;
+  throw new CliError(
+    `${formatCount(notApplied.length, 'local change')} could not be applied`,
+    undefined,
+    'FAILED',
+  );
 }
 
 function describeReport(report: Report): string {

@@ -67,7 +67,7 @@ async function sync(session: Session, file: string | undefined, options: SyncOpt
   else await printNew(session, client, start, options.cursorFile);
 }
 
-/** Prints the bookmarks after a cursor of `sync` and returns them as JSON texts by id. */
+/** Prints the bookmarks after a cursor of `sync`. Returns the JSON text of each printed bookmark, by id. */
 async function printNew(
   session: Session,
   client: BookmarkClient,
@@ -85,7 +85,8 @@ async function printNew(
   for await (const batch of client.sync({ cursor, signal, follow: false })) {
     await printBookmarks(session, batch.bookmarks, printed.size === 0);
     for (const bookmark of batch.bookmarks) printed.set(bookmark.id, JSON.stringify(bookmark));
-    // The cursor is stored after printing. So after a crash in between, bookmarks are printed twice but none is lost.
+    // The cursor is stored after the bookmarks are printed. So after a crash in between, the next run prints these
+    // bookmarks again, and none is lost.
     if (cursorFile !== undefined) await storeCursor(cursorFile, batch.cursor);
   }
   if (printed.size === 0 && !terminal.isJson) terminal.note('nothing new');
@@ -94,8 +95,8 @@ async function printNew(
 
 /**
  * Prints each change after a cursor. If the cursor is a bookmark id, first asks the service for the current position in
- * the changes. Then prints the bookmarks after that id, and after them the changes after that position. So no change in
- * between is lost. A change that only repeats a printed bookmark is not printed again.
+ * the changes. Then prints the bookmarks after that id, and finally the changes after that position. So no change that
+ * happens meanwhile is lost. A change that only repeats a printed bookmark is not printed again.
  */
 async function follow(
   session: Session,
@@ -144,28 +145,37 @@ async function printBookmarks({ terminal }: Session, bookmarks: Bookmark[], isFi
   await terminal.write(bookmarks.map((bookmark) => `${JSON.stringify(bookmark)}\n`).join(''));
 }
 
+/** The cursor before all bookmarks. */
 const FROM_START = '0';
+
+/** Matches a cursor of `sync --follow`, and any cursor of `sync` without a dot. */
+const FOLLOW_CURSOR = /^[\w-]{1,200}$/;
 
 /** Whether a cursor comes from `sync` without `--follow`. It is a bookmark id, and may have a dot and more after it. */
 const isSyncCursor = (cursor: string): boolean => /^\d{1,16}(\.\S+)?$/.test(cursor);
 
+/**
+ * Returns the cursor to start after. Throws if the cursor is malformed. A cursor file may contain a cursor of either
+ * kind, but `--cursor` takes only a cursor of `sync` without `--follow`.
+ */
 async function findStart({ signal }: Session, client: BookmarkClient, options: SyncOptions): Promise<string> {
   if (options.new && options.follow) return (await client.readChanges({ from: 'now' }, { signal })).cursor;
   if (options.new) {
     const newest = await client.searchBookmarks({ per_page: 1 }, { signal });
     return String(newest.bookmarks[0]?.id ?? 0);
   }
-  const kept = options.cursorFile && (await readCursor(options.cursorFile));
-  const given = options.cursor ?? kept ?? FROM_START;
-  if (isSyncCursor(given) || (kept !== undefined && /^[\w-]{1,200}$/.test(given))) return given;
-  throw kept === undefined
-    ? new CliError(`${given} is not a cursor`, 'Expected a bookmark id')
-    : new CliError(
-        `${options.cursorFile} contains no cursor`,
-        'To start from the beginning, name a new file',
-      );
+  const { cursor: typedCursor, cursorFile } = options;
+  if (typedCursor !== undefined) {
+    if (isSyncCursor(typedCursor)) return typedCursor;
+    throw new CliError(`${typedCursor} is not a cursor`, 'Expected a bookmark id');
+  }
+  const storedCursor = cursorFile && (await readCursor(cursorFile));
+  if (storedCursor === undefined) return FROM_START;
+  if (isSyncCursor(storedCursor) || FOLLOW_CURSOR.test(storedCursor)) return storedCursor;
+  throw new CliError(`${cursorFile} contains no cursor`, 'To start from the beginning, name a new file');
 }
 
+/** Returns the text of a cursor file. Undefined if there is no such file yet. */
 async function readCursor(file: string): Promise<string | undefined> {
   try {
     return (await readFile(file, 'utf8')).trim();

@@ -42,17 +42,18 @@ export function addTagCommands(program: Command, run: Run): void {
 
 async function list(session: Session, { tree = false }: { tree?: boolean }): Promise<void> {
   const { terminal, signal } = session;
-  const list = await (await openOwnClient(session)).listTags({ signal });
-  const roots = growTree(list.tags);
+  const response = await (await openOwnClient(session)).listTags({ signal });
+  const roots = growTree(response.tags);
   const table = {
     columns: [{ name: 'BOOKMARKS' }, { name: 'TAG', isFlexible: true }],
     rows: tree
       ? drawTree(roots)
-      : list.tags.map(({ name, bookmark_count }) => [String(bookmark_count), toLine(name)]),
+      : response.tags.map(({ name, bookmark_count }) => [String(bookmark_count), toLine(name)]),
   };
-  await terminal.printTable(tree ? { tags: roots } : list, table, 'no tags yet');
+  await terminal.printTable(tree ? { tags: roots } : response, table, 'no tags yet');
 }
 
+/** Returns the rows of the table for a tree of tags. */
 const drawTree = (nodes: readonly TagNode[], depth = 0): string[][] =>
   nodes.flatMap(({ name, bookmark_count, tags }) => [
     [String(bookmark_count), '  '.repeat(depth) + toLine(name)],
@@ -101,6 +102,7 @@ async function remove(session: Session, name: string): Promise<void> {
   });
 }
 
+/** Returns the tag with this name, ignoring case. Throws a `CliError` if there is none. */
 async function findTag({ signal }: Session, client: BookmarkClient, name: string): Promise<Tag> {
   const key = foldText(name.trim());
   const { tags } = await client.listTags({ signal });

@@ -6,7 +6,7 @@ import { openOwnClient, type Run, type Session } from '../session.ts';
 
 const NEVER = 'never';
 
-/** Parses a number of days, or `never`. Returns no null, because commander treats null as a missing value. */
+/** Parses a number of days, or `never`. Does not return null for `never`, because commander ignores null. */
 function parseDays(text: string): number | typeof NEVER {
   if (text === NEVER) return NEVER;
   try {
@@ -54,7 +54,8 @@ export function addTokenCommands(program: Command, run: Run): void {
     .action(run(revokeOtherSessions));
 }
 
-const day = (time: string | null, byDefault: string): string => time?.slice(0, 10) ?? byDefault;
+/** Returns the date of a time, or `byDefault` if there is none. */
+const formatDay = (time: string | null, byDefault: string): string => time?.slice(0, 10) ?? byDefault;
 
 const COLUMNS = [
   { name: 'ID' },
@@ -73,19 +74,19 @@ const cellsOf = ({
 }: ApiToken | OpenSession): string[] => [
   String(id),
   toLine(last_four),
-  toLine(day(created_at, '')),
-  toLine(day(last_used_at, 'not yet')),
-  toLine(day(expires_at, NEVER)),
+  toLine(formatDay(created_at, '')),
+  toLine(formatDay(last_used_at, 'not yet')),
+  toLine(formatDay(expires_at, NEVER)),
 ];
 
 async function listTokens(session: Session): Promise<void> {
   const { terminal, signal } = session;
-  const list = await (await openOwnClient(session)).listTokens({ signal });
+  const response = await (await openOwnClient(session)).listTokens({ signal });
   const table = {
     columns: [...COLUMNS, { name: 'SCOPE' }, { name: 'NAME', isFlexible: true }],
-    rows: list.tokens.map((token) => [...cellsOf(token), toLine(token.scope), toLine(token.name)]),
+    rows: response.tokens.map((token) => [...cellsOf(token), toLine(token.scope), toLine(token.name)]),
   };
-  await terminal.printTable(list, table, 'no API tokens yet');
+  await terminal.printTable(response, table, 'no API tokens yet');
 }
 
 async function createToken(
@@ -94,12 +95,12 @@ async function createToken(
   { scope, days }: { scope: 'read' | 'write'; days: number | typeof NEVER },
 ): Promise<void> {
   const client = await openOwnClient(session);
-  const made = await client.createToken(
+  const created = await client.createToken(
     { name, scope, expires_in_days: days === NEVER ? null : days },
     { signal: session.signal },
   );
   if (!session.terminal.isJson) session.terminal.note('The token is shown only once:');
-  await session.terminal.print(made, () => toLine(made.token));
+  await session.terminal.print(created, () => toLine(created.token));
 }
 
 async function revokeToken(session: Session, id: number): Promise<void> {
@@ -109,16 +110,16 @@ async function revokeToken(session: Session, id: number): Promise<void> {
 
 async function listSessions(session: Session): Promise<void> {
   const { terminal, signal } = session;
-  const list = await (await openOwnClient(session)).listSessions({ signal });
+  const response = await (await openOwnClient(session)).listSessions({ signal });
   const table = {
     columns: [...COLUMNS, { name: 'CLIENT', isFlexible: true }],
-    rows: list.sessions.map((each) => {
-      const known = [each.app_name, each.client].filter((name) => name !== null);
-      const app = toLine(known.join(', ') || 'unknown');
+    rows: response.sessions.map((each) => {
+      const knownNames = [each.app_name, each.client].filter((name) => name !== null);
+      const app = toLine(knownNames.join(', ') || 'unknown');
       return [...cellsOf(each), each.is_current ? `${app} (this one)` : app];
     }),
   };
-  await terminal.printTable(list, table, 'no sessions');
+  await terminal.printTable(response, table, 'no sessions');
 }
 
 async function revokeSession(session: Session, id: number): Promise<void> {

@@ -40,6 +40,7 @@ async function list(
   await printPages(terminal, pages, trashTable, { limit, none: 'the trash is empty' });
 }
 
+/** Yields the pages of the trash, the most recently deleted bookmarks first. */
 async function* readTrash(
   client: BookmarkClient,
   limit: number,
@@ -73,9 +74,9 @@ async function restore(session: Session, ids: number[]): Promise<void> {
   const restored: { id: number; new_id: number }[] = [];
   const missing: number[] = [];
   for (const batch of toBatches(ids)) {
-    const done = await client.restoreBookmarks(batch, { signal: session.signal });
-    restored.push(...done.restored);
-    missing.push(...done.missing);
+    const result = await client.restoreBookmarks(batch, { signal: session.signal });
+    restored.push(...result.restored);
+    missing.push(...result.missing);
   }
   if (restored.length === 0)
     throw new CliError('none of these is in the trash', 'List the trash: bookmarks trash', 'NOT_FOUND');
@@ -88,8 +89,8 @@ async function restore(session: Session, ids: number[]): Promise<void> {
 }
 
 async function remove(session: Session, ids: number[], { all = false }: { all?: boolean }): Promise<void> {
-  if (all === ids.length > 0)
-    throw new CliError('name the bookmarks by their ids, or use --all', undefined, 'USAGE');
+  const hasIds = ids.length > 0;
+  if (all === hasIds) throw new CliError('name the bookmarks by their ids, or use --all', undefined, 'USAGE');
   const client = await openOwnClient(session);
   const options = { signal: session.signal };
   let count = 0;
