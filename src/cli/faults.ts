@@ -74,7 +74,7 @@ const ADVICE: Partial<Record<ClientErrorCode, string>> = {
   UNAVAILABLE: 'The service is unavailable; try again later.',
 };
 
-/** What is printed about an error: the message, and what to do. */
+/** The printed description of an error: the message, and what to do. */
 export interface Fault {
   error: string;
   code: string;

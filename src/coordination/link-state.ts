@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { type Counters, SHARED_PARTS, type SharedPart } from './port.ts';
 import { NOT_CONNECTED } from './redis-calls.ts';
 
-/** What the log says this replica does while Redis cannot serve limits or notifications. */
+/** By part: the words in the log for what this replica does while Redis does not serve the part. */
 const WITHOUT: Record<SharedPart, string> = {
   limits: 'this replica limits by itself',
   wakes: 'waits query the database',

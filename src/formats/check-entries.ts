@@ -18,7 +18,7 @@ export interface Refusal {
 /** The maximum length of a text in a refusal, in code points, as in the service's response. */
 const ERROR_TEXT_LENGTH = 200;
 
-// Each function below returns what is wrong with the value of a field: the end of a message after the field's name.
+// For an invalid value of a field, each function below returns the text that follows the field's name in the message.
 
 function findTagsFault(value: unknown): string | undefined {
   if (!Array.isArray(value)) return ': expected an array';

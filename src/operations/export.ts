@@ -64,7 +64,7 @@ async function* writeExport(bounds: ExportBounds, first: NextPage, pages: Pages)
     }
     yield `],"exported_at":"${bounds.exportedAt}","count":${count}}`;
   } finally {
-    // If the stream was destroyed, the page that was read ahead is not sent.
+    // If the stream was destroyed, the page that was read ahead is not sent, so `writePage` does not release it.
     void next.then(({ value: page }) => page?.release()).catch(() => {});
   }
 }

@@ -86,7 +86,7 @@ export class Overload {
     if (refusal === 'process' && bytes >= SHORT_BODY_BYTES) this.#throw('received');
   }
 
-  /** Returns why to refuse a request, or undefined. `refusal` returns `process` or `account`. */
+  /** Returns why to refuse a request, or undefined if it is not refused. */
   #reasonFor(userId: number | undefined): OverloadReason | undefined {
     const { overloadEventLoopMs } = this.#watched.config;
     if (overloadEventLoopMs > 0 && this.#delayMs > overloadEventLoopMs) return 'event_loop';

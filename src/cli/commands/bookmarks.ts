@@ -244,7 +244,8 @@ function requireServiceIds(ids: readonly number[]): void {
 }
 
 /**
- * Changes or deletes bookmarks in batches. `done` is the past participle for the output. Throws if an id is missing.
+ * Changes or deletes bookmarks in batches. `done` begins the output, for example `Changed`. Throws at the end if an id
+ * does not exist.
  */
 async function eachBatch(
   session: Session,

@@ -35,7 +35,7 @@ const TAKE_LIMIT_MS = 60_000;
 const KEPT_MS = 30_000;
 const KEPT_UP_TO_BYTES = 4_194_304;
 
-/** Messages to the child process. `stages` says whether it sends full batches before the end. */
+/** Messages to the child process. `stages` says whether the child sends full batches. */
 export type ToChild =
   | { type: 'chunk'; bytes: Uint8Array }
   | { type: 'prepare'; stages: boolean }
