@@ -70,8 +70,7 @@ export class EndpointClient {
 
   /**
    * Exchanges a single-use invite code for a session token (spec 4.1). The request is not retried. Pass the invite's
-   * `email` if you know it. Then the exchange works even while the service refuses others, because strangers are
-   * guessing codes.
+   * `email` if you know it: while strangers guess codes, the service may refuse exchanges without it.
    */
   exchangeInvite(
     code: string,
@@ -103,7 +102,7 @@ export class EndpointClient {
     return this.requester.request('/bookmarks/edit', edit, options);
   }
 
-  /** Adds tags to and removes tags from at most 500 bookmarks, in one transaction (spec 4.2). */
+  /** Adds and removes tags on at most 500 bookmarks, in one transaction (spec 4.2). */
   editBookmarks(edit: BookmarksEdit, options?: KeyedOptions): Promise<EditedBookmarks> {
     return this.requester.request('/bookmarks/edit', edit, options);
   }

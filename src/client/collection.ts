@@ -58,17 +58,18 @@ export class Collection {
    * so they come first.
    */
   async list(): Promise<Bookmark[]> {
-    const { rows, writes: outbox } = await this.#store.readAll();
-    const writes = new Map<number, PendingWrite[]>();
-    for (const write of outbox) {
-      writes.set(write.id, [...(writes.get(write.id) ?? []), write]);
+    const { rows, writes } = await this.#store.readAll();
+    const writesById = new Map<number, PendingWrite[]>();
+    for (const write of writes) {
+      writesById.set(write.id, [...(writesById.get(write.id) ?? []), write]);
     }
     const shown: (Bookmark | undefined)[] = [];
     for (const row of rows) {
-      shown.push(showState({ id: row.id, row, writes: writes.get(row.id) ?? [] }));
-      writes.delete(row.id);
+      shown.push(showState({ id: row.id, row, writes: writesById.get(row.id) ?? [] }));
+      writesById.delete(row.id);
     }
-    for (const [id, pending] of writes) shown.push(showState({ id, row: undefined, writes: pending }));
+    // The remaining writes are to bookmarks without a row. Most of these are new.
+    for (const [id, pending] of writesById) shown.push(showState({ id, row: undefined, writes: pending }));
     return shown.filter((bookmark) => bookmark !== undefined).sort((a, b) => a.id - b.id);
   }
 
@@ -101,12 +102,16 @@ export class Collection {
     await this.#write(id, (bookmark) => ({ kind: 'delete', bookmark }));
   }
 
+  /**
+   * Appends a write with the intent that `decide` returns for the bookmark as the user sees it. Changes nothing if
+   * `decide` returns undefined.
+   */
   #write(id: number, decide: (shown: Bookmark) => Intent | undefined): Promise<BookmarkState> {
     return this.#store.update(id, (before) => {
       const intent = decide(requireBookmark(before, id));
       if (intent === undefined) return {};
-      const last = before.writes.at(-1);
-      const seen = last === undefined ? before.row?.updated_at : last.seen;
+      const lastWrite = before.writes.at(-1);
+      const seen = lastWrite === undefined ? before.row?.updated_at : lastWrite.seen;
       return { writes: [...before.writes, { id: before.id, intent, seen }] };
     });
   }
@@ -152,8 +157,8 @@ export class Collection {
         await this.#exchange(pushing);
         return await this.reports();
       } catch (error) {
-        // The error means that another process has sent a write or applied a page in the meantime. The loop starts
-        // again from the new state.
+        // `MirrorConflict` means that another process has sent a write or applied a page in the meantime. The loop
+        // then starts again from the new state.
         if (!(error instanceof MirrorConflict) || restarts === MAX_RESTARTS) throw error;
       }
     }
@@ -194,6 +199,9 @@ function requireBookmark(state: BookmarkState, id: number): Bookmark {
 
 const trimAll = (names: readonly string[]): string[] => names.map((name) => name.trim());
 
+const normalizeNames = (tags: Bookmark['tags']): Set<string> =>
+  new Set(tags.map(({ name }) => foldText(name)));
+
 /** Compares an edit with the bookmark that the user saw. Returns undefined if nothing changes. */
 function toIntent(shown: Bookmark, edit: LocalEdit): Intent | undefined {
   const intent: Intent = { kind: 'edit', fields: {}, addTags: [], removeTags: [] };
@@ -203,12 +211,9 @@ function toIntent(shown: Bookmark, edit: LocalEdit): Intent | undefined {
   }
   if (edit.tags !== undefined) {
     const wanted = mergeTags([], trimAll(edit.tags), []);
-    const missingIn = (tags: Bookmark['tags']) => {
-      const names = new Set(tags.map(({ name }) => foldText(name)));
-      return ({ name }: { name: string }) => !names.has(foldText(name));
-    };
-    intent.addTags = wanted.filter(missingIn(shown.tags)).map(({ name }) => name);
-    intent.removeTags = shown.tags.filter(missingIn(wanted));
+    const [wantedNames, shownNames] = [normalizeNames(wanted), normalizeNames(shown.tags)];
+    intent.addTags = wanted.map(({ name }) => name).filter((name) => !shownNames.has(foldText(name)));
+    intent.removeTags = shown.tags.filter(({ name }) => !wantedNames.has(foldText(name)));
   }
   const { fields, addTags, removeTags } = intent;
   const isEmpty = Object.keys(fields).length + addTags.length + removeTags.length === 0;

@@ -36,20 +36,22 @@ interface Position {
 const formatPosition = ({ lastId, listCursor }: Position): string =>
   listCursor === undefined ? String(lastId) : `${lastId}.${listCursor}`;
 
+/** Parses what `formatPosition` returns. Throws a `TypeError` for another text. */
 function parsePosition(cursor: string | number): Position {
-  const match = /^(\d{1,16})(?:\.(.+))?$/.exec(String(cursor));
-  const lastId = Number(match?.[1]);
+  const groups = /^(?<lastId>\d{1,16})(?:\.(?<listCursor>.+))?$/.exec(String(cursor))?.groups;
+  const lastId = Number(groups?.lastId);
   if (!Number.isSafeInteger(lastId)) throw new TypeError('cursor: expected a cursor from sync()');
-  return { lastId, listCursor: match?.[2] };
+  return { lastId, listCursor: groups?.listCursor };
 }
 
 /**
- * Yields the bookmarks after a cursor in batches. Without a cursor, it first reads `/bookmarks/list`, whose pages are
- * larger than those of `/bookmarks/sync`. Then it reads `/bookmarks/sync`, and waits there for new bookmarks.
+ * Yields the bookmarks after a cursor in batches. The first catch-up reads `/bookmarks/list`, because its pages are
+ * larger than those of `/bookmarks/sync`. Then this function reads `/bookmarks/sync`, and waits there for new
+ * bookmarks.
  *
  * No bookmark is lost between the list and the sync. Both return ascending ids, and a user's ids become visible in
- * order (decision 15). So a bookmark that becomes visible after a page of the list was read has a larger id than that
- * page, and the sync finds it. For the same reason, the last id is all that the sync needs in order to continue.
+ * order (decision 15). So if a bookmark becomes visible after a page of the list was read, its id is larger than all
+ * ids of that page, and the sync finds it. For the same reason, the sync needs only the last id in order to continue.
  */
 export async function* followBookmarks(
   requester: Requester,

@@ -68,8 +68,8 @@ export class IndexedDbStore implements CollectionStore {
   update(id: number, work: (state: BookmarkState) => StateChange): Promise<BookmarkState> {
     return this.#write(async (tables) => {
       const before = await readState(tables, (await result(tables.localIds.get(id))) ?? id);
-      const after = await writeChange(tables, before, work(before));
-      return readState(tables, after);
+      const newId = await writeChange(tables, before, work(before));
+      return readState(tables, newId);
     });
   }
 
@@ -208,13 +208,13 @@ async function findBookmark({ bookmarks, tags }: Tables, id: number): Promise<Bo
 
 /** Returns the ids of bookmarks with a tag that the page of changes renames or deletes. */
 async function findTagged({ bookmarks, tags }: Tables, page: MirrorPage): Promise<number[]> {
-  const shown = [...page.bookmarks.flatMap((bookmark) => bookmark.tags), ...page.tags];
-  const ids = [...new Set(shown.map(({ id }) => id))];
-  const held = await Promise.all(ids.map((id) => result<BookmarkTag | undefined>(tags.get(id))));
-  const names = new Map(held.filter((tag) => tag !== undefined).map(({ id, name }) => [id, name]));
-  const changed = [...findChangedTags(page, (id) => names.get(id))];
-  const tagged = changed.map((id) => result(bookmarks.index('tagIds').getAllKeys(id)));
-  return (await Promise.all(tagged)).flat().map(Number);
+  const tagsOnPage = [...page.bookmarks.flatMap((bookmark) => bookmark.tags), ...page.tags];
+  const tagIds = [...new Set(tagsOnPage.map(({ id }) => id))];
+  const stored = await Promise.all(tagIds.map((id) => result<BookmarkTag | undefined>(tags.get(id))));
+  const storedNames = new Map(stored.filter((tag) => tag !== undefined).map(({ id, name }) => [id, name]));
+  const changedTags = [...findChangedTags(page, (id) => storedNames.get(id))];
+  const bookmarkIds = changedTags.map((id) => result(bookmarks.index('tagIds').getAllKeys(id)));
+  return (await Promise.all(bookmarkIds)).flat().map(Number);
 }
 
 /** Returns the stored `updated_at` of each bookmark that the page also contains. */
@@ -235,8 +235,8 @@ async function applyPage(tables: Tables, page: MirrorPage): Promise<void> {
   for (const tagId of page.deleted_tags) {
     tags.delete(tagId);
     const tagged: StoredBookmark[] = await result(bookmarks.index('tagIds').getAll(tagId));
-    for (const one of tagged)
-      bookmarks.put({ ...one, tagIds: one.tagIds.filter((other) => other !== tagId) });
+    for (const bookmark of tagged)
+      bookmarks.put({ ...bookmark, tagIds: bookmark.tagIds.filter((id) => id !== tagId) });
   }
 }
 
@@ -267,6 +267,7 @@ async function writeChange(
   for (const { seq } of before.writes) outbox.delete(seq);
   for (const write of writes) {
     const seq = Number(await result(outbox.put({ ...write, id })));
+    // A new bookmark has the id 0 until its add has a `seq`.
     if (id !== 0) continue;
     id = -seq;
     outbox.put({ ...write, seq, id });

@@ -21,7 +21,9 @@ export class MemoryStore implements CollectionStore {
   /** In ascending order of `seq`. */
   #writes: PendingWrite[] = [];
   #lastSeq = 0;
+  /** By local id: the id that the service has assigned. */
   readonly #idByLocal = new Map<number, number>();
+  /** The ids that `readAhead` returns. */
   readonly #ahead = new Set<number>();
   #reports: Report[] = [];
 
@@ -51,8 +53,8 @@ export class MemoryStore implements CollectionStore {
     );
   }
 
-  async update(given: number, work: (state: BookmarkState) => StateChange): Promise<BookmarkState> {
-    const before = this.#read(given);
+  async update(givenId: number, work: (state: BookmarkState) => StateChange): Promise<BookmarkState> {
+    const before = this.#read(givenId);
     const { row, writes, reports = [] } = work(before);
     let id = row?.id ?? before.id;
     if (id !== before.id) this.#idByLocal.set(before.id, id);
@@ -61,12 +63,13 @@ export class MemoryStore implements CollectionStore {
     if (row === null) this.#remove(id);
     this.#reports.push(...reports);
     if (writes === undefined) return this.#read(id);
-    const kept = this.#writes.filter((write) => write.id !== before.id);
+    const outbox = this.#writes.filter((write) => write.id !== before.id);
     for (const { seq = ++this.#lastSeq, ...write } of writes) {
+      // A new bookmark has the id 0 until its add has a `seq`.
       if (id === 0) id = -seq;
-      kept.push({ ...write, seq, id });
+      outbox.push({ ...write, seq, id });
     }
-    this.#writes = kept.sort((a, b) => a.seq - b.seq);
+    this.#writes = outbox.sort((a, b) => a.seq - b.seq);
     return this.#read(id);
   }
 
@@ -80,8 +83,8 @@ export class MemoryStore implements CollectionStore {
     this.#reports = this.#reports.filter(({ seq }) => !seqs.includes(seq));
   }
 
-  #read(given: number): BookmarkState {
-    const id = this.#idByLocal.get(given) ?? given;
+  #read(givenId: number): BookmarkState {
+    const id = this.#idByLocal.get(givenId) ?? givenId;
     return { id, row: this.find(id), writes: this.#writes.filter((write) => write.id === id) };
   }
 

@@ -5,8 +5,8 @@ import { POLL_PAUSE_MS, pausePolling } from './timing.ts';
 /**
  * Where a mirror keeps its copy: a `MemoryStore`, a `SqliteStore` for Node, or an `IndexedDbStore` for browsers.
  *
- * A store must apply pages as the type `Changes` describes. It must change its cursor and its content together. Then
- * the copy equals the collection at one moment after each page with `isCaughtUp`.
+ * A store must apply pages as the type `Changes` describes. It must change its cursor and its content together. Then,
+ * whenever a `MirrorBatch` has `isCaughtUp`, the copy equals the collection as it was at one moment.
  */
 export interface MirrorStore {
   /** Returns the cursor of the last applied page. Undefined in a new store. */
@@ -115,8 +115,8 @@ export async function* mirrorBookmarks(
     );
     // The last page of a catch-up removes the bookmarks that no page has contained: see `CollectionStore.readAhead`.
     if (!page.has_more && ahead.length > 0) {
-      const named = new Set(page.bookmarks.map(({ id }) => id));
-      page.deleted = [...page.deleted, ...ahead.filter((id) => !named.has(id))];
+      const idsOnPage = new Set(page.bookmarks.map(({ id }) => id));
+      page.deleted = [...page.deleted, ...ahead.filter((id) => !idsOnPage.has(id))];
     }
     const isCaughtUp = !page.has_more;
     let retagged: number[] = [];
@@ -150,21 +150,28 @@ const toBatch = (
   isCaughtUp: !has_more,
 });
 
-/** Returns the ids of tags that the page deletes, and of tags whose name on the page differs from the store's. */
+/**
+ * Returns the ids of tags that the page deletes, and of tags whose name on the page differs from the store's. Returns
+ * none for a page with `reset`. `findName` returns the stored name of a tag.
+ */
 export function findChangedTags(
   { reset, bookmarks, tags, deleted_tags }: MirrorPage,
   findName: (tagId: number) => string | undefined,
 ): Set<number> {
+  // The page replaces the whole copy, so no stored bookmark keeps an old name.
   if (reset) return new Set();
-  const names = new Map(
+  const nameByTag = new Map(
     [...bookmarks.flatMap((bookmark) => bookmark.tags), ...tags].map(({ id, name }) => [id, name]),
   );
-  const renamed = [...names].filter(([id, name]) => (findName(id) ?? name) !== name).map(([id]) => id);
-  return new Set([...renamed, ...deleted_tags]);
+  const isRenamed = (tagId: number) => {
+    const storedName = findName(tagId);
+    return storedName !== undefined && storedName !== nameByTag.get(tagId);
+  };
+  return new Set([...[...nameByTag.keys()].filter(isRenamed), ...deleted_tags]);
 }
 
 /** Returns the ids in `ids` that a page neither replaces nor deletes, in ascending order. */
 export function omitBookmarksOf({ bookmarks, deleted }: MirrorPage, ids: Iterable<number>): number[] {
-  const named = new Set([...bookmarks.map(({ id }) => id), ...deleted]);
-  return [...new Set(ids)].filter((id) => !named.has(id)).sort((a, b) => a - b);
+  const idsOnPage = new Set([...bookmarks.map(({ id }) => id), ...deleted]);
+  return [...new Set(ids)].filter((id) => !idsOnPage.has(id)).sort((a, b) => a - b);
 }

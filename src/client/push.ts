@@ -54,7 +54,7 @@ async function begin({ store, policy }: Pushing, { id, seq }: PendingWrite): Pro
   let attempt: Attempt | undefined;
   await store.update(id, (state) => {
     const [write] = state.writes;
-    // Another process has stored the request or sent the write.
+    // True if another process has stored the request or sent the write in the meantime.
     if (write?.seq !== seq || write.attempt !== undefined) return {};
     const plan = planWrite(write, state.row, policy);
     if (plan.kind === 'gone' || plan.kind === 'kept') return drop(state, [toReport(write, plan.kind)]);
@@ -134,16 +134,17 @@ function succeed(
 ): StateChange {
   const reports = reportConflicts(write, conflicts);
   const { intent, seen } = write;
+  // The response to an edit lacks `created_at`.
   const isWhole = 'created_at' in response;
-  const isOther = intent.kind === 'add' && isWhole && !isSame(intent, response);
-  if (isOther) reports.push(toReport(write, 'duplicate'));
+  const isDuplicate = intent.kind === 'add' && isWhole && !isSame(intent, response);
+  if (isDuplicate) reports.push(toReport(write, 'duplicate'));
   // The `updated_at` that this write has created. An add sets it equal to `created_at`. The `updated_at` in the
   // response may be later: if the bookmark was found by its url, somebody may have edited it since.
-  const made = isWhole ? response.created_at : response.updated_at;
-  const sawThisVersion = version === seen && !isOther;
+  const newVersion = isWhole ? response.created_at : response.updated_at;
+  const sawReplacedVersion = version === seen && !isDuplicate;
   const writes = state.writes
     .slice(1)
-    .map((next) => (sawThisVersion && next.seen === seen ? { ...next, seen: made } : next));
+    .map((later) => (sawReplacedVersion && later.seen === seen ? { ...later, seen: newVersion } : later));
   const row = isWhole ? response : state.row && { ...state.row, ...response };
   return { writes, reports, ...(row !== undefined && { row }) };
 }
@@ -171,9 +172,11 @@ async function refuse(
   { code, message }: ApiError,
 ): Promise<void> {
   await finish(pushing, write, attempt, ({ id, writes }) => {
-    const refused = id < 0 ? writes : writes.slice(0, 1);
+    // Only a bookmark that the service does not have yet has a negative id. Its first write is the add.
+    const isAdd = id < 0;
+    const refused = isAdd ? writes : writes.slice(0, 1);
     const reports = refused.map(
-      ({ seq, id, intent }): Report => ({ seq, id, intent, kind: 'refused', code, message }),
+      ({ seq, intent }): Report => ({ seq, id, intent, kind: 'refused', code, message }),
     );
     return { writes: writes.slice(refused.length), reports };
   });

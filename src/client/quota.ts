@@ -15,10 +15,11 @@ export class Quota {
   readonly #onWait: ((waitMs: number) => void) | undefined;
   #remaining = Number.POSITIVE_INFINITY;
   #resetAtMs = 0;
+  /** The number of requests sent so far. It is also the number of the newest request. */
   #sent = 0;
   /**
-   * The newest request whose headers were read. Responses to older requests are ignored, because a held poll can
-   * report the quota of half a minute ago.
+   * The number of the newest request whose headers were read. Responses to older requests are ignored, because a held
+   * poll can report the quota of half a minute ago.
    */
   #newest = 0;
 
@@ -50,12 +51,12 @@ export class Quota {
     const resetSeconds = readNumber(headers, 'x-ratelimit-reset');
     if (remaining === undefined || resetSeconds === undefined || request < this.#newest) return;
     this.#newest = request;
-    // The service had not counted the requests that were sent after this one.
+    // The response does not count the requests that were sent after this one, so they are subtracted here.
     this.#remaining = remaining - (this.#sent - request);
     // Uses the service's clock if the response has a `Date` header, because the local clock may be wrong. Browsers hide
     // that header from scripts.
-    const date = Date.parse(headers.get('date') ?? '');
-    const resetMs = resetSeconds * 1_000 - (Number.isNaN(date) ? this.#clock.now() : date);
+    const serviceNowMs = Date.parse(headers.get('date') ?? '');
+    const resetMs = resetSeconds * 1_000 - (Number.isNaN(serviceNowMs) ? this.#clock.now() : serviceNowMs);
     this.#resetAtMs = this.#clock.now() + Math.min(Math.max(resetMs, 0), MAX_RESET_MS);
   }
 }

@@ -79,7 +79,8 @@ export interface ClientOptions {
 export const isSendable = (token: string): boolean => /^[\x21-\x7e]+$/.test(token);
 
 /**
- * Throws a `TypeError` for unusable options. Otherwise each request would fail like a lost connection and be retried.
+ * Throws a `TypeError` for unusable options. Without this check, each request would fail like a lost connection and be
+ * retried.
  */
 function checkOptions({ baseUrl, token }: ClientOptions): void {
   const url = parseWebUrl(baseUrl);
@@ -151,8 +152,8 @@ const keyHeader = (
 type Prepared = Pick<Sending, 'url' | 'body' | 'headers' | 'timeoutMs'>;
 
 /**
- * The response to a request. An edit or a deletion of one bookmark has another response than an edit or a deletion of
- * several.
+ * The response to a request. An edit or a deletion of one bookmark has a different response from an edit or a deletion
+ * of several.
  */
 type Answer<P extends Path, Body> = P extends '/bookmarks/edit' | '/bookmarks/delete'
   ? Body extends { id: number }
@@ -213,31 +214,34 @@ export class Requester {
   async #repeat<T>(
     path: Path,
     { signal, onUpload, retryForMs = this.#options.retryForMs }: RequestOptions,
-    same: Prepared,
+    prepared: Prepared,
     read: (response: OpenResponse, requestId: string) => Promise<T>,
   ): Promise<T> {
     const { clock, random } = this.timing;
     const { fetch, onRetry } = this.#options;
     const callId = randomId();
-    const isKeyed = 'idempotency-key' in same.headers;
+    const isKeyed = 'idempotency-key' in prepared.headers;
     const isRepeatable = isKeyed || ['read', 'poll'].includes(KINDS[path]);
     const startedMs = Date.now();
     let firstFailureMs: number | undefined;
-    for (let failures = 1; ; failures += 1) {
-      // The service logs this id, which identifies an attempt whose response was lost.
-      const requestId = `${callId}.${failures}`;
-      const headers = { ...same.headers, 'x-request-id': requestId };
+    for (let attempt = 1; ; attempt += 1) {
+      // The service logs this id. With it, an attempt is found in the log even if its response was lost.
+      const requestId = `${callId}.${attempt}`;
+      const headers = { ...prepared.headers, 'x-request-id': requestId };
       try {
-        const number = KINDS[path] === 'public' ? undefined : await this.#quota.admit(signal);
-        const onHeaders = (received: Headers) => number !== undefined && this.#quota.read(number, received);
+        const quotaNumber = KINDS[path] === 'public' ? undefined : await this.#quota.admit(signal);
+        const onHeaders = (received: Headers) =>
+          quotaNumber !== undefined && this.#quota.read(quotaNumber, received);
         const response = await openRequest(
           { fetch, clock },
-          { ...same, headers, requestId, signal, onUpload },
+          { ...prepared, headers, requestId, signal, onUpload },
           onHeaders,
         );
         return await read(response, requestId);
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
+        // All attempts so far have failed.
+        const failures = attempt;
         const waitMs = retryDelayMs(error, failures, isRepeatable, random);
         firstFailureMs ??= clock.now();
         if (waitMs === undefined || clock.now() + waitMs > firstFailureMs + retryForMs) throw error;

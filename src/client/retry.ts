@@ -1,7 +1,7 @@
 import { type ApiError, connectionCodes } from './errors.ts';
 import { backoffMs } from './timing.ts';
 
-/** The client extends a wait that the service asks for by up to this share. So not all clients return at once. */
+/** If the service asks for a wait, the client adds up to this share of it. So not all clients return at once. */
 const STRETCH = 0.1;
 
 /** Node's codes for a connection that was never made. In these cases nothing was sent. */
@@ -19,18 +19,18 @@ export function retryDelayMs(
   random: () => number,
 ): number | undefined {
   if (!mayRetry(error, isRepeatable)) return undefined;
-  const backoff = backoffMs(failures, random);
-  if (error.retryAfterSeconds === undefined) return backoff;
+  const ownWaitMs = backoffMs(failures, random);
+  if (error.retryAfterSeconds === undefined) return ownWaitMs;
   const askedMs = error.retryAfterSeconds * 1_000;
-  const stretched = askedMs + random() * STRETCH * askedMs;
+  const stretchedMs = askedMs + random() * STRETCH * askedMs;
   // The `Retry-After` of a rate limit says when the limit ends. Nobody knows when other failures end, so the client
   // waits longer after each one.
-  return error.code === 'RATE_LIMITED' ? stretched : Math.max(stretched, backoff);
+  return error.code === 'RATE_LIMITED' ? stretchedMs : Math.max(stretchedMs, ownWaitMs);
 }
 
 function mayRetry(error: ApiError, isRepeatable: boolean): boolean {
   if (error.status === 429) return true;
-  // The address redirects, and would redirect the next attempt too.
+  // These two values mean that the address redirects. It would redirect the next attempt too.
   if (error.code === 'UNEXPECTED_ANSWER' && error.status === 0) return false;
   if (error.status === 0) return isRepeatable || connectionCodes(error).some((code) => NEVER_SENT.has(code));
   return isRepeatable && (error.status >= 500 || error.status === 408);

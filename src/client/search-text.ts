@@ -47,15 +47,20 @@ interface SearchPart {
   value: string;
 }
 
+/**
+ * Matches a part with an operator (`tag:name`, `#name`, `"a phrase"`), or else a plain word. The groups are the minus,
+ * the operator, a quoted value, and a value without quotes. The operator of a phrase is empty.
+ */
 const PART = /(-?)(#|[a-z]{2,}:|(?="))(?:"((?:[^"]|"")*)(?:"|$)|(\S*))|\S+/gi;
 
 /** Splits a search text into its parts. `https://example.org` and a `#` without a name are plain words. */
 export const splitSearch = (text: string): SearchPart[] =>
-  [...text.matchAll(PART)].map(([part, minus, prefix, quoted, bare]) => {
+  [...text.matchAll(PART)].map(([part, minus, operator, quoted, bare]) => {
     const value = (quoted?.replaceAll('""', '"') ?? bare ?? '').trim();
-    if (prefix === undefined || (prefix !== '' && value.startsWith('//')) || (prefix === '#' && value === ''))
+    const isUrl = operator !== '' && value.startsWith('//');
+    if (operator === undefined || isUrl || (operator === '#' && value === ''))
       return { text: part, isNegated: false, value: part };
-    const key = prefix === '' ? '"' : prefix === '#' ? 'tag' : prefix.slice(0, -1).toLowerCase();
+    const key = operator === '' ? '"' : operator === '#' ? 'tag' : operator.slice(0, -1).toLowerCase();
     return { text: part, isNegated: minus === '-', key, value };
   });
 
@@ -65,11 +70,15 @@ export function parseSearch(text: string): ParsedSearch {
   const problems: SearchProblem[] = [];
   const search: SearchFilter = {};
   for (const part of splitSearch(text)) {
-    if (part.key !== undefined && part.value === '') continue;
-    const problem = part.key === undefined ? 'word' : applyOperator(search, part.key, part);
+    if (part.key === undefined) {
+      words.push(part.text);
+      continue;
+    }
+    if (part.value === '') continue;
+    const problem = applyOperator(search, part.key, part);
     if (problem === undefined) continue;
     words.push(part.text);
-    if (problem !== 'word') problems.push({ part: part.text, kind: problem });
+    problems.push({ part: part.text, kind: problem });
   }
   if (search.untagged && (search.tags || search.tag_under)) {
     delete search.untagged;
@@ -78,7 +87,7 @@ export function parseSearch(text: string): ParsedSearch {
   return { search: { query: words.join(' '), ...search }, problems };
 }
 
-/** Adds an operator to a search. Returns the kind of problem if it cannot be applied. */
+/** Adds an operator to a search. If that is impossible, returns the kind of problem. */
 function applyOperator(
   search: SearchFilter,
   key: string,
@@ -89,21 +98,28 @@ function applyOperator(
   return OPERATORS.has(key) ? 'minus' : 'unknown';
 }
 
+/** The most phrases in a search, and the most paths after `under:`. */
+const MOST_VALUES = 10;
+
 /** Adds a value to a search. Returns false if the value is invalid. */
 type Apply = (search: SearchFilter, value: string) => boolean;
 
 const OPERATORS: ReadonlyMap<string, Apply> = new Map<string, Apply>([
   ['tag', (search, name) => isTag(name) && append(search, 'tags', name)],
   ['-tag', (search, name) => isTag(name) && append(search, 'without_tags', name)],
-  ['under', (search, name) => isTag(name) && /[^/]/.test(name) && append(search, 'tag_under', name, 10)],
-  ['"', (search, phrase) => append(search, 'phrases', phrase, 10)],
+  ['under', (search, name) => isTag(name) && isPath(name) && append(search, 'tag_under', name, MOST_VALUES)],
+  ['"', (search, phrase) => append(search, 'phrases', phrase, MOST_VALUES)],
   ['is', (search, text) => set(search, 'untagged', text.toLowerCase() === 'untagged' || undefined)],
   ['site', (search, host) => set(search, 'site', readHost(host))],
   ['before', (search, day) => set(search, 'created_before', readDay(day, 0))],
+  // `created_after` finds only later times, so it is one millisecond before the day begins.
   ['after', (search, day) => set(search, 'created_after', readDay(day, -1))],
 ]);
 
 const isTag = (name: string): boolean => [...name].length <= 255;
+
+/** A path must not consist only of slashes. */
+const isPath = (name: string): boolean => /[^/]/.test(name);
 
 function append(
   search: SearchFilter,

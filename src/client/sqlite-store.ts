@@ -92,6 +92,7 @@ export class UnusableMirror extends Error {
 /** SQLite's codes for a file that is damaged or that is not a SQLite file. */
 const UNUSABLE = new Set([11, 26]);
 
+/** Returns whether an error has one of these codes. The lowest byte of SQLite's extended codes is the code itself. */
 const isUnusable = (error: unknown): boolean =>
   error instanceof Error && 'errcode' in error && UNUSABLE.has(Number(error.errcode) & 0xff);
 
@@ -119,7 +120,7 @@ export class SqliteStore implements CollectionStore, Disposable {
 
   #create(path: string): void {
     const version = this.#readVersion();
-    // Another process has created the tables in the meantime.
+    // True if another process has created the tables in the meantime.
     if (version === VERSION) return;
     const [tables] = this.#listNumbers('select count(*) from sqlite_schema');
     if (version !== 0 || tables !== 0)
@@ -196,9 +197,9 @@ export class SqliteStore implements CollectionStore, Disposable {
     for (const value of values) statement.run(value);
   }
 
-  async update(given: number, work: (state: BookmarkState) => StateChange): Promise<BookmarkState> {
+  async update(givenId: number, work: (state: BookmarkState) => StateChange): Promise<BookmarkState> {
     return this.#transact(() => {
-      const before = this.#readState(given);
+      const before = this.#readState(givenId);
       const { row, writes, reports = [] } = work(before);
       const id = row?.id ?? before.id;
       if (id !== before.id)
@@ -218,9 +219,9 @@ export class SqliteStore implements CollectionStore, Disposable {
     });
   }
 
-  #readState(given: number): BookmarkState {
-    const known = this.#listNumbers('select bookmark_id from local_ids where local_id = ?', given);
-    const id = known[0] ?? given;
+  #readState(givenId: number): BookmarkState {
+    const [assignedId] = this.#listNumbers('select bookmark_id from local_ids where local_id = ?', givenId);
+    const id = assignedId ?? givenId;
     return { id, row: this.find(id), writes: this.#findWrites('where bookmark_id = ? order by seq', id) };
   }
 
@@ -231,11 +232,11 @@ export class SqliteStore implements CollectionStore, Disposable {
       .map(showWrite);
   }
 
-  /** Stores the writes of a bookmark. Returns the bookmark's id, which is new if `given` is 0. */
-  #appendWrites(given: number, writes: NonNullable<StateChange['writes']>): number {
+  /** Stores the writes of a bookmark. Returns the bookmark's id, which is new if `givenId` is 0. */
+  #appendWrites(givenId: number, writes: NonNullable<StateChange['writes']>): number {
     const put = this.#db.prepare('insert into outbox (seq, bookmark_id, pending) values (?, ?, ?)');
     const setId = this.#db.prepare('update outbox set bookmark_id = ? where seq = ?');
-    let id = given;
+    let id = givenId;
     for (const { seq, id: _, ...pending } of writes) {
       const { lastInsertRowid } = put.run(seq ?? null, id, JSON.stringify(pending));
       if (id !== 0) continue;

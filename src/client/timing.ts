@@ -71,8 +71,8 @@ const BACKOFF_FIRST_MS = 300;
 const BACKOFF_CAP_MS = 20_000;
 
 /**
- * Returns the wait after the nth failure in a row, which doubles from 0.3 s to 20 s. Half of it is random, so that
- * clients do not all return at once when the service recovers.
+ * Returns the wait after the nth failure in a row, in ms. The wait doubles with each failure, from 0.3 s up to 20 s.
+ * Half of it is random, so that clients do not all return at once when the service recovers.
  */
 export function backoffMs(failures: number, random: () => number): number {
   const ceiling = Math.min(BACKOFF_CAP_MS, BACKOFF_FIRST_MS * 2 ** Math.min(failures - 1, 20));
