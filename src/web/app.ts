@@ -39,6 +39,7 @@ async function sendWaiting(email: string): Promise<void> {
     try {
       await ask(() => client.addBookmark(bookmark, { idempotencyKey: key }));
     } catch (error) {
+      // Without a connection or a session, and while the service is busy, the bookmarks stay for the next visit.
       if (!(error instanceof ApiError) || [0, 401].includes(error.status) || error.status >= 429) return;
       // The service will never accept this bookmark. The page reports it once and drops it.
       notifyError(`${bookmark.url}: ${describeError(error)}`);

@@ -165,31 +165,33 @@ async function returnTo(place: Place | undefined): Promise<void> {
 
 function draw(added: number): void {
   keepEditor();
-  const sought = termsOf(box.text);
-  if (collection.state === 'ready' && sought.join('\n') !== terms.join('\n')) {
-    terms = sought;
+  const newTerms = termsOf(box.text);
+  if (collection.state === 'ready' && newTerms.join('\n') !== terms.join('\n')) {
+    terms = newTerms;
     list.redrawAll();
   }
   list.show(collection.rows, collection.total ?? 0, added);
   selection.draw();
-  drawCount();
+  drawNotesAndCount();
   drawEnd();
 }
 
-function drawCount(): void {
+/** Draws the notes about the search, and the number of bookmarks. */
+function drawNotesAndCount(): void {
   const { total, state } = collection;
   const cap = user.bookmark_limit;
   const { problems } = parseSearch(box.text);
-  const drawn: HTMLElement[] = problems.map(({ part, kind }) =>
+  const newNotes: HTMLElement[] = problems.map(({ part, kind }) =>
     make('p', {}, texts.search.problems[kind](part)),
   );
   const tag = state === 'ready' ? findNamedTag(box.text, panel.tags) : undefined;
   if (tag !== undefined) {
     const offer = texts.search.offer(tag.bookmark_count, tag.name);
-    drawn.push(button(offer, () => changeSearch(replaceWordsByTag(box.text, tag.name)), { icon: 'tag' }));
+    newNotes.push(button(offer, () => changeSearch(replaceWordsByTag(box.text, tag.name)), { icon: 'tag' }));
   }
   // Screen readers announce each change, so the same texts are not inserted again.
-  if (notes.textContent !== drawn.map(({ textContent }) => textContent).join('')) refill(notes, ...drawn);
+  const newText = newNotes.map(({ textContent }) => textContent).join('');
+  if (notes.textContent !== newText) refill(notes, ...newNotes);
   if (state === 'failed' || total === undefined) refill(count);
   else if (!isBlank(box.text)) refill(count, texts.search.found(total));
   else refill(count, cap === null ? texts.bookmarks(total) : texts.list.ofCap(total, cap));
@@ -230,6 +232,7 @@ function drawEmpty(): void {
 
 /** Opens the form for a new bookmark above the list. */
 function openAdd(draft: Draft, warning?: 'gone'): void {
+  // A draft with a warning gets a form of its own, even if another one is open. Otherwise its text would be lost.
   if (adding && warning === undefined) {
     adding.focus();
     return;
@@ -317,7 +320,7 @@ function warnEditor(page: Changes): void {
   if (changed && changed.updated_at > bookmark.updated_at) editor.warn('changed', changed.updated_at);
 }
 
-/** Puts the new name of a renamed tag into the search text. It may have been renamed elsewhere. */
+/** Puts the new name of a renamed tag into the search text. The rename may have happened elsewhere. */
 function followRename(from: string, to: string): void {
   const renamed = renameInSearch(box.text, from, to);
   if (renamed !== box.text) replaceSearch(renamed);
@@ -360,8 +363,8 @@ addKeys({
   select: (bookmark) => selection.select(bookmark, !selection.has(bookmark), false),
 });
 /**
- * Whether the user drags an element of this page. Only a link that is dropped from elsewhere opens the form for a new
- * bookmark.
+ * Whether the user drags an element of this page. Only a link that is dragged here from elsewhere opens the form for a
+ * new bookmark.
  */
 let isOwnDrag = false;
 addEventListener('dragstart', () => {
@@ -374,6 +377,7 @@ addEventListener('dragover', (event) => {
   if (!isOwnDrag && event.dataTransfer?.types.includes('text/uri-list')) event.preventDefault();
 });
 addEventListener('drop', (event) => {
+  // The first web address of the dropped list.
   const [url = ''] = event.dataTransfer?.getData('text/uri-list').match(/^https?:.*/im) ?? [];
   if (isOwnDrag || url === '') return;
   event.preventDefault();

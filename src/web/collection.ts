@@ -99,7 +99,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
   const noteIds = (bookmarks: readonly Bookmark[]) => {
     highestId = Math.max(highestId, ...bookmarks.map(({ id }) => id));
   };
-  const count = (difference: number) => {
+  const addToTotal = (difference: number) => {
     if (found !== undefined) found += difference;
   };
 
@@ -169,45 +169,47 @@ export function createCollection({ onChange, onRead }: Options): Collection {
   };
 
   /**
-   * Puts a bookmark at its position. Returns its index, or -1 if it does not belong to the rows that were read so far.
-   * Returns undefined if only the service knows the order or the total. `isSure` is true if the change was made after
-   * the last read.
+   * Puts a bookmark at its position and updates the total. Returns its index, or -1 if it does not belong to the rows
+   * that were read so far. Returns undefined if only the service knows the order or the total. `isSure` is true if the
+   * change was made after the last read.
    */
   const place = (bookmark: Bookmark, isNew: boolean, isSure: boolean): number | undefined => {
     const compare = COMPARISONS[order];
-    const at = all.findIndex(({ id }) => id === bookmark.id);
-    const before = all[at];
+    const oldIndex = all.findIndex(({ id }) => id === bookmark.id);
+    const before = all[oldIndex];
     /** True if the total includes this bookmark, even if its row was not read. False if that is uncertain. */
     const isInTotal = isBlank(text) && bookmark.id <= highestId;
     noteIds([bookmark]);
-    if (before !== undefined) all = all.toSpliced(at, 1);
-    const next = compare === undefined ? -1 : all.findIndex((other) => compare(bookmark, other) < 0);
-    const isBeyond = next < 0 && cursor !== undefined;
+    if (before !== undefined) all = all.toSpliced(oldIndex, 1);
+    /** The index of the row that comes after this bookmark, or -1. */
+    const nextIndex = compare === undefined ? -1 : all.findIndex((other) => compare(bookmark, other) < 0);
+    /** True if the bookmark belongs to a page that was not read yet. */
+    const isBeyond = nextIndex < 0 && cursor !== undefined;
     if (!matches(bookmark)) {
       // If its row was not read, an edited bookmark may have matched before. Then the total still includes it.
-      if (before !== undefined) count(-1);
+      if (before !== undefined) addToTotal(-1);
       else if (!isNew && cursor !== undefined && (isBeyond || order === 'updated')) return undefined;
       return -1;
     }
     if (compare === undefined) {
-      if (before !== undefined) all = all.toSpliced(at, 0, bookmark);
-      return before?.title === bookmark.title ? at : undefined;
+      if (before !== undefined) all = all.toSpliced(oldIndex, 0, bookmark);
+      return before?.title === bookmark.title ? oldIndex : undefined;
     }
     if (isBeyond) {
       if (before !== undefined) return -1;
       // A new bookmark that was added before the last read may already be in the total.
       if (isNew ? !isSure : !isInTotal) return undefined;
-      if (isNew) count(1);
+      if (isNew) addToTotal(1);
       return -1;
     }
-    const to = next < 0 ? all.length : next;
-    all = all.toSpliced(to, 0, bookmark);
-    if (before !== undefined) return to;
+    const newIndex = nextIndex < 0 ? all.length : nextIndex;
+    all = all.toSpliced(newIndex, 0, bookmark);
+    if (before !== undefined) return newIndex;
     // In the order `updated`, an edited bookmark may come from a page that was not read yet. Then the total already
     // includes it.
-    if (isNew || order !== 'updated' || cursor === undefined) count(1);
+    if (isNew || order !== 'updated' || cursor === undefined) addToTotal(1);
     else if (!isInTotal) return undefined;
-    return to;
+    return newIndex;
   };
 
   /** Inserts or moves a bookmark. Returns true if it has appeared at the top of the list. */
@@ -224,7 +226,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
   const drop = (ids: readonly number[]) => {
     const gone = new Set(ids);
     const kept = all.filter(({ id }) => !gone.has(id));
-    count(kept.length - all.length);
+    addToTotal(kept.length - all.length);
     all = kept;
     for (const id of ids) {
       hidden.delete(id);
@@ -235,11 +237,14 @@ export function createCollection({ onChange, onRead }: Options): Collection {
   const apply = (page: Changes, sinceMs: number) => {
     if (reading !== undefined) missed.push([page, sinceMs]);
     const isSure = sinceMs >= readMs;
+    /** False if only the service knows the list or its total after this page of changes. */
     let isKnown = !page.reset && !page.has_more;
+    // If the row of a deleted bookmark was not read, only the service knows whether the total includes it.
     for (const id of page.deleted)
       if (cursor !== undefined && !counted.has(id) && !all.some((one) => one.id === id)) isKnown = false;
     drop(page.deleted);
     all = applyTags(all, page);
+    // Without a deleted tag, other bookmarks may match the search.
     if (page.deleted_tags.length > 0 && !isBlank(text)) isKnown = false;
     let added = 0;
     for (const bookmark of page.bookmarks.toSorted((one, other) => one.id - other.id))

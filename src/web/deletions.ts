@@ -41,7 +41,7 @@ export function createDeletions(collection: Collection, user: string): Deletions
   const kept = read().filter(isRecent);
   /** For each deletion, the function that removes its notice. */
   const notices = new Map<Deletion, () => void>();
-  /** The pending requests. Each resolves to true if its bookmarks are in the trash. */
+  /** For each deletion, its pending request. It resolves to true if the bookmarks are in the trash. */
   const sending = new Map<Deletion, Promise<boolean>>();
 
   const keep = () => {
@@ -51,12 +51,13 @@ export function createDeletions(collection: Collection, user: string): Deletions
       // The tab's storage is full. Undo works until the page is reloaded.
     }
   };
+  /** Removes a deletion and its notice, so that it can no longer be undone. Returns false if it was removed before. */
   const drop = (deletion: Deletion) => {
     notices.get(deletion)?.();
-    const at = kept.indexOf(deletion);
-    if (at >= 0) kept.splice(at, 1);
+    const index = kept.indexOf(deletion);
+    if (index >= 0) kept.splice(index, 1);
     keep();
-    return at >= 0;
+    return index >= 0;
   };
   const offer = (deletion: Deletion) => {
     const action = { text: texts.undo, run: () => void restore(deletion) };

@@ -20,12 +20,14 @@ export async function showDeviceCode(): Promise<void> {
   const words = moreTexts.device;
   const { code, link, expires_in_seconds, qr } = await post<DeviceCode>('/web/login/device', {});
   const lifetimeMs = expires_in_seconds * 1_000;
+  /** The code in groups of four characters. */
+  const shownCode = code.replace(/.{4}(?=.)/g, '$&-');
   const address = make('input', { readonly: true, value: link, onfocus: () => address.select() });
   const shown = make(
     'div',
     { class: 'stack' },
     drawPath(qr.size, qr.path, { class: 'qr', role: 'img', 'aria-label': words.qr }),
-    make('p', { class: 'code' }, code.replace(/(.{4})(?=.)/g, '$1-')),
+    make('p', { class: 'code' }, shownCode),
     field(words.link, address),
     make('p', { class: 'hint' }, words.until(formatClock(Date.now() + lifetimeMs))),
   );

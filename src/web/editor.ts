@@ -19,13 +19,13 @@ export interface Draft {
 }
 
 /**
- * Reads the draft of a bookmark from the page's address. Android apps share an address either as `url` or inside a
- * text.
+ * Reads the draft of a bookmark from the parameters of the page's address. Android apps share an address either in the
+ * parameter `url` or inside the parameter `text`.
  */
 export function readDraft(): { url: string; title: string } {
-  const given = new URLSearchParams(location.search);
-  const [shared = ''] = /https?:\/\/\S+/i.exec(given.get('text') ?? '') ?? [];
-  return { url: given.get('url') || shared, title: given.get('title') ?? '' };
+  const parameters = new URLSearchParams(location.search);
+  const [urlInText = ''] = /https?:\/\/\S+/i.exec(parameters.get('text') ?? '') ?? [];
+  return { url: parameters.get('url') || urlInText, title: parameters.get('title') ?? '' };
 }
 
 interface EditorOptions {
@@ -185,18 +185,19 @@ export const addForm = (
     draft,
     options,
     onUrl: watchForKnown(onEdit),
-    save(given) {
-      const text = JSON.stringify(given);
+    save(input) {
+      const text = JSON.stringify(input);
       if (last?.text !== text) last = { text, key: randomId() };
       const { key } = last;
-      return ask(() => client.addBookmark(given, { idempotencyKey: key, retryForMs: 15_000 }));
+      return ask(() => client.addBookmark(input, { idempotencyKey: key, retryForMs: 15_000 }));
     },
   });
 };
 
 /**
  * Makes a form for an existing bookmark. It sends only changed fields. The service refuses them if the bookmark has
- * changed since the form was opened or last warned. So users do not overwrite changes that they have not seen.
+ * changed since the form was opened or has shown its last warning. So users do not overwrite changes that they have not
+ * seen.
  */
 export const editForm = (bookmark: Bookmark, options: EditorOptions): Editor => {
   const before = { ...bookmark, tags: bookmark.tags.map(({ name }) => name) };
@@ -205,12 +206,12 @@ export const editForm = (bookmark: Bookmark, options: EditorOptions): Editor => 
     title: texts.editor.edit,
     draft: before,
     options,
-    async save(given) {
+    async save(input) {
       const change = {
-        ...(given.url !== before.url && { url: given.url }),
-        ...(given.title !== before.title && { title: given.title }),
-        ...(given.comment !== before.comment && { comment: given.comment }),
-        ...(given.tags.join('\n') !== before.tags.join('\n') && { tags: given.tags }),
+        ...(input.url !== before.url && { url: input.url }),
+        ...(input.title !== before.title && { title: input.title }),
+        ...(input.comment !== before.comment && { comment: input.comment }),
+        ...(input.tags.join('\n') !== before.tags.join('\n') && { tags: input.tags }),
       };
       const edit = { id: bookmark.id, if_updated_at: version, ...change };
       try {

@@ -14,7 +14,7 @@ import { texts } from './texts.ts';
 
 const timing = { clock: systemClock, random: Math.random };
 
-/** A held poll reports a change at most this many ms after it was made. */
+/** The most ms between a change and the response of a held poll that reports the change. */
 const LATE_MS = 5_000;
 
 /**
@@ -30,8 +30,8 @@ interface Following {
 }
 
 /**
- * A page of changes, as tabs pass it on. All its changes were made after `sinceMs`. All changes that it lacks are made
- * after `askedMs`.
+ * A page of changes, as tabs pass it on. All its changes were made after `sinceMs`. The changes of later pages were
+ * made after `askedMs`.
  */
 interface Message {
   page: Changes;
@@ -64,14 +64,14 @@ export async function followChanges(
     channel.onmessage = ({ data }: MessageEvent<Message>) => apply(data);
   };
   listen();
-  const now = await ask(() => client.readChanges({ from: 'now' }));
+  const start = await ask(() => client.readChanges({ from: 'now' }));
   const lead = (signal: AbortSignal) =>
     poll(
-      () => cursor ?? now.cursor,
+      () => cursor ?? start.cursor,
       signal,
       (page, nowAskedMs) => {
-        // A held poll had no news when it began, and it reports a change soon. Other changes are later than the
-        // previous poll.
+        // A held poll found nothing when it began, so its changes are later than that. They are also at most `LATE_MS`
+        // old. If the poll was not held, its changes are only known to be later than the previous request.
         const sinceMs = page.waited ? Math.max(nowAskedMs, Date.now() - LATE_MS) : askedMs;
         const message = { page, sinceMs, askedMs: nowAskedMs };
         channel?.postMessage(message);
@@ -147,7 +147,7 @@ async function pauseAfter(error: unknown, failures: number, signal: AbortSignal)
   const listening = { signal: ended.signal };
   addEventListener('online', end, listening);
   signals.addEventListener('message', ({ data }) => data === 'signed-in' && end(), listening);
-  // The session has ended, and the user has declined to sign in again. So there is no poll until they sign in.
+  // These codes mean that the session can no longer be used. So there is no poll until the user signs in again.
   const isSignedOut = hasCode(error, 'INVALID_TOKEN') || hasCode(error, 'ACCOUNT_SUSPENDED');
   const pauseMs = isSignedOut
     ? Number.POSITIVE_INFINITY

@@ -11,23 +11,24 @@ const MOST_TERMS = 10;
 const MOST_MARKS = 20;
 
 /**
- * Normalizes a text for search. `places` has the position in the original text of each code unit of the result. It is
- * undefined if each code unit has the same position in both texts.
+ * Normalizes a text for search. `places[n]` is the position in the original text of the nth code unit of `folded`.
+ * `places` is undefined if each code unit has the same position in both texts.
  */
 function foldWithPlaces(text: string): { folded: string; places: number[] | undefined } {
   const folded = foldText(text);
   if (folded.length === text.length) return { folded, places: undefined };
-  let letters = '';
+  // The letters are normalized one by one, so that the place of each is known.
+  let foldedLetters = '';
   const places: number[] = [];
-  let at = 0;
+  let place = 0;
   for (const letter of text) {
-    const one = foldText(letter);
-    for (let unit = 0; unit < one.length; unit += 1) places.push(at);
-    letters += one;
-    at += letter.length;
+    const foldedLetter = foldText(letter);
+    for (let unit = 0; unit < foldedLetter.length; unit += 1) places.push(place);
+    foldedLetters += foldedLetter;
+    place += letter.length;
   }
-  places.push(at);
-  return { folded: letters, places };
+  places.push(place);
+  return { folded: foldedLetters, places };
 }
 
 /** Splits a text into nodes and puts matches of the normalized terms into `<mark>`. */
@@ -45,13 +46,15 @@ export function highlight(text: string, terms: readonly string[]): (string | Nod
   }
   found.sort(([one], [other]) => one - other);
   const nodes: (string | Node)[] = [];
-  let end = 0;
+  /** The end of the last mark in the original text. */
+  let markedEnd = 0;
   const placeOf = (at: number) => places?.[at] ?? at;
   for (const [from, to] of found) {
-    const [start, stop] = [Math.max(placeOf(from), end), placeOf(to)];
-    if (stop <= start) continue;
-    nodes.push(text.slice(end, start), make('mark', {}, text.slice(start, stop)));
-    end = stop;
+    // A match may overlap the one before it, or be inside it.
+    const [start, end] = [Math.max(placeOf(from), markedEnd), placeOf(to)];
+    if (end <= start) continue;
+    nodes.push(text.slice(markedEnd, start), make('mark', {}, text.slice(start, end)));
+    markedEnd = end;
   }
-  return [...nodes, text.slice(end)];
+  return [...nodes, text.slice(markedEnd)];
 }

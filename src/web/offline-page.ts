@@ -19,7 +19,7 @@ export function showOfflinePage(kept: Kept): Promise<void> {
   const draft = readDraft();
   const url = make('input', { type: 'url', value: draft.url, autocomplete: 'off', required: true });
   const title = make('input', { value: draft.title, autocomplete: 'off', dir: 'auto' });
-  const said = make('p', { role: 'status' });
+  const message = make('p', { role: 'status' });
   const list = make('ul', { class: 'items' });
   const draw = () => {
     const { bookmarks, waiting } = readKept() ?? kept;
@@ -33,18 +33,18 @@ export function showOfflinePage(kept: Kept): Promise<void> {
   };
   const save = () => {
     const address = completeUrl(url.value.trim());
-    if (parseWebUrl(address) === null) return refill(said, texts.editor.wrongUrl);
+    if (parseWebUrl(address) === null) return refill(message, texts.editor.wrongUrl);
     const bookmark = { url: address, title: title.value, on_duplicate: 'return' as const };
     try {
       keep(kept.email, {
         waiting: [{ key: randomId(), bookmark }, ...(readKept() ?? kept).waiting],
       });
     } catch {
-      return refill(said, words.full);
+      return refill(message, words.full);
     }
     url.value = '';
     title.value = '';
-    refill(said, words.kept);
+    refill(message, words.kept);
     draw();
   };
   draw();
@@ -67,7 +67,7 @@ export function showOfflinePage(kept: Kept): Promise<void> {
           save,
           field(texts.editor.url, url),
           field(texts.editor.title, title),
-          said,
+          message,
           submitButton(words.save),
         ),
         list,

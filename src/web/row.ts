@@ -17,7 +17,7 @@ export interface RowActions {
   terms(): readonly string[];
 }
 
-/** The number of tags that fit next to a title. The row shows only the number of the other tags. */
+/** The number of tags that fit next to a title. If there are more, the row shows how many. */
 const SHOWN_TAGS = 3;
 
 /** The number of different colours of the letters. */
@@ -34,11 +34,11 @@ export const titleOf = ({ title, url }: Pick<Bookmark, 'title' | 'url'>): string
  * site's own icon, because that would tell the site who has the bookmark.
  */
 function drawTile(host: string): HTMLElement {
-  let sum = 0;
-  for (const character of host) sum = (sum * 31 + character.charCodeAt(0)) % 997;
+  let hash = 0;
+  for (const character of host) hash = (hash * 31 + character.charCodeAt(0)) % 997;
   const letter = /[\p{L}\p{N}]/u.exec(host)?.[0] ?? '•';
   const element = make('span', { class: 'tile', 'aria-hidden': 'true' }, letter.toUpperCase());
-  element.style.setProperty('--hue', String((sum % HUES) * (360 / HUES) + 20));
+  element.style.setProperty('--hue', String((hash % HUES) * (360 / HUES) + 20));
   return element;
 }
 
@@ -64,6 +64,7 @@ export function drawLink(bookmark: Pick<Bookmark, 'url' | 'title'>, terms: reado
 }
 
 function drawTags({ tags }: Bookmark, actions: RowActions): HTMLElement {
+  // A single further tag is shown too, because it takes no more room than its number.
   const shown = tags.length > SHOWN_TAGS + 1 ? tags.slice(0, SHOWN_TAGS) : tags;
   const others = tags.slice(shown.length);
   const chips = shown.map(({ name }) =>

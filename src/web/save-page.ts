@@ -28,6 +28,7 @@ function end(text: string): void {
  */
 function endSaved(bookmark: Bookmark, isNew: boolean): void {
   const timer = setTimeout(() => close(), 5_000);
+  /** Makes a button's action keep the window open. */
   const act = (work: () => void) => () => {
     clearTimeout(timer);
     work();

@@ -32,8 +32,8 @@ function typedPart(text: string): string | undefined {
 }
 
 /** Returns texts that could replace the part that the user is typing. */
-function suggest(text: string, own: readonly Tag[]): readonly Suggestion[] {
-  const part = typedPart(text);
+function suggest(searchText: string, own: readonly Tag[]): readonly Suggestion[] {
+  const part = typedPart(searchText);
   if (part === undefined) return [];
   const [parsed] = splitSearch(part);
   if (parsed === undefined) return OPERATORS;

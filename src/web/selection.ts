@@ -28,7 +28,8 @@ interface Options {
 
 export function createSelection(collection: Collection, { onChange, onDelete, ownTags }: Options): Selection {
   const ids = new Set<number>();
-  let last: number | undefined;
+  /** The id of the bookmark of the previous call of `select`. */
+  let lastId: number | undefined;
   /** Set while all pages of the search are being read. */
   let readingAll: AbortController | undefined;
   const element = make('div', {
@@ -93,7 +94,8 @@ export function createSelection(collection: Collection, { onChange, onDelete, ow
     if (tag === '') return name.focus();
     const chosen = [...ids];
     try {
-      for (const ids of batchesOf(chosen)) await ask(() => client.editBookmarks({ ids, [kind]: [tag] }));
+      for (const batch of batchesOf(chosen))
+        await ask(() => client.editBookmarks({ ids: batch, [kind]: [tag] }));
       name.value = '';
       notifyBriefly(texts.selection[kind === 'add_tags' ? 'tagged' : 'untagged'](chosen.length, tag));
     } catch (error) {
@@ -125,20 +127,21 @@ export function createSelection(collection: Collection, { onChange, onDelete, ow
     ),
     button(texts.selection.clear, clear),
   );
-  const range = (to: number): number[] => {
-    const shown = collection.rows.map(({ id }) => id);
-    const [from, until] = [shown.indexOf(last ?? to), shown.indexOf(to)];
-    return from < 0 ? [to] : shown.slice(Math.min(from, until), Math.max(from, until) + 1);
+  /** Returns the ids of the rows from the previous bookmark to this one. Only this one if the previous one is gone. */
+  const rangeTo = (id: number): number[] => {
+    const shown = collection.rows.map((row) => row.id);
+    const [from, to] = [shown.indexOf(lastId ?? id), shown.indexOf(id)];
+    return from < 0 ? [id] : shown.slice(Math.min(from, to), Math.max(from, to) + 1);
   };
   return {
     element,
     has: ({ id }) => ids.has(id),
     select({ id }, isSelected, isRange) {
-      for (const each of isRange ? range(id) : [id]) {
+      for (const each of isRange ? rangeTo(id) : [id]) {
         if (isSelected) ids.add(each);
         else ids.delete(each);
       }
-      last = id;
+      lastId = id;
       changed();
     },
     clear,

@@ -167,8 +167,8 @@ export function askToSignIn(): Promise<boolean> {
 }
 
 async function showSignInDialog(): Promise<boolean> {
-  // A `BroadcastChannel` does not receive its own messages. So this function does not use `signals` of `session.ts`.
-  // Then the listeners of `signals` in this tab get the message too.
+  // A `BroadcastChannel` does not receive its own messages. This dialog sends through a channel of its own, so that the
+  // listeners of `signals` (`session.ts`) in this tab get the message too.
   const channel = new BroadcastChannel('session');
   const dialog = makeDialog(texts.signIn.again, make('p', {}, texts.signIn.ended));
   const end = () => dialog.close('yes');

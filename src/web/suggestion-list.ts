@@ -40,6 +40,7 @@ export function suggestionList(
     hidden: true,
   });
   let shown: readonly Suggestion[] = [];
+  /** The index of the highlighted suggestion, or -1. */
   let active = -1;
   input.role = 'combobox';
   input.ariaAutoComplete = 'list';

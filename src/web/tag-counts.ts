@@ -30,28 +30,28 @@ export function createTagCounts(): TagCounts {
       // The page of changes does not contain all bookmarks of a deleted or merged tag.
       let isSure = !page.reset && !page.has_more && page.deleted_tags.length === 0;
       const after = new Map(tags.map((tag) => [tag.id, tag]));
-      const name = ({ id, name }: BookmarkTag) => {
+      const setName = ({ id, name }: BookmarkTag) => {
         const tag = after.get(id) ?? { id, name: '', bookmark_count: 0 };
         if (tag.name !== name) after.set(id, { ...tag, name });
       };
-      const count = (ids: readonly number[], difference: number) => {
+      const addToCounts = (ids: readonly number[], difference: number) => {
         for (const id of ids) {
           const tag = after.get(id);
           if (tag) after.set(id, { ...tag, bookmark_count: Math.max(0, tag.bookmark_count + difference) });
         }
       };
-      for (const tag of page.tags) name(tag);
+      for (const tag of page.tags) setName(tag);
       for (const bookmark of page.bookmarks) {
         const before = known.get(bookmark.id);
-        const isSame = before?.updatedAt === bookmark.updated_at;
-        // The counts are uncertain in two cases: the page has read this version before, so they may already include it,
-        // or the bookmark was edited and its previous tags are unknown.
-        if (isSame ? !before.isCounted : !before && bookmark.created_at !== bookmark.updated_at)
-          isSure = false;
-        for (const tag of bookmark.tags) if (!after.has(tag.id)) name(tag);
-        if (!isSame) {
-          count(before?.ids ?? [], -1);
-          count(
+        const isSameVersion = before?.updatedAt === bookmark.updated_at;
+        const isEdited = bookmark.created_at !== bookmark.updated_at;
+        // The counts are uncertain in two cases. If this version was read before, they may already include it. If the
+        // bookmark was edited, its previous tags may be unknown.
+        if (isSameVersion ? !before.isCounted : !before && isEdited) isSure = false;
+        for (const tag of bookmark.tags) if (!after.has(tag.id)) setName(tag);
+        if (!isSameVersion) {
+          addToCounts(before?.ids ?? [], -1);
+          addToCounts(
             bookmark.tags.map(({ id }) => id),
             1,
           );
@@ -60,7 +60,7 @@ export function createTagCounts(): TagCounts {
       }
       for (const id of page.deleted) {
         const before = known.get(id);
-        if (before) count(before.ids, -1);
+        if (before) addToCounts(before.ids, -1);
         else isSure = false;
         known.delete(id);
       }

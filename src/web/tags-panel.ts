@@ -101,11 +101,12 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
     const all = buttons();
     const at = all.findIndex((each) => each === document.activeElement);
     if (at < 0) return;
-    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[event.key];
+    const newIndex = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[event.key];
+    // The button that opens and closes the branch of the tag with the focus.
     const twist = list.querySelector<HTMLElement>('.twist:has(+ :focus)');
-    const toggles = twist?.ariaExpanded === 'true' ? 'ArrowLeft' : 'ArrowRight';
-    if (to !== undefined) all[to]?.focus();
-    else if (twist && event.key === toggles) twist.click();
+    const toggleKey = twist?.ariaExpanded === 'true' ? 'ArrowLeft' : 'ArrowRight';
+    if (newIndex !== undefined) all[newIndex]?.focus();
+    else if (twist && event.key === toggleKey) twist.click();
     else return;
     event.preventDefault();
   });

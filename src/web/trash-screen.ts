@@ -108,10 +108,10 @@ export function openTrash(): void {
     );
   };
   const draw = () => {
-    const place = [...list.children].findIndex((item) => item.contains(document.activeElement));
+    const focusedIndex = [...list.children].findIndex((item) => item.contains(document.activeElement));
     refill(list, ...shown.map(entry));
-    if (place >= 0) {
-      const next = list.children[Math.min(place, shown.length - 1)];
+    if (focusedIndex >= 0) {
+      const next = list.children[Math.min(focusedIndex, shown.length - 1)];
       (next?.querySelector<HTMLElement>('button') ?? dialog.querySelector('button'))?.focus();
     }
     refill(said, shown.length === 0 && (isRead ? words.none : texts.list.failed));

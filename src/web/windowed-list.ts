@@ -49,13 +49,13 @@ export function windowedList<Item extends { id: number }>({
   const probe = make('div', { class: 'row-probe', 'aria-hidden': 'true' });
   const lowProbe = make('div', { class: 'row-probe low', 'aria-hidden': 'true' });
   const frame = make('div', { class: 'rows-frame' }, probe, lowProbe, element);
-  /** The rows that have elements, by the ids of their items. A row whose `item` is undefined is drawn again. */
+  /** The rows that have elements. The key is the id of the row's item. If `item` is undefined, the row is drawn again. */
   const drawn = new Map<number, { item: Item | undefined; row: HTMLElement }>();
   let items: readonly Item[] = [];
   let total = 0;
   let rowHeight = 0;
   let lowHeight = 0;
-  /** The top of each row in pixels if no row is open, and the end of the last row. */
+  /** The top of each row in pixels, and after these the end of the last row, all as if no row were open. */
   let tops: readonly number[] = [0];
   let openId: number | undefined;
   let openHeight = 0;
@@ -63,7 +63,7 @@ export function windowedList<Item extends { id: number }>({
 
   const openIndex = () => (openId === undefined ? -1 : items.findIndex(({ id }) => id === openId));
   const closedTop = (index: number) => tops[index] ?? 0;
-  /** Returns how much higher the open row is than a closed one. */
+  /** Returns how much higher the open row is than a closed one. `opened` is the index of the open row, or -1. */
   const extraHeight = (opened: number) =>
     opened < 0 ? 0 : Math.max(0, openHeight - closedTop(opened + 1) + closedTop(opened));
   const topOf = (index: number, opened: number) =>
@@ -81,14 +81,14 @@ export function windowedList<Item extends { id: number }>({
     );
 
   const sizes = new ResizeObserver(() => {
-    const height = probe.getBoundingClientRect().height;
-    const low = lowProbe.getBoundingClientRect().height;
-    const open = openId === undefined ? undefined : drawn.get(openId)?.row;
-    const opened = open?.getBoundingClientRect().height ?? 0;
-    if (height === rowHeight && low === lowHeight && opened === openHeight) return;
-    rowHeight = height;
-    lowHeight = low;
-    openHeight = opened;
+    const openRow = openId === undefined ? undefined : drawn.get(openId)?.row;
+    const newRowHeight = probe.getBoundingClientRect().height;
+    const newLowHeight = lowProbe.getBoundingClientRect().height;
+    const newOpenHeight = openRow?.getBoundingClientRect().height ?? 0;
+    if (newRowHeight === rowHeight && newLowHeight === lowHeight && newOpenHeight === openHeight) return;
+    rowHeight = newRowHeight;
+    lowHeight = newLowHeight;
+    openHeight = newOpenHeight;
     measureRows();
     render();
   });

@@ -233,12 +233,14 @@ function refusedTable(refused: readonly Refused[]): HTMLElement[] {
   ];
 }
 
+const BEGINS_LIKE_FORMULA = /^[=+\-@\t\r]/;
+
 /**
  * Formats a cell of a CSV file. A spreadsheet runs a text that begins like a formula. An apostrophe before the text
  * prevents that.
  */
 const cell = (text: string): string =>
-  `"${(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
+  `"${(BEGINS_LIKE_FORMULA.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
 
 function toCsv(refused: readonly Refused[]): Blob {
   const rows = [['url', 'title', 'reason'], ...refused.map(({ url, title, reason }) => [url, title, reason])];

@@ -32,15 +32,15 @@ export function failure(describe = describeError): Failure {
   const element = make('p', { class: 'error', role: 'alert' });
   const say = (error: unknown) =>
     refill(element, error === undefined || typeof error === 'string' ? error : describe(error));
-  const run: Failure['run'] = async (button, work) => {
+  const run: Failure['run'] = async (pressed, work) => {
     say(undefined);
-    button.disabled = true;
+    pressed.disabled = true;
     try {
       await work();
     } catch (error) {
       say(error);
     } finally {
-      button.disabled = false;
+      pressed.disabled = false;
     }
   };
   return {

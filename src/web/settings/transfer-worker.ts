@@ -138,7 +138,8 @@ const describe = (error: unknown): Fault =>
     ? { code: error.code, message: error.message }
     : { code: 'INTERNAL', message: String(error) };
 
-async function follow(order: Order): Promise<void> {
+/** Executes an order of the page, and reports why if it fails. */
+async function execute(order: Order): Promise<void> {
   try {
     if (order.kind === 'read') await read(order.file, order.foldersAsTags);
     else if (order.kind === 'import') await importEntries(order.mode);
@@ -150,4 +151,4 @@ async function follow(order: Order): Promise<void> {
   }
 }
 
-addEventListener('message', ({ data }: MessageEvent<Order>) => void follow(data));
+addEventListener('message', ({ data }: MessageEvent<Order>) => void execute(data));
