@@ -44,8 +44,9 @@ describe('the progress of an upload', () => {
       imported: 2_000,
     });
     const total = Buffer.byteLength(JSON.stringify({ bookmarks, mode: 'merge' }));
-    const once = Array.from({ length: Math.ceil(total / 65_536) }, (_, i) => i * 65_536);
-    expect(seen).toEqual([...once, total, ...once, total].map((bytes) => [bytes, total]));
+    const chunkStarts = Array.from({ length: Math.ceil(total / 65_536) }, (_, i) => i * 65_536);
+    const oneUpload = [...chunkStarts, total];
+    expect(seen).toEqual([...oneUpload, ...oneUpload].map((bytes) => [bytes, total]));
   });
 
   test('does not hide the reason why the service refuses the upload', async () => {
@@ -290,7 +291,7 @@ describe('sync', () => {
     await using database = await createDatabase();
     let running: TestService | undefined = await startService({}, { database });
     const user = await running.user();
-    const through: Fetch = (url, init) => {
+    const fetchWhileRunning: Fetch = (url, init) => {
       if (running === undefined) {
         return Promise.reject(
           new TypeError('fetch failed', { cause: Object.assign(new Error(), { code: 'ECONNREFUSED' }) }),
@@ -298,15 +299,12 @@ describe('sync', () => {
       }
       return fetch(String(url).replace('http://service', running.origin), init);
     };
-    let told = () => {};
-    const failed = new Promise<void>((resolve) => {
-      told = resolve;
-    });
+    const failed = Promise.withResolvers<void>();
     const client = new BookmarkClient({
       baseUrl: 'http://service/api/v1',
       token: user.token,
-      fetch: through,
-      onRetry: () => told(),
+      fetch: fetchWhileRunning,
+      onRetry: () => failed.resolve(),
     });
     const batches = client.sync();
     await user.post('/bookmarks/add', page(1));
@@ -315,7 +313,7 @@ describe('sync', () => {
     const stopping = running;
     running = undefined;
     await stopping[Symbol.asyncDispose]();
-    await failed;
+    await failed.promise;
     running = await startService({}, { database });
     await running.post('/bookmarks/add', page(2), { token: user.token });
     const { value } = await next;

@@ -329,12 +329,13 @@ describe('errors', () => {
 });
 
 describe('timeouts', () => {
+  /** Returns the time in ms after which a request without a response fails. */
   const timeoutOf = async (send: (client: ReturnType<FakeService['client']>) => Promise<unknown>) => {
     const fake = new FakeService(hang);
-    const began = fake.clock.now();
+    const beganMs = fake.clock.now();
     const error = await failure(fake.run(send(fake.client({ retryForMs: 0 }))));
     expect(error.code).toBe('TIMEOUT');
-    return fake.clock.now() - began;
+    return fake.clock.now() - beganMs;
   };
 
   test('a request ends 30 s after the last byte was sent or received', async () => {
@@ -372,6 +373,7 @@ describe('timeouts', () => {
 
   test("an abort ends a request, a back-off and a wait for quota at once, with the caller's reason", async () => {
     const reason = new Error('enough');
+    // The last element is the number of calls. The last call is aborted.
     const scenes: [string, FakeService, number][] = [
       ['request', new FakeService(hang), 1],
       ['back-off', new FakeService(refusal('UNAVAILABLE', 503, { 'retry-after': '100' })), 1],

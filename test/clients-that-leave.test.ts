@@ -54,13 +54,14 @@ test('a connection is closed if its client reads less than 16 KiB within the sta
     },
   };
   const connection = new Connection(socket as unknown as Socket);
-  const readUntil = (now: number, bytes: number) => {
+  /** Lets the client read these bytes, then checks the connection at `nowMs`. Returns whether the check closed it. */
+  const checkAfterRead = (nowMs: number, bytes: number) => {
     handle.writeQueueSize -= bytes;
-    connection.check(now, 1_000);
+    connection.check(nowMs, 1_000);
     return isCut;
   };
-  expect(readUntil(0, 0)).toBe(false);
-  expect(readUntil(999, 16_384)).toBe(false);
-  expect(readUntil(1_998, 16_383)).toBe(false);
-  expect(readUntil(1_999, 0)).toBe(true);
+  expect(checkAfterRead(0, 0)).toBe(false);
+  expect(checkAfterRead(999, 16_384)).toBe(false);
+  expect(checkAfterRead(1_998, 16_383)).toBe(false);
+  expect(checkAfterRead(1_999, 0)).toBe(true);
 });

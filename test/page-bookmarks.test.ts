@@ -138,7 +138,7 @@ describe('the list', () => {
 });
 
 describe('adding, editing, deleting', () => {
-  browserTest('a bookmark is added with tags, of which one is a suggestion', async () => {
+  browserTest('a bookmark is added with several tags, one of them a suggestion', async () => {
     const browser = await browsers.signedIn(service);
     await add(browser, 'Before', { tags: ['reading'] });
     const page = await browser.open();
@@ -249,9 +249,9 @@ describe('adding, editing, deleting', () => {
     await page.getByText('No bookmarks yet').waitFor();
     const drop = (type: string, data: string) =>
       page.evaluate(
-        ([type, data]) => {
+        ([dataType, content]) => {
           const dataTransfer = new DataTransfer();
-          dataTransfer.setData(type!, data!);
+          dataTransfer.setData(dataType!, content!);
           document.body.dispatchEvent(
             new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }),
           );
@@ -271,15 +271,15 @@ describe('adding, editing, deleting', () => {
     await add(browser, 'Quick');
     const page = await browser.open();
     await shows(page).toEqual(['Quick']);
-    const clicked = Promise.withResolvers<void>();
+    const undoClicked = Promise.withResolvers<void>();
     await page.route('**/bookmarks/delete', async (route) => {
-      await clicked.promise;
+      await undoClicked.promise;
       await route.continue();
     });
     await rowOf(page, 'Quick').getByRole('button', { name: 'Delete' }).click();
     await shows(page).toEqual([]);
     await page.getByRole('button', { name: 'Undo' }).click();
-    clicked.resolve();
+    undoClicked.resolve();
     await page.getByText('Restored.').waitFor();
     await shows(page).toEqual(['Quick']);
   });

@@ -18,10 +18,10 @@ browserTest('the page shows a code that signs in another device, and a link with
   expect(link).toBe(`${service.origin}/#code=${shown!.replaceAll('-', '')}`);
   // On the phone, the user types the code as it is shown.
   const phone = await browsers.visitor(service, { width: 360, height: 700 });
-  const there = await phone.open('/');
-  await there.getByLabel('Invite code').fill(shown!.toLowerCase());
-  await there.getByRole('button', { name: 'Sign in' }).click();
-  await there.getByText('No bookmarks yet').waitFor();
+  const phonePage = await phone.open('/');
+  await phonePage.getByLabel('Invite code').fill(shown!.toLowerCase());
+  await phonePage.getByRole('button', { name: 'Sign in' }).click();
+  await phonePage.getByText('No bookmarks yet').waitFor();
   expect(await phone.post('/web/api/v1/user/profile')).toMatchObject({ email: browser.email });
   // The list shows the new session as soon as the dialog is closed.
   await page.keyboard.press('Escape');

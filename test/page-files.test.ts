@@ -21,12 +21,14 @@ async function readDocument(path = '/'): Promise<string> {
 const addressesIn = (html: string): string[] =>
   [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address]) => address!);
 
+/** Matches a static or dynamic import, and the address of a worker. The group is the address. */
+const IMPORT = /(?:^import\s*|[}\w*]\s*from\s*|\bimport\(\s*|new URL\(\s*)['"]([^'"\n]+)['"](?!\])/gm;
+
 /** Returns the addresses that a module imports, statically or dynamically. */
 const importsOf = (code: string, address: string): string[] =>
-  [
-    ...code.matchAll(/(?:^import\s*|[}\w*]\s*from\s*|\bimport\(\s*|new URL\(\s*)['"]([^'"\n]+)['"](?!\])/gm),
-  ].map(([, name]) => new URL(name!, service.origin + address).pathname);
+  [...code.matchAll(IMPORT)].map(([, name]) => new URL(name!, service.origin + address).pathname);
 
+/** The start of an address that contains the hash of all files. */
 const HASHED = /^\/assets\/[0-9a-f]{16}\//;
 
 test('a document contains nothing inline and nothing from other origins, and allows neither', async () => {
@@ -105,9 +107,8 @@ test('a file has the same content with each compression', async () => {
 });
 
 test('a path that names no file is answered with 404', async () => {
-  const [, hash] = HASHED.exec(addressesIn(await readDocument()).find((each) => HASHED.test(each))!)![0]
-    .split('/')
-    .slice(1);
+  const address = addressesIn(await readDocument()).find((each) => HASHED.test(each))!;
+  const [, , hash] = address.split('/');
   for (const path of [
     `/assets/${hash}/`,
     `/assets/${hash}/web/`,

@@ -30,6 +30,9 @@ const add = (browser: UserBrowser, title: string, more: object = {}) =>
 const untilFollowing = (of: TestService, count = 1) =>
   expect.poll(() => of.context.coordination.notifier.held).toBe(count);
 
+/** The height of a row with tags, in pixels. */
+const ROW_HEIGHT = 68;
+
 /** Replaces the first `times` responses of a path with `response`. */
 async function failAt(page: Page, path: string, times: number, response: Parameters<Route['fulfill']>[0]) {
   let left = times;
@@ -227,16 +230,16 @@ describe('two tabs of one browser', () => {
     const browser = await browsers.signedIn(service);
     await add(browser, 'Doomed');
     const [page, other] = [await browser.open(), await browser.open()];
-    const clicked = Promise.withResolvers<void>();
+    const bothClicked = Promise.withResolvers<void>();
     for (const tab of [page, other]) {
       await tab.route('**/bookmarks/delete', async (route) => {
-        await clicked.promise;
+        await bothClicked.promise;
         await route.continue();
       });
       await rowOf(tab, 'Doomed').getByRole('button', { name: 'Delete' }).click();
     }
     const answered = [page, other].map((tab) => tab.waitForResponse('**/bookmarks/delete'));
-    clicked.resolve();
+    bothClicked.resolve();
     await Promise.all(answered);
     for (const tab of [page, other]) {
       await tab.getByText('No bookmarks yet').waitFor();
@@ -387,7 +390,7 @@ describe('when something fails', () => {
       await page.mouse.wheel(0, 100_000);
       await expect
         .poll(() => page.evaluate(() => document.querySelector<HTMLElement>('.rows')!.offsetHeight))
-        .toBe(loaded * 68);
+        .toBe(loaded * ROW_HEIGHT);
     }
     // The test deletes a bookmark that the page has not read. Now only the service knows the total.
     const refused = page.waitForResponse((response) => response.status() === 400);

@@ -43,29 +43,29 @@ browserTest('the page offers a passkey, which signs in another browser and can b
 
   // Another browser has the same passkey, as if it were synchronised.
   const other = await browsers.visitor(service, { isFresh: true });
-  const there = await other.open('/', named());
-  const second = await addAuthenticator(there);
+  const otherPage = await other.open('/', named());
+  const second = await addAuthenticator(otherPage);
   await second.cdp.send('WebAuthn.addCredential', { ...second, credential: credentials[0]! });
-  await there.getByRole('button', { name: 'Sign in with a passkey' }).click();
-  await there.getByText('No bookmarks yet').waitFor();
+  await otherPage.getByRole('button', { name: 'Sign in with a passkey' }).click();
+  await otherPage.getByText('No bookmarks yet').waitFor();
 
   // The last passkey cannot be removed. A user with a passkey can sign out without a warning.
-  await there.goto(`${named()}/settings`);
-  await there.locator('#passkeys li').getByText('Chrome on Linux').waitFor();
-  await there.getByRole('button', { name: 'Remove passkey' }).click();
-  await there.getByRole('alert').getByText('Add another passkey first').waitFor();
+  await otherPage.goto(`${named()}/settings`);
+  await otherPage.locator('#passkeys li').getByText('Chrome on Linux').waitFor();
+  await otherPage.getByRole('button', { name: 'Remove passkey' }).click();
+  await otherPage.getByRole('alert').getByText('Add another passkey first').waitFor();
   await second.cdp.send('WebAuthn.clearCredentials', second);
-  await there.getByRole('button', { name: 'Add a passkey' }).click();
-  await expect.poll(() => there.locator('#passkeys li').count()).toBe(2);
-  await there.getByRole('button', { name: 'Remove passkey' }).first().click();
-  await expect.poll(() => there.locator('#passkeys li').count()).toBe(1);
-  await there.getByRole('button', { name: 'Sign out', exact: true }).first().click();
-  await there.getByRole('button', { name: 'Sign in with a passkey' }).waitFor();
+  await otherPage.getByRole('button', { name: 'Add a passkey' }).click();
+  await expect.poll(() => otherPage.locator('#passkeys li').count()).toBe(2);
+  await otherPage.getByRole('button', { name: 'Remove passkey' }).first().click();
+  await expect.poll(() => otherPage.locator('#passkeys li').count()).toBe(1);
+  await otherPage.getByRole('button', { name: 'Sign out', exact: true }).first().click();
+  await otherPage.getByRole('button', { name: 'Sign in with a passkey' }).waitFor();
 
   // `bookmarks login` opens such an address. After the sign-in, the browser goes to `return_to`.
-  await there.goto(`${named()}/login?return_to=/settings`);
-  await there.getByRole('button', { name: 'Sign in with a passkey' }).click();
-  await there.getByRole('heading', { name: 'Passkeys' }).waitFor();
+  await otherPage.goto(`${named()}/login?return_to=/settings`);
+  await otherPage.getByRole('button', { name: 'Sign in with a passkey' }).click();
+  await otherPage.getByRole('heading', { name: 'Passkeys' }).waitFor();
   expect([...browser.faults, ...other.faults]).toEqual([]);
 });
 
@@ -75,7 +75,7 @@ browserTest('at an IP address there are no passkeys, and the settings say why', 
   await page.locator('#passkeys').getByText('this page has an IP address').waitFor();
   expect(await page.getByRole('button', { name: 'Add a passkey' }).count()).toBe(0);
   const visitor = await browsers.visitor(service);
-  const there = await visitor.open();
-  await there.getByLabel('Invite code').waitFor();
-  expect(await there.getByRole('button', { name: 'Sign in with a passkey' }).count()).toBe(0);
+  const otherPage = await visitor.open();
+  await otherPage.getByLabel('Invite code').waitFor();
+  expect(await otherPage.getByRole('button', { name: 'Sign in with a passkey' }).count()).toBe(0);
 });

@@ -16,7 +16,7 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 const call = <T = { id: number }>(browser: UserBrowser, path: string, body: object = {}) =>
   browser.post(`/web/api/v1${path}`, body) as Promise<T>;
 
-/** axe's rules about colours. In dark mode, only these can have other results than in light mode. */
+/** axe's rules about colours. Only their results can differ between dark mode and light mode. */
 const COLOUR_RULES = ['color-contrast', 'link-in-text-block'];
 
 /**

@@ -129,10 +129,11 @@ function checkWrites(device: Device, transitions: Transition[], reports: Report[
     if (intent.kind === 'add') expect(dropped + (applied.includes(seq) ? 1 : 0), where).toBe(1);
     if (intent.kind !== 'edit' || dropped > 0) continue;
     const fields = Object.keys(intent.fields);
-    const settled = own
+    // A conflict in which the service's value was kept sends nothing for its field.
+    const keptTheirs = own
       .map((report) => report.conflict!)
       .filter(({ kept, theirs }) => kept === theirs).length;
-    if (fields.length > settled) expect(applied, where).toContain(seq);
+    if (fields.length > keptTheirs) expect(applied, where).toContain(seq);
   }
 }
 
@@ -166,6 +167,7 @@ test('five devices that may die at any step lose no write, apply none twice, and
       ...online.map(
         (device) =>
           new Task(async (pause) => {
+            // A fault ends a sync, so the device tries up to four times.
             for (let left = 4; left > 0 && !(await device.sync(pause)); left -= 1);
           }),
       ),

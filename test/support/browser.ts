@@ -62,7 +62,9 @@ const LOCALE = 'en-GB';
  */
 export function useBrowser(): Browsers {
   let browser: Browser | undefined;
+  /** The context that is used again. */
   let kept: Opened | undefined;
+  /** Whether the current test has already opened a browser with `kept`. */
   let isTaken = false;
   beforeAll(async () => {
     if (EXECUTABLE === undefined) return;
@@ -168,8 +170,8 @@ async function emptyContext({ context, tab }: Opened): Promise<boolean> {
   await context.unrouteAll({ behavior: 'ignoreErrors' });
   await tab.unrouteAll({ behavior: 'ignoreErrors' });
   await context.setOffline(false);
-  // If the page itself opens an empty document, this keeps the page's process and origin. If the debugger opened it, it
-  // would not.
+  // The page itself opens the empty document, because then the tab keeps its process and its origin. A navigation by
+  // the debugger would not keep them.
   await Promise.all([
     tab.waitForURL('about:blank', { waitUntil: 'commit' }),
     tab.evaluate(() => location.replace('about:blank')),

@@ -56,15 +56,17 @@ export async function createEmptyShardedDatabase(coordinatorUrl: string): Promis
 
 async function createOnAllNodes(coordinatorUrl: string, template: string): Promise<ShardedDatabase> {
   const name = `bookmark_test_${randomBytes(6).toString('hex')}`;
-  const found = await findNodes(coordinatorUrl);
-  await Promise.all(found.map(({ url }) => runOn(url, `create database ${name} template ${template}`)));
+  const clusterNodes = await findNodes(coordinatorUrl);
+  await Promise.all(
+    clusterNodes.map(({ url }) => runOn(url, `create database ${name} template ${template}`)),
+  );
   const drop = async () => {
     // A killed replica may have left a prepared transaction. The database cannot be dropped until the node that runs
     // the transaction ends it.
     for (const { url } of nodes) await runOn(url, 'select recover_prepared_transactions()').catch(() => {});
-    for (const { url } of found) await runOn(url, `drop database if exists ${name} with (force)`);
+    for (const { url } of clusterNodes) await runOn(url, `drop database if exists ${name} with (force)`);
   };
-  const nodes = found.map((node) => ({ ...node, url: withDatabase(node.url, name) }));
+  const nodes = clusterNodes.map((node) => ({ ...node, url: withDatabase(node.url, name) }));
   return { url: withDatabase(coordinatorUrl, name), name, nodes, drop, [Symbol.asyncDispose]: drop };
 }
 
@@ -111,15 +113,15 @@ export async function copyShardedDatabase(
 
 /** Calls `run` while a node refuses all connections to the database. To the service, the node is down. */
 export async function withNodeClosed(node: CitusNode, run: () => Promise<void>): Promise<void> {
-  const { pathname } = new URL(node.url);
-  const at = withDatabase(node.url, 'postgres');
+  const database = new URL(node.url).pathname.slice(1);
+  const adminUrl = withDatabase(node.url, 'postgres');
   const allow = (isAllowed: boolean) =>
-    runOn(at, `alter database ${pathname.slice(1)} allow_connections ${isAllowed}`);
+    runOn(adminUrl, `alter database ${database} allow_connections ${isAllowed}`);
   await allow(false);
   try {
     await runOn(
-      at,
-      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${pathname.slice(1)}'`,
+      adminUrl,
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${database}'`,
     );
     await run();
   } finally {

@@ -93,10 +93,10 @@ async function connectTo(port: number): Promise<Send> {
     received = Buffer.concat([received, chunk]);
     for (;;) {
       const colon = received.indexOf(':');
-      const end = colon + 1 + Number(received.subarray(0, colon));
-      if (colon < 0 || received.length < end) return;
-      const message: unknown = JSON.parse(received.subarray(colon + 1, end).toString());
-      received = received.subarray(end);
+      const messageEnd = colon + 1 + Number(received.subarray(0, colon));
+      if (colon < 0 || received.length < messageEnd) return;
+      const message: unknown = JSON.parse(received.subarray(colon + 1, messageEnd).toString());
+      received = received.subarray(messageEnd);
       // The first message is a greeting.
       if (!Array.isArray(message)) continue;
       const [, id, error, result] = message;
@@ -108,12 +108,13 @@ async function connectTo(port: number): Promise<Send> {
   socket.on('close', () => {
     for (const { reject } of waiting.values()) reject(new Error('Firefox closed the connection'));
   });
-  let count = 0;
+  let lastId = 0;
   return (name, parameters) => {
-    count += 1;
-    const message = Buffer.from(JSON.stringify([0, count, name, parameters]));
+    lastId += 1;
+    const id = lastId;
+    const message = Buffer.from(JSON.stringify([0, id, name, parameters]));
     socket.write(`${message.length}:`);
     socket.write(message);
-    return new Promise((resolve, reject) => waiting.set(count, { resolve, reject }));
+    return new Promise((resolve, reject) => waiting.set(id, { resolve, reject }));
   };
 }

@@ -25,8 +25,8 @@ async function isAlone(): Promise<boolean> {
 
 let violations = 0;
 for (let round = 1; round <= ROUNDS; ) {
-  const free = takeFolderLock(folder);
-  if (free === undefined) {
+  const release = takeFolderLock(folder);
+  if (release === undefined) {
     await sleep(1);
     continue;
   }
@@ -35,6 +35,6 @@ for (let round = 1; round <= ROUNDS; ) {
     writeSync(1, `${violations}\n`);
     process.kill(process.pid, 'SIGKILL');
   }
-  free();
+  release();
   round += 1;
 }

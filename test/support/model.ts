@@ -259,8 +259,8 @@ export class Model {
     for (const child of withChildren ? this.tags : [])
       if (fold(child.name).startsWith(path))
         renamed.set(child, [renamed.get(tag), ...child.name.split('/').slice(depth)].join('/'));
-    const taken = [...renamed.values()].map((each) => this.#findTag(each));
-    if (taken.some((holder) => holder !== undefined && !renamed.has(holder)))
+    const holders = [...renamed.values()].map((newName) => this.#findTag(newName));
+    if (holders.some((holder) => holder !== undefined && !renamed.has(holder)))
       return withChildren ? fault(400, 'VALIDATION_ERROR') : TAKEN;
     for (const [each, newName] of renamed) each.name = newName;
     for (const bookmark of this.bookmarks) bookmark.tags.sort(byName);
@@ -334,8 +334,8 @@ export class Model {
    * contains it.
    */
   #write(written: ModelEntry[], distinct: ModelEntry[]): void {
-    const given = distinct.flatMap(({ tags }) => tags ?? []);
-    const firstGiven = (name: string) => given.find((other) => fold(trim(other)) === fold(trim(name)))!;
+    const allNames = distinct.flatMap(({ tags }) => tags ?? []);
+    const firstSpelling = (name: string) => allNames.find((other) => fold(trim(other)) === fold(trim(name)))!;
     const now = this.#newTime();
     for (const { url, title, comment, tags, created_at, updated_at } of written) {
       this.bookmarks.push({
@@ -343,7 +343,7 @@ export class Model {
         url: trim(url!),
         title: trim(title ?? ''),
         comment: trim(comment ?? ''),
-        tags: this.#findOrCreateTags((tags ?? []).map(firstGiven)),
+        tags: this.#findOrCreateTags((tags ?? []).map(firstSpelling)),
         created_at: created_at ?? now,
         updated_at: updated_at ?? created_at ?? now,
       });
@@ -355,14 +355,14 @@ export class Model {
    * exist.
    */
   #findOrCreateTags(names: string[]): ModelTag[] {
-    const carried = new Set<ModelTag>();
+    const found = new Set<ModelTag>();
     for (const name of names) {
       const known = this.#findTag(name);
       const tag = known ?? { id: newId(), name: trim(name).normalize('NFC') };
       if (known === undefined) this.tags.push(tag);
-      carried.add(tag);
+      found.add(tag);
     }
-    return [...carried].sort(byName);
+    return [...found].sort(byName);
   }
 
   #findTag(name: string): ModelTag | undefined {

@@ -14,10 +14,10 @@ export async function post(
   body: unknown = {},
   { token, ...options }: RequestOptions = {},
 ): Promise<ApiResponse> {
-  const isWritten = typeof body === 'string' || body instanceof Uint8Array;
+  const isRaw = typeof body === 'string' || body instanceof Uint8Array;
   const sent = await fetch(`${origin}${BASE_PATH}${path}`, {
     method: 'POST',
-    body: isWritten ? (body as BodyInit) : JSON.stringify(body),
+    body: isRaw ? (body as BodyInit) : JSON.stringify(body),
     ...options,
     headers: {
       'content-type': 'application/json',

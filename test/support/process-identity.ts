@@ -9,14 +9,18 @@ export function readProcessStart(pid: number): string | undefined {
   return process.platform === 'linux' ? readStartFromProc(pid) : readStartFromPs(pid);
 }
 
+/** The index of the start time among the fields of `/proc/<pid>/stat` that come after the command's name. */
+const START_TIME = 19;
+
 function readStartFromProc(pid: number): string | undefined {
   try {
-    // The command's name is in parentheses and may contain anything, so the fields are counted from the end.
+    // The command's name is in parentheses and may contain anything, even parentheses.
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    if (fields[0] === 'Z' || fields[0] === 'X') return undefined;
+    const [state] = fields;
+    if (state === 'Z' || state === 'X') return undefined;
     const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-    return `${bootId}/${fields[19]}`;
+    return `${bootId}/${fields[START_TIME]}`;
   } catch {
     return undefined;
   }

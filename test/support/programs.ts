@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 interface Requirement {
   names: readonly string[];
   /** Other programs that must be in the same folder. */
-  beside?: readonly string[];
+  companions?: readonly string[];
   debianPackage: string;
   /** The variable that can be set instead of installing the program. */
   instead: string | undefined;
@@ -52,7 +52,7 @@ const PROGRAMS = {
   // A PostgreSQL server, together with `pg_dump` and other programs that the embedded Postgres lacks.
   postgresql: {
     names: ['postgres'],
-    beside: ['initdb', 'pg_dump', 'pg_restore', 'psql'],
+    companions: ['initdb', 'pg_dump', 'pg_restore', 'psql'],
     debianPackage: 'postgresql',
     instead: undefined,
   },
@@ -69,9 +69,9 @@ const DEBIAN_POSTGRESQL = '/usr/lib/postgresql';
 
 /** Returns the path of a program on this machine. Returns undefined if the program is not installed. */
 export function findProgram(program: Program): string | undefined {
-  const { names, beside = [] }: Requirement = PROGRAMS[program];
+  const { names, companions = [] }: Requirement = PROGRAMS[program];
   const folders = [...FOLDERS, ...listPostgresqlFolders()].filter((folder) =>
-    beside.every((name) => isExecutable(join(folder, name))),
+    companions.every((name) => isExecutable(join(folder, name))),
   );
   const paths = names.flatMap((name) => folders.map((folder) => join(folder, name)));
   return paths.find(isExecutable);

@@ -129,9 +129,9 @@ async function openHandler(
   people: ReadonlyMap<string, Person>,
   { emailInIdToken = false, clientSecret = CLIENT_SECRET }: ProviderOptions,
 ) {
+  // The provider warns about unknown runtimes, and about its development settings.
   const { warn } = console;
   console.warn = () => {};
-  // The provider warns about unknown runtimes, and about its development settings.
   const { default: Provider } = await import('oidc-provider');
   const provider = new Provider(issuer, {
     clients: [
@@ -194,6 +194,10 @@ const loginForm = (prompt: string, people: ReadonlyMap<string, Person>): string 
 ${[...people].map(([sub, { email }]) => `<p><button name="login" value="${sub}">${email ?? sub}</button></p>`).join('\n')}
 <p><button name="login" value="">Cancel</button></p></form>`;
 
+/**
+ * Responds with the fault of this path, if there is one. Otherwise forwards the request to the provider, which listens
+ * at `port`, and forwards its response.
+ */
 async function respond(
   request: IncomingMessage,
   response: ServerResponse,
@@ -231,6 +235,7 @@ function applyFaults(body: string, key: KeyObject, { claims, signature }: Faults
   const algorithm = signature === 'none' ? { alg: 'none' } : decode(header);
   const signed = `${encode(algorithm)}.${encode(changed)}`;
   const signer = signature === 'foreign' ? generateKey() : key;
-  const seal = signature === 'none' ? '' : sign('sha256', Buffer.from(signed), signer).toString('base64url');
-  return JSON.stringify({ ...tokens, id_token: `${signed}.${seal}` });
+  const signatureText =
+    signature === 'none' ? '' : sign('sha256', Buffer.from(signed), signer).toString('base64url');
+  return JSON.stringify({ ...tokens, id_token: `${signed}.${signatureText}` });
 }

@@ -16,7 +16,7 @@ export interface FaultyProxy extends AsyncDisposable {
   readonly open: number;
   reception: Reception;
   /** Called with each chunk that a client sends, before the server receives it. */
-  onRequest: ((piece: Buffer, client: Socket) => void) | undefined;
+  onRequest: ((chunk: Buffer, client: Socket) => void) | undefined;
   /**
    * Stops all traffic in both directions on the connections that are open now. If one side closes a connection, the
    * other side does not notice.
@@ -92,7 +92,7 @@ export async function startProxy(url: string): Promise<FaultyProxy> {
       target = targetOf(other);
     },
     closeHeld() {
-      for (const { client, server } of links) if (!server) client.end();
+      for (const link of links) if (!link.server) link.client.end();
     },
     release() {
       proxy.reception = 'pass';
@@ -104,16 +104,17 @@ export async function startProxy(url: string): Promise<FaultyProxy> {
   return proxy;
 }
 
+/** Connects the client of a link to the server, and passes on what both send. */
 function join(link: Link, target: Target, proxy: FaultyProxy): void {
   const { client } = link;
   const server = connect({ ...target, allowHalfOpen: true });
   link.server = server;
   server.on('error', () => client.destroy());
-  client.on('data', (piece: Buffer) => {
-    proxy.onRequest?.(piece, client);
-    if (!link.stalled) server.write(piece);
+  client.on('data', (chunk: Buffer) => {
+    proxy.onRequest?.(chunk, client);
+    if (!link.stalled) server.write(chunk);
   });
-  server.on('data', (piece: Buffer) => link.stalled || client.write(piece));
+  server.on('data', (chunk: Buffer) => link.stalled || client.write(chunk));
   client.on('end', () => link.stalled || server.end());
   server.on('end', () => link.stalled || client.end());
 }

@@ -43,7 +43,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
   const connect = (node: ClusterNode) =>
     new Redis(node.url, { replyMapping: 'legacy', ...connection } as never).on('error', () => {});
   const admins = nodes.map(connect);
-  await join(nodes, admins, masters);
+  await formCluster(nodes, admins, masters);
   for (const admin of admins) admin.disconnect();
   return {
     nodes,
@@ -81,11 +81,16 @@ async function startNode({ password, tls = false }: ClusterOptions): Promise<Clu
   return { ...server, port, busPort, url };
 }
 
-async function join(nodes: readonly ClusterNode[], admins: readonly Redis[], masters: number): Promise<void> {
+/** Divides the slots among the masters, introduces the nodes to each other, and gives each master its replica. */
+async function formCluster(
+  nodes: readonly ClusterNode[],
+  admins: readonly Redis[],
+  masters: number,
+): Promise<void> {
   const first = nodes[0]!;
   for (const [n, admin] of admins.entries()) {
-    const [from, to] = [n, n + 1].map((each) => Math.floor((each * SLOTS) / masters));
-    if (n < masters) await admin.cluster('ADDSLOTSRANGE', from!, to! - 1);
+    const firstSlotOf = (master: number) => Math.floor((master * SLOTS) / masters);
+    if (n < masters) await admin.cluster('ADDSLOTSRANGE', firstSlotOf(n), firstSlotOf(n + 1) - 1);
     await admin.call('CLUSTER', 'SET-CONFIG-EPOCH', String(n + 1));
     if (n > 0) await admin.call('CLUSTER', 'MEET', '127.0.0.1', String(first.port), String(first.busPort));
   }
@@ -104,6 +109,7 @@ const tryCall = (admin: Redis, command: string, ...args: string[]): Promise<bool
     () => false,
   );
 
+/** Returns whether a node knows all others, and follows its master if it is a replica. */
 async function isWhole(admin: Redis, count: number, masters: number): Promise<boolean> {
   const facts = String(await admin.cluster('INFO'));
   if (!facts.includes('cluster_state:ok') || !facts.includes(`cluster_known_nodes:${count}`)) return false;

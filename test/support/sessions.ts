@@ -105,7 +105,7 @@ const backendOf = (url: string, pid: number): Backend => ({
 /**
  * Returns the SQL that finds the sessions with this text in their last statement. A Citus coordinator rewrites
  * statements for its workers: in capitals, with the schema, and with the numbers of shards. So the comparison ignores
- * these.
+ * case, the schema and these numbers.
  */
 const sessionsWith = (text: string): string =>
   `from pg_stat_activity

@@ -16,7 +16,7 @@ import { until } from './until.ts';
 /** A private Postgres of the version that the system has, with the client programs of that version. */
 export interface SystemPostgres extends AsyncDisposable {
   /**
-   * Creates a database and returns its url. The database is empty, or a copy of the template. The role in the url is
+   * Creates a database and returns its url. The database is empty, or a copy of the template. The url has this role:
    * the superuser, or a role that owns the database and has no other right.
    */
   createDatabase(name: string, role?: typeof OWNER | typeof SUPERUSER, template?: string): Promise<string>;
@@ -57,8 +57,8 @@ export async function startSystemPostgres(more: ServerSettings = {}): Promise<Sy
   const postgres = await provide('postgresql');
   const programs = dirname(postgres);
   const run = async (program: string, args: readonly string[], options = {}) => {
-    const given = { ...options, env: PROGRAM_ENVIRONMENT, cwd: '/' };
-    return (await promisify(execFile)(join(programs, program), [...args], given)).stdout;
+    const allOptions = { ...options, env: PROGRAM_ENVIRONMENT, cwd: '/' };
+    return (await promisify(execFile)(join(programs, program), [...args], allOptions)).stdout;
   };
 
   const folder = makeFolder('postgres', runDir());
@@ -66,8 +66,8 @@ export async function startSystemPostgres(more: ServerSettings = {}): Promise<Sy
   giveFolder(account, folder);
   chmodSync(folder, 0o700);
   const pgdata = join(folder, 'data');
-  const forServer = ['-D', pgdata, `--username=${SUPERUSER}`, '--auth=trust', '--no-sync'];
-  await run('initdb', [...forServer, '--encoding=UTF8', '--locale=C'], account);
+  const access = [`--username=${SUPERUSER}`, '--auth=trust'];
+  await run('initdb', ['-D', pgdata, ...access, '--no-sync', '--encoding=UTF8', '--locale=C'], account);
   const logFile = join(folder, 'server.log');
   const settings = { ...FAST_SETTINGS, ...more };
   const start = async (data: string, log: string) => {

@@ -40,11 +40,13 @@ const LETTERS = `
   .split(/\s+/)
   .map((row) => accumulate([...row].map((digit) => Number.parseInt(digit, 36) ** 2)));
 
+/** The number of common words. Words of higher ranks are used for names. */
+const COMMON_WORDS = 14_000;
+
 /**
  * The weights of the common words, by the law of Zipf and Mandelbrot: the frequency of the nth commonest word is
- * proportional to 1 / (n + 1.3).
+ * proportional to 1 / (n + 1.3). The index is n - 1.
  */
-const COMMON_WORDS = 14_000;
 const WORDS = accumulate(Array.from({ length: COMMON_WORDS }, (_, n) => 1 / (n + 2.3)));
 
 /** Alphabets that replace the letters a to z in the few texts in another script. */
@@ -89,7 +91,7 @@ function wordLength(random: Random, rank: number): number {
   return Math.min(18, Math.max(2, Math.round(mean + 2.5 * drawNormal(random))));
 }
 
-/** Returns the word of a rank, always the same. Higher ranks than those of the common words are used for names. */
+/** Returns the word of a rank, always the same. */
 function makeWord(rank: number): string {
   const random = makeRandom(rank);
   let word = '';

@@ -172,7 +172,7 @@ export class Device {
     const origin = origins[Math.floor(random() * origins.length)]!;
     const target = url.replace(origins[0]!, origin);
     const isWrite = /\/bookmarks\/(add|edit|delete)$/.test(url);
-    const head = await this.#store.readNext();
+    const sentWrite = await this.#store.readNext();
     const before = isWrite ? await readAll() : new Map<number, Bookmark>();
     const response = await fetch(target, { ...init, signal: null });
     const body = await response.text();
@@ -180,7 +180,7 @@ export class Device {
     for (const id of new Set([...before.keys(), ...after.keys()])) {
       const change = { before: before.get(id), after: after.get(id) };
       if (JSON.stringify(change.before) !== JSON.stringify(change.after))
-        onTransition({ device: this, seq: head!.seq, ...change });
+        onTransition({ device: this, seq: sentWrite!.seq, ...change });
     }
     await this.#pause();
     this.#mayDie();
@@ -198,9 +198,9 @@ export class Device {
 
   /** Makes a local change and records its writes. If the client dies, a new one is started. */
   async write(work: (collection: Collection) => Promise<unknown>): Promise<void> {
-    const last = () => this.wrote.at(-1)?.seq ?? 0;
+    const lastSeq = () => this.wrote.at(-1)?.seq ?? 0;
     await work(this.#collection).catch((error) => this.#restart(error));
-    for (const write of await this.#store.readOutbox()) if (write.seq > last()) this.wrote.push(write);
+    for (const write of await this.#store.readOutbox()) if (write.seq > lastSeq()) this.wrote.push(write);
   }
 
   /** Synchronizes the device. Returns false if a fault ends the sync. */

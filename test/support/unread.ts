@@ -41,9 +41,9 @@ export async function sendUnread(origin: string, bytes: string): Promise<UnreadC
       socket.resume();
       return ended;
     },
-    async take(bytes) {
+    async take(minBytes) {
       let taken = 0;
-      while (taken < bytes && !socket.destroyed) {
+      while (taken < minBytes && !socket.destroyed) {
         const chunk: Buffer | null = socket.read();
         if (chunk === null) await sleep(5);
         else taken += chunk.length;

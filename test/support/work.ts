@@ -22,7 +22,7 @@ export interface RanStatement {
   /** The types of the nodes and their rows, for the message of a failed test. */
   plan: string;
   /**
-   * The indexes of which the statement read all entries of a user, because it has a condition on a later column and
+   * The indexes from which the statement read all entries of a user, because it has a condition on a later column and
    * none on the second. `rows` does not count these entries.
    */
   indexesReadWhole: string[];
@@ -70,6 +70,7 @@ async function readIndexColumns({ sql }: Database): Promise<IndexColumns> {
   return new Map(rows.map(({ name, columns }) => [name, columns]));
 }
 
+/** Returns the indexes that this node of a plan and the nodes below it read whole. See `indexesReadWhole`. */
 function findIndexesReadWhole(node: PlanNode, indexes: IndexColumns): string[] {
   const inner = (node.Plans ?? []).flatMap((each) => findIndexesReadWhole(each, indexes));
   const { 'Index Name': name = '', 'Index Cond': condition = '' } = node;
