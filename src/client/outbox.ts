@@ -34,6 +34,7 @@ export interface FieldConflict {
   base: string;
   mine: string;
   theirs: string;
+  /** `mine`, `theirs`, or the value that the policy's function returned. */
   kept: string;
 }
 
@@ -74,6 +75,7 @@ export interface PendingWrite {
 export type Report = {
   /** The `seq` of the write. */
   seq: number;
+  /** The id of the bookmark when the report was made. */
   id: number;
   intent: Intent;
 } & (
@@ -113,7 +115,7 @@ export interface CollectionStore extends MirrorStore {
    * written. The id 0 stands for a new bookmark. Resolves with the new state. `work` runs at most once.
    */
   update(id: number, work: (state: BookmarkState) => StateChange): Promise<BookmarkState>;
-  /** Returns the first write in the outbox. */
+  /** Returns the first write in the outbox. Undefined if the outbox is empty. */
   readNext(): Promise<PendingWrite | undefined>;
   /** Returns all writes in the outbox, in order. */
   readOutbox(): Promise<PendingWrite[]>;

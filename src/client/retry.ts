@@ -8,8 +8,8 @@ const STRETCH = 0.1;
 const NEVER_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']);
 
 /**
- * Returns how long to wait before the request is sent again, in ms, after its nth failure in a row. Returns undefined
- * if the request must not be retried. `isRepeatable` means that the service does the work only once, even if it
+ * Returns the wait in ms before a request is sent again. Returns undefined if it must not be sent again. `failures` is
+ * the number of its failures in a row. `isRepeatable` means that the service does the work only once, even if it
  * receives the request again.
  */
 export function retryDelayMs(

@@ -214,12 +214,13 @@ export function createCollection({ onChange, onRead }: Options): Collection {
 
   /** Inserts or moves a bookmark. Returns true if it has appeared at the top of the list. */
   const insert = (bookmark: Bookmark, isSure: boolean): boolean => {
+    // A bookmark whose times are equal was never edited.
     const isNew = bookmark.created_at === bookmark.updated_at && !counted.has(bookmark.id);
-    const isShown = all.some(({ id }) => id === bookmark.id);
+    const wasShown = all.some(({ id }) => id === bookmark.id);
     const at = place(bookmark, isNew, isSure);
     counted.add(bookmark.id);
     if (at === undefined) refreshSoon();
-    return at === 0 && !isShown;
+    return at === 0 && !wasShown;
   };
 
   /** Removes deleted bookmarks from the list, and from the total if it includes them. */

@@ -87,10 +87,12 @@ export function suggestionList(
   input.addEventListener('keydown', (event) => {
     if (event.isComposing) return;
     const count = shown.length;
+    // From the first suggestion, or from none, the up arrow moves to the last one.
+    const previous = (active <= 0 ? count : active) - 1;
     const chosen = shown[active];
     if (event.key === 'ArrowDown' && count === 0) update();
     else if (event.key === 'ArrowDown') highlight((active + 1) % count);
-    else if (event.key === 'ArrowUp' && count > 0) highlight((active <= 0 ? count : active) - 1);
+    else if (event.key === 'ArrowUp' && count > 0) highlight(previous);
     else if ((event.key === 'Enter' || event.key === 'Tab') && chosen) onChoose(chosen.text);
     else if (event.key === 'Enter') return close();
     else if (event.key === 'Escape' && count > 0) close();

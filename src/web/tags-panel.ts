@@ -151,11 +151,11 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
       );
     });
   const show = (next: readonly Tag[]) => {
-    const names = new Map(tags.map(({ id, name }) => [id, name]));
+    const oldNames = new Map(tags.map(({ id, name }) => [id, name]));
     tags = next;
     for (const { id, name } of tags) {
-      const before = names.get(id) ?? name;
-      if (before !== name) onRename(before, name);
+      const oldName = oldNames.get(id) ?? name;
+      if (oldName !== name) onRename(oldName, name);
     }
     draw();
   };

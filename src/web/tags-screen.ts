@@ -114,8 +114,8 @@ export function openTagsScreen({ tags, read, onClose }: Options): TagsScreen {
       for (const [at, { id }] of chosen.entries()) {
         if (closing.signal.aborted) return;
         refill(rest, words.deleting(at, chosen.length));
-        const now = tags().find((tag) => tag.id === id);
-        if (now === undefined || !isUnused(now)) continue;
+        const current = tags().find((tag) => tag.id === id);
+        if (current === undefined || !isUnused(current)) continue;
         await client.deleteTag(id).catch((error: unknown) => {
           if (!hasCode(error, 'NOT_FOUND')) throw error;
         });

@@ -144,13 +144,18 @@ export function windowedList<Item extends { id: number }>({
 
   /** Returns the items that this frame draws, in order. The next frames draw the other ones. */
   const chooseRows = (indexes: Iterable<number>): [index: number, item: Item][] => {
-    let left = ROWS_A_FRAME;
+    let newRowsLeft = ROWS_A_FRAME;
     const now: [number, Item][] = [];
     for (const index of indexes) {
       const item = items[index];
       if (item === undefined) continue;
-      if (drawn.has(item.id) || left-- > 0) now.push([index, item]);
-      else planFrame();
+      const isNew = !drawn.has(item.id);
+      if (isNew && newRowsLeft === 0) {
+        planFrame();
+        continue;
+      }
+      if (isNew) newRowsLeft -= 1;
+      now.push([index, item]);
     }
     return now.sort(([one], [other]) => one - other);
   };

@@ -26,9 +26,13 @@ export function newAuthenticator() {
         Buffer.from(y!, 'base64url'),
       ]);
       const credential = Buffer.concat([Buffer.alloc(16), Buffer.from([0, id.length]), id, key]);
-      const data = Buffer.concat([authenticatorData(rpId, 0x45, 0), credential]);
-      const length = Buffer.alloc(2);
-      length.writeUInt16BE(data.length);
+      // These flags mean that a person was present and verified, and that the data contains the new credential.
+      const flags = 0x45;
+      const data = Buffer.concat([authenticatorData(rpId, flags, 0), credential]);
+      const dataLength = Buffer.alloc(2);
+      dataLength.writeUInt16BE(data.length);
+      // In CBOR, 0xa0 is an empty map, 0xa3 a map of three entries, 0x26 the number -7 (ES256), and 0x81 a list of one
+      // element. 0x41 begins one byte. 0x58 and 0x59 begin bytes whose length takes one or two bytes.
       const statement =
         certificate === undefined
           ? [text('none'), text('attStmt'), Buffer.from([0xa0])]
@@ -50,7 +54,7 @@ export function newAuthenticator() {
         ...statement,
         text('authData'),
         Buffer.from([0x59]),
-        length,
+        dataLength,
         data,
       ]);
       return {

@@ -39,6 +39,7 @@ export function newBrowser(origin: string, pageOrigin = origin): TestBrowser {
         },
       });
       const response = await readResponse(sent);
+      // An empty value deletes the cookie.
       const [pair, value] = /^[^=]+=([^;]*)/.exec(response.headers.getSetCookie()[0] ?? '') ?? [];
       if (pair !== undefined && headers.cookie === undefined)
         browser.cookie = value === '' ? undefined : pair;

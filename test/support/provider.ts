@@ -72,12 +72,12 @@ export async function startProvider(options: ProviderOptions = {}): Promise<Test
       response.destroy(),
     );
   });
+  let port = options.port ?? 0;
   const start = async () => {
     front.listen(port, '127.0.0.1');
     await once(front, 'listening');
     port = (front.address() as AddressInfo).port;
   };
-  let port = options.port ?? 0;
   await start();
   const issuer = `http://127.0.0.1:${port}`;
   inner.on('request', await openHandler(issuer, key, people, options));

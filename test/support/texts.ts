@@ -121,6 +121,7 @@ export function makeTexts(seed: number): () => SampleText {
     if (kind < 0.4) return makeWord(COMMON_WORDS + Math.floor(random() * 2 ** 30));
     return kind < 0.75 ? common() : `${common()}${random() < 0.5 ? '-' : ''}${common()}`;
   };
+  /** Draws the number of a heading. Low numbers are more frequent. */
   const heading = (): number => Math.floor(HEADINGS ** random()) - 1;
   const host = (): string =>
     `${random() < 0.3 ? 'www.' : ''}${name()}.${DOMAINS[chooseIndex(random, DOMAIN_WEIGHTS)]}`;

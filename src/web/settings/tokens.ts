@@ -45,10 +45,10 @@ export function tokensSection(): HTMLElement {
       return name.focus();
     }
     const expires_in_days = days.value === '' ? null : Number(days.value);
-    const given = { name: name.value, scope: scope.value, expires_in_days };
+    const newToken = { name: name.value, scope: scope.value, expires_in_days };
     await failed.run(submit, async () => {
       try {
-        const token = await ask(() => client.createToken(given));
+        const token = await ask(() => client.createToken(newToken));
         showOnce(token);
         name.value = '';
         await read();
@@ -58,11 +58,11 @@ export function tokensSection(): HTMLElement {
       }
     });
   };
-  const showOnce = ({ token, name: given }: CreatedToken) => {
+  const showOnce = ({ token, name: tokenName }: CreatedToken) => {
     const text = make('input', {
       readonly: true,
       value: token,
-      'aria-label': words.token(given),
+      'aria-label': words.token(tokenName),
       spellcheck: 'false',
     });
     const copy = button(
