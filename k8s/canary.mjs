@@ -8,7 +8,7 @@ import { parseAllDocuments, stringify } from 'yaml';
  *
  * - `objects MANIFESTS PODS` prints the canary's Deployment, Service and disruption budget.
  * - `route MANIFESTS WEIGHT` prints the routes that send the canary this percentage of the requests.
- * - `compare NAMESPACE SECONDS` counts failed and slow requests of both versions, and prints which is worse.
+ * - `compare NAMESPACE SECONDS` counts failed and slow requests of both versions for SECONDS, and judges the canary.
  *
  * Plain JavaScript, because it runs on the operator's own Node.
  */

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs or upgrades the service. The script shows the cluster and asks before it begins:
+# Installs or upgrades the service. Without --yes, the script shows the cluster and asks before it begins:
 #   k8s/release.sh [--yes] [overlay]               by default k8s/overlays/production
 #   k8s/release.sh [--yes] --canary 10 [overlay]   send 10 % of the requests to the new version
 #   k8s/release.sh --compare [overlay]             compare both versions for 5 minutes; exit with 1 if the new is worse
@@ -50,7 +50,8 @@ if [ -z "$is_sure" ]; then
   fi
 fi
 
-# Changes the route before it deletes the canary's pods, so that no requests go to pods that end.
+# Removes the canary, if there is one. Changes the route before it deletes the canary's pods, so that no requests go to
+# pods that end.
 remove_canary() {
   if [ -z "$(in_namespace get deployment api-canary --ignore-not-found --output name)" ]; then return; fi
   node "$folder/canary.mjs" route "$manifests" 0 | kubectl apply --filename -
@@ -63,7 +64,7 @@ if [ $mode = abort ]; then
   exit 0
 fi
 
-# Prints the state of the Job: Complete, Failed, or nothing while it runs.
+# Prints the migration Job's end: Complete, Failed, or nothing while it runs.
 job_end() {
   in_namespace get job migrate --output 'jsonpath={.status.conditions[?(@.status=="True")].type}' |
     tr ' ' '\n' | grep -xE 'Complete|Failed' || true
@@ -77,10 +78,11 @@ waiting_reason() {
     xargs || true
 }
 
-# Reasons for which waiting is useless, because the image or the pod's settings are wrong.
+# With one of these reasons, the pod can never start, because the image or the pod's settings are wrong.
 cannot_start='ErrImagePull|ImagePullBackOff|InvalidImageName|CreateContainerConfigError'
 
-# Names both api and worker for either of them. They have the same image, so they are rolled back together.
+# Prints the Deployment to roll back. For api or worker, prints both: they have the same image, so they are rolled back
+# together.
 name_with_partner() {
   case $1 in
     api | worker) echo deployment/api deployment/worker ;;
@@ -101,18 +103,18 @@ await_roll_outs() {
 }
 
 echo "== check"
-# If the cluster cannot accept an object (an operator is missing, or the API is old), the script says so here, before it
-# changes anything. The check leaves out the migration, because an existing Job cannot be changed.
+# If the cluster cannot accept an object (an operator is missing, or the API is old), the script reports that here,
+# before it changes anything. The check leaves out the migration, because an existing Job cannot be changed.
 if ! kubectl apply --dry-run=server --filename "$manifests" --selector 'app.kubernetes.io/component notin (migrate)' >/dev/null; then
   echo 'release: the cluster refuses these objects; nothing was changed' >&2
   exit 1
 fi
 
 echo "== migrate"
-# Deletes the last Job and its pods before the next one starts.
+# Deletes the Job of the previous release and its pods, before this release creates its Job.
 in_namespace delete job migrate --ignore-not-found --cascade=foreground --timeout=5m
-# Does not apply api, worker and PgBouncer until the schema is migrated. The migration does not need PgBouncer, because
-# it connects directly to Postgres.
+# Applies everything except api, worker and PgBouncer, which wait until the schema is migrated. The migration does not
+# need PgBouncer, because it connects directly to Postgres.
 kubectl apply --filename "$manifests" \
   --selector 'app.kubernetes.io/component notin (api, worker),app.kubernetes.io/name notin (pgbouncer)'
 give_up_at=$((SECONDS + migration_limit_seconds))
@@ -138,7 +140,7 @@ if [ "$end" != Complete ]; then
 fi
 
 echo "== roll out"
-# Applies PgBouncer before api and worker, because a pod that cannot reach Postgres when it starts exits.
+# Applies PgBouncer before api and worker, because a pod exits if it cannot reach Postgres at its start.
 kubectl apply --filename "$manifests" --selector 'app.kubernetes.io/component notin (api, worker)'
 await_roll_outs --selector app.kubernetes.io/name=pgbouncer
 if [ $mode = canary ]; then

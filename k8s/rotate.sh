@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Changes the role with which the service connects to Postgres, while the service runs: k8s/rotate.sh
 # ADMIN_DATABASE_URL must lead directly to Postgres, or to the coordinator of a Citus cluster. Its role must be allowed
-# to alter bookmarks_a and bookmarks_b. The service uses one of the two. The script gives the other a new password on
-# every node, lets the service use it, and then locks the first. If the script stops halfway, run it again: it
-# continues with the same password.
+# to alter bookmarks_a and bookmarks_b. The service uses one of the two. The script gives the other role a new password
+# on every node and makes the service use that role. Then it locks the role that the service used before. If the script
+# stops halfway, run it again: it continues with the same password.
 set -euo pipefail
 : "${ADMIN_DATABASE_URL:?directly to Postgres, as a role that may alter roles}"
 namespace=${NAMESPACE:-bookmarks}
@@ -14,15 +14,15 @@ trap 'rm -rf "$folder"' EXIT
 
 stop() { echo "rotate: $*" >&2 && exit 1; }
 
-# Prints failures, one on each line. Fails if there are any.
+# Prints each line of its argument as a failure. Returns 1 unless the argument is empty.
 report() { [ -z "$1" ] || { printf '%s\n' "$1" | sed 's/^/rotate: /' >&2 && return 1; }; }
 
 in_namespace() { kubectl --namespace "$namespace" "$@"; }
 read_secret() { in_namespace get secret "$1" --output "go-template={{index .data \"$2\" | base64decode}}"; }
 
-# Writes keys of a Secret and keeps its other keys. The arguments are pairs of a key and a file with its value. This
-# script passes secrets in files, pipes and the environment, because anybody on the machine can read a program's
-# arguments.
+# Sets some keys of a Secret and keeps the others. The arguments are the Secret's name, and pairs of a key and a file
+# with the key's value. This script passes secrets in files, pipes and the environment, because anybody on the machine
+# can read a program's arguments.
 write_secret() {
   local name=$1 values=''
   shift
@@ -39,8 +39,8 @@ roll() {
   for deployment in "$@"; do in_namespace rollout status "deployment/$deployment" --timeout="$roll_out_limit"; done
 }
 
-# Sets admin_url to the administrator's url with the service's database, because only that database knows the nodes of a
-# cluster. Removes the password from the url.
+# Splits ADMIN_DATABASE_URL into admin_url, without a password, and admin_password. Replaces the database in admin_url
+# by the service's own, because in a cluster only that database knows the nodes.
 read_admin_url() {
   local rest=${ADMIN_DATABASE_URL#*://} migrate database authority user=''
   migrate=$(read_secret connections MIGRATE_DATABASE_URL)
@@ -80,8 +80,8 @@ take_lock() {
   [ "$(cat "$folder/locked")" = taken ] || stop 'another run is in progress; nothing was changed'
 }
 
-# Finds out whether this is a Citus cluster, and whether all its nodes are active. The coordinator lists even nodes that
-# were added recently.
+# Sets is_cluster to t on a Citus cluster, and otherwise to f. On a cluster, stops unless the url leads to the
+# coordinator and all nodes are active. Only the coordinator is sure to list nodes that were added recently.
 find_cluster() {
   is_cluster=$(run_sql <<<"select to_regclass('pg_catalog.pg_dist_node') is not null;")
   [ "$is_cluster" = t ] || return 0
@@ -103,8 +103,8 @@ EOS
   [ -z "$faults" ] || stop "$faults; nothing was changed"
 }
 
-# Runs one statement from standard input. Without a cluster it runs on the one Postgres, and otherwise on every node,
-# through the coordinator. Prints the nodes that failed, but no rows.
+# Runs one statement from standard input: in a cluster on every node, through the coordinator, and otherwise on the one
+# Postgres. Prints the nodes that failed, but no rows.
 on_every_node() {
   cat >"$folder/statement"
   if [ "$is_cluster" = f ]; then
@@ -152,7 +152,7 @@ make_verifier() {
 }
 
 # Gives the new password to nodes that connect to each other with a password from pg_dist_authinfo. Only a superuser can
-# read that table. If the administrator is no superuser, the check of the nodes below reports what is missing.
+# read that table. If the administrator is no superuser, check_nodes reports what is missing.
 pass_to_nodes() {
   local has_passwords
   has_passwords=$(
@@ -196,7 +196,8 @@ EOS
   report "$failures"
 }
 
-# Finds the serving role, and whether an earlier run was interrupted.
+# Finds the role of the pods (serving), the role to lock (old) and the role to use from now on (new). Continues an
+# interrupted run with its password. Otherwise makes a new password.
 read_state() {
   url=$(read_secret connections DATABASE_URL)
   case $url in
@@ -230,7 +231,8 @@ take_lock
 find_cluster
 read_state
 
-# If PgBouncer no longer knows the first role, no pod uses that role, and the only step left is to lock it.
+# After an interruption, PgBouncer may no longer know the old role. Then no pod uses that role, and the only step left
+# is to lock it.
 if [ "$serving" = "$old" ] || grep -q "^\"$old\" " "$folder/userlist.txt"; then
   echo "== $new may log in"
   verifier=$(make_verifier)

@@ -82,7 +82,7 @@ describe('/account/delete', () => {
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 
-  test("refuses another address than the account's, and deletes nothing", async () => {
+  test("refuses an address other than the account's, and deletes nothing", async () => {
     const [user, stranger] = [await service.session(), await service.session()];
     for (const confirm of [stranger.email, `${user.email}.`, 'yes'])
       expect((await remove(user, confirm)).body).toEqual({

@@ -5,8 +5,9 @@ import { createDatabase, runOn } from './support/database.ts';
 import { openRedis } from './support/redis.ts';
 import { startService, useService } from './support/service.ts';
 
-// Tests the operator's commands. Most tests run a command in this process, as `src/main.ts` does. The tests at the end
-// run `node src/main.ts admin …`, to show that such a process ends by itself.
+// Tests the operator's commands. Most tests run a command in the process of the test, through the function that
+// `src/main.ts` calls. The tests at the end start `node src/main.ts admin …` instead, to show that this process ends by
+// itself.
 
 // Processes take seconds to start when all cores are busy.
 vi.setConfig({ testTimeout: 120_000 });

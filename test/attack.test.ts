@@ -23,10 +23,10 @@ const user = useUser(service, { premium: true });
 
 const MIB = 1_048_576;
 
-/** Retries for 20 seconds, because the machine may be busy. */
+/** Retries for up to 20 seconds, because the machine may be busy. */
 const eventually = <T>(read: () => T) => expect.poll(read, { timeout: 20_000, interval: 20 });
 
-/** Watches how many bytes are held. Returns a function that returns the highest number since this call. */
+/** Starts to watch how many bytes are held. Returns a function that returns the highest number since the start. */
 function watchHighest(held: HeldBytes): () => number {
   let highest = held.total;
   const hold = held.hold.bind(held);
@@ -126,14 +126,14 @@ describe('responses that nobody reads', () => {
     Object.assign(slow, await startService(config, { log: log as Logger }));
     Object.assign(greedy, await slow.user({ premium: true }));
     Object.assign(other, await slow.user());
-    // The user's bookmarks have 40 MB, which is more than the kernel buffers for a connection.
+    // The user's bookmarks take 40 MB, which is more than the kernel buffers for a connection.
     await fill(slow.database.url, greedy, 4_000, 10_000);
   });
   afterAll(() => slow[Symbol.asyncDispose]());
 
   const outboundBacklog = () => slow.context.outboundBacklog.total;
-  // The server notices the end of a connection later than the client, so this waits for the responses of the previous
-  // test.
+  // The server notices the end of a connection later than the client, so this waits until the previous test has left no
+  // backlog.
   beforeEach(() => eventually(outboundBacklog).toBe(0));
 
   const LIST = { limit: 500 };
@@ -180,7 +180,7 @@ describe('responses that nobody reads', () => {
     const clients = await Promise.all(Array.from({ length: 60 }, () => requestPages(10)));
     await eventually(highest).toBeGreaterThan(8 * MIB);
     for (const client of clients) expect(await client.take(1)).toBeGreaterThan(0);
-    // Half of the ten connections may read at the same time, one page each.
+    // Of the ten connections to the database, five may read for this account at the same time, one page each.
     expect(highest()).toBeLessThan(8 * MIB + 5 * 1.3 * MIB);
     for (const client of clients) client[Symbol.dispose]();
   });
@@ -301,7 +301,7 @@ describe('responses that nobody reads', () => {
       tokens.map((token) =>
         sendUnread(
           slow.origin,
-          // The kernel buffers the first few pages.
+          // Many polls are sent, because the kernel takes the first few pages out of the backlog.
           formatPost('/bookmarks/sync', token, { cursor: 0, limit: 100, wait: true }).repeat(16),
         ),
       ),
@@ -495,8 +495,8 @@ test('a complete body is not kept if its client disconnects while its token is l
 
 describe('text that is expensive to normalise', () => {
   /**
-   * Returns combining marks in the wrong order. Normalization moves each mark of the second kind before all of the
-   * first.
+   * Returns combining marks in the wrong order. Normalization moves each mark of the second kind before all marks of
+   * the first kind.
    */
   const marks = (count: number) => '\u0301'.repeat(count / 2) + '\u0316'.repeat(count / 2);
 

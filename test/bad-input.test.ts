@@ -272,7 +272,7 @@ const wait: Field = {
   bad: cases('expected true or false', null, 0, 1, 'true', '', [], {}),
 };
 
-/** Makes a code that an app exchanges. `good` is empty, because a code is valid for only one request. */
+/** Makes the field for a code that an app exchanges. `good` is empty, because a code is valid for only one request. */
 const appCode = (rule: string, ...values: string[]): Field => ({
   good: [],
   bad: [...cases('expected a string', ...NO_STRINGS), ...cases(rule, ...values)],

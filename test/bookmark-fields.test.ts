@@ -102,7 +102,7 @@ test('a deleted bookmark keeps its fields in the trash, and a restored one has t
   expect(asGiven(trashed)).toMatchObject(sorted(given));
   await user.post('/trash/restore', { ids: [id] });
   await expectShown(user, given);
-  // An import in replace mode moves bookmarks to the trash with another statement than a deletion.
+  // An import in replace mode and a deletion use different statements to move bookmarks to the trash.
   await user.post('/import', { mode: 'replace', bookmarks: [] });
   const [replaced] = (await user.post('/trash/list')).body.bookmarks;
   expect(asGiven(replaced)).toMatchObject(sorted(given));

@@ -6,8 +6,8 @@ import type { AddCall, DeleteCall, Evidence, ImportCall } from './chaos/journal.
 import { formatFindings, formatTable } from './chaos/report.ts';
 import { sampleEvidence } from './chaos/sample-evidence.ts';
 
-// The checks of `npm run test:chaos` find faults in hand-made evidence. long/broken-fleets.test.ts shows that they also
-// find the faults of a broken service.
+// These tests show that the checks of `npm run test:chaos` find faults in hand-made evidence.
+// long/broken-fleets.test.ts shows that they also find the faults of a broken service.
 
 describe('the checks of hand-made evidence', () => {
   const first = ({ journal }: Evidence) => journal.calls[0] as AddCall;

@@ -119,7 +119,7 @@ test('an invalid change is refused before it is stored', async () => {
   expect((await offline('list')).out).toBe('');
 });
 
-test('sync FILE loses no write and sends none twice, even if it is killed at any request', async () => {
+test('sync FILE loses no write and sends none twice, no matter at which request it is killed', async () => {
   const { user, file, env, offline, all } = await openShell();
   const { id } = (await user.post('/bookmarks/add', { url: 'http://edited/' })).body;
   let onRequest: (moment: 'before' | 'after') => void = () => {};

@@ -40,7 +40,7 @@ test('a code opens one session of the same account on another device', async () 
   expect((await device.post('/web/api/v1/user/profile')).body.email).toBe(email);
   const { sessions } = (await device.post('/web/api/v1/sessions/list')).body;
   expect(sessions).toMatchObject([{ is_current: false }, { is_current: true, app_name: null }]);
-  // The new session has the time of the old proof of identity, so it counts as old too.
+  // The new session inherits the time of the last login, so a code is no new proof of identity.
   const [made] = await sql`select authenticated_at from tokens where id = ${sessions[1].id}`;
   expect(made!.authenticated_at).toEqual(new Date(0));
   expect(await codeOf(body.code)).toBe('NOT_FOUND');

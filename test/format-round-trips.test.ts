@@ -7,9 +7,7 @@ import { CSV_HEAD, formatCsv } from '../src/formats/write-csv.ts';
 import { formatNetscapeFile } from '../src/formats/write-netscape.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-/**
- * Checks that a collection which is exported and imported again is equal in everything that docs/formats.md promises.
- */
+/** Checks that export and import together keep everything of a collection that docs/formats.md promises to keep. */
 
 const service = useService();
 

@@ -11,7 +11,7 @@ import { runOn } from './support/database.ts';
 import { isRunning, listFamily } from './support/processes.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-/** The service receives the whole body of an import before it parses the body (section 4.4). */
+/** The service receives the whole body of an import before it parses the body (section 4.4 of docs/contract.md). */
 
 const PADDING = ' '.repeat(300_000);
 

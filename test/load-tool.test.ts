@@ -60,8 +60,8 @@ test('latency counts from the time when a request was due, even if it was sent l
   };
   await runOpenLoop(100, send, ending.signal, () => 1 - Math.exp(-1));
   await Promise.resolve();
-  // Each request is 20 ms later than the one before. If latency counted from the time of sending, each would take at
-  // most 30 ms.
+  // With each request, the delay after the due time grows by 20 ms. If latency counted from the time of sending, each
+  // would take at most 30 ms.
   expect(lateMs.at(-1)).toBeGreaterThan(19 * 20 - 1);
   const latencies = outcomes.latencies.take();
   expect(Math.max(...latencies)).toBeGreaterThan(18 * 20);

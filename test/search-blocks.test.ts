@@ -32,7 +32,7 @@ const QUERIES = [
 
 /**
  * Phrases. In many bookmarks, the end of the url followed by the start of the title would contain one of them. A phrase
- * must not match across the two.
+ * must not match across the two fields.
  */
 const PHRASES = ['e c', 'of the', 'a github'];
 

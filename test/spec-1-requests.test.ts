@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { checkResponse, connectTo, sendRaw } from './support/responses.ts';
 import { startService, useService, useUser } from './support/service.ts';
 
-// Section 1 "Request format" and decisions 1 to 5: what the service checks, in which order, and with which messages.
+// Section 1 "Request format" of docs/contract.md and decisions 1 to 5: what the service checks, in which order, and
+// with which messages.
 
 const service = useService();
 const user = useUser(service);

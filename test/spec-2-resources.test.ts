@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { useService, useUser } from './support/service.ts';
 
-// Section 2 and decisions 5 to 12: the fields of bookmarks and tags, and which text is valid. bad-input.test.ts tests
-// limits and types.
+// Section 2 of docs/contract.md and decisions 5 to 12: the fields of bookmarks and tags, and which text is valid.
+// bad-input.test.ts tests limits and types.
 
 const service = useService();
 const user = useUser(service);

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { useService } from './support/service.ts';
 
-// Section 4.1 and decisions 22 and 23: the profile, the exchange of invites and the end of a session.
+// Section 4.1 of docs/contract.md and decisions 22 and 23: the profile, the exchange of invites and the end of a
+// session.
 
 const service = useService();
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { startService, type TestUser, useService, useUser } from './support/service.ts';
 
-// Section 4.2 and decisions 8, 11, 12 and 28: add, edit and delete.
+// Section 4.2 of docs/contract.md and decisions 8, 11, 12 and 28: add, edit and delete.
 
 const service = useService();
 const user = useUser(service);

@@ -170,7 +170,7 @@ describe('a page of changes', () => {
     await expectMirrored(user, store, 500);
   });
 
-  test('leaves later bookmarks to later pages by id, and never omits a tag of a bookmark that was returned', async () => {
+  test('leaves bookmarks with higher ids to later pages, and never omits a tag of a returned bookmark', async () => {
     const user = await service.user();
     const made = [];
     for (const n of [1, 2, 3, 4]) made.push(await add(user, n, ['shared', `own${n}`]));

@@ -3,8 +3,8 @@ import { runOn } from './support/database.ts';
 import { findFaults } from './support/invariants.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-// Section 4.2 and decision 43: `updated_at` is a bookmark's version. A write with `if_updated_at` succeeds only if the
-// bookmark has that version.
+// Section 4.2 of docs/contract.md and decision 43: `updated_at` is a bookmark's version. A write with `if_updated_at`
+// succeeds only if the bookmark has that version.
 
 const service = useService();
 const other = useService({}, { beside: service });

@@ -3,7 +3,7 @@ import { createDatabase, runOn } from './support/database.ts';
 import { fill } from './support/fill.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 
-// Section 4.2: `/bookmarks/get`, by id or by url.
+// Section 4.2 of docs/contract.md: `/bookmarks/get`, by id or by url.
 
 const service = useService();
 const other = useService({}, { beside: service });

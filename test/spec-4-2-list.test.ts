@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type TestUser, useService, useUser } from './support/service.ts';
 
-// Section 4.2 and decision 14: /bookmarks/list.
+// Section 4.2 of docs/contract.md and decision 14: /bookmarks/list.
 
 const service = useService();
 const user = useUser(service);

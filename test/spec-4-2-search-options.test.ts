@@ -4,7 +4,7 @@ import type { SearchFilter } from '../src/domain/search.ts';
 import { createDatabaseOfLocale } from './support/database.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 
-// Section 4.2: the filters of /bookmarks/search, its orders and its cursor.
+// Section 4.2 of docs/contract.md: the filters of /bookmarks/search, its orders and its cursor.
 
 const service = useService();
 let user: TestUser;

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type TestUser, useService } from './support/service.ts';
 
-// Section 4.2 and decision 13: /bookmarks/search.
+// Section 4.2 of docs/contract.md and decision 13: /bookmarks/search.
 
 const service = useService();
 let user: TestUser;

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { findFaults } from './support/invariants.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 
-// Section 4.2: with `ids`, one transaction edits or deletes several bookmarks.
+// Section 4.2 of docs/contract.md: with `ids`, one transaction edits or deletes several bookmarks.
 
 const service = useService();
 const other = useService({}, { beside: service });

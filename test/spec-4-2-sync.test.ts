@@ -4,7 +4,7 @@ import type { ApiResponse } from './support/responses.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 import { holdLock, untilBlocked } from './support/sessions.ts';
 
-// Section 4.2 and decisions 15 and 16: /bookmarks/sync.
+// Section 4.2 of docs/contract.md and decisions 15 and 16: /bookmarks/sync.
 
 const URL = 'https://example.org/';
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type TestUser, useService } from './support/service.ts';
 
-// Sections 4.3 and 2.3 and decision 12: tags and their names.
+// Sections 4.3 and 2.3 of docs/contract.md and decision 12: tags and their names.
 
 const service = useService();
 let user: TestUser;

@@ -4,7 +4,7 @@ import { connectTo } from './support/responses.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 import { holdLock, untilBlocked } from './support/sessions.ts';
 
-// Section 4.4 and decisions 17 to 21: import, small and staged, and export.
+// Section 4.4 of docs/contract.md and decisions 17 to 21: import, small and staged, and export.
 
 const URL = 'https://example.org/';
 const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;

@@ -4,7 +4,7 @@ import { findFaults } from './support/invariants.ts';
 import { runOn } from './support/run-on.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 
-// Section 4.6: deleted bookmarks can be listed, restored and deleted permanently.
+// Section 4.6 of docs/contract.md: deleted bookmarks can be listed, restored and deleted permanently.
 
 const service = useService();
 const other = useService({}, { beside: service });

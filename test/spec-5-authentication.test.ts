@@ -5,7 +5,7 @@ import { parseToken } from '../src/domain/tokens.ts';
 import { ROUTES } from '../src/http/app.ts';
 import { startService, useService, useUser } from './support/service.ts';
 
-// Section 5 and decisions 23 and 24: who may do what, and until when.
+// Section 5 of docs/contract.md and decisions 23 and 24: who may do what, and until when.
 
 const service = useService();
 const user = useUser(service);

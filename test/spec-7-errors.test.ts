@@ -6,7 +6,7 @@ import { runOn } from './support/database.ts';
 import { startProxy } from './support/proxy.ts';
 import { startService, useService, useUser } from './support/service.ts';
 
-// Section 7 and decision 3: the codes, their statuses, and faults that the client did not cause.
+// Section 7 of docs/contract.md and decision 3: the codes, their statuses, and faults that the client did not cause.
 
 const service = useService({ freeBookmarkLimit: 1, rateLimitRequests: 100 });
 const user = useUser(service);

@@ -4,7 +4,7 @@ import { setPremium } from '../src/store/admin.ts';
 import type { ApiResponse } from './support/responses.ts';
 import { startService, type TestService, useService } from './support/service.ts';
 
-// Section 8 and decisions 25 and 26: the rate limit, its headers, and which requests count.
+// Section 8 of docs/contract.md and decisions 25 and 26: the rate limit, its headers, and which requests count.
 
 const URL = 'https://example.org/';
 const PROFILE = '/user/profile';

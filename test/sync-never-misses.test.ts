@@ -136,11 +136,12 @@ test('with 16 writers over three replicas, readers receive every bookmark once, 
   expect(await findFaults(deployment.database.url)).toEqual([]);
 });
 
+/** The key of the advisory lock at which the first writer waits. */
+const GATE = 1;
 /**
  * SQL that runs before a writer's commit. The first writer waits here for the advisory lock, and the others continue.
  * So the first writer has the lowest id, but commits after all writers that began later.
  */
-const GATE = 1;
 const WAIT_AT_GATE = `if not exists (
     select from pg_locks join pg_database d on d.oid = database
     where locktype = 'advisory' and not granted and datname = current_database()
@@ -148,7 +149,7 @@ const WAIT_AT_GATE = `if not exists (
     perform pg_advisory_xact_lock(${GATE});
   end if;`;
 
-/** Matches the statement that locks the account's row and counts, in each function that writes bookmarks. */
+/** By function that writes bookmarks: a pattern for the statement that locks the account's row and counts. */
 const COUNT_BY_FUNCTION = {
   add_bookmark: /update accounts set bookmark_count = bookmark_count \+ 1[^;]*;/,
   import_bookmarks: /update accounts\s+set bookmark_count = v_new [^;]*;/,

@@ -6,8 +6,8 @@ import { runOn } from './support/database.ts';
 import { findFaults } from './support/invariants.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-// Section 4.3: to rename, delete or merge a tag that many bookmarks have takes several steps. Other operations may run
-// between any two steps.
+// Section 4.3 of docs/contract.md: to rename, delete or merge a tag that many bookmarks have takes several steps. Other
+// operations may run between any two steps.
 
 const service = useService();
 

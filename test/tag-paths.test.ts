@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { findFaults } from './support/invariants.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-// Sections 4.2 and 4.3: tags whose names are paths.
+// Sections 4.2 and 4.3 of docs/contract.md: tags whose names are paths.
 
 const service = useService();
 let user: TestUser;

@@ -59,7 +59,8 @@ function sharesByRank(counts: Map<string, number>, ranks: object): Record<string
 }
 
 /**
- * Checks that each figure is near the fitted one: within a given share of it or, for figures from 2 to 30, within two.
+ * Checks that each figure is near the fitted one: at most the share `part` away from it or, for fitted figures from 2
+ * to 30, at most two away.
  */
 function expectNear(found: object, fitted: object, part: number): void {
   for (const [name, expected] of Object.entries(fitted)) {

@@ -13,7 +13,7 @@ import { startService, type TestService } from './support/service.ts';
 
 interface Sent {
   spans: { traceId: string; name: string; parentSpanId?: string }[];
-  /** The attributes of the process, for each batch of spans. */
+  /** For each batch of spans: the attributes of the process that sent the batch. */
   resources: Record<string, string>[];
   lines: { msg: string; trace?: string; route?: string }[];
   /** Everything that was sent and logged, as raw text. */
@@ -23,7 +23,10 @@ interface Sent {
 const TRACE_ID = 'a'.repeat(32);
 const SAMPLED = { headers: { traceparent: `00-${TRACE_ID}-${'b'.repeat(16)}-01` } };
 
-/** Returns what a service sends to its collector and logs, until the service has closed. */
+/**
+ * Starts a service with a collector, calls `use`, and closes the service. Returns everything that the service logged
+ * and that it sent to the collector.
+ */
 async function collect(config: Partial<Config>, use: (service: TestService) => Promise<void>): Promise<Sent> {
   const sent: Sent = { spans: [], resources: [], lines: [], text: '' };
   const collector = createServer(async (request, response) => {

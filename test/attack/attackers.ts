@@ -5,7 +5,7 @@ import { HOSTILE_IMPORTS } from '../support/hostile-imports.ts';
 import { post } from '../support/post.ts';
 import { formatPost, sendUnread } from '../support/unread.ts';
 
-/** The program of a process that runs all attacks on a replica at once. It ignores the responses. */
+/** This program runs all attacks on a replica at once, in a process of its own. It ignores the responses. */
 
 /** The target, the duration and the tokens of an attack. */
 export interface Targets {
@@ -88,7 +88,7 @@ const idsFrom = (n: number): number[] => Array.from({ length: 500 }, (_, m) => 1
 
 async function leaveUnread({ origin }: Targets, bytes: string, signal: AbortSignal): Promise<void> {
   using client = await sendUnread(origin, bytes);
-  // A client that does not read cannot see that the server closed the connection, so it stops after this time.
+  // A client that does not read cannot see that the server closed the connection, so it stops after 40 seconds.
   await sleep(40_000, undefined, { signal }).catch(() => {});
   client.socket.destroy();
 }

@@ -5,7 +5,7 @@ import { latencyOf, Samples } from './harness/stats.ts';
 
 /** The program of the load generator, a process that runs one job and exits. */
 
-/** The most different requests. More would make no difference, and would take memory. */
+/** The maximum number of different requests. More would not change the result, and would take memory. */
 const MAX_DISTINCT = 20_000;
 
 /** If the server is too slow for an open loop, requests are sent for up to this many times the planned duration. */

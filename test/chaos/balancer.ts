@@ -5,7 +5,9 @@ export interface Backend {
   port: number;
 }
 
-/** Starts HAProxy in front of the replicas. It tells clients which replica responded, and never repeats a request. */
+/**
+ * Starts HAProxy in front of the replicas. It tells clients which replica responded, and never sends a request twice.
+ */
 export const startBalancer = (backends: readonly Backend[]): Promise<Balancer> =>
   runHaproxy((port) => describe(port, backends));
 

@@ -13,7 +13,7 @@ export interface CapRaceOptions {
   limits: Limits;
 }
 
-/** The number of free places when a race starts, and how many more adds are sent than there are places. */
+/** The number of free places when a race starts, and the number of adds beyond the free places. */
 const ROOM = 5;
 const EXCESS = 5;
 

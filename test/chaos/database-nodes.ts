@@ -7,7 +7,7 @@ import { runOn } from '../support/run-on.ts';
 import { silentLog } from '../support/silent-log.ts';
 import type { Random } from './random.ts';
 
-/** The ways to end a node at once. With neither of them does Postgres flush memory to disk. */
+/** The ways to end a node at once. After either of them, Postgres does not flush memory to disk. */
 export type Crash = 'SIGQUIT' | 'SIGKILL';
 
 /** One Postgres, or the nodes of a cluster. */

@@ -74,7 +74,7 @@ async function untilPolling({ attempts }: Journal, tokens: readonly string[]): P
   const isPolling = (token: string) =>
     attempts.findLast((attempt) => attempt.token === token)?.endMs === Number.POSITIVE_INFINITY;
   while (!tokens.every(isPolling) && nowMs() < giveUpAt) await sleep(20);
-  // The service receives the poll a moment after the journal does.
+  // The journal records a poll when its client sends it. The service receives the poll a moment later.
   await sleep(100);
 }
 
@@ -144,7 +144,7 @@ async function collideEdits(options: ExerciseOptions): Promise<void> {
 
 const BURSTS = 3;
 
-/** Sends bursts of three times the limit with unused tokens. */
+/** For each of several new tokens, sends three times as many requests at once as its limit admits. */
 async function exhaustLimit({ fleet, journal, limits }: ExerciseOptions): Promise<void> {
   const { tokens } = await fleet.user(BURSTS);
   for (const token of tokens) {
@@ -162,7 +162,7 @@ async function exhaustLimit({ fleet, journal, limits }: ExerciseOptions): Promis
   }
 }
 
-/** Kills the replica that added a bookmark before its client has the response, so the client sends the add again. */
+/** Kills the replica that added a bookmark, and drops its response. So the client sends the add again. */
 async function killServerOfAdd(options: ExerciseOptions): Promise<void> {
   const { fleet, journal } = options;
   const { id: user, tokens } = await fleet.user(1);
@@ -198,8 +198,8 @@ async function killAndRestart(
 const ENTRIES = 60;
 
 /**
- * Kills the worker that runs an import. The exercise holds the account's lock, so that no import can finish before
- * that. After the kill, it ends the statement that still waits for the lock. A worker must run the import again.
+ * Kills the worker that runs an import. The exercise holds the account's lock, so that no import can finish before the
+ * kill. Afterwards it ends the statement that still waits for the lock. A worker must run the import again.
  */
 async function killRunnerOfImport({ fleet, journal }: ExerciseOptions): Promise<void> {
   const { id: user, tokens } = await fleet.user(1);

@@ -125,7 +125,7 @@ const freezeRedis: FaultKind = {
   },
 };
 
-/** Makes a replica of Redis the master. No connection closes, so the old master still accepts messages. */
+/** Promotes a Redis replica to master. No connection closes, so the old master still accepts messages. */
 const failOverRedis: FaultKind = {
   kind: 'failover',
   weight: 4,

@@ -63,7 +63,7 @@ export const withoutWakes: Mutation = {
   },
 };
 
-/** A notification about changes does not reach other replicas. It concerns only polls of `/bookmarks/changes`. */
+/** Notifications about changes do not reach other replicas. Only polls of `/bookmarks/changes` wait for them. */
 export const withoutWakesOfChanges: Mutation = {
   name: 'notifications of changes turned off',
   onRedisRequest(chunk) {

@@ -14,8 +14,8 @@ const SETTLE_MS = 30_000;
 /** How much the heap may grow since the start, because pools fill, code is compiled, and caches fill. */
 const HEAP_GROWTH_BYTES = 40 * 1_048_576;
 /**
- * By how much a process's timers, and its sockets, may exceed their number at the start. Each pooled connection has one
- * of each.
+ * How many more timers, and how many more sockets, a process may have than before the run. Each pooled connection has
+ * one timer and one socket.
  */
 const TIMER_GROWTH = 24;
 const SOCKET_GROWTH = 24;

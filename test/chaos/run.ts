@@ -63,7 +63,7 @@ export interface Mutation {
   apply?: (fleet: Fleet) => Promise<void>;
   /** Runs at the same time as the clients, until the signal. */
   during?: (fleet: Fleet, signal: AbortSignal) => Promise<void>;
-  /** Changes the bytes that processes send to Redis, in place. */
+  /** Changes, in place, the bytes that a process is about to send to Redis. */
   onRedisRequest?: (chunk: Buffer) => void;
   /** Replaces the `fetch` of readers. */
   readerFetch?: typeof fetch;
@@ -133,7 +133,7 @@ export async function runChaos(options: RunOptions): Promise<{ results: Result[]
   return { results: checkAll(evidence), evidence };
 }
 
-/** Stands for the final state as long as the run is not over. */
+/** Takes the place of the final state while the run continues. */
 const NO_REST: Rest = {
   rows: [],
   recountFaults: [],
@@ -170,8 +170,8 @@ async function within(
 }
 
 /**
- * The promises of the clients. `writers` write and resolve after the end of the work. `readers` continue until
- * everything has been read.
+ * The running clients, as promises that resolve when the clients end. `writers` end with the work. `readers` end when
+ * they have read everything.
  */
 interface RunningClients {
   writers: Promise<unknown>[];
@@ -222,8 +222,8 @@ async function startClients(
 }
 
 /**
- * Runs the exercises, which produce what every run must contain, before the first fault. Adds the clients that continue
- * after the exercises to `clients`.
+ * Runs the exercises, which produce what every run must contain. This happens before the first fault. Adds the clients
+ * that continue after the exercises to `clients`.
  */
 async function exerciseAll(
   fleet: Fleet,

@@ -50,8 +50,8 @@ export interface Place {
 const START_LIMIT_MS = 120_000;
 
 /**
- * Log lines about Redis. The first says which functions of a process lack Redis, the second that Redis works again for
- * all.
+ * Log lines about Redis. The first names the functions of a process that lack Redis. The second says that Redis works
+ * again for all functions.
  */
 const AWAY = 'Redis is away';
 const SERVES = 'Redis serves: limits, notifications and imports are shared';

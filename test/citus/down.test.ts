@@ -157,8 +157,8 @@ test('a user who cannot be created on every node is created on none; a retry wor
 });
 
 /**
- * Sends every request that a user can make in their own session and that does not need the directory. Returns the
- * statuses.
+ * Sends every request that a user can make in their own session, except those that change tables which are replicated
+ * on every node. Returns the statuses.
  */
 async function useEverything({ token }: TestUser): Promise<Record<string, number>> {
   const statuses: Record<string, number> = {};
@@ -206,7 +206,7 @@ test('users of the other nodes can use everything that belongs to them, includin
     expect(new Set(Object.values(await useEverything(user)))).toEqual(new Set([200]));
 });
 
-test('changes to the directory are refused completely, and the same requests work when the worker is back', async () => {
+test('changes to replicated tables are refused completely, and the same requests work when the worker is back', async () => {
   const { database: db } = service.context;
   const here = users.find(({ id }) => served.includes(id))!;
   const [leaving, known] = [await service.session(), await service.session(here.email)];

@@ -112,7 +112,7 @@ export function findManifestFaults(documents: readonly Markdown[]): string[] {
       .filter((command) => command.startsWith('kubectl'))
       .flatMap((command) => [...command.matchAll(/\b(deploy|deployment|job|service)\/([\w-]+)/g)])
       .map(([, kind, name]) => `${kind === 'deploy' ? 'deployment' : kind}/${name}`)
-      // The command before it in the document creates the Job `backup-now`, so the manifests do not have it.
+      // The manifests do not have the Job `backup-now`, because a command in the document creates it.
       .filter((object) => !known.has(object) && object !== 'job/backup-now')
       .map((object) => `${document.path}: no object ${object}`),
   );

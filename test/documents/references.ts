@@ -157,7 +157,7 @@ export function findUnknownMetrics(document: Markdown): string[] {
     .map(([span, where]) => `${where}: no metric ${span}`);
 }
 
-/** Finds names in a table row or list item that none of the files in the same row or item contains. */
+/** Finds names in a table row or list item that are in none of the files that the same row or item names. */
 export function findNamesElsewhere(document: Markdown): string[] {
   return document.blocks.flatMap((block) => {
     const files = block.spans.filter((span) => CODE.has(span));

@@ -38,8 +38,8 @@ export async function openRoot(image: string): Promise<Root> {
 }
 
 /**
- * Runs in mount and process namespaces of its own. Mounts the root read-only with /proc and /dev, drops all
- * capabilities that the program could use, and starts the program as the image's user.
+ * A script that runs in its own mount and process namespaces. It mounts the root read-only with /proc and /dev, drops
+ * all capabilities that the program could use, and starts the program as the image's user.
  */
 const START = `
 set -eu

@@ -4,20 +4,23 @@ import type { Principal } from '../support/users.ts';
 
 /** What the clients of a run received. */
 export interface Seen {
-  /** By path, the number of requests that were answered with 200. */
+  /** By path: the number of requests that were answered with 200. */
   answered: Map<string, number>;
   /** Responses with another status, and lost connections. */
   failures: string[];
-  /** Urls of acknowledged adds, by user. */
+  /** By user: the urls of acknowledged adds. */
   added: Map<Principal, string[]>;
-  /** By user, the urls that the user's follower received by sync. */
+  /** By user: the urls that the user's follower received by sync. */
   followed: Map<Principal, string[]>;
 }
 
 /** Running clients. */
 export interface Clients {
   readonly seen: Seen;
-  /** Stops the writers, waits until the followers have all added bookmarks, and aborts the idle polls. */
+  /**
+   * Stops the writers, waits until the followers have received all bookmarks that were added, and aborts the idle
+   * polls.
+   */
   stop(): Promise<void>;
 }
 

@@ -180,7 +180,8 @@ test('a backup of a running service contains everything acknowledged before it, 
     const page = await send(replica, user, '/bookmarks/sync', { cursor: stored, limit: 100 });
     expect(page.bookmarks).toEqual(bookmarks.slice(6, 106));
 
-    // This client had followed further than the dump. It misses none of the bookmarks that are added after the restore.
+    // Before the restore, this client had received bookmarks that the dump does not contain. It still receives all
+    // bookmarks that are added after the restore.
     const ahead = lastId(states.at(-1)!);
     const idle = await send(replica, user, '/bookmarks/sync', { cursor: ahead });
     expect(idle).toMatchObject({ bookmarks: [], cursor: ahead });

@@ -483,8 +483,8 @@ describe.concurrent('statements that Postgres answers late or never', {
   };
 
   /**
-   * Starts a poll at another replica, and an add that waits for the account's lock. The connection of the add to the
-   * database goes through the proxy.
+   * Starts a poll at another replica, and an add that waits for the account's lock. The add's database connection goes
+   * through the proxy.
    */
   const openWaitingAdd = async () => {
     const opened = await openThroughProxy({ SYNC_WAIT_SECONDS: 29 });

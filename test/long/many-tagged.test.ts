@@ -3,7 +3,7 @@ import { runOn } from '../support/database.ts';
 import { findFaults } from '../support/invariants.ts';
 import { type TestUser, useService } from '../support/service.ts';
 
-// Section 4.3 of the contract, with many bookmarks.
+// Section 4.3 of docs/contract.md (tags), for tags that many bookmarks carry.
 
 const service = useService();
 

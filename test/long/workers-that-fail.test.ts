@@ -47,7 +47,7 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
     return { fleet, api: await fleet.start('api'), user: await fleet.user() };
   };
 
-  test('before its transaction is run by another worker, and the same request gets the result', async () => {
+  test('before its transaction: another worker runs it, and the same request gets the result', async () => {
     const { fleet, api, user } = await openWithApi();
     await using _ = fleet;
     const response = api.post('/import', body, user.token);
@@ -60,7 +60,7 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
     await expectWhole(fleet, user, await response);
   });
 
-  test('during its transaction is run by another worker, because the transaction is rolled back', async () => {
+  test('during its transaction: the transaction is rolled back, and another worker runs the import', async () => {
     const { fleet, api, user } = await openWithApi();
     await using _ = fleet;
     const [doomed, account] = [await fleet.start('worker'), await fleet.holdAccount(user)];
@@ -72,7 +72,7 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
     await expectWhole(fleet, user, await response);
   });
 
-  test('during its transaction, which Postgres still commits, returns its result', async () => {
+  test('during its transaction, which Postgres still commits: the request gets the result', async () => {
     const { fleet, api, user } = await openWithApi();
     await using _ = fleet;
     const [doomed, account] = [await fleet.start('worker'), await fleet.holdAccount(user)];
@@ -85,7 +85,7 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
     await expectWhole(fleet, user, await response);
   });
 
-  test('right after its transaction, before it could report, returns its result and does not run again', async () => {
+  test('right after its transaction: the request gets the result, and the import does not run again', async () => {
     const { fleet, api, user } = await openWithApi();
     await using _ = fleet;
     const [doomed, account] = [await fleet.start('worker'), await fleet.holdAccount(user)];
@@ -114,7 +114,7 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
     await expectWhole(fleet, user, await response);
   });
 
-  test('by a kill in its transaction is run by another worker, even if Redis restarts empty', async () => {
+  test('by a kill during its transaction: another worker runs it, even if Redis restarts empty', async () => {
     const { fleet, api, user } = await openWithApi();
     await using _ = fleet;
     const [doomed, account] = [await fleet.start('worker'), await fleet.holdAccount(user)];
@@ -126,7 +126,7 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
     await expectWhole(fleet, user, await response);
   });
 
-  test('by hanging in its transaction runs once, and no second worker runs it meanwhile', async () => {
+  test('by hanging during its transaction: the import runs once, and no second worker runs it meanwhile', async () => {
     const { fleet, api, user } = await openWithApi();
     await using _ = fleet;
     const [hung, account] = [await fleet.start('worker'), await fleet.holdAccount(user)];

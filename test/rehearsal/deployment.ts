@@ -13,8 +13,8 @@ const LAG_MS = 6_000;
 const TICK_MS = 20;
 
 /**
- * The pause before a container that ended is started again. It is long enough that the rehearsal sees one crash and not
- * ten.
+ * The pause before a container that ended is started again. It is so long that the rehearsal sees a fault as one crash,
+ * and not as many.
  */
 const BACK_OFF_MS = 10_000;
 

@@ -97,7 +97,10 @@ export class Operator implements AsyncDisposable {
     return command;
   }
 
-  /** Runs a document's command in the checkout. Each value replaces one `…`, in order. After `=`, it is quoted. */
+  /**
+   * Runs a document's command in the checkout. The given values replace the `…` of the command, in order. A value after
+   * `=` is quoted.
+   */
   async run(command: string, ...given: string[]): Promise<Ran> {
     const fill = (line: string, value: string) =>
       line.replace(/(=?)…/, (_, sign) => (sign ? `='${value}'` : value));
@@ -112,7 +115,8 @@ export class Operator implements AsyncDisposable {
   }
 
   /**
-   * Runs one of the service's admin commands in a pod, as the document says. `given` replaces values in the command.
+   * Runs one of the service's admin commands in a pod, as the document says. `given` names texts of the command, each
+   * with the text that replaces it.
    */
   async admin(command: string, given: Record<string, string> = {}): Promise<Record<string, string>> {
     const inPod = this.read('kubectl -n bookmarks exec deploy/api -- node src/main.ts admin …');

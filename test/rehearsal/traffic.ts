@@ -43,9 +43,9 @@ export class Traffic {
   readonly failures: Failure[] = [];
   /** The step that the operator is doing. */
   during = 'install';
-  /** The number of successful requests, by the operator's step. */
+  /** By the operator's step: the number of successful requests. */
   readonly served = new Map<string, number>();
-  /** How many of these requests got 503 first, by the operator's step. */
+  /** By the operator's step: how many of the successful requests first got 503. */
   readonly retried = new Map<string, number>();
   readonly #origin: string;
   readonly #loops: Promise<void>[] = [];

@@ -56,7 +56,8 @@ function listTargets(objects: readonly KubernetesObject[], workload: Workload): 
 }
 
 /**
- * Returns whether a variable is the url that the migration connects to. The migration never connects to its other urls.
+ * Returns whether the migration connects to the url in this variable. It never connects to the urls in its other
+ * variables.
  */
 const isUsedByMigration = (name: string) => name === 'DATABASE_URL';
 

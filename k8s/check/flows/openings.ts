@@ -102,7 +102,7 @@ function readPeer(objects: readonly KubernetesObject[], peer: PolicyPeer): Peer[
     .map((workload) => ({ kind: 'pods', workload }));
 }
 
-/** The shortest prefix of a managed store's network. A wider network could contain hosts of others. */
+/** The shortest allowed prefix of a managed store's IPv4 network. A wider network could contain hosts of others. */
 const NARROWEST_PREFIX = 24;
 
 /** The private networks that a rule for a public service must exclude. */

@@ -27,8 +27,8 @@ function findMigrationFaults(objects: readonly KubernetesObject[]): string[] {
 }
 
 /**
- * Finds nodes that are listed twice, and nodes without the line in PgBouncer's configuration that `DATABASE_NODES`
- * names.
+ * Finds nodes that are listed twice, and nodes without a line of their own in PgBouncer's `[databases]`.
+ * `DATABASE_NODES` gives the names of these lines.
  */
 function findNodeFaults(objects: readonly KubernetesObject[]): string[] {
   const { databaseNodes } = findConfig(objects, 'api')!;

@@ -16,8 +16,8 @@ import {
 const OF_THE_RUNTIME = /^(NODE_OPTIONS|NODE_EXTRA_CA_CERTS|UV_THREADPOOL_SIZE|TZ)$/;
 
 /**
- * The shortest prefix of a network whose `X-Forwarded-For` is trusted. The network contains only the few pods of the
- * gateway.
+ * By IP version: the shortest allowed prefix of a network whose `X-Forwarded-For` is trusted. Such a network should
+ * contain only the few pods of the gateway.
  */
 const NARROWEST_PREFIX = { 4: 24, 6: 64 };
 

@@ -94,7 +94,7 @@ async function openAged(plan: Plan): Promise<string> {
   });
 }
 
-/** Rewrites a copy's rows in the order in which they were added, as if they had never been changed. */
+/** Rewrites the rows of a database in the order in which they were added, as if they had never been changed. */
 async function rewriteRows(url: string): Promise<void> {
   await runPsql(
     url,

@@ -44,7 +44,9 @@ async function compare(plan: Plan, what: string, sides: readonly [Side, Side]): 
   return cpuLineOf({ bench: 'changes', what }, ours!, theirs!, 0.9);
 }
 
-/** Compares reading the first pages of a collection, and a reader that is up to date. */
+/**
+ * Compares `changes` with `list` for the first page of a collection, and with `sync` for a reader that is up to date.
+ */
 async function compareReads(plan: Plan, url: string, replica: Replica): Promise<Line[]> {
   const { cursor } = await clientOf(replica, tokenOf(HUNDRED_THOUSAND)).readChanges({ from: 'now' });
   const last = await runPsql(url, `select max(id) from bookmarks where user_id = ${HUNDRED_THOUSAND}`);

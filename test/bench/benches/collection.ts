@@ -1,20 +1,23 @@
 import type { Plan } from '../harness/bench.ts';
 import { copyToNaive, issueTokens, populate, settle, tokenOf } from '../harness/collections.ts';
 
-/** The collection that most benchmarks read, created once per run. The schema `naive` contains the same bookmarks. */
+/** The database that most benchmarks read, created once per run. The schema `naive` contains the same bookmarks. */
 
+/** The ids of the users with 10,000 and with 100,000 bookmarks, and of the users to whom benchmarks add bookmarks. */
 export const TEN_THOUSAND = 1;
 export const HUNDRED_THOUSAND = 2;
 export const ADDING = { first: 101, count: 64 };
 
-/** The benchmarks use so many tokens that none exceeds its limit of 100,000 requests a minute. */
+/**
+ * Each of these users has this many tokens. With fewer, a token could exceed its limit of 100,000 requests a minute.
+ */
 const TOKENS_PER_USER = 20;
 
 /** Returns the sizes of the two large users' collections. */
 export const sizesOf = ({ quick }: Plan) =>
   quick ? { ten: 700, hundred: 1_500 } : { ten: 10_000, hundred: 100_000 };
 
-/** Creates the collection on the first call. Returns the database's url. */
+/** Creates the database on the first call. Returns the database's url. */
 export function openCollection(plan: Plan): Promise<string> {
   const { ten, hundred } = sizesOf(plan);
   return plan.environment.database('collection', async (url) => {

@@ -11,6 +11,7 @@ import { HUNDRED_THOUSAND, openCollection, sizesOf, TEN_THOUSAND } from './colle
 
 /** Exports whole collections, and writes the same JSON with psql. */
 
+/** The id of the user with a million bookmarks, in a database of its own. */
 const MILLION = 1;
 const MEMORY_BYTES = 64 * 1_048_576;
 

@@ -48,7 +48,7 @@ interface Run {
   entries: number;
 }
 
-/** What a step took, in milliseconds of time and of CPU. The CPU is by group of processes. */
+/** How long a step took, and how much CPU time each group of processes used for it, both in milliseconds. */
 interface Taken {
   ms: number;
   cpu: ProcessTimes;
@@ -108,8 +108,8 @@ async function runSize(plan: Plan, entries: number, effort: { rounds: number }):
 }
 
 /**
- * Makes a line of the table. The mark is the lowest accepted ratio to COPY, both of the time and of the CPU of all
- * processes.
+ * Makes a line of the table. `mark` is the lowest accepted value of two ratios: COPY's time to the step's time, and
+ * COPY's CPU time to the step's CPU time in all processes.
  */
 function lineOf(step: Step, entries: number, rounds: readonly Record<Step, Taken>[], mark: number): Line {
   const ms = (of: Step) => spreadOf(rounds.map((round) => round[of].ms));

@@ -112,7 +112,7 @@ export const refused: Bench = {
   },
 };
 
-/** Sends requests until the limit is used up. */
+/** Sends requests until the token's rate limit is used up. */
 async function exhaust(port: number, path: string, token: string): Promise<void> {
   const send = () => postTimed(port, path, token, Buffer.from('{}'));
   for (let sent = await send(); sent.status !== 429; sent = await send()) {

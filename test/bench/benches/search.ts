@@ -28,7 +28,7 @@ const SIZES = [
   { user: HUNDRED_THOUSAND, what: '100,000', clients: 2 },
 ];
 
-/** Returns a straightforward query for a page of 50 with the total. */
+/** Returns a straightforward SQL query for a page of 50 matches and their total number. */
 function scriptOf(user: number, { query, tag, tag_under }: Search['body']): string {
   const words = (query ?? '').split(' ').filter(Boolean);
   const conditions = words.map(

@@ -51,7 +51,7 @@ const barePollerOf = (bare: Replica, user: number): Poller => ({
   wake: { port: bare.port, path: '/wake', body: { user, url: NEW_URL } },
 });
 
-/** The times from an add until the poll's response, and the cost of one wake for each group of processes. */
+/** The times from an add until the poll's response. `cpuMicros` is by group of processes: the CPU time of one wake. */
 interface Woken extends WakeReport {
   cpuMicros: Record<string, number>;
 }
@@ -130,7 +130,7 @@ async function runRound(plan: Plan, url: string, round: number): Promise<Round> 
   return { ours, theirs, ourBurst: bursts.ours, theirBurst: bursts.theirs };
 }
 
-/** Runs both sides. The round decides which side runs first. */
+/** Runs both sides. In even rounds our side runs first, in odd rounds the other side. */
 async function runInTurn<T>(
   round: number,
   { ours, theirs }: Record<'ours' | 'theirs', () => Promise<T>>,

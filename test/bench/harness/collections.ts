@@ -13,7 +13,7 @@ export interface Population {
   users: number;
   /** The number of bookmarks per user. */
   bookmarks: number;
-  /** Tags of each user. Each bookmark carries three. */
+  /** The number of tags per user. Each bookmark carries three of them. */
   tags: number;
   /** Whether the last tenth of the tags is below `Work`: `Work/Tag 300` instead of `Tag 300`. */
   hasPaths?: boolean;
@@ -57,7 +57,8 @@ export async function loadSamples(url: string): Promise<void> {
 }
 
 /**
- * Creates premium users with bookmarks. The rows are stored in the order in which all users would have added in turn.
+ * Creates premium users with bookmarks. The rows are stored in the same order as if all users had added bookmarks in
+ * turn.
  */
 export async function populate(url: string, population: Population): Promise<void> {
   const { firstUser, users, bookmarks, tags, hasPaths = false } = population;
@@ -156,8 +157,8 @@ export async function issueTokens(url: string, firstUser: number, users: number,
 }
 
 /**
- * Does at once what sweeps and autovacuum would do over time. Builds Bloom filters, updates statistics and visibility,
- * and empties the pending list of the tags' index.
+ * Does at once what sweeps and autovacuum do over time: builds Bloom filters, updates statistics and visibility, and
+ * empties the pending list of the tags' index.
  */
 export async function settle(url: string): Promise<void> {
   await signAll(url);

@@ -15,11 +15,11 @@ export interface Poller {
   wake: { port: number; path: string; body: object; token?: string };
 }
 
-/** What the clients observed. */
+/** What the clients observed after their `wake` requests. */
 export interface WakeReport {
   wakes: number;
   latency: Latency;
-  /** The time from the first of these requests to the last response. */
+  /** The time from the first `wake` request to the last response of a poll. */
   seconds: number;
 }
 

@@ -25,7 +25,7 @@ export async function requirePrograms(): Promise<void> {
   }
 }
 
-/** A script for pgbench, which replaces `:name` by the value of the script's `\set` line. */
+/** A script for pgbench, which replaces `:name` with the value of the script's `\set` line. */
 export interface PgbenchScript {
   url: string;
   folder: string;

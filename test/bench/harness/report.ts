@@ -10,10 +10,10 @@ export interface Line {
   service: Spread;
   reference?: Spread;
   referenceName?: string;
-  /** The ratio of the two values, for each round. A higher ratio is better for the service. */
+  /** The ratio of the two values, computed for each round. A higher ratio is better for the service. */
   ratio?: Spread;
   mark?: { text: string; reached: boolean };
-  /** CPU microseconds per operation by process, of each side. */
+  /** By group of processes: CPU microseconds per operation, of the service and of the reference. */
   cpu?: Record<string, Spread>;
   referenceCpu?: Record<string, Spread>;
   latency?: { p50: Spread; p99: Spread; p999: Spread; max: Spread };

@@ -24,7 +24,7 @@ export interface Side {
 export interface SideResult {
   name: string;
   rate: Spread;
-  /** CPU microseconds per operation, by group of processes. */
+  /** By group of processes: CPU microseconds per operation. */
   cpuMicros: Record<string, Spread>;
   /** CPU microseconds per operation of all processes together, for each round. */
   cpuRounds: number[];
@@ -92,14 +92,14 @@ function summarise(side: Side, samples: Sample[], times: ProcessTimes[]): SideRe
   };
 }
 
-/** Returns the first side's rate as a multiple of the second side's, for each round. */
+/** Divides the first side's rate by the second side's in each round. Returns the spread of these ratios. */
 export function ratioOf(first: SideResult, second: SideResult): Spread {
   return spreadOf(first.samples.map(({ rate }, round) => rate / second.samples[round]!.rate));
 }
 
 /**
- * Returns the second side's CPU time per operation as a multiple of the first side's, for each round. Other load on the
- * machine hardly affects it, unlike a ratio of rates.
+ * Divides the second side's CPU time per operation by the first side's in each round. Returns the spread of these
+ * ratios. Other load on the machine hardly affects them, unlike ratios of rates.
  */
 export function cpuRatioOf(first: SideResult, second: SideResult): Spread {
   return spreadOf(first.cpuRounds.map((micros, round) => second.cpuRounds[round]! / micros));

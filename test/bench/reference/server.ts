@@ -30,7 +30,7 @@ app.post<{ Body: { user: number } }>('/row', async ({ body }) => {
 
 const SCRIPT = readFileSync(new URL('../../../src/coordination/sliding-window.lua', import.meta.url), 'utf8');
 
-/** The load cannot reach this many requests in the window. */
+/** The limit per user. The load cannot reach this many requests in the window. */
 const LIMIT = 100_000;
 const WINDOW_MS = 60_000;
 

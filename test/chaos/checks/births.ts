@@ -23,9 +23,9 @@ export interface Story {
   birthsByUser: Map<number, Birth[]>;
   idsByUrl: Map<string, Set<number>>;
   callByUrl: Map<string, { call: AddCall | ImportCall; asked: Asked }>;
-  /** How many merges named a url that another call had used. */
+  /** By url: how many merges named the url after another call had used it. */
   repeats: Map<string, number>;
-  /** By user, the replaces that may have happened. */
+  /** By user: the imports with `replace` that may have happened. */
   replaces: Map<number, ImportCall[]>;
   /** Ids that appeared with two urls. */
   contradictions: string[];
@@ -106,7 +106,7 @@ function earliestDeletes({ evidence }: Story): Map<number, number> {
   return earliest;
 }
 
-/** Returns when the first `replace` was sent that may have removed a bookmark. */
+/** Returns when the first `replace` that may have removed a bookmark was sent. */
 export function wipedFromMs(story: Story, { user, url, call }: Pick<Birth, 'user' | 'url' | 'call'>): number {
   // A merge with this url may have created the bookmark again at any time.
   const bornFromMs = story.repeats.has(url) ? 0 : (call?.sentMs ?? 0);

@@ -20,7 +20,7 @@ export type Point = keyof typeof POINTS;
 /** What a check examined, and the faults it found. */
 export interface Result {
   point: Point;
-  /** How many items were checked, by kind. */
+  /** By kind: how many items were checked. */
   counts: Record<string, number>;
   /** One sentence per fault. */
   findings: string[];

@@ -64,8 +64,8 @@ function findBadEnd({ faults }: Journal, life: Life): string[] {
   if (end === undefined) return [];
   if (endedBy === 'SIGKILL' && end === 'SIGKILL') return [];
   if (endedBy === 'SIGTERM' && end === 0) return [];
-  // A process that finds no database when it starts exits, and its supervisor starts it again. That is right if a fault
-  // of Postgres had just happened.
+  // A process exits if it finds no database at its start. Its supervisor then starts it again. Such an exit is no
+  // finding if a fault of Postgres overlapped the process's life, or ended at most 5 s before its start.
   const wasCut = faults.some(
     (fault) => fault.target.includes('postgres') && fault.startMs < endMs && fault.endMs + 5_000 > startMs,
   );
@@ -76,8 +76,8 @@ function findBadEnd({ faults }: Journal, life: Life): string[] {
 }
 
 /**
- * Errors that are expected. If an import cannot reach the database, its connection breaks. If a worker could not run an
- * import, the import runs again.
+ * Errors that are expected. If the service does not learn from the database whether an import was done, it closes the
+ * client's connection without a response. If a worker could not run an import, the import runs again.
  */
 const EXPECTED = ['import ended without a response', 'import failed; it stays staged and is tried again'];
 

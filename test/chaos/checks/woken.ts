@@ -13,11 +13,12 @@ export const WAKE_PROMISE_MS = 8_000;
 const AFTERMATH_MS = 4_000;
 
 /**
- * A change that a poll returned. The poll was held before the call was sent, so only a notification could end it early.
+ * A change that a poll returned. The poll was held before the call that made the change was sent. So only a
+ * notification could end the poll early.
  */
 interface Wake {
   call: AnyCall;
-  /** The poller and the result. */
+  /** The first words of a finding: who received what. */
   text: string;
   atMs: number;
 }

@@ -59,8 +59,8 @@ export async function restore(stage: Stage, acknowledged: Acknowledged, connecti
   require(held > 0, 'something acknowledged before the dump');
   note(`restored into a new cluster: all ${held} bookmarks that were acknowledged before the dump`);
 
-  // This client had followed further than the dump. It must miss none of the bookmarks that are added after the
-  // restore.
+  // Before the restore, the clients had received bookmarks that the dump does not contain. They must still receive all
+  // bookmarks that are added after the restore.
   for (const journal of traffic.journals) journal.acknowledged.length = 0;
   const before = traffic.failures.length;
   traffic.start();

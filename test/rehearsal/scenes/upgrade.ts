@@ -9,7 +9,7 @@ import { failuresOf, require, type Stage, setTag, TAGS, versionsOf } from '../st
 const readSchema = ({ operator, postgres }: Stage): string =>
   operator.sql(postgres.urlOfAdmin('bookmarks'), 'select max(version) from schema_migrations');
 
-/** Requires that no client noticed anything, not even a 503 and then a successful retry. */
+/** Requires that no client noticed anything, not even a 503 that was followed by a successful retry. */
 const requireNoFailure = (stage: Stage, during: string): void => {
   const failures = failuresOf(stage, during);
   const retried = stage.traffic.retried.get(during) ?? 0;
