@@ -62,7 +62,9 @@ export const splitRoutes = (objects, weight) =>
       }
     });
 
-/** Counts failed and slow requests in the metrics of several pods. */
+/**
+ * Adds up the metrics of several pods. `failed` and `slow` each contain the number of bad requests and of all requests.
+ */
 export function countEvents(texts) {
   const counts = { failed: { bad: 0, all: 0 }, slow: { bad: 0, all: 0 } };
   for (const text of texts)
@@ -74,7 +76,10 @@ export function countEvents(texts) {
   return counts;
 }
 
-/** Counts the events between two readings. If a count fell, a process restarted at 0, so the later count is used. */
+/**
+ * Counts the events between two readings. If the number of all requests fell, a process restarted at 0, so the later
+ * counts are used.
+ */
 function difference(before, after) {
   const between = (kind) =>
     after[kind].all < before[kind].all

@@ -86,22 +86,25 @@ function listPassed(folder: string, files: readonly string[]): Set<string> {
 }
 
 /**
- * Writes the tests of each alert, and returns their files. To be fast, each test loads only the rules that its alert
- * reads, and is evaluated once per value.
+ * Writes the tests of each alert. Returns each alert's test files. To be fast, each test loads only the rules that its
+ * alert reads, and is evaluated once per value.
  */
 function writeTests(folder: string, tested: readonly TestedAlert[]): string[][] {
   const { tests }: { tests: AlertTest[] } = parse(readFileSync(TESTS_FILE, 'utf8'));
-  return tested.map(({ alert, rules }, n) => {
+  return tested.map(({ alert, rules }, alertNumber) => {
     const needed = listNeeded(rules, alert).map(withoutRunbook);
-    writeFileSync(join(folder, `${n}.yaml`), stringify({ groups: [{ name: alert, rules: needed }] }));
-    return tests.flatMap(({ alert_rule_test, ...test }, t) => {
+    writeFileSync(
+      join(folder, `${alertNumber}.yaml`),
+      stringify({ groups: [{ name: alert, rules: needed }] }),
+    );
+    return tests.flatMap(({ alert_rule_test, ...test }, testNumber) => {
       const own = alert_rule_test.filter(({ alertname }) => alertname === alert);
       if (own.length === 0) return [];
-      const name = `${n}.${t}.test.yaml`;
+      const name = `${alertNumber}.${testNumber}.test.yaml`;
       writeFileSync(
         join(folder, name),
         stringify({
-          rule_files: [`${n}.yaml`],
+          rule_files: [`${alertNumber}.yaml`],
           evaluation_interval: test.interval,
           tests: [{ ...test, alert_rule_test: own }],
         }),
@@ -114,6 +117,7 @@ function writeTests(folder: string, tested: readonly TestedAlert[]): string[][] 
 /** Returns the recorded series that an alert reads, directly or not, followed by the alert. */
 export function listNeeded(rules: readonly AlertingRule[], alert: string): AlertingRule[] {
   const needed = new Set(rules.filter((rule) => rule.alert === alert));
+  // The loop also visits the rules that it adds.
   for (const { expr } of needed)
     for (const rule of rules) if (rule.record && expr.includes(rule.record)) needed.add(rule);
   return [...needed].reverse();

@@ -83,26 +83,30 @@ function readTarget(text: string): Target | undefined {
   return { host: url.hostname, port, isPublic: url.protocol === 'https:' };
 }
 
-/** Returns the target of a host name: pods and their port, another namespace, or a host outside the cluster. */
+/**
+ * Returns where a connection to this host and port leads: to pods and their own port, to another namespace, or to a
+ * host outside the cluster. Throws if it names a Service or a port that does not exist.
+ */
 function findPlace(
   objects: readonly KubernetesObject[],
   host: string,
   port: number,
   isPublic: boolean,
 ): { place: Place; port: number } {
+  // A Service has the host name `name`, `name.namespace`, or `name.namespace.svc` and more.
   const [name, namespace, third] = host.split('.');
   const own = ofKind(objects, 'Namespace')[0]?.metadata.name;
   if (namespace === undefined || namespace === own) {
     const service = ofKind(objects, 'Service').find(({ metadata }) => metadata.name === name);
     if (service === undefined) throw new Error(`there is no Service ${host}`);
     const ports: { port: number; targetPort?: string | number }[] = service.spec.ports;
-    const named = ports.find((candidate) => candidate.port === port);
-    if (named === undefined) throw new Error(`Service ${host} has no port ${port}`);
+    const servicePort = ports.find((candidate) => candidate.port === port);
+    if (servicePort === undefined) throw new Error(`Service ${host} has no port ${port}`);
     const workload = findPods(objects, service);
-    return { place: { kind: 'pods', workload }, port: readPort(workload, named.targetPort ?? port) };
+    return { place: { kind: 'pods', workload }, port: readPort(workload, servicePort.targetPort ?? port) };
   }
-  const isCluster = third === undefined || third === 'svc';
-  return isCluster
+  const isInCluster = third === undefined || third === 'svc';
+  return isInCluster
     ? { place: { kind: 'namespace', name: namespace }, port }
     : { place: { kind: 'outside', host, isPublic }, port };
 }
@@ -115,7 +119,7 @@ function findPods(objects: readonly KubernetesObject[], service: KubernetesObjec
   return workload;
 }
 
-/** Returns the number of a port of pods, which is given by number or name. Throws if no port has the name. */
+/** Returns the number of a port of pods. `port` is its number or its name. Throws if no port has the name. */
 export function readPort(workload: Workload, port: string | number): number {
   if (typeof port === 'number') return port;
   const ports: { name?: string; containerPort: number }[] = workload.containers.flatMap(
@@ -126,13 +130,13 @@ export function readPort(workload: Workload, port: string | number): number {
   return found.containerPort;
 }
 
-/** Lists the flows that only some clusters need. */
+/** Lists the flows that only some clusters need: to NodeLocal DNSCache, for each flow to DNS. */
 export const listOptionalFlows = (objects: readonly KubernetesObject[]): Flow[] =>
   listNeededFlows(objects)
     .filter(({ to }) => to === DNS)
     .map((flow) => ({ ...flow, to: DNS_OF_NODE }));
 
-/** Lists the flows to DNS, which every workload needs that connects to a host by name. */
+/** Lists the flows to DNS. Every workload that opens connections needs them, because it connects to hosts by name. */
 function listNameFlows(outward: readonly Flow[]): Flow[] {
   const workloads = new Set(outward.map(({ from }) => (from as Place & { kind: 'pods' }).workload));
   return [...workloads].flatMap((workload) =>

@@ -68,10 +68,13 @@ function openingsOf(
   const rules: { from?: PolicyPeer[]; to?: PolicyPeer[]; ports?: PolicyPort[] }[] =
     policy.spec[direction.toLowerCase()] ?? [];
   return rules.flatMap(({ from, to, ports }) => {
-    const given = direction === 'Ingress' ? from : to;
-    const peers = given?.length ? given.flatMap((peer) => readPeer(objects, peer)) : [EVERYONE];
+    const policyPeers = direction === 'Ingress' ? from : to;
+    const peers = policyPeers?.length
+      ? policyPeers.flatMap((policyPeer) => readPeer(objects, policyPeer))
+      : [EVERYONE];
     return peers.flatMap((peer) => {
-      const owner = direction === 'Ingress' ? workload : peer.kind === 'pods' ? peer.workload : undefined;
+      // The pods that a named port belongs to.
+      const listener = direction === 'Ingress' ? workload : peer.kind === 'pods' ? peer.workload : undefined;
       return (ports?.length ? ports : [{}]).map(({ protocol = 'TCP', port, endPort }) => ({
         policy: nameOf(policy),
         direction,
@@ -79,7 +82,7 @@ function openingsOf(
         peer,
         protocol,
         // A range of ports counts as all ports, because no connection here needs a range.
-        port: endPort === undefined && port !== undefined ? numberOf(owner, port) : undefined,
+        port: endPort === undefined && port !== undefined ? numberOf(listener, port) : undefined,
       }));
     });
   });
@@ -87,8 +90,8 @@ function openingsOf(
 
 const EVERYONE: Peer = { kind: 'everyone' };
 
-const numberOf = (owner: Workload | undefined, port: number | string): number =>
-  typeof port === 'number' ? port : readPort(owner!, port);
+const numberOf = (listener: Workload | undefined, port: number | string): number =>
+  typeof port === 'number' ? port : readPort(listener!, port);
 
 function readPeer(objects: readonly KubernetesObject[], peer: PolicyPeer): Peer[] {
   const { podSelector, namespaceSelector, ipBlock } = peer;
@@ -103,13 +106,13 @@ function readPeer(objects: readonly KubernetesObject[], peer: PolicyPeer): Peer[
 }
 
 /** The shortest allowed prefix of a managed store's IPv4 network. A wider network could contain hosts of others. */
-const NARROWEST_PREFIX = 24;
+const SHORTEST_PREFIX = 24;
 
 /** The private networks that a rule for a public service must exclude. */
 const PRIVATE_NETWORKS = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '169.254.0.0/16'];
 
 const isNarrow = (cidr: string): boolean =>
-  Number(cidr.split('/')[1]) >= (cidr.includes(':') ? 64 : NARROWEST_PREFIX);
+  Number(cidr.split('/')[1]) >= (cidr.includes(':') ? 64 : SHORTEST_PREFIX);
 
 /** Returns whether an opening allows a flow in the opening's direction. */
 export function serves(opening: Opening, flow: Flow): boolean {
@@ -123,6 +126,10 @@ export function serves(opening: Opening, flow: Flow): boolean {
   );
 }
 
+/**
+ * Returns whether a peer contains a place. The address of a host outside the cluster is unknown here. So any narrow
+ * network can contain it, and a public host may also be in the whole Internet without the private networks.
+ */
 function meets(peer: Peer, place: Place): boolean {
   if (peer.kind === 'pods') return place.kind === 'pods' && place.workload.owner === peer.workload.owner;
   if (peer.kind === 'namespace') return place.kind === 'namespace' && place.name === peer.name;
@@ -130,7 +137,9 @@ function meets(peer: Peer, place: Place): boolean {
   if (peer.kind !== 'network' || place.kind !== 'outside') return false;
   if (isNarrow(peer.cidr)) return true;
   return (
-    place.isPublic && peer.cidr === '0.0.0.0/0' && PRIVATE_NETWORKS.every((own) => peer.except.includes(own))
+    place.isPublic &&
+    peer.cidr === '0.0.0.0/0' &&
+    PRIVATE_NETWORKS.every((cidr) => peer.except.includes(cidr))
   );
 }
 

@@ -19,7 +19,7 @@ const OF_THE_RUNTIME = /^(NODE_OPTIONS|NODE_EXTRA_CA_CERTS|UV_THREADPOOL_SIZE|TZ
  * By IP version: the shortest allowed prefix of a network whose `X-Forwarded-For` is trusted. Such a network should
  * contain only the few pods of the gateway.
  */
-const NARROWEST_PREFIX = { 4: 24, 6: 64 };
+const SHORTEST_PREFIX = { 4: 24, 6: 64 };
 
 /** The most proxies that may add an address: the gateway, and one load balancer or CDN in front of it. */
 const MOST_PROXIES = 2;
@@ -67,10 +67,10 @@ export function readEnvironment(
   objects: readonly KubernetesObject[],
   { envFrom = [], env = [] }: Container,
 ): Record<string, string> {
-  const maps = envFrom.map(({ configMapRef, secretRef }: EnvironmentSource) =>
+  const sources = envFrom.map(({ configMapRef, secretRef }: EnvironmentSource) =>
     configMapRef ? readMap(objects, configMapRef.name) : readSecret(objects, secretRef!.name),
   );
-  const environment: Record<string, string> = Object.assign({}, ...maps);
+  const environment: Record<string, string> = Object.assign({}, ...sources);
   for (const variable of env as Variable[]) {
     environment[variable.name] = readVariable(objects, variable).replace(
       /\$\((\w+)\)/g,
@@ -106,6 +106,10 @@ const listServiceContainers = (objects: readonly KubernetesObject[]) =>
     containers.map((container: Container) => ({ container, name: `${nameOf(owner)}: ${container.name}` })),
   );
 
+/**
+ * Returns the variables that the service does not read. Leaves out those of the runtime, and those that other variables
+ * refer to. Throws a `ConfigError` if the environment is invalid.
+ */
 function listUnknown(objects: readonly KubernetesObject[], container: Container): string[] {
   const environment = withoutFiles(readEnvironment(objects, container));
   const { proxy, listUnread } = watchReads(environment);
@@ -115,6 +119,7 @@ function listUnknown(objects: readonly KubernetesObject[], container: Container)
   return listUnread().filter((name) => !OF_THE_RUNTIME.test(name) && !isReferred(name));
 }
 
+/** Returns the faults that the check finds, or the message of the error that it throws. */
 function describeError(check: () => string[]): string[] {
   try {
     return check();
@@ -126,12 +131,12 @@ function describeError(check: () => string[]): string[] {
 function findPortFaults(objects: readonly KubernetesObject[], { owner, main }: Workload): string[] {
   const { port, metricsPort } = readContainerConfig(objects, main);
   const ports: { name: string; containerPort: number }[] = main.ports ?? [];
-  const isThere = (name: string, number: number | undefined) =>
+  const hasPort = (name: string, number: number | undefined) =>
     ports.some((candidate) => candidate.name === name && candidate.containerPort === number);
   return [
-    ...unless(isThere('http', port), `${nameOf(owner)}: port http is not PORT ${port}`),
+    ...unless(hasPort('http', port), `${nameOf(owner)}: port http is not PORT ${port}`),
     ...unless(
-      isThere('metrics', metricsPort),
+      hasPort('metrics', metricsPort),
       `${nameOf(owner)}: port metrics is not METRICS_PORT ${metricsPort}`,
     ),
   ];
@@ -158,10 +163,12 @@ function findOptionFaults(options: string, memoryBytes: number): string[] {
     });
 }
 
+/** Returns whether a trusted network may contain hosts of others. A name, such as `loopback`, counts as wide. */
 const isWide = (network: string): boolean => {
   const version = network.includes(':') ? 6 : 4;
   const [address, prefix = version === 4 ? '32' : '128'] = network.split('/');
-  return !/^[\d.]+$|:/.test(address!) || Number(prefix) < NARROWEST_PREFIX[version];
+  const isAddress = /^[\d.]+$|:/.test(address!);
+  return !isAddress || Number(prefix) < SHORTEST_PREFIX[version];
 };
 
 function findTrustFaults(objects: readonly KubernetesObject[]): string[] {

@@ -54,8 +54,8 @@ const KEYWORDS = [
   'group_right',
 ];
 
-/** Returns all metrics that the service exports: its own, and those of Node and the process. */
-export function listExportedMetrics(): Set<string> {
+/** Returns the metrics that exist: those of the service, of Node and the process, and of other sources. */
+export function listExistingMetrics(): Set<string> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const ofNode = registry.getMetricsAsArray().map(({ name }) => name);
@@ -65,11 +65,13 @@ export function listExportedMetrics(): Set<string> {
 
 /** Returns the metrics that a PromQL expression reads. Histograms count under their base name. */
 export function listMetrics(expression: string): string[] {
+  // Leaves out strings, label matchers, ranges, offsets, and the labels of groupings and joins.
   const bare = expression
     .replaceAll(/"[^"]*"/g, '')
     .replaceAll(/\{[^}]*\}/g, '')
     .replaceAll(/\[[^\]]*\]|\boffset \d+[a-z]+/g, '')
     .replaceAll(/\b(by|without|on|ignoring|group_left|group_right) *\([^)]*\)/g, '');
+  // A word before a parenthesis is a function.
   const words = bare.match(/[a-zA-Z_:][\w:]*(?! *\()\b(?! *\()/g) ?? [];
   return words
     .filter((word) => !KEYWORDS.includes(word) && !/^\d/.test(word))
@@ -159,12 +161,16 @@ const doNotOverlap = ({ gridPos: a }: Panel, { gridPos: b }: Panel): boolean =>
 /** The height of a screen, in Grafana's units of 38 pixels. The panels for an incident must fit on it. */
 const SCREEN_HEIGHT = 24;
 
-/** Finds duplicate ids, panels that overlap or leave the grid, and wrong units. */
+/**
+ * Finds panels for an incident that do not fit on a screen, duplicate ids, panels that overlap or leave the grid, and
+ * wrong units.
+ */
 function findPanelFaults(panels: readonly Panel[]): string[] {
-  const details = panels.findLast(({ type }) => type === 'row')!;
-  const isSeen = details.gridPos.y <= SCREEN_HEIGHT;
-  const unseen = unless(isSeen, `${details.title}: the panels before it do not fit on a screen`);
-  const faults = panels.flatMap((panel, index) => {
+  // The panels for an incident are above the last row.
+  const lastRow = panels.findLast(({ type }) => type === 'row')!;
+  const fitsOnScreen = lastRow.gridPos.y <= SCREEN_HEIGHT;
+  const heightFaults = unless(fitsOnScreen, `${lastRow.title}: the panels before it do not fit on a screen`);
+  const panelFaults = panels.flatMap((panel, index) => {
     const { id, title, type, gridPos, fieldConfig, targets } = panel;
     const before = panels.slice(0, index);
     const unit = fieldConfig?.defaults.unit ?? '';
@@ -180,25 +186,26 @@ function findPanelFaults(panels: readonly Panel[]): string[] {
       ),
     ];
   });
-  return [...unseen, ...faults];
+  return [...heightFaults, ...panelFaults];
 }
 
+/** By opening bracket: the bracket that closes it. */
 const CLOSING: Record<string, string> = { '(': ')', '[': ']', '{': '}' };
 
 /** Returns whether all brackets and quotes of an expression are closed in order. */
 export function isBalanced(expression: string): boolean {
-  const open: string[] = [];
-  for (const sign of expression.replaceAll(/"(\\.|[^"\\])*"/g, '')) {
-    if (sign === '"') return false;
-    if (CLOSING[sign]) open.push(CLOSING[sign]);
-    else if (Object.values(CLOSING).includes(sign) && open.pop() !== sign) return false;
+  const awaited: string[] = [];
+  for (const character of expression.replaceAll(/"(\\.|[^"\\])*"/g, '')) {
+    if (character === '"') return false;
+    if (CLOSING[character]) awaited.push(CLOSING[character]);
+    else if (Object.values(CLOSING).includes(character) && awaited.pop() !== character) return false;
   }
-  return open.length === 0;
+  return awaited.length === 0;
 }
 
 const findUnknown = (objects: readonly KubernetesObject[]): string[] => {
   const recorded = listAlertingRules(objects).flatMap(({ record }) => record ?? []);
-  const known = listExportedMetrics().union(new Set(recorded));
+  const known = listExistingMetrics().union(new Set(recorded));
   return listExpressions(objects).flatMap(({ where, expr }) =>
     listMetrics(expr)
       .filter((name) => !known.has(name))

@@ -74,18 +74,20 @@ function checkMentions({ spec, containers }: Workload, objects: readonly Kuberne
   return [...walk([spec.volumes ?? [], ...containers])].flatMap((part: any) => {
     const secret = part.secretKeyRef?.name ?? part.secretRef?.name ?? part.secret?.secretName;
     const map = part.configMapKeyRef?.name ?? part.configMapRef?.name ?? part.configMap?.name;
-    const source = part.secret ?? part.configMap;
-    const isOptional = source?.optional === true;
-    const keys = [part.secretKeyRef ?? part.configMapKeyRef, ...(isOptional ? [] : (source?.items ?? []))]
+    if (secret === undefined && map === undefined) return [];
+    const volume = part.secret ?? part.configMap;
+    const items = volume?.optional === true ? [] : (volume?.items ?? []);
+    const requiredKeys = [part.secretKeyRef ?? part.configMapKeyRef, ...items]
       .filter((reference) => reference !== undefined && !reference.optional)
       .map(({ key }) => key);
-    const held =
-      secret === undefined ? find(objects, 'ConfigMap', map ?? '')?.data : readSecret(objects, secret);
-    if (secret === undefined && map === undefined) return [];
-    if (held === undefined && part.secretRef?.optional) return [];
-    if (held === undefined)
+    const contents =
+      secret === undefined ? find(objects, 'ConfigMap', map)?.data : readSecret(objects, secret);
+    if (contents === undefined && part.secretRef?.optional) return [];
+    if (contents === undefined)
       return [`there is no ${secret === undefined ? `ConfigMap ${map}` : `Secret ${secret}`}`];
-    return keys.filter((key) => !(key in held)).map((key) => `${secret ?? map} has no key ${key}`);
+    return requiredKeys
+      .filter((key) => !(key in contents))
+      .map((key) => `${secret ?? map} has no key ${key}`);
   });
 }
 

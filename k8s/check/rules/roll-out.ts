@@ -92,11 +92,11 @@ const readUrlKey = ({ env = [] }: Container): string | undefined =>
  * is the only one.
  */
 function isDrainable({ maxUnavailable, minAvailable }: Container, replicas: number): boolean {
-  const leaving =
+  const evictable =
     maxUnavailable === undefined
       ? replicas - countPods(minAvailable, replicas)
       : countPods(maxUnavailable, replicas);
-  return leaving >= 1 && (replicas === 1 || leaving < replicas);
+  return evictable >= 1 && (replicas === 1 || evictable < replicas);
 }
 
 /** Returns the smallest number of pods that a Deployment may have. */
