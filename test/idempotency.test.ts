@@ -124,7 +124,7 @@ describe('each write that returns no secret', () => {
     expect((await user.post('/bookmarks/get', { id })).body.bookmarks[0].title).toBe('newer');
   });
 
-  test('a repeat with a token that was revoked since is INVALID_TOKEN', async () => {
+  test('a repeat with a token that was revoked after the first request is INVALID_TOKEN', async () => {
     const user = await service.user();
     const { id } = await bookmark(user);
     await user.post('/bookmarks/delete', { id }, keyed('k'));

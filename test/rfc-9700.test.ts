@@ -228,7 +228,7 @@ describe('4.5: a code is used once, by the app that it was created for', () => {
     expect((await exchange(await newCode(), { redirect_uri: `${REDIRECT}/` })).status).toBe(404);
   });
 
-  test('a code is useless if its session has ended since', async () => {
+  test('a code is useless if the session that approved it has ended', async () => {
     const { browser } = await arrive(bench, bench.service);
     const code = (await approve({}, browser)).searchParams.get('code')!;
     await browser.post(`${bench.service.origin}/web/logout`, {});

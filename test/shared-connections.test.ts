@@ -107,7 +107,7 @@ test('a stalled connection is replaced by one new connection, and is used again 
   expect(row!.n).toBeLessThanOrEqual(4);
 });
 
-test('a connection that is lost while idle and slow to reopen does not leave a second connection open', async () => {
+test('if an idle connection is lost and reopens slowly, no second connection stays open', async () => {
   const proxy = await startProxy(server.url);
   onTestFinished(() => proxy.close());
   const stalled = Promise.withResolvers<void>();

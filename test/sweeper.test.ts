@@ -67,7 +67,7 @@ test('a sweep keeps a finished import for an hour, a waiting one for a day, and 
   }
 });
 
-test('a sweep keeps an upload that continues while it runs', async () => {
+test('a sweep keeps an upload that continues during the sweep', async () => {
   const user = await service.user();
   const { url } = service.database;
   await runOn(
@@ -124,7 +124,7 @@ test('only processes with a worker queue a waiting import again', async () => {
   expect(atApi).toEqual([]);
 });
 
-test('a sweep keeps a key that is used again while it runs', async () => {
+test('a sweep keeps a key that is used again during the sweep', async () => {
   const user = await service.user();
   const { url } = service.database;
   await user.post('/bookmarks/add', { url: 'http://a' }, { headers: { 'idempotency-key': 'k' } });

@@ -25,7 +25,7 @@ export interface Fleet extends AsyncDisposable {
   readonly redis: RedisNodes;
   readonly balancer: Balancer;
   readonly processes: ServiceProcess[];
-  /** The proxies between processes and their servers, by name. */
+  /** By name: the proxies between processes and their servers. */
   readonly proxies: Map<string, FaultyProxy>;
   /** Reads the database directly, not through the service. */
   readonly sql: postgres.Sql;

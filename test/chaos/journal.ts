@@ -208,7 +208,7 @@ export interface Rest {
   leftovers: string[];
   /** Followers that did not receive everything in time. */
   behind: string[];
-  /** Each user's data. */
+  /** By user id: the user's data. */
   collections: Map<number, Collection>;
   /** What was checked for leftovers. */
   looked: {

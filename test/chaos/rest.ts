@@ -20,7 +20,7 @@ const HEAP_GROWTH_BYTES = 40 * 1_048_576;
 const TIMER_GROWTH = 24;
 const SOCKET_GROWTH = 24;
 
-/** Each process's resources before the run, by the process's name. */
+/** By process name: the process's resources before the run. */
 export type Reports = Map<string, ProcessReport>;
 
 export async function reportAll({ processes }: Fleet): Promise<Reports> {

@@ -13,7 +13,7 @@ import { type Journal, type Life, nowMs } from './journal.ts';
 /** A process's resources after a garbage collection. */
 export interface ProcessReport {
   heapBytes: number;
-  /** The number of active timers, sockets and so on, by name. */
+  /** By kind of resource, such as timers or sockets: the number of active ones. */
   resources: Record<string, number>;
 }
 

@@ -22,7 +22,7 @@ async function openEmpty() {
   return database;
 }
 
-/** Returns how each table is stored, by the table's name. */
+/** Returns by table name how the table is stored. */
 const tablesOf = (url: string) =>
   runOn<{ name: string; kind: string; column: string; group: number }>(
     url,

@@ -32,7 +32,7 @@ export const FOLDERS = new Set(
 
 export const readText = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 
-/** The text of each file of code or configuration, except the files that only check documents. */
+/** By path: the text of each file of code or configuration, except the files that only check documents. */
 export const CODE = new Map(
   [...FILES]
     .filter(
@@ -54,7 +54,7 @@ export function listVariables(): Set<string> {
   return names;
 }
 
-/** The names of groups and tests in each test file. */
+/** By path of a test file: the names of its groups and tests. */
 export const TEST_NAMES = new Map(
   [...CODE]
     .filter(([file]) => file.endsWith('.test.ts'))

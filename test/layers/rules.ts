@@ -4,7 +4,7 @@ import { type Mention, readSource, type SourceFacts } from './source.ts';
 // The rules for the dependencies of each layer of `src/`. A path stands for the file or for everything below the
 // folder. If several paths match, the longest one applies. Imports of types count like imports of functions.
 
-/** The layers that each layer may import. Every layer may import itself. */
+/** By layer: the layers that it may import. Every layer may also import itself. */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'src/concurrency': [],
   'src/coordination': [],
@@ -97,7 +97,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'src/web': ['src/client', 'src/domain', 'src/formats'],
 };
 
-/** Packages that only some layers may import. */
+/** By package: the only layers and files that may import the package. */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   ioredis: ['src/coordination'],
   bullmq: ['src/coordination'],

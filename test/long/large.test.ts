@@ -238,7 +238,7 @@ describe('an upload', { timeout: 60_000 }, () => {
     first.socket.destroy();
   });
 
-  test('that is complete is imported even if its client has disconnected and it runs late (decision 21)', async () => {
+  test('that is complete is imported even if its client has disconnected and the import runs late (decision 21)', async () => {
     await using hurried = await startService(
       { importInlineBytes: 0, importWaitSeconds: 0.3 },
       { database: inline.database },

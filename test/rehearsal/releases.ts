@@ -15,7 +15,7 @@ const PROJECT = resolve(import.meta.dirname, '../..');
 /** A function that changes the files of a release. `folder` is the image's `/app`. */
 type Change = (folder: string) => void;
 
-/** The folder that stands for `/app` in each image, by the image's tag. */
+/** By tag of an image: the folder that is the image's `/app`. */
 export type Images = ReadonlyMap<string, string>;
 
 /** The files of the project that an image contains. */

@@ -6,7 +6,7 @@ export type Place =
   | { kind: 'pods'; workload: Workload }
   /** Pods of another namespace. */
   | { kind: 'namespace'; name: string }
-  /** A load balancer that is not a pod, by the network of its requests. */
+  /** A load balancer that is not a pod. `cidr` is the network from which it sends requests. */
   | { kind: 'network'; cidr: string }
   /** A host outside the cluster: a managed store or a public service. */
   | { kind: 'outside'; host: string; isPublic: boolean };

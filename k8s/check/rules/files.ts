@@ -14,8 +14,8 @@ interface Item {
 }
 
 /**
- * Returns the files of a volume that a Secret or ConfigMap fills, by key. Undefined for other volumes, or if that
- * object is missing.
+ * Returns by key the contents of the Secret or ConfigMap that fills a volume. Undefined for other volumes, or if the
+ * Secret or ConfigMap is missing.
  */
 function readSource(
   objects: readonly KubernetesObject[],
@@ -25,7 +25,7 @@ function readSource(
   return ofKind(objects, 'ConfigMap').find(({ metadata }) => metadata.name === volume.configMap?.name)?.data;
 }
 
-/** Returns the files that Secrets and ConfigMaps mount into a container, by path. */
+/** Returns by path the files that a container mounts from Secrets and ConfigMaps. */
 export function listMountedFiles(
   objects: readonly KubernetesObject[],
   { spec }: Workload,

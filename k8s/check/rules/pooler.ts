@@ -55,7 +55,7 @@ const SETTINGS: Record<string, string | RegExp | readonly [number, number]> = {
 export interface Pooler {
   workload: Workload;
   settings: Record<string, string>;
-  /** The lines of `[databases]`, by the name that clients use. */
+  /** By the name that clients use: the line of `[databases]`. */
   databases: Record<string, string>;
 }
 

@@ -10,7 +10,7 @@ const RUNBOOK = 'docs/runbook.md';
 /** The number of lines that fit on one screen. */
 const SCREEN_LINES = 30;
 
-/** Returns the second-level sections of a Markdown text, by anchor. */
+/** Returns by anchor the second-level sections of a Markdown text. */
 export function readSections(text: string): Map<string, string> {
   const sections = text.split(/^## /m).slice(1);
   return new Map(

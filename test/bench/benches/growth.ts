@@ -29,7 +29,7 @@ async function openGrown({ environment, quick }: Plan, others: number): Promise<
   });
 }
 
-/** The measured requests of one user, by name. */
+/** By name: the measured requests of one user. */
 export const KINDS: Record<string, { path: string; bodies: string[]; connections: number }> = {
   add: {
     path: '/api/v1/bookmarks/add',
