@@ -72,10 +72,10 @@ export class RedisImportQueue implements ImportQueue {
     const worker = this.#worker;
     this.#worker = undefined;
     await worker?.close();
-    const unfinished = await this.#local.stopWorker(graceMs);
     const notBegun = worker?.takenTooLate ?? [];
+    const unfinished = [...(await this.#local.stopWorker(graceMs)), ...notBegun];
     // If this fails, the sweep of staged imports queues them later.
-    await Promise.allSettled([...unfinished, ...notBegun].map((id) => this.#queueJob(id)));
+    await Promise.allSettled(unfinished.map((id) => this.#queueJob(id)));
     return unfinished;
   }
 
