@@ -84,7 +84,7 @@ describe.each([
 
 test('a body whose parsing needs too much memory is refused, and the next one is imported', async () => {
   const preparers = new Preparers({ heapMiB: 48 });
-  const body = Buffer.from(`{"x":[${'{},'.repeat(3_000_000)}0],"bookmarks":[]}`);
+  const body = Buffer.from(`{"x":[${'{},'.repeat(1_500_000)}0],"bookmarks":[]}`);
   const entries = { bookmarks: [{ url: 'http://a/', comment: PADDING.slice(0, 10_000) }], x: PADDING };
   const refused = preparers.prepare(body);
   const next = preparers.prepare(Buffer.from(JSON.stringify(entries)));
