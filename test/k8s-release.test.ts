@@ -7,13 +7,17 @@ import type { KubernetesObject } from '../k8s/check/objects.ts';
 import { readOverlay } from '../k8s/check/overlay.ts';
 import { findFaults } from '../k8s/check/rules.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
+import { runDir } from './support/run.ts';
 
 /**
  * Runs `k8s/release.sh` with a script in place of kubectl and the cluster. That script builds the manifests with the
- * real kubectl and records the other commands. Each test decides how the migration and the roll-outs end.
+ * real kubectl, once per overlay, and records the other commands. Each test decides how the migration and the roll-outs end.
  */
 
 const SCRIPT = join(import.meta.dirname, '../k8s/release.sh');
+
+/** The folder with the manifests that kubectl has built so far, by its arguments. Building takes most of a release. */
+const BUILT = makeFolder('built-manifests', runDir());
 
 interface Played {
   /** The responses of `kubectl get job`, one after another. The last one repeats. */
@@ -51,7 +55,11 @@ const describeKubectl = (
 ) => `#!/usr/bin/env bash
 set -eu
 next() { head -n 1 "$1"; if [ "$(wc -l < "$1")" -gt 1 ]; then sed -i 1d "$1"; fi; }
-if [ "$1" = kustomize ]; then exec ${real} "$@"; fi
+if [ "$1" = kustomize ]; then
+  built=${BUILT}/$(echo "$*" | cksum | tr -d ' ')
+  if [ ! -e "$built" ]; then ${real} "$@" > "$built.new"; mv "$built.new" "$built"; fi
+  exec cat "$built"
+fi
 if [ "$1" = --namespace ]; then echo "in $2" >> ${folder}/namespaces; shift 2; fi
 case "$1 \${2-}" in
   'config current-context') echo staging ;;
