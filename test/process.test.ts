@@ -353,13 +353,6 @@ describe('stopping', () => {
     },
   );
 
-  test('a process without requests exits with 0', async () => {
-    for (const role of ['worker', 'all'] as const) {
-      await using replica = await startReplica(role, { DATABASE_URL: url });
-      expect(await replica.stop()).toBe(0);
-    }
-  });
-
   test('no log line of a process contains a token, from its start to its end', async () => {
     await using replica = await startReplica('all', { DATABASE_URL: url, LOG_LEVEL: 'trace' });
     await replica.post('/bookmarks/add', { url: 'https://example.org/private' }, user.token);
