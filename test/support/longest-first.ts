@@ -38,6 +38,7 @@ const LONGEST = [
   'k8s-release',
   'brute-force',
   'redis-faults',
+  'import-body',
   'spec-4-4-import-export',
   'model',
 ];
