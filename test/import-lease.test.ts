@@ -15,10 +15,6 @@ import {
 import { finishImport } from '../src/store/imports.ts';
 import { jobIdOf, type StagedImport } from '../src/store/staged-imports.ts';
 import { findQueuedImports } from '../src/store/sweep.ts';
-import { type Fleet, openFleet } from './support/fleet.ts';
-import { openPool } from './support/pool.ts';
-import { findFreePort } from './support/ports.ts';
-import { type Replica, scrape } from './support/replica.ts';
 import type { ApiResponse } from './support/responses.ts';
 import { startService, type TestService, type TestUser } from './support/service.ts';
 import { holdAccount, untilBlocked } from './support/sessions.ts';
@@ -198,66 +194,5 @@ describe('the lease of a staged import', () => {
     expect(await response).toMatchObject({ status: 401, body: { code: 'INVALID_TOKEN' } });
     const kept = await sql`select url from bookmarks where user_id = ${user.id}`;
     expect([...kept]).toEqual([{ url: 'http://kept/' }]);
-  });
-});
-
-describe('workers that die or hang', { timeout: 60_000 }, () => {
-  let fleet: Fleet;
-  let api: Replica;
-
-  beforeAll(async () => {
-    fleet = await openFleet({ env: { IMPORT_INLINE_BYTES: 0 } });
-    api = await fleet.start('api');
-  });
-  afterAll(() => fleet[Symbol.asyncDispose]());
-
-  const expireLeases = () => fleet.sql`update imports set lease_until = now() where lease_until is not null`;
-
-  test('three workers die while they run an import, then the import is given up, counted and logged with its id', async () => {
-    const user = await fleet.user();
-    const response = api.post('/import', body, user.token);
-    await until(async () => (await fleet.imports(user))[0] === 'queued');
-    const account = await fleet.holdAccount(user);
-    for (let attempt = 1; attempt <= 3; attempt += 1) {
-      const doomed = await fleet.start('worker');
-      const backend = await fleet.untilBlocked('from import_bookmarks(');
-      await doomed.kill();
-      await backend.end();
-      await expireLeases();
-    }
-    await account.release();
-    const port = await findFreePort();
-    const last = await fleet.start('worker', { METRICS_PORT: port });
-    expect(await response).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
-    const [row] = await fleet.sql`select id, state from imports where user_id = ${user.id}`;
-    expect(row!.state).toBe('cancelled');
-    const line = await last.untilLogged('import given up: every worker that began it has ended');
-    expect(line).toMatchObject({ importId: row!.id, user: user.id, attempts: 3 });
-    expect((await scrape(port)).get('bookmarks_import_jobs_total{state="given_up"}')).toBe(1);
-    expect(await fleet.urls(user)).toEqual([]);
-    await last.kill();
-  });
-
-  test('no other worker runs an import whose transaction lasts longer than its lease', async () => {
-    const user = await fleet.user();
-    await using account = await fleet.holdAccount(user);
-    const response = api.post('/import', body, user.token);
-    const hung = await fleet.start('worker');
-    await fleet.untilBlocked('from import_bookmarks(');
-    await hung.freeze();
-    await until(async () => {
-      const [row] = await fleet.sql`
-        select lease_until < now() as is_over from imports where user_id = ${user.id}`;
-      return row!.is_over;
-    });
-    const database = await openPool({ url: fleet.databaseUrl });
-    const [row] = await fleet.sql<{ id: string }[]>`select id from imports where user_id = ${user.id}`;
-    const lease = { userId: user.id, id: row!.id, leaseId: randomUUID() };
-    expect(await claimImport(database, lease)).toMatchObject({ outcome: 'queued', attempts: 1 });
-    await account.release();
-    expect((await response).body).toMatchObject({ imported: 3 });
-    expect(await fleet.urls(user)).toHaveLength(3);
-    hung.thaw();
-    await hung.kill();
   });
 });

@@ -215,23 +215,6 @@ describe.concurrent('a replica that is stopped', { timeout: 120_000 }, () => {
     expect(await ended).toBe(0);
     expect(await fleet.jobs()).toEqual([]);
   });
-
-  test('gives back an import that takes too long, and another replica runs it', async () => {
-    await using fleet = await openFleet({ env: { IMPORT_INLINE_BYTES: 0 } });
-    const [api, worker] = await Promise.all([fleet.start('api'), fleet.start('worker')]);
-    const user = await fleet.user();
-    await using account = await fleet.holdAccount(user);
-    const response = api.post('/import', { bookmarks: entries(3) }, user.token);
-    const backend = await fleet.untilBlocked('from import_bookmarks(');
-    const ended = worker.stop();
-    const heir = await fleet.start('worker');
-    expect(await ended).toBe(0);
-    await backend.end();
-    await account.release();
-    expect((await response).body.imported).toBe(3);
-    expect(await heir.stop()).toBe(0);
-    expect(await fleet.urls(user)).toHaveLength(3);
-  });
 });
 
 const takesNoConnections = async (port: number): Promise<boolean> => {

@@ -1,10 +1,14 @@
+import { randomUUID } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, inject, test } from 'vitest';
+import { claimImport } from '../../src/store/import-leases.ts';
 import { addressOf } from '../support/citus.ts';
 import { type Fleet, openFleet } from '../support/fleet.ts';
 import { findFaults } from '../support/invariants.ts';
-import type { Replica } from '../support/replica.ts';
+import { openPool } from '../support/pool.ts';
+import { findFreePort } from '../support/ports.ts';
+import { type Replica, scrape } from '../support/replica.ts';
 import type { ApiResponse } from '../support/responses.ts';
 import { until } from '../support/until.ts';
 import type { Principal } from '../support/users.ts';
@@ -25,6 +29,13 @@ async function usersOfOneNode(fleet: Fleet, count: number): Promise<Principal[]>
     if (users.length === count) return users;
     byNode.set(node, users);
   }
+}
+
+/** Tries to claim the only import of a user for another worker. */
+async function claimFor(fleet: Fleet, { id: userId }: Principal) {
+  const database = await openPool({ url: fleet.databaseUrl });
+  const [row] = await fleet.sql<{ id: string }[]>`select id from imports where user_id = ${userId}`;
+  return claimImport(database, { userId, id: row!.id, leaseId: randomUUID() });
 }
 
 const entries = (count: number) =>
@@ -137,11 +148,52 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
       (await fleet.sql`select from imports where user_id = ${user.id} and lease_until < now()`).length > 0;
     await until(isOver);
     expect(await fleet.blocked('from import_bookmarks(')).toHaveLength(1);
+    expect(await claimFor(fleet, user)).toMatchObject({ outcome: 'queued', attempts: 1 });
     hung.thaw();
     await account.release();
     await expectWhole(fleet, user, await response);
     await until(async () => (await fleet.jobs()).length === 0);
     await expectWhole(fleet, user, await response);
+  });
+
+  test('three times is given up, counted, and logged with its id', async () => {
+    const { fleet, api, user } = await openWithApi();
+    await using _ = fleet;
+    const response = api.post('/import', body, user.token);
+    await until(async () => (await fleet.imports(user))[0] === 'queued');
+    const account = await fleet.holdAccount(user);
+    for (let attempt = 1; attempt <= 3; attempt += 1) {
+      const doomed = await fleet.start('worker');
+      const backend = await fleet.untilBlocked('from import_bookmarks(');
+      await doomed.kill();
+      await backend.end();
+      await fleet.sql`update imports set lease_until = now() where lease_until is not null`;
+    }
+    await account.release();
+    const port = await findFreePort();
+    const last = await fleet.start('worker', { METRICS_PORT: port });
+    expect(await response).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
+    const [row] = await fleet.sql`select id, state from imports where user_id = ${user.id}`;
+    expect(row!.state).toBe('cancelled');
+    const line = await last.untilLogged('import given up: every worker that began it has ended');
+    expect(line).toMatchObject({ importId: row!.id, user: user.id, attempts: 3 });
+    expect((await scrape(port)).get('bookmarks_import_jobs_total{state="given_up"}')).toBe(1);
+    expect(await fleet.urls(user)).toEqual([]);
+  });
+
+  test('because it is stopped while the import takes too long: another worker runs it', async () => {
+    const { fleet, api, user } = await openWithApi();
+    await using _ = fleet;
+    const [worker, account] = [await fleet.start('worker'), await fleet.holdAccount(user)];
+    const response = api.post('/import', body, user.token);
+    const backend = await fleet.untilBlocked('from import_bookmarks(');
+    const ended = worker.stop();
+    const heir = await fleet.start('worker');
+    expect(await ended).toBe(0);
+    await backend.end();
+    await account.release();
+    await expectWhole(fleet, user, await response);
+    expect(await heir.stop()).toBe(0);
   });
 });
 
