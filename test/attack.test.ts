@@ -98,7 +98,7 @@ describe('connections', () => {
 });
 
 describe('slow clients', () => {
-  test.each([
+  test.concurrent.each([
     ['head', 'POST /api/v1/user/profile HTTP/1.1\r\nHos'],
     ['body', 'POST /api/v1/user/profile HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{'],
   ])('the connection is closed if a %s does not arrive within REQUEST_TIMEOUT_SECONDS', async (_, text) => {
