@@ -28,8 +28,8 @@ alter table tags alter column user_id set statistics 0;
 -- `accounts` anyway, and a foreign key would slow down adds and imports (docs/decisions/0096-smaller-choices.md).
 --
 -- A bookmark stores its tags twice: as an array of tag ids, and as JSON text for responses. Reads are much more
--- frequent than renames of tags. So a rename may rewrite the text of every bookmark that has the tag. The GIN index
--- finds these bookmarks (docs/decisions/0181-tags-as-an-array.md).
+-- frequent than renames of tags. So it is acceptable that a rename rewrites the text of every bookmark with the tag. The
+-- GIN index finds these bookmarks (docs/decisions/0181-tags-as-an-array.md).
 --
 -- The order of the columns: first columns of fixed width, then columns that searches scan, then columns that only
 -- responses need.

@@ -13,8 +13,8 @@ import { until } from './support/until.ts';
 
 const service = useService();
 
-/** Prepares a command line whose browser only records the address that it should open. */
-function open() {
+/** Prepares the environment of `bookmarks login`. Its browser is a script that only records the address to open. */
+function prepareLogin() {
   const folder = makeFolder('cli-login', runDir());
   onTestFinished(() => removeFolder(folder));
   const [program, shown] = [join(folder, 'browser'), join(folder, 'shown')];
@@ -69,7 +69,7 @@ async function approve(address: URL, email: string): Promise<URL> {
 afterEach(() => expect(process.exitCode).toBeUndefined());
 
 test('the user ends up logged in, and the settings list the command line as an app', async () => {
-  const { login, shown, env } = open();
+  const { login, shown, env } = prepareLogin();
   const ended = login();
   const address = await shown();
   expect(address.searchParams.get('redirect_uri')).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/signed-in$/);
@@ -92,7 +92,7 @@ test('the user ends up logged in, and the settings list the command line as an a
 });
 
 test('login prints the address, in case no browser opens', async () => {
-  const { login, env } = open();
+  const { login, env } = prepareLogin();
   const stop = new AbortController();
   const address = `${service.origin}/login/app?redirect_uri=http%3A%2F%2F127.0.0.1%3A`;
   Object.assign(env, { BROWSER: '/no/such/browser' });
@@ -102,7 +102,7 @@ test('login prints the address, in case no browser opens', async () => {
 });
 
 test('login reports that the person declined', async () => {
-  const { login, shown } = open();
+  const { login, shown } = prepareLogin();
   const ended = login();
   const { searchParams } = await shown();
   const query = { error: 'access_denied', state: searchParams.get('state')!, iss: service.origin };
@@ -112,7 +112,7 @@ test('login reports that the person declined', async () => {
 });
 
 test("requests without the login's state, and from another service, do not end the login", async () => {
-  const { login, shown } = open();
+  const { login, shown } = prepareLogin();
   const ended = login();
   const address = await shown();
   const redirect = address.searchParams.get('redirect_uri')!;
@@ -126,7 +126,7 @@ test("requests without the login's state, and from another service, do not end t
   expect((await fetch(to)).status).toBe(200);
   expect((await ended).code).toBe(0);
 
-  const other = open();
+  const other = prepareLogin();
   const refused = other.login();
   const { searchParams } = await other.shown();
   const mixed = { code: 'x'.repeat(43), state: searchParams.get('state')!, iss: 'https://evil.example' };

@@ -123,7 +123,7 @@ export function listNeeded(rules: readonly AlertingRule[], alert: string): Alert
   return [...needed].reverse();
 }
 
-/** Removes the runbook's url, because every operator has another one. A rule in `runbook.ts` checks the url. */
+/** Removes the runbook's url, because each operator has a different url. A rule in `runbook.ts` checks the url. */
 function withoutRunbook({ annotations, ...rule }: AlertingRule): object {
   return annotations ? { ...rule, annotations: { summary: annotations.summary } } : rule;
 }

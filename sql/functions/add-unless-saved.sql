@@ -8,20 +8,23 @@ create or replace function add_unless_saved(
   out outcome text, out bookmark text
 )
 language plpgsql as $$
+declare
+  v_saved text;
 begin
   select begun.outcome, begun.response into outcome, bookmark
   from begin_write(p_user_id, p_token_hash, p_idempotency_key, p_request_hash) begun;
+  -- The write is refused, or its key already has a response.
   if outcome is not null or bookmark is not null then
     return;
   end if;
 
-  select render_bookmark(row(b.*)::bookmarks) into bookmark
+  select render_bookmark(row(b.*)::bookmarks) into v_saved
   from bookmarks b
   where b.user_id = p_user_id and b.url_key = (p_bookmark ->> 'url_key')::uuid
   -- `id + 0` is a column of the index `bookmarks_url_key`.
   order by b.id + 0 desc
   limit 1;
-  if bookmark is null then
+  if v_saved is null then
     select added.outcome, added.bookmark into outcome, bookmark
     from add_bookmark(
       p_user_id, p_token_hash, p_bookmark, p_tag_names, p_tag_keys, p_free_limit, p_tag_limit,
@@ -30,6 +33,7 @@ begin
   elsif p_is_error then
     outcome := 'bookmark_exists';
   else
+    bookmark := v_saved;
     perform keep_response(p_user_id, p_idempotency_key, p_request_hash, bookmark);
   end if;
 end

@@ -16,9 +16,9 @@ declare
   v_used text[];
   v_names text[];
   v_keys text[];
-  -- JSON objects with the user's tags: by normalized name, the `id` and the JSON `text` of each tag; and by each name
-  -- in `p_tag_names`, these two and the normalized name (`key`)
+  -- by normalized name: the `id` and the JSON `text` of a tag of the user
   v_tags_by_key jsonb;
+  -- by name in `p_tag_names`: the `id`, the `text` and the normalized name (`key`) of the same tag
   v_tags_by_name jsonb;
   v_row record;
   v_tag_ids bigint[];

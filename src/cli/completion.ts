@@ -100,13 +100,14 @@ function writeZsh(nodes: readonly CommandNode[], root: CommandNode): string {
         quote(`${word}${description && ':'}${description.replaceAll(':', '\\:')}`),
       )
       .join(' ');
-  const values = listValueOptions(nodes).map(({ path, flags, choices }) => {
+  const valueCases = listValueOptions(nodes).map(({ path, flags, choices }) => {
+    // An option of the program matches after every command, so its `*` is outside the quotes.
     const patterns = flags.map((flag) => (path === '' ? `*' ${flag}'` : quote(`${path} ${flag}`)));
     const offer =
       choices.length > 0 ? `found=(${choices.map(quote).join(' ')}); _describe value found` : '_files';
     return `    ${patterns.join('|')}) ${offer}; return ;;`;
   });
-  const words = nodes.map(
+  const commandCases = nodes.map(
     (node) =>
       `    ${quote(node.path)}) found=(${describe(listWords(node))}); options=(${describe(listOptions(node, root))}) ;;`,
   );
@@ -119,10 +120,10 @@ _bookmarks() {
     case "\${at:+$at }$word" in (${pathCases(nodes)}) at="\${at:+$at }$word" ;; esac
   done
   case "$at \${words[CURRENT-1]}" in
-${values.join('\n')}
+${valueCases.join('\n')}
   esac
   case "$at" in
-${words.join('\n')}
+${commandCases.join('\n')}
   esac
   if [[ \${words[CURRENT]} == -* ]]; then _describe option options
   elif (( \${#found} )); then _describe command found

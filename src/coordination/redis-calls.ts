@@ -83,7 +83,8 @@ export function throttleWarnings(log: Logger): Warn {
     const reason = describeRedisError(error);
     const kind = `${message}: ${reason}`;
     const now = performance.now();
-    if (now - (loggedAt.get(kind) ?? -REPEAT_MS) < REPEAT_MS) return;
+    const last = loggedAt.get(kind);
+    if (last !== undefined && now - last < REPEAT_MS) return;
     if (loggedAt.size >= MAX_KINDS) loggedAt.clear();
     loggedAt.set(kind, now);
     log.warn({ reason }, message);

@@ -22,7 +22,7 @@ interface Window {
   keyPart: string;
   /** At least 1,000. If absent, the configured window is used. */
   windowMs?: number;
-  /** If true, the metrics of admitted and refused requests leave this limiter out. */
+  /** True if the limiter counts failures. The metrics of requests do not include them. */
   countsFailures?: boolean;
 }
 

@@ -100,7 +100,7 @@ async function sendResponse(
   reply.header('content-type', 'application/json; charset=utf-8');
   if (body instanceof Readable) {
     const encoding = mayCompress ? chooseEncoding(request, reply) : undefined;
-    // An export counts its unread bytes itself, page by page.
+    // Only exports are streams. An export counts its unread bytes itself, page by page, so they are not counted below.
     void reply.send(encoding === undefined ? body : compressStream(body, encoding));
     return;
   }

@@ -74,12 +74,13 @@ function pageOf(context: Context, error: unknown, request: FastifyRequest): Page
     return faultPage(error.fault, providerName, '/');
   }
   const apiError = toApiError(error);
-  if (apiError && apiError.code !== 'UNAVAILABLE') return pageOfApiError(apiError);
-  const isOutage = apiError !== undefined;
+  const isOutage = apiError?.code === 'UNAVAILABLE';
+  if (apiError && !isOutage) return pageOfApiError(apiError);
   if (isOutage) request.unserved = messageOf(error);
   else request.log.error({ err: error }, 'request failed');
   context.metrics.signInEnded('unavailable');
-  return { ...faultPage('unavailable', providerName, '/'), ...(!isOutage && { status: 500 }) };
+  const page = faultPage('unavailable', providerName, '/');
+  return isOutage ? page : { ...page, status: 500 };
 }
 
 const pageOfApiError = ({ code, message, retryAfterSeconds = 1 }: ApiError): Page =>

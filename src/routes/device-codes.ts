@@ -70,19 +70,20 @@ export async function exchangeDeviceCode(
 ): Promise<Session> {
   const { config, coordination, database } = context;
   const issuer = await takeDeviceCode(coordination.pending, code);
-  const newSession = issuer && (await openAppSession(database, issuer, null, config.sessionDays, client));
+  if (issuer === undefined) throw notFound('the code');
+  const newSession = await openAppSession(database, issuer, null, config.sessionDays, client);
   const newToken = parseToken(newSession?.token);
-  if (issuer === undefined || newSession === undefined || newToken === undefined) throw notFound('the code');
-  // Nobody has the token of the new session yet. So if revoking it fails, the session only stays listed until it
-  // expires.
+  if (newSession === undefined || newToken === undefined) throw notFound('the code');
+  // If revoking fails, the new session stays listed until it expires. Nobody can use it, because nobody has its token.
   const endNewSession = () => revokeToken(database, newToken).catch(() => {});
   // The user may have ended all sessions while the new one was opened. Then the code is no longer confirmed.
   const isConfirmed = await confirmDeviceCode(coordination.pending, code, issuer).catch(async (error) => {
     await endNewSession();
     throw error;
   });
-  if (isConfirmed && (emailKey === undefined || foldText(newSession.user.email) === emailKey))
-    return newSession;
+  // Only the new session tells the e-mail address of the account.
+  const isSameAccount = emailKey === undefined || foldText(newSession.user.email) === emailKey;
+  if (isConfirmed && isSameAccount) return newSession;
   await endNewSession();
   throw notFound('the code');
 }

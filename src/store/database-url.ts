@@ -160,10 +160,10 @@ function readTls(parameters: URLSearchParams, hosts: string[]): ConnectionOption
     // "localhost", so this function checks the certificate for the hosts of the url.
     checkServerIdentity: (name, certificate) => {
       if (!verifiesHost) return undefined;
-      const errors = (hosts.includes(name) ? [name] : hosts).map((host) =>
-        checkServerIdentity(host, certificate),
-      );
-      return errors.includes(undefined) ? undefined : errors[0];
+      const candidates = hosts.includes(name) ? [name] : hosts;
+      const mismatches = candidates.map((host) => checkServerIdentity(host, certificate));
+      const matchesOne = mismatches.includes(undefined);
+      return matchesOne ? undefined : mismatches[0];
     },
   };
 }

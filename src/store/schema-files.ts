@@ -50,7 +50,9 @@ function readMigrations(folder: string): Migration[] {
   });
   migrations.forEach(({ version, worksWith }, index) => {
     if (worksWith < (migrations[index - 1]?.worksWith ?? 0))
-      throw new Error(`sql: migration ${version} works with an older version than the one before it`);
+      throw new Error(
+        `sql: migration ${version} has works-with ${worksWith}, which is less than that of migration ${version - 1}`,
+      );
   });
   return migrations;
 }

@@ -38,25 +38,28 @@ export const hasPasskeys = (): boolean =>
   'PublicKeyCredential' in window &&
   'parseRequestOptionsFromJSON' in PublicKeyCredential;
 
-/** Makes a button that signs in with a passkey, if the browser and the address support passkeys. */
+/**
+ * Makes a button that signs in with a passkey, and the line for its errors. Makes nothing if the browser or the address
+ * does not support passkeys.
+ */
 function passkeyButton(onSignedIn: () => void): HTMLElement[] {
   if (!hasPasskeys()) return [];
-  const failed = make('p', { class: 'error', role: 'alert' });
+  const errorLine = make('p', { class: 'error', role: 'alert' });
   const run = async () => {
-    refill(failed);
+    errorLine.replaceChildren();
     submit.disabled = true;
     try {
       const { signInByPasskey } = await import('./passkeys.ts');
       if (await signInByPasskey()) return onSignedIn();
-      refill(failed, texts.signIn.noPasskey);
+      refill(errorLine, texts.signIn.noPasskey);
     } catch (error) {
-      refill(failed, hasStatus(error, 404) ? texts.signIn.noPasskey : describeFailure(error));
+      refill(errorLine, hasStatus(error, 404) ? texts.signIn.noPasskey : describeFailure(error));
     } finally {
       submit.disabled = false;
     }
   };
   const submit = button(texts.signIn.byPasskey, () => void run());
-  return [submit, failed];
+  return [submit, errorLine];
 }
 
 /** The form for signing in: a field for a code, and a link to the provider if the service has one. */
@@ -123,7 +126,10 @@ export const dropLinkedCode = (): void => void takeLinkedCode();
 /** Shows the page for signing in. Resolves once the user has signed in. */
 export async function showSignIn(): Promise<void> {
   const linked = takeLinkedCode();
-  if (linked !== undefined && isOwnMachine() && (await exchange(linked)) === undefined) return;
+  if (linked !== undefined && isOwnMachine()) {
+    const failure = await exchange(linked);
+    if (failure === undefined) return;
+  }
   // If the user opens a link with a code in this tab, only the fragment changes. So the page reloads itself.
   addEventListener('hashchange', () => location.reload(), { once: true });
   await new Promise<void>((resolve) => {

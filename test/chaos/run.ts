@@ -133,8 +133,8 @@ export async function runChaos(options: RunOptions): Promise<{ results: Result[]
   return { results: checkAll(evidence), evidence };
 }
 
-/** Takes the place of the final state while the run continues. */
-const NO_REST: Rest = {
+/** An empty final state for `isEnough`, because there is no final state while the run continues. */
+const EMPTY_REST: Rest = {
   rows: [],
   recountFaults: [],
   leftovers: [],
@@ -149,7 +149,7 @@ async function untilEnough(
 ): Promise<boolean> {
   const endMs = nowMs() + seconds * 1_000;
   while (nowMs() < endMs) {
-    if (isEnough({ journal, limits, rest: NO_REST })) return true;
+    if (isEnough({ journal, limits, rest: EMPTY_REST })) return true;
     await sleep(Math.max(1, Math.min(500, endMs - nowMs())));
   }
   return false;

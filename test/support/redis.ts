@@ -36,7 +36,7 @@ export interface RedisServer extends AsyncDisposable {
   readonly port: number;
   /** Sends SIGKILL. */
   kill(): Promise<void>;
-  /** Sends SIGTERM, so that the server closes its connections regularly. */
+  /** Sends SIGTERM. The server closes its connections before it ends. */
   shutDown(): Promise<void>;
   /** Starts the server again on the same port, empty, after `kill` or `shutDown`. If it still runs, kills it first. */
   restart(): Promise<void>;

@@ -114,7 +114,7 @@ const PRIVATE_NETWORKS = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '169.
 const isNarrow = (cidr: string): boolean =>
   Number(cidr.split('/')[1]) >= (cidr.includes(':') ? 64 : SHORTEST_PREFIX);
 
-/** Returns whether an opening allows a flow in the opening's direction. */
+/** Returns whether an opening allows a flow at its own end: at the source for `Egress`, at the target for `Ingress`. */
 export function serves(opening: Opening, flow: Flow): boolean {
   const [own, other] = opening.direction === 'Egress' ? [flow.from, flow.to] : [flow.to, flow.from];
   return (

@@ -155,8 +155,8 @@ const FOLLOW_CURSOR = /^[\w-]{1,200}$/;
 const isSyncCursor = (cursor: string): boolean => /^\d{1,16}(\.\S+)?$/.test(cursor);
 
 /**
- * Returns the cursor to start after. Throws if the cursor is malformed. A cursor file may contain a cursor of either
- * kind, but `--cursor` takes only a cursor of `sync` without `--follow`.
+ * Returns the cursor to start after. Throws if the cursor is malformed. A cursor file may contain a cursor that `sync`
+ * or `sync --follow` wrote. `--cursor` accepts only a cursor of plain `sync`.
  */
 async function findStart({ signal }: Session, client: BookmarkClient, options: SyncOptions): Promise<string> {
   if (options.new && options.follow) return (await client.readChanges({ from: 'now' }, { signal })).cursor;

@@ -3,8 +3,8 @@ import type { Story } from './births.ts';
 import type { Result } from './findings.ts';
 
 /**
- * Checks that responses and the database contain only what the user requested and what was not refused. Also checks
- * that nothing exists twice, however often it was sent.
+ * Checks that the user requested each bookmark in the responses and in the database, and that the request was not
+ * refused. Also checks that nothing exists twice, however often it was sent.
  */
 export function checkAsked(story: Story): Result {
   const { journal, rest } = story.evidence;

@@ -23,7 +23,7 @@ export interface Story {
   birthsByUser: Map<number, Birth[]>;
   idsByUrl: Map<string, Set<number>>;
   callByUrl: Map<string, { call: AddCall | ImportCall; asked: Asked }>;
-  /** By url: how many merges named the url after another call had used it. */
+  /** By url: the number of imports with `merge` that contained the url after an earlier call had sent it. */
   repeats: Map<string, number>;
   /** By user: the imports with `replace` that may have happened. */
   replaces: Map<number, ImportCall[]>;
