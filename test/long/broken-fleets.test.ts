@@ -83,6 +83,7 @@ describe.concurrent('the checks of a run find', { timeout: 300_000 }, () => {
   test('a revision drawn outside the lock, because mirrors had passed it', () =>
     expectFound(withUnlockedNumbers, 'mirrored', /has another (title|comment)/, {
       ...MISSED,
+      seconds: 40,
       pauseMs: 300,
     }));
 
