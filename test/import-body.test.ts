@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { getPriority } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { parseToken } from '../src/domain/tokens.ts';
@@ -102,22 +103,30 @@ test('a body whose parsing takes too long is refused', async () => {
 
 const isLinux = process.platform === 'linux';
 
+const findPreparer = (): number | undefined =>
+  listFamily(process.pid)
+    .filter(isRunning)
+    .find((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('prepare-process'));
+
+test.runIf(isLinux)('a long body is parsed with a lower priority than requests have', async () => {
+  const preparers = new Preparers();
+  await preparers.prepare(Buffer.from(JSON.stringify({ bookmarks: [], x: PADDING })));
+  expect(getPriority(findPreparer()!)).toBeGreaterThan(getPriority());
+  preparers.close();
+});
+
 test.runIf(isLinux)(
   'a parsing process that hangs does not block imports forever',
   { timeout: 60_000 },
   async () => {
     const preparers = new Preparers({ timeLimitMs: 2_000, takeLimitMs: 2_000 });
-    const isPreparer = (pid: number) =>
-      readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('prepare-process');
     const long = Buffer.from(JSON.stringify({ bookmarks: [{ url: 'http://a/' }], x: PADDING }));
     for (const [chunks, end] of [
       [1, 'body: is too complex to be parsed'],
       [100, 'took nothing'],
     ] as const) {
       expect((await preparers.prepare(long)).entries).toBe(1);
-      const [stopped] = listFamily(process.pid).filter((pid) => isRunning(pid) && isPreparer(pid)) as [
-        number,
-      ];
+      const stopped = findPreparer()!;
       process.kill(stopped, 'SIGSTOP');
       const send = async function* () {
         for (let n = 0; n < chunks; n += 1) yield long.subarray(0, 65_536);

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { on } from 'node:events';
+import { constants, setPriority } from 'node:os';
 import { Semaphore } from '../../concurrency/semaphore.ts';
 import { ApiError, invalid, unavailable } from '../../domain/errors.ts';
 import type { ErrorCode } from '../../domain/resources.ts';
@@ -137,6 +138,8 @@ export class Preparers {
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
+    // So that long imports delay other requests less. Set before the child starts its threads, which inherit it.
+    if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
     // The iterator of its messages ends when the process exits, so nothing else needs this event.
     child.on('error', () => {});
     child.unref();
