@@ -162,7 +162,7 @@ function addUserCommands(user: Command, run: RunCommand): void {
     );
   user
     .command('export')
-    .description('print all data about a user, for a data-protection request')
+    .description("print a user's data except the trash and passkeys, for a data-protection request")
     .addOption(email())
     .action((options) =>
       run(async ({ database }) => {
