@@ -60,12 +60,14 @@ alter table bookmarks alter column user_id set statistics 0;
 -- scan of compressed texts takes two to three times as long.
 alter table bookmarks alter column search_text set storage external;
 
--- The index ends with the id, so that Postgres finds the newest bookmarks of a url without sorting all bookmarks of
--- that url.
-create index bookmarks_url_key on bookmarks (user_id, url_key, id);
+-- These two indexes end with `id + 0` for the order of bookmarks with the same url or time. If they ended with the plain
+-- id, Postgres would also use them to look up ids, and read all index entries of the user
+-- (docs/decisions/0093-plans-that-stay-good.md).
+
+create index bookmarks_url_key on bookmarks (user_id, url_key, (id + 0));
 
 -- This index serves searches with `sort: "created"` (docs/decisions/0050-order-by-creation.md).
-create index bookmarks_created on bookmarks (user_id, created_at, id);
+create index bookmarks_created on bookmarks (user_id, created_at, (id + 0));
 
 -- New index entries first go to a pending list of at most 128 kB. Every search by a tag reads the whole list. The write
 -- that fills the list moves all its entries into the index. With a longer list, such searches and writes would take
