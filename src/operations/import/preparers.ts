@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { on } from 'node:events';
-import { constants, setPriority } from 'node:os';
+import { constants, getPriority, setPriority } from 'node:os';
 import { Semaphore } from '../../concurrency/semaphore.ts';
 import { ApiError, invalid, unavailable } from '../../domain/errors.ts';
 import type { ErrorCode } from '../../domain/resources.ts';
@@ -35,6 +35,12 @@ const TAKE_LIMIT_MS = 60_000;
  */
 const KEPT_MS = 30_000;
 const KEPT_UP_TO_BYTES = 4_194_304;
+
+/**
+ * The niceness of the child process. If this process has a higher niceness, the child keeps that one, because only a
+ * superuser may decrease a niceness.
+ */
+const CHILD_PRIORITY = constants.priority.PRIORITY_BELOW_NORMAL;
 
 /** Messages to the child process. `stages` says whether the child sends full batches. */
 export type ToChild =
@@ -139,7 +145,7 @@ export class Preparers {
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
     // So that long imports delay other requests less. Set before the child starts its threads, which inherit it.
-    if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
+    if (child.pid !== undefined) setPriority(child.pid, Math.max(CHILD_PRIORITY, getPriority()));
     // The iterator of its messages ends when the process exits, so nothing else needs this event.
     child.on('error', () => {});
     child.unref();
