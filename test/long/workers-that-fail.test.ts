@@ -273,14 +273,18 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
   });
 
   test('and finishes while it is being cancelled returns its result', async () => {
-    await using fleet = await open({ IMPORT_WAIT_SECONDS: 2 });
+    await using fleet = await open();
     const [api, user] = [await fleet.start('api'), await fleet.user()];
-    await fleet.start('worker', { IMPORT_WAIT_SECONDS: 60 });
+    await fleet.start('worker');
     await using account = await fleet.holdAccount(user);
     const response = api.post('/import', replace, user.token);
+    await fleet.untilBlocked('from import_bookmarks(');
+    // A replica that shuts down cancels the import, but only after the worker has begun its transaction.
+    const ended = api.stop();
     await fleet.untilBlocked('select end_import(');
     await account.release();
     expect((await response).body).toEqual({ imported: 3, skipped: 0, errors: [] });
+    expect(await ended).toBe(0);
   });
 
   test('and whose client has disconnected still runs', async () => {
