@@ -2,15 +2,21 @@ import type { Scope, StoredSecret, TokenKind } from '../domain/tokens.ts';
 import type { Database, Sql } from './database.ts';
 import { onlyRow } from './outcomes.ts';
 
-/** Statements for the operator's commands. Most of them find the user by e-mail address. */
+/**
+ * Statements for the operator's commands. An `emailKey` is a normalized e-mail address (`foldText`), by which a user is
+ * found.
+ */
 
 interface UserRecord {
   id: number;
   email: string;
-  /** Null in a list of users if the node with the user's rows cannot be reached. */
+  /** Null in the result of `listUsers` if the node with the user's rows cannot be reached. */
   is_premium: boolean | null;
   created_at: string;
-  /** Null if the account is not suspended. Absent in the results of `createUser` and `setPremium`. */
+  /**
+   * When the account was suspended. Null if it is not suspended, or if `is_premium` is null. Absent in the results of
+   * `createUser` and `setPremium`.
+   */
   suspended_at?: string | null;
 }
 
@@ -20,12 +26,12 @@ interface TokenRecord {
   kind: TokenKind;
   scope: Scope;
   name: string;
-  /** The app that a session was opened for; null for all other tokens. */
+  /** The name of the app, if the token is a session that was opened for an app. Null for any other token. */
   app_name: string | null;
   created_at: string;
   /** Null if the token is valid until it is revoked. */
   expires_at: string | null;
-  /** Accurate to 15 minutes. Null if the token was not used yet. */
+  /** Accurate to 15 minutes. Null if the token has never been used. */
   last_used_at: string | null;
   last_four: string;
 }
@@ -57,7 +63,7 @@ export async function setPremium(
   return row;
 }
 
-/** A user with the numbers of their bookmarks, tags and tokens. */
+/** A user, and how many bookmarks, tags and tokens the user has. */
 interface UserDetails extends UserRecord {
   bookmark_count: number;
   tag_count: number;
@@ -65,7 +71,7 @@ interface UserDetails extends UserRecord {
   token_count: number;
 }
 
-/** Returns the user with an id or an address; undefined if there is none. */
+/** Finds a user by id or by address. Returns undefined if there is no such user. */
 export async function findUser(
   db: Database,
   { id, emailKey }: { id?: number | undefined; emailKey?: string | undefined },
@@ -78,7 +84,9 @@ export async function findUser(
   return row;
 }
 
-/** Builds a query for `rows_of_shards`, which puts the name of the table in place of `%s`. */
+/**
+ * Builds the query that `listUsers` passes to `rows_of_shards`. That function replaces `%s` with the name of the table.
+ */
 const accountsAfter = (after: number, limit: number): string =>
   `select user_id, is_premium, render_time(suspended_at) as suspended_at from %s where user_id > ${after} order by user_id limit ${limit}`;
 
@@ -113,7 +121,7 @@ export async function deleteUser(db: Database, emailKey: string): Promise<boolea
   return row?.deleted === true;
 }
 
-/** Stores an invite. Returns undefined if the code is taken. */
+/** Stores an invite that expires after `days` days. Returns undefined if the code is taken. */
 export async function createInvite(
   db: Database,
   code: string,
@@ -123,19 +131,19 @@ export async function createInvite(
 ): Promise<{ code: string; email: string; expires_at: string } | undefined> {
   const [row] = await db.write(
     (sql) => sql<{ code: string; email: string; expires_at: string }[]>`
-      with made as (
+      with new_invite as (
         insert into invites (code, email, email_key, expires_at)
         values (${code}, ${email}, ${emailKey}, now() + make_interval(days => ${days}))
         on conflict (code) do nothing
         returning code, email, expires_at
       )
-      select code, email, render_time(expires_at) as expires_at from made`,
+      select code, email, render_time(expires_at) as expires_at from new_invite`,
   );
   return row;
 }
 
-/** Selects the columns of a `TokenRecord`. */
-const tokenRecord = (sql: Sql) => sql`
+/** The columns of a `TokenRecord`, selected from a row of `tokens`. */
+const tokenRecordColumns = (sql: Sql) => sql`
   user_id || '-' || id as id, kind, scope, name, app_name, render_time(created_at) as created_at,
   case when isfinite(expires_at) then render_time(expires_at) end as expires_at,
   render_time(last_used_at) as last_used_at, last_four`;
@@ -149,7 +157,7 @@ export async function createApiToken(
 ): Promise<TokenRecord> {
   const rows = await db.write(
     (sql) => sql<TokenRecord[]>`
-      select ${tokenRecord(sql)}
+      select ${tokenRecordColumns(sql)}
       from create_api_token(
         p_user_id => ${userId}, p_token_hash => ${secret.hash}, p_last_four => ${secret.lastFour},
         p_scope => ${token.scope}, p_name => ${token.name}, p_name_key => ${token.nameKey},
@@ -163,7 +171,7 @@ export async function createApiToken(
 export async function listTokens(db: Database, userId: number): Promise<TokenRecord[]> {
   const rows = await db.read(
     (sql) => sql<TokenRecord[]>`
-      select ${tokenRecord(sql)}
+      select ${tokenRecordColumns(sql)}
       from tokens
       where user_id = ${userId} and expires_at > now()
       order by tokens.id`,
@@ -182,13 +190,13 @@ export async function revokeTokenById(db: Database, userId: number, tokenId: num
   return rows.length > 0;
 }
 
-/** Revokes all tokens of a user, sessions included. Returns their number. */
+/** Revokes all tokens of a user, sessions included. Returns how many tokens there were. */
 export async function revokeAllTokens(db: Database, userId: number): Promise<number> {
   const rows = await db.write((sql) => sql`delete from tokens where user_id = ${userId} returning id`);
   return rows.length;
 }
 
-/** A suspended user, and the large imports that the suspension cancelled. */
+/** A suspended user, and the ids of the large imports that the suspension cancelled. */
 interface SuspendedUser {
   id: number;
   email: string;
@@ -220,7 +228,8 @@ export async function resumeUser(
 }
 
 /**
- * Begins a new epoch on every node, so that all clients of `/bookmarks/changes` start over. Returns the highest epoch.
+ * Begins a new epoch on every node (`ChangesPosition.epoch`), so that all clients of `/bookmarks/changes` start over.
+ * Returns the highest epoch.
  */
 export async function beginEpoch(db: Database): Promise<number> {
   const rows = await db.write((sql) => sql<{ epoch: number }[]>`select begin_epoch() as epoch`);

@@ -2,13 +2,13 @@ import type { Database } from './database.ts';
 import { sqlStateOf } from './errors.ts';
 import { onlyRow } from './outcomes.ts';
 
-/** Reads and writes the audit, which has one row for each command of an operator. */
+/** Reads and writes the table `audit`, which has one row for each command that an operator ran. */
 
-/** A command as the audit records it. It holds no secrets. */
+/** A command as the table `audit` records it, without secrets. */
 export interface AuditedCommand {
   /** Null if the operator gave no name. */
   operator: string | null;
-  /** For example `user suspend`. */
+  /** The name of the command, for example `user suspend`. */
   action: string;
   /** The options of the command, for example `--email ann@example.org`. */
   object: string;
@@ -23,7 +23,10 @@ interface AuditRecord extends AuditedCommand {
 
 const UNDEFINED_FUNCTION = '42883';
 
-/** Records that a command begins. Returns the id of the row. Returns undefined if the schema has no audit yet. */
+/**
+ * Records that a command begins. Returns the id of the new row in `audit`. Returns undefined if the schema is older
+ * than the table `audit`.
+ */
 export async function beginAudit(
   db: Database,
   { operator, action, object }: AuditedCommand,

@@ -25,56 +25,61 @@ import {
   validHashes,
 } from './tokens.ts';
 
-/** A bookmark to add. Its fields are passed to SQL unchanged, except the tags. */
+/** A bookmark to add, in the form that its schema returns. */
 type AddedBookmark = z.output<typeof addedBookmark>;
 
-/** The fields to change. Absent fields keep their values. */
+/** The fields to change in a bookmark. Absent fields keep their values. */
 type BookmarkChange = z.output<typeof bookmarkChange>;
 
 /** Consecutive bookmarks of a user. */
 export interface Page {
-  /** JSON text of an array of bookmarks (spec 2.2), rendered by Postgres. */
+  /** JSON text of an array of bookmarks (docs/contract.md, section 2.2), rendered by Postgres. */
   bookmarks: string;
   count: number;
-  /** The highest id in the page; null in an empty page. */
+  /** The highest id of a bookmark in the page; null in an empty page. */
   lastId: number | null;
-  /** Whether bookmarks with higher ids exist. */
+  /** Whether the user has bookmarks with ids above `lastId`. */
   hasMore: boolean;
 }
 
 /**
- * Returns the key of a url. Two urls are the same if they have the same key (docs/contract.md, decision 10). The key is
- * 128 bits of the SHA-256 of the WHATWG serialization, written as a uuid.
+ * Returns the key of a url, which is the same for all urls with the same WHATWG serialization. Bookmarks with the same
+ * key count as bookmarks of the same url (docs/contract.md, decision 10). The key is the first 128 bits of the SHA-256
+ * of the serialization, written as a uuid.
  */
 export const urlKey = (url: string): string => hrefKey(new URL(url).href);
 
-/** Returns the key of a url that is serialized already. */
+/** Returns the key of a url, like `urlKey`. `href` is the WHATWG serialization of the url. */
 export function hrefKey(href: string): string {
   const hex = hash('sha256', href, 'hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;
 }
 
-/** What an add does if the user already has a bookmark of the same url. `addBookmark` explains the values. */
+/** What `addBookmark` does if the user already has a bookmark of the same url. Its comment explains the values. */
 type OnDuplicate = 'add' | 'return' | 'error';
 
+/** Matches the host of a url, after the scheme and an optional user. An IPv6 address is in brackets. */
 const HREF_HOST = /^https?:\/\/(?:[^/?#]*@)?(?<host>\[[^\]]*\]|[^/?#:]*)/;
 
-/** Returns the host of a serialized url: lower case, IDNA, without a final dot. */
+/**
+ * Returns the host of a url without a final dot. `href` is the WHATWG serialization of the url, so the host is in lower
+ * case, and in ASCII even if it is an internationalized name.
+ */
 export function hrefHost(href: string): string {
   const host = HREF_HOST.exec(href)?.groups?.host ?? '';
   return host.endsWith('.') ? host.slice(0, -1) : host;
 }
 
-/** Returns the columns that are computed from a url. */
+/** Returns the columns of a bookmark that are computed from its url. */
 function urlColumns(url: string): { url_key: string; host: string } {
   const { href } = new URL(url);
   return { url_key: hrefKey(href), host: hrefHost(href) };
 }
 
 /**
- * Adds a bookmark and returns it as JSON text. Throws `LIMIT_EXCEEDED` at a cap. If the user already has bookmarks of
- * the same url, `onDuplicate` decides what happens: `add` adds another one, `return` returns the newest of them, and
- * `error` throws `VALIDATION_ERROR`.
+ * Adds a bookmark and returns it as JSON text. Throws `LIMIT_EXCEEDED` if the user would have too many bookmarks or
+ * tags. If the user already has bookmarks of the same url, `onDuplicate` decides what happens: `add` adds another one,
+ * `return` adds nothing and returns the newest of them, and `error` throws `VALIDATION_ERROR`.
  */
 export async function addBookmark(
   db: Database,
@@ -108,21 +113,21 @@ function sortTags(tags: TagNames): TagNames {
   const { names, keys } = tags;
   if (keys.length < 2) return tags;
   const sorted = keys
-    .map((key, n) => ({ key, name: names[n]! }))
+    .map((key, position) => ({ key, name: names[position]! }))
     .sort((a, b) => compareByCodePoints(a.key, b.key));
   return { names: sorted.map(({ name }) => name), keys: sorted.map(({ key }) => key) };
 }
 
-/** Options of a write that changes or deletes one bookmark. */
+/** Options of `editBookmark` and `deleteBookmark`. */
 interface WriteOptions {
-  /** The write fails with `CONFLICT` if this is given and differs from the bookmark's `updated_at`. */
+  /** If this time is given and differs from the bookmark's `updated_at`, the write fails with `CONFLICT`. */
   ifUpdatedAt?: string | undefined;
   idempotency?: Idempotency | undefined;
 }
 
 /**
- * Changes the given fields, and returns the six fields of spec 4.2 as JSON text. Throws `NOT_FOUND`, `CONFLICT` or
- * `LIMIT_EXCEEDED`.
+ * Changes fields of a bookmark. Returns the response of `/bookmarks/edit` (docs/contract.md, section 4.2) as JSON text.
+ * Throws `NOT_FOUND`, `CONFLICT` or `LIMIT_EXCEEDED`.
  */
 export async function editBookmark(
   db: Database,
@@ -151,18 +156,20 @@ export async function editBookmark(
   return requireSuccess(rows).response;
 }
 
-/** Returns the lines of the search text that belong to the changed fields, for example `title_line` for `title`. */
+/**
+ * Returns the line of the search text for each changed field that is searched, for example `title_line` for `title`.
+ */
 function searchLines(change: Readonly<Record<string, unknown>>): Record<string, string> {
-  const changed = SEARCHED_NAMES.filter((name) => change[name] !== undefined);
-  return Object.fromEntries(changed.map((name) => [`${name}_line`, searchTextLine(change[name] as string)]));
+  const changedNames = SEARCHED_NAMES.filter((name) => change[name] !== undefined);
+  return Object.fromEntries(changedNames.map((name) => [`${name}_line`, searchTextLine(change[name] as string)]));
 }
 
-/** The maximum number of bookmarks of one url in a response. */
+/** The maximum number of bookmarks that `findBookmarks` returns for one url. */
 const SAME_URL_LIMIT = 100;
 
 /**
- * Returns the bookmark with an id, or the bookmarks of a url, newest first, as JSON text of an array. The array may be
- * empty, and has at most `SAME_URL_LIMIT` bookmarks and about `PAGE_BYTES` bytes.
+ * Finds the bookmark with an id, or the bookmarks of a url, newest first. Returns the JSON text of an array, which may
+ * be empty. The array has at most `SAME_URL_LIMIT` bookmarks and about `PAGE_BYTES` bytes.
  */
 export async function findBookmarks(
   db: Database,
@@ -170,8 +177,8 @@ export async function findBookmarks(
   choice: { id: number } | { url: string },
 ) {
   const { userId } = principal;
-  const rows = await db.at(principal.userId).read((sql) => {
-    const ids =
+  const rows = await db.at(userId).read((sql) => {
+    const selectIds =
       'id' in choice
         ? sql`select id from bookmarks where user_id = ${userId} and id = ${choice.id}`
         : sql`
@@ -183,7 +190,7 @@ export async function findBookmarks(
           limit ${SAME_URL_LIMIT}`;
     return sql<{ valid: boolean; bookmarks: string }[]>`
       select ${tokenIsValid(sql, principal)} as valid, '[' || page.bookmarks || ']' as bookmarks
-      from render_bookmarks(${userId}, array(${ids}), ${PAGE_BYTES}) page`;
+      from render_bookmarks(${userId}, array(${selectIds}), ${PAGE_BYTES}) page`;
   });
   return requireValidToken(rows).bookmarks;
 }
@@ -209,8 +216,9 @@ export async function deleteBookmark(
 }
 
 /**
- * Adds tags to bookmarks and removes other tags, in one transaction. Returns the response as JSON text. Throws
- * `LIMIT_EXCEEDED` at the limit of tags, and `VALIDATION_ERROR` if a bookmark would have too many tags.
+ * Adds tags to bookmarks and removes other tags from them, in one transaction. Returns the response as JSON text.
+ * Throws `LIMIT_EXCEEDED` if the user would have too many tags, and `VALIDATION_ERROR` if a bookmark would have too
+ * many.
  */
 export async function editBookmarks(
   db: Database,
@@ -254,15 +262,15 @@ export async function deleteBookmarks(
   return requireSuccess(rows).response;
 }
 
-/** The approximate size limit of a page in bytes. A page holds at least one bookmark, even a larger one. */
+/** The approximate size limit of a page in bytes. A larger bookmark is on a page alone. */
 export const PAGE_BYTES = 1_048_576;
 
 /** Pages of at most this many bookmarks are read by `readShort`. */
 export const SHORT_PAGE = 100;
 
 /**
- * Returns the bookmarks with ids above `afterId`, by ascending id. A reader that continues after the last id misses no
- * bookmark. Throws `INVALID_TOKEN`.
+ * Returns at most `limit` bookmarks with ids above `afterId`, by ascending id. A reader that passes `lastId` of a page
+ * as the next `afterId` misses no bookmark. Throws `INVALID_TOKEN`.
  */
 export async function readPage(
   db: Database,
@@ -271,7 +279,8 @@ export async function readPage(
   limit: number,
   deadlineMs?: number,
 ): Promise<Page> {
-  const rows = await db.at(principal.userId)[limit <= SHORT_PAGE ? 'readShort' : 'read'](
+  const readMethod = limit <= SHORT_PAGE ? 'readShort' : 'read';
+  const rows = await db.at(principal.userId)[readMethod](
     (sql) => sql<({ valid: boolean } & Page)[]>`
       select page.valid, ${pageColumns(sql)}
       from ${pageAfter(sql, principal, afterId, limit)}`,
@@ -281,8 +290,8 @@ export async function readPage(
 }
 
 /**
- * Reads a page like `readPage`, but for several tokens of one user. `valid` holds the hashes of the valid tokens in
- * hex.
+ * Reads a page like `readPage`, but for several tokens of one user. `valid` lists the hashes of those tokens that are
+ * valid, each in hex.
  */
 export async function readPageForAll(
   db: Database,
@@ -304,8 +313,8 @@ export async function readPageForAll(
 }
 
 /**
- * Finds the principals whose user has a bookmark with an id above `start`, or whose token is no longer valid. Returns
- * their positions in `checks`.
+ * Returns the positions in `checks` of the principals whose user has a bookmark with an id above `start`, or whose
+ * token is no longer valid.
  */
 export async function findNewBookmarks(
   db: Database,

@@ -11,15 +11,16 @@ import {
   validHashes,
 } from './tokens.ts';
 
-/** The position of a reader of changes, as a cursor holds it. */
+/** How far a reader of `/bookmarks/changes` has read. The cursor of the client holds this. */
 export interface ChangesPosition {
   /**
-   * The history of the database that the position belongs to. After a restore of the database, another history begins.
+   * The number of the database's history to which the position belongs. After a restore of the database, another
+   * history begins.
    */
   epoch: number;
-  /** The number of `replace` imports of the account. */
+  /** How many `replace` imports the account had when the reader reached this position. */
   generation: number;
-  /** The last revision that the reader has received. */
+  /** The highest revision that the reader has received. Each write of an account gives its changes new revisions. */
   change: number;
   /** The highest id of the bookmarks that the reader has received. */
   bookmarkId: number;
@@ -27,10 +28,15 @@ export interface ChangesPosition {
   tagId: number;
 }
 
-/** Where a read begins: a position; `beginning`, to read everything; or `now`, to read only later changes. */
+/**
+ * Where a read begins: after a position, at the `beginning` to read everything, or `now` to read only later changes.
+ */
 export type ChangesStart = ChangesPosition | 'beginning' | 'now';
 
-/** A page of changes, with the position after it. Each list is the JSON text of its entries, separated by commas. */
+/**
+ * A page of changes, and the position of a reader that has received the page. Each of the four lists is the JSON text
+ * of its entries, separated by commas.
+ */
 export interface ChangesPage extends ChangesPosition {
   /** True if the page starts from the beginning, because the start is `beginning` or is no longer valid. */
   reset: boolean;
@@ -39,13 +45,15 @@ export interface ChangesPage extends ChangesPosition {
   tags: string;
   deletedTags: string;
   hasMore: boolean;
-  /** Whether the page holds nothing, so that a poll may wait. */
+  /** Whether `reset` is false and all four lists are empty. A poll may then wait. */
   isEmpty: boolean;
 }
 
 const BEGINNING: ChangesPosition = { epoch: 0, generation: 0, change: 0, bookmarkId: 0, tagId: 0 };
 
-/** Returns the changes after a start, at most `limit` objects, in one snapshot. Throws `INVALID_TOKEN`. */
+/**
+ * Returns at most `limit` changed objects after `start`, all from one snapshot of the database. Throws `INVALID_TOKEN`.
+ */
 export async function readChanges(
   db: Database,
   principal: PrincipalKey,
@@ -53,7 +61,8 @@ export async function readChanges(
   limit: number,
   deadlineMs?: number,
 ): Promise<ChangesPage> {
-  const rows = await db.at(principal.userId)[limit <= SHORT_PAGE ? 'readShort' : 'read'](
+  const readMethod = limit <= SHORT_PAGE ? 'readShort' : 'read';
+  const rows = await db.at(principal.userId)[readMethod](
     (sql) => sql<({ valid: boolean } & ChangesPage)[]>`
       select ${tokenIsValid(sql, principal)} as valid, ${columns(sql)}
       from ${pageFrom(sql, principal.userId, start, limit)}`,
@@ -63,8 +72,8 @@ export async function readChanges(
 }
 
 /**
- * Reads a page like `readChanges`, but for several tokens of one user. `valid` holds the hashes of the valid tokens in
- * hex.
+ * Reads a page like `readChanges`, but for several tokens of one user. `valid` lists the hashes of those tokens that
+ * are valid, each in hex.
  */
 export async function readChangesForAll(
   db: Database,
@@ -84,8 +93,8 @@ export async function readChangesForAll(
 }
 
 /**
- * Finds the principals whose account has changes after `start`, or whose token is no longer valid. Returns their
- * positions in `checks`.
+ * Returns the positions in `checks` of the principals whose account has changes after `start`, or whose token is no
+ * longer valid.
  */
 export async function findChanges(
   db: Database,
@@ -107,6 +116,7 @@ export async function findChanges(
   return positionsExcept(checks, onlyRow(rows).unchanged);
 }
 
+/** Returns the position of a start. For `now` it returns the beginning, and `pageFrom` passes `p_from_now` as well. */
 const positionOf = (start: ChangesStart): ChangesPosition => (typeof start === 'string' ? BEGINNING : start);
 
 function pageFrom(sql: Sql, userId: number, start: ChangesStart, limit: number) {
