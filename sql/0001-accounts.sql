@@ -12,8 +12,9 @@ begin
 end
 $$;
 
--- A counter is a number that is never negative. It is a domain, because Postgres caches the check of a domain. The
--- check of a table is parsed again in every statement that writes the table (docs/decisions/0092-cost-of-an-add.md).
+-- A counter is a number that is never negative. This rule is the check of a domain, which Postgres caches. If it were a
+-- check of each table, every statement that writes the table would parse it again
+-- (docs/decisions/0092-cost-of-an-add.md).
 create domain counter as bigint constraint counter_not_negative check (value >= 0);
 
 create sequence users_id_seq as bigint maxvalue 9007199254740991;
@@ -21,7 +22,7 @@ create sequence users_id_seq as bigint maxvalue 9007199254740991;
 create table users (
   id bigint default nextval('users_id_seq'),
   email text collate "C" not null,
-  -- the normalized address; addresses that differ only in case are the same address
+  -- the normalized address; addresses that differ only in case have the same key
   email_key text collate "C" not null,
   created_at timestamptz not null default date_trunc('milliseconds', now()),
   constraint users_pkey primary key (id),
@@ -58,7 +59,7 @@ create index invites_expires_at on invites (expires_at);
 -- takes an id. So the ids of one user become visible in ascending order, and the counters in the row make caps exact.
 --
 -- Every add updates the row. The fill factor leaves half of each page free, so that Postgres can store the new version
--- of a row on the same page. Such an update changes no index (a HOT update).
+-- of a row on the same page. Then the update changes no index (a HOT update).
 create table accounts (
   user_id bigint,
   is_premium boolean not null default false,
@@ -66,7 +67,7 @@ create table accounts (
   tag_count counter not null default 0,
   -- the number of bookmarks that are in no block of `search_blocks` yet
   unpacked integer not null default 0,
-  -- the number of `replace` imports so far; an export is aborted if this number changes meanwhile
+  -- the number of `replace` imports so far; an export is aborted if this number changes while the export runs
   generation bigint not null default 0,
   -- the size in bytes of all responses that are kept for the user's idempotency keys
   kept_bytes counter not null default 0,

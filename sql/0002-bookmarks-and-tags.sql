@@ -4,8 +4,8 @@
 -- This extension is trusted since PostgreSQL 13, so the owner of the database may create it.
 create extension if not exists btree_gin;
 
--- All users share one sequence of bookmark ids. `cache 1` means that sessions do not reserve ids. With a larger cache,
--- each session would reserve several ids, and ids would be used out of order.
+-- All users share one sequence of bookmark ids. `cache 1` means that a connection takes each id when it needs it. With
+-- a larger cache, each connection would reserve several ids, and ids would be used out of order.
 create sequence bookmarks_id_seq as bigint maxvalue 9007199254740991 cache 1;
 create sequence tags_id_seq as bigint maxvalue 9007199254740991;
 
@@ -43,7 +43,8 @@ create table bookmarks (
   updated_at timestamptz not null,
   -- the host of the url as the WHATWG URL standard serializes it (lower case, IDNA), without a final dot
   host text collate "C" not null default '',
-  -- the text that searches scan: the normalized url, title and comment, each on one line, with blanks for white space
+  -- the text that searches scan: the normalized url, title and comment, each on a line of its own; within a line, each
+  -- white space character is replaced by a blank
   search_text text collate "C" not null,
   tag_ids bigint[] not null,
   url text collate "C" not null,
@@ -78,9 +79,9 @@ create index bookmarks_tag_ids on bookmarks using gin (user_id, tag_ids) with (g
 -- fills one page of Postgres. So a search reads few pages, even if the user's bookmarks were added at different times
 -- and are on many pages.
 --
--- Every function that writes bookmarks also updates the blocks, in the same transaction. The blocks of a user hold
--- exactly the bookmarks with ids up to the user's highest `last_id`. Searches read newer bookmarks from `bookmarks`,
--- until `pack_texts` puts them into a block. Record 0090 has the costs and the alternatives
+-- A function that deletes a bookmark or changes its search text also updates its block, in the same transaction. So
+-- the blocks of a user hold exactly the bookmarks with ids up to the user's highest `last_id`. Searches read newer
+-- bookmarks from `bookmarks`, until `pack_texts` puts them into a block. Record 0090 has the costs and the alternatives
 -- (docs/decisions/0090-search-blocks-with-bloom-filters.md).
 create table search_blocks (
   user_id bigint,
@@ -112,7 +113,7 @@ create table search_signatures (
 );
 
 alter table search_signatures alter column user_id set statistics 0;
--- `plain` storage keeps the filters inside the page, and a page holds four of them.
+-- `plain` storage keeps each filter inside its row. A page holds four such rows.
 alter table search_signatures alter column bits set storage plain;
 
 create index search_signatures_missing on search_signatures (user_id, last_id) where bits is null;

@@ -1,6 +1,6 @@
 -- works-with: 3
--- Creates the tables of large imports. A row of `imports` is one large import, from the first bytes of its body until
--- its response is sent. Its states:
+-- Creates the tables of large imports. A row of `imports` is one large import, from the first bytes of its body until a
+-- sweep deletes it, about an hour after its end. Its states:
 -- - `receiving`: the body arrives.
 -- - `queued`: the body is complete, and a worker may run the import.
 -- - `done`: the import ran or was refused, and `result` is its response.
@@ -15,7 +15,8 @@ create table imports (
   created_at timestamptz not null default now(),
   -- set when bytes arrive and when the state changes; if it is old during `receiving`, the upload has stopped
   touched_at timestamptz not null default now(),
-  -- the response as JSON text: `{"imported":…,"skipped":…}` without its errors, or `{"error":…,"code":…}`
+  -- the response as JSON text: `{"imported":…,"skipped":…}` without its errors, or `{"error":…,"code":…}`; null until
+  -- the state is `done`
   result text,
   -- the size in bytes of the errors in `import_errors`
   error_bytes bigint not null default 0,
@@ -25,8 +26,9 @@ create table imports (
   -- the idempotency key and the hash of the request, both set when the import is queued
   idempotency_key text collate "C",
   request_hash bytea,
-  -- the number of workers that have begun the import, and the lease of the worker that runs it now
+  -- the number of attempts to run the import; see `claim_import`
   attempts smallint not null default 0,
+  -- the lease of the worker that runs the import now, and the time when the lease ends; null if no worker runs it
   lease_id uuid,
   lease_until timestamptz,
   -- the trace that the request belongs to, as a W3C `traceparent`

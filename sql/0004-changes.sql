@@ -12,8 +12,9 @@ alter table accounts
   -- The changes up to this revision are deleted. A reader that has not received them must start over.
   add column changes_floor bigint not null default 0;
 
--- One row for each bookmark or tag that was edited, renamed or deleted, with its last revision. If the object is no
--- longer in `bookmarks` or `tags`, it was deleted. Readers find new objects by their ids, so an add writes no row here.
+-- One row for each bookmark or tag that was edited, renamed or deleted. `number` is the revision of its last change. If
+-- the object is no longer in `bookmarks` or `tags`, it was deleted. Readers find new objects by their ids, so an add
+-- writes no row here.
 create table changes (
   user_id bigint,
   kind text collate "C",

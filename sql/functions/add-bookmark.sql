@@ -62,7 +62,8 @@ begin
   v_min_id := min_id_now();
   if cardinality(p_tag_keys) > 0 then
     v_next_id := nextval(to_regclass('tags_id_seq'));
-    if (v_next_id > greatest(v_floor, v_min_id)) is not true then
+    -- If this node has no sequence yet, `v_next_id` is null, and the condition is not true.
+    if (v_next_id > v_floor and v_next_id >= v_min_id) is not true then
       v_next_id := next_id('tags_id_seq', v_floor);
     end if;
     for v_n in 1 .. cardinality(p_tag_keys) loop
@@ -77,6 +78,7 @@ begin
       returning t.id, t.name into v_tag_id, v_tag_name;
       v_tag_ids := v_tag_ids || v_tag_id;
       v_tags := concat_ws(',', v_tags, render_tag(v_tag_id, v_tag_name));
+      -- If the returned id is the new one, the tag was created. Then the next tag needs another id.
       if v_tag_id = v_next_id then
         v_new_ids := v_new_ids || v_tag_id;
         v_next_id := nextval('tags_id_seq');
@@ -88,6 +90,7 @@ begin
       if found then
         perform raise_high_water_mark(p_user_id, (select max(id) from unnest(v_new_ids) as id));
       else
+        -- The account would have too many tags. Undo everything that this call has changed.
         delete from tags where user_id = p_user_id and id = any (v_new_ids);
         update tags set bookmark_count = bookmark_count - 1 where user_id = p_user_id and id = any (v_tag_ids);
         update accounts set bookmark_count = bookmark_count - 1, unpacked = unpacked - 1 where user_id = p_user_id;
@@ -98,8 +101,8 @@ begin
   end if;
 
   v_created_at := coalesce((p_bookmark ->> 'created_at')::timestamptz, date_trunc('milliseconds', clock_timestamp()));
-  -- An id that is more than 200,000 above `v_min_id` must be recorded by `raise_high_water_mark`, so it does not take
-  -- the fast path.
+  -- An id that is more than 200,000 above `v_min_id` must be recorded by `raise_high_water_mark`. Such an id does not
+  -- take the fast path.
   v_id := nextval(to_regclass('bookmarks_id_seq'));
   if (v_id > v_floor and v_id - v_min_id between 0 and 200000) is not true then
     v_id := next_id('bookmarks_id_seq', v_floor);
@@ -115,6 +118,7 @@ begin
   )
   returning * into v_bookmark;
   bookmark := render_bookmark(v_bookmark);
+  -- 64 bookmarks fill about one block.
   if v_unpacked >= 64 then
     perform pack_texts(p_user_id);
   end if;

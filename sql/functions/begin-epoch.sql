@@ -8,7 +8,8 @@ declare
 begin
   -- If this node has no row in `epoch` yet, this call inserts it.
   perform current_epoch();
-  -- Both values are a multiple of 200,000 plus the number of the node. So two nodes never get the same epoch.
+  -- Both arguments of `greatest` are a multiple of 200,000 plus the number of the node. So two nodes never get the same
+  -- epoch.
   update epoch set number = greatest(number + 200000, v_min_id + node);
   return (select max(number) from epoch);
 end

@@ -8,21 +8,25 @@ create or replace function choose_bookmarks(
 )
 language plpgsql as $$
 declare
-  v_found_ids bigint[];
-  v_found_times timestamptz[];
+  v_existing_ids bigint[];
+  v_existing_times timestamptz[];
   v_missing bigint[];
   v_conflicts bigint[];
 begin
-  select array_agg(id), array_agg(updated_at) into v_found_ids, v_found_times
+  select array_agg(id), array_agg(updated_at) into v_existing_ids, v_existing_times
   from bookmarks
   where user_id = p_user_id and id = any (p_ids);
   select
-    coalesce(array_agg(wanted.id order by place) filter (where found.updated_at = coalesce(time, found.updated_at)), '{}'),
-    coalesce(array_agg(wanted.id order by place) filter (where found.updated_at <> time), '{}'),
-    coalesce(array_agg(wanted.id order by place) filter (where found.id is null), '{}')
+    coalesce(
+      array_agg(requested.id order by position)
+        filter (where if_updated_at is null and existing.id is not null or existing.updated_at = if_updated_at),
+      '{}'
+    ),
+    coalesce(array_agg(requested.id order by position) filter (where existing.updated_at <> if_updated_at), '{}'),
+    coalesce(array_agg(requested.id order by position) filter (where existing.id is null), '{}')
   into chosen, v_conflicts, v_missing
-  from unnest(p_ids, p_if_updated_at) with ordinality as wanted (id, time, place)
-  left join unnest(v_found_ids, v_found_times) as found (id, updated_at) on found.id = wanted.id;
+  from unnest(p_ids, p_if_updated_at) with ordinality as requested (id, if_updated_at, position)
+  left join unnest(v_existing_ids, v_existing_times) as existing (id, updated_at) on existing.id = requested.id;
   report := '"count":' || cardinality(chosen)
     || ',"missing":' || array_to_json(v_missing)
     || case when p_if_updated_at is null then '' else ',"conflicts":' || array_to_json(v_conflicts) end;

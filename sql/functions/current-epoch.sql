@@ -21,8 +21,9 @@ begin
   end if;
 
   v_node := local_node();
+  -- The timeline is the first eight characters of the name of a WAL file.
   select system_identifier into v_system_identifier from pg_control_system();
-  insert into epoch as known (
+  insert into epoch as recorded (
     node, number, system_identifier, database_id, timeline, server_started_at, file_path
   )
   values (
@@ -31,10 +32,10 @@ begin
   )
   on conflict (node) do update
   set number = case
-      when (known.system_identifier, known.database_id, known.timeline)
+      when (recorded.system_identifier, recorded.database_id, recorded.timeline)
         = (excluded.system_identifier, excluded.database_id, excluded.timeline)
-      then known.number
-      else greatest(excluded.number, known.number + 200000)
+      then recorded.number
+      else greatest(excluded.number, recorded.number + 200000)
     end,
     system_identifier = excluded.system_identifier,
     database_id = excluded.database_id,

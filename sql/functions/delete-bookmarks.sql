@@ -8,7 +8,8 @@ create or replace function delete_bookmarks(
 )
 language plpgsql as $$
 declare
-  v_ids bigint[];
+  v_chosen_ids bigint[];
+  v_deleted_ids bigint[];
   v_report text;
 begin
   select begun.outcome, begun.response into outcome, response
@@ -16,21 +17,21 @@ begin
   if outcome is not null or response is not null then
     return;
   end if;
-  select chosen, report into v_ids, v_report from choose_bookmarks(p_user_id, p_ids, p_if_updated_at);
-  perform move_to_trash(p_user_id, v_ids, p_free_limit);
+  select chosen, report into v_chosen_ids, v_report from choose_bookmarks(p_user_id, p_ids, p_if_updated_at);
+  perform move_to_trash(p_user_id, v_chosen_ids, p_free_limit);
   with deleted as (
-    delete from bookmarks where user_id = p_user_id and id = any (v_ids) returning id, tag_ids
+    delete from bookmarks where user_id = p_user_id and id = any (v_chosen_ids) returning id, tag_ids
   ), updated_tags as (
-    update tags t set bookmark_count = t.bookmark_count - carried.bookmarks
+    update tags t set bookmark_count = t.bookmark_count - tag_counts.bookmarks
     from (
       select unnest(deleted.tag_ids) as id, count(*) as bookmarks from deleted group by 1
-    ) carried
-    where t.user_id = p_user_id and t.id = carried.id
+    ) tag_counts
+    where t.user_id = p_user_id and t.id = tag_counts.id
   )
-  select coalesce(array_agg(id order by id), '{}') into v_ids from deleted;
-  perform repack_texts(p_user_id, v_ids);
-  perform note_changes(p_user_id, 'bookmark', v_ids);
-  update accounts set bookmark_count = bookmark_count - cardinality(v_ids) where user_id = p_user_id;
+  select coalesce(array_agg(id order by id), '{}') into v_deleted_ids from deleted;
+  perform repack_texts(p_user_id, v_deleted_ids);
+  perform note_changes(p_user_id, 'bookmark', v_deleted_ids);
+  update accounts set bookmark_count = bookmark_count - cardinality(v_deleted_ids) where user_id = p_user_id;
   response := '{"deleted":true,' || v_report || '}';
   perform keep_response(p_user_id, p_idempotency_key, p_request_hash, response);
 end

@@ -1,8 +1,8 @@
 -- Deletes a user with all their data. Returns false if there is no such user. An invite that is created during the
 -- deletion is kept.
 --
--- All functions take locks in the same order, so that they cannot deadlock: first the locks on invites, then on the
--- user, on large imports, and on the account.
+-- All functions lock rows in the same order, so that they cannot deadlock: first the invites, then the user, then the
+-- large imports, then the account.
 --
 -- The account is deleted before the bookmarks. So a writer that waits for the lock on the account's row finds no
 -- account afterwards, and writes nothing.

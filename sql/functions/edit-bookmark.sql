@@ -40,6 +40,7 @@ begin
       outcome := 'tag_limit';
       return;
     end if;
+    -- Count the bookmark in the tags that it gains, and stop counting it in the tags that it loses.
     update tags
     set bookmark_count = bookmark_count + case when id = any (v_tag_ids) then 1 else -1 end
     where user_id = p_user_id and id = any (v_old_tag_ids || v_tag_ids)
@@ -59,11 +60,13 @@ begin
       comment = coalesce(p_change ->> 'comment', comment),
       tag_ids = coalesce(v_tag_ids, tag_ids),
       tags = coalesce(v_tags, tags),
+      -- The search text has a line for each of these three fields. The lines of unchanged fields stay.
       search_text = coalesce(p_change ->> 'url_line', split_part(search_text, e'\n', 1))
         || e'\n' || coalesce(p_change ->> 'title_line', split_part(search_text, e'\n', 2))
         || e'\n' || coalesce(p_change ->> 'comment_line', split_part(search_text, e'\n', 3)),
       updated_at = v_updated_at
     where user_id = p_user_id and id = p_id;
+    -- If the search text has changed, write it into the bookmark's block.
     if p_change ?| '{url_line,title_line,comment_line}' then
       perform repack_texts(p_user_id, array[p_id]);
     end if;

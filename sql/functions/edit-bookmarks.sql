@@ -10,12 +10,12 @@ create or replace function edit_bookmarks(
 )
 language plpgsql as $$
 declare
-  v_chosen bigint[];
+  v_chosen_ids bigint[];
   v_report text;
-  v_known bigint[];
-  v_added bigint[];
-  v_removed bigint[];
-  v_changed bigint[];
+  v_existing_added_ids bigint[];
+  v_added_ids bigint[];
+  v_removed_ids bigint[];
+  v_changed_ids bigint[];
   v_now timestamptz := clock_timestamp();
 begin
   select begun.outcome, begun.response into outcome, response
@@ -23,57 +23,59 @@ begin
   if outcome is not null or response is not null then
     return;
   end if;
-  select chosen, report into v_chosen, v_report from choose_bookmarks(p_user_id, p_ids, p_if_updated_at);
-  v_removed := array(select id from tags where user_id = p_user_id and name_key = any (p_removed_keys));
-  if cardinality(v_chosen) = 0 then
+  select chosen, report into v_chosen_ids, v_report from choose_bookmarks(p_user_id, p_ids, p_if_updated_at);
+  v_removed_ids := array(select id from tags where user_id = p_user_id and name_key = any (p_removed_keys));
+  if cardinality(v_chosen_ids) = 0 then
     -- No bookmark was chosen, so no tag is created.
     p_added_names := '{}';
     p_added_keys := '{}';
   end if;
 
-  -- A bookmark would have the tags that must be created, and those of its own tags and the known tags that are not
-  -- removed. This check is made before any tag is created, so that a refused request creates no tags.
-  v_known := array(select id from tags where user_id = p_user_id and name_key = any (p_added_keys));
+  -- Count the tags that each bookmark would have: the added tags that do not exist yet, plus its present tags and the
+  -- existing added tags, without the removed tags. This check comes before any tag is created, so that a refused
+  -- request creates no tags.
+  v_existing_added_ids := array(select id from tags where user_id = p_user_id and name_key = any (p_added_keys));
   if exists (
     select from bookmarks b
-    where b.user_id = p_user_id and b.id = any (v_chosen)
-      and cardinality(p_added_keys) - cardinality(v_known) + (
-        select count(distinct carried.id)
-        from unnest(b.tag_ids || v_known) as carried (id)
-        where carried.id <> all (v_removed)
+    where b.user_id = p_user_id and b.id = any (v_chosen_ids)
+      and cardinality(p_added_keys) - cardinality(v_existing_added_ids) + (
+        select count(distinct tag.id)
+        from unnest(b.tag_ids || v_existing_added_ids) as tag (id)
+        where tag.id <> all (v_removed_ids)
       ) > p_bookmark_tag_limit
   ) then
     outcome := 'bookmark_tag_limit';
     return;
   end if;
-  v_added := ensure_tags(p_user_id, p_added_names, p_added_keys, p_tag_limit);
-  if v_added is null then
+  v_added_ids := ensure_tags(p_user_id, p_added_names, p_added_keys, p_tag_limit);
+  if v_added_ids is null then
     outcome := 'tag_limit';
     return;
   end if;
 
   with changed as materialized (
     select b.id, b.tag_ids as old_ids, array(
-      select distinct carried.id
-      from unnest(b.tag_ids || v_added) as carried (id)
-      where carried.id <> all (v_removed)
+      select distinct tag.id
+      from unnest(b.tag_ids || v_added_ids) as tag (id)
+      where tag.id <> all (v_removed_ids)
     ) as new_ids
     from bookmarks b
-    where b.user_id = p_user_id and b.id = any (v_chosen)
-      and (b.tag_ids && v_removed or not b.tag_ids @> v_added)
+    where b.user_id = p_user_id and b.id = any (v_chosen_ids)
+      and (b.tag_ids && v_removed_ids or not b.tag_ids @> v_added_ids)
   ), updated_tags as (
-    update tags t set bookmark_count = t.bookmark_count + moved.bookmarks
+    -- Each bookmark counts once more for its new tags, and once less for its old tags.
+    update tags t set bookmark_count = t.bookmark_count + total.difference
     from (
-      select each.id, sum(each.bookmarks) as bookmarks
+      select single.id, sum(single.difference) as difference
       from (
-        select unnest(new_ids) as id, 1 as bookmarks from changed
+        select unnest(new_ids) as id, 1 as difference from changed
         union all
         select unnest(old_ids), -1 from changed
-      ) each
-      group by each.id
-      having sum(each.bookmarks) <> 0
-    ) moved
-    where t.user_id = p_user_id and t.id = moved.id
+      ) single
+      group by single.id
+      having sum(single.difference) <> 0
+    ) total
+    where t.user_id = p_user_id and t.id = total.id
   ), written as (
     update bookmarks b
     set tag_ids = changed.new_ids,
@@ -87,8 +89,8 @@ begin
     where b.user_id = p_user_id and b.id = changed.id
     returning b.id
   )
-  select coalesce(array_agg(id order by id), '{}') into v_changed from written;
-  perform note_changes(p_user_id, 'bookmark', v_changed);
+  select coalesce(array_agg(id order by id), '{}') into v_changed_ids from written;
+  perform note_changes(p_user_id, 'bookmark', v_changed_ids);
   response := '{"edited":true,' || v_report || '}';
   perform keep_response(p_user_id, p_idempotency_key, p_request_hash, response);
 end

@@ -14,6 +14,7 @@ begin
   where user_id = p_user_id
   on conflict (user_id, id) do update
   set state = excluded.state, result = excluded.result, error_bytes = excluded.error_bytes,
+    -- `excluded.touched_at` is the default of the column: the current time.
     touched_at = excluded.touched_at, lease_id = null, lease_until = null
   where i.state in ('receiving', 'queued');
   if not found then

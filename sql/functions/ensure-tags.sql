@@ -5,12 +5,12 @@ create or replace function ensure_tags(p_user_id bigint, p_names text[], p_keys 
 language plpgsql as $$
 declare
   v_ids bigint[];
-  v_known_keys text[];
+  v_existing_keys text[];
   v_missing_count integer;
   v_floor bigint;
   v_last_id bigint;
 begin
-  select coalesce(array_agg(id), '{}'), coalesce(array_agg(name_key), '{}') into v_ids, v_known_keys
+  select coalesce(array_agg(id), '{}'), coalesce(array_agg(name_key), '{}') into v_ids, v_existing_keys
   from tags
   where user_id = p_user_id and name_key = any (p_keys);
   v_missing_count := cardinality(p_keys) - cardinality(v_ids);
@@ -25,14 +25,14 @@ begin
     return null;
   end if;
 
-  with made as (
+  with created as (
     insert into tags (user_id, id, name, name_key)
-    select p_user_id, next_id('tags_id_seq', v_floor), wanted.name, wanted.key
-    from unnest(p_names, p_keys) as wanted (name, key)
-    where wanted.key <> all (v_known_keys)
+    select p_user_id, next_id('tags_id_seq', v_floor), requested.name, requested.key
+    from unnest(p_names, p_keys) as requested (name, key)
+    where requested.key <> all (v_existing_keys)
     returning id
   )
-  select v_ids || array_agg(id), max(id) into v_ids, v_last_id from made;
+  select v_ids || array_agg(id), max(id) into v_ids, v_last_id from created;
   perform raise_high_water_mark(p_user_id, v_last_id);
   return v_ids;
 end

@@ -13,25 +13,25 @@ create or replace function find_response(
 )
 language plpgsql as $$
 declare
-  v_kept record;
+  v_stored record;
 begin
   if p_key is null then
     return;
   end if;
   select k.request_hash, k.response, k.created_at > now() - interval '24 hours' as is_valid
-  into v_kept
+  into v_stored
   from idempotency_keys k
   where k.user_id = p_user_id and k.key = p_key;
-  if v_kept.is_valid then
-    if v_kept.request_hash = p_request_hash then
-      response := v_kept.response;
+  if v_stored.is_valid then
+    if v_stored.request_hash = p_request_hash then
+      response := v_stored.response;
     else
       outcome := 'key_reused';
     end if;
     return;
   end if;
   -- The kept response is too old. It must be deleted before the new one is kept under the same key.
-  if v_kept.is_valid is not null then
+  if v_stored.is_valid is not null then
     perform forget_responses(p_user_id, array[p_key]);
   end if;
   if kept_room(p_user_id) < 524288 then

@@ -12,15 +12,15 @@ create or replace function find_texts(p_user_id bigint, p_terms text[], p_patter
 language plpgsql stable set plan_cache_mode = force_generic_plan
   set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
-  v_first text := p_terms[1];
-  v_second text := p_terms[2];
-  v_third text := p_terms[3];
+  v_term_1 text := p_terms[1];
+  v_term_2 text := p_terms[2];
+  v_term_3 text := p_terms[3];
   -- For a term of one or two letters, `like` is faster than `strpos`.
   v_short_pattern text := case
-    when length(v_first) <= 2 then '%' || regexp_replace(v_first, '([\\%_])', '\\\1', 'g') || '%'
+    when length(v_term_1) <= 2 then '%' || regexp_replace(v_term_1, '([\\%_])', '\\\1', 'g') || '%'
   end;
-  -- Most searches have one word. Then the other conditions are skipped.
-  v_is_one_word boolean := v_second is null and v_short_pattern is null;
+  -- Most searches have one term of three or more letters. Then the other conditions are skipped.
+  v_is_one_long_term boolean := v_term_2 is null and v_short_pattern is null;
   -- These are variables, because they are tested for every block, and an array element takes longer to read.
   v_bit_1 integer := p_bits[1];
   v_bit_2 integer := coalesce(p_bits[2], v_bit_1);
@@ -31,26 +31,26 @@ declare
   v_bit_7 integer := coalesce(p_bits[7], v_bit_1);
   v_bit_8 integer := coalesce(p_bits[8], v_bit_1);
   v_packed_to bigint;
-  v_newest bigint[];
+  v_unpacked_matches bigint[];
 begin
   select last_id into v_packed_to from search_blocks where user_id = p_user_id order by last_id desc limit 1;
   v_packed_to := coalesce(v_packed_to, 0);
   -- This uses an aggregate and no subquery, because a Citus cluster keeps no plan of a statement with a subquery.
-  select array_agg(id order by id desc) into v_newest
+  select array_agg(id order by id desc) into v_unpacked_matches
   from bookmarks
   where user_id = p_user_id and id > v_packed_to
-    and strpos(search_text, v_first) > 0
-    and (v_second is null or strpos(search_text, v_second) > 0)
-    and (v_third is null or strpos(search_text, v_third) > 0)
+    and strpos(search_text, v_term_1) > 0
+    and (v_term_2 is null or strpos(search_text, v_term_2) > 0)
+    and (v_term_3 is null or strpos(search_text, v_term_3) > 0)
     and (p_patterns is null or search_text like all (p_patterns));
-  return coalesce(v_newest, array[]::bigint[]) || array(
+  return coalesce(v_unpacked_matches, array[]::bigint[]) || array(
     select id
     from (
       select unnest(ids) as id, unnest(texts) as line
       from (
         select block.ids, block.texts
         from search_signatures filter
-        -- Because of `offset 0`, the planner cannot rewrite the join, and finds each block by its key.
+        -- `offset 0` keeps the planner from rewriting the join. So it finds each block by its key.
         cross join lateral (
           select ids, texts from search_blocks where user_id = p_user_id and last_id = filter.last_id offset 0
         ) block
@@ -70,10 +70,10 @@ begin
     ) newest_first
     -- The `case` fixes the order of the tests. The planner would order separate conditions by their estimated cost.
     where case
-      when v_is_one_word then strpos(line, v_first) > 0
-      else case when v_short_pattern is null then strpos(line, v_first) > 0 else line like v_short_pattern end
-        and (v_second is null or strpos(line, v_second) > 0)
-        and (v_third is null or strpos(line, v_third) > 0)
+      when v_is_one_long_term then strpos(line, v_term_1) > 0
+      else case when v_short_pattern is null then strpos(line, v_term_1) > 0 else line like v_short_pattern end
+        and (v_term_2 is null or strpos(line, v_term_2) > 0)
+        and (v_term_3 is null or strpos(line, v_term_3) > 0)
         and (p_patterns is null or line like all (p_patterns))
     end
   );

@@ -14,15 +14,15 @@ begin
   perform current_epoch();
   v_epochs := array(select number from epoch);
   return array(
-    select (checked.position - 1)::integer
+    select (reader.position - 1)::integer
     from unnest(p_user_ids, p_token_hashes, p_epochs, p_generations, p_changes, p_bookmark_ids, p_tag_ids)
-      with ordinality checked (user_id, token_hash, epoch, generation, change, bookmark_id, tag_id, position)
-    join tokens t on t.user_id = checked.user_id and t.token_hash = decode(checked.token_hash, 'hex')
+      with ordinality reader (user_id, token_hash, epoch, generation, change, bookmark_id, tag_id, position)
+    join tokens t on t.user_id = reader.user_id and t.token_hash = decode(reader.token_hash, 'hex')
       and t.expires_at > now()
-    join accounts a on a.user_id = t.user_id and a.generation = checked.generation and a.last_change = checked.change
-    where checked.epoch = any (v_epochs)
-      and not exists (select from bookmarks b where b.user_id = t.user_id and b.id > checked.bookmark_id)
-      and not exists (select from tags g where g.user_id = t.user_id and g.id > checked.tag_id)
+    join accounts a on a.user_id = t.user_id and a.generation = reader.generation and a.last_change = reader.change
+    where reader.epoch = any (v_epochs)
+      and not exists (select from bookmarks b where b.user_id = t.user_id and b.id > reader.bookmark_id)
+      and not exists (select from tags g where g.user_id = t.user_id and g.id > reader.tag_id)
   );
 end
 $$;

@@ -14,10 +14,11 @@ begin
   foreach v_key in array p_keys loop
     v_tag_ids := tag_ids_under(p_user_id, v_key);
     if v_tag_ids = '{}' then
-      return v_tag_ids;
+      return '{}';
     end if;
     -- With the index of tags, Postgres compares each found bookmark with every tag of the list. If that would take
-    -- longer than a scan of all bookmarks of the user, scan all of them.
+    -- longer than a scan of all bookmarks of the user, scan all of them. A scan spends on each bookmark about as much
+    -- time as 30 comparisons take.
     select cardinality(v_tag_ids) * sum(bookmark_count) <= 30 * (select bookmark_count from accounts where user_id = p_user_id)
     into v_is_index_faster
     from tags

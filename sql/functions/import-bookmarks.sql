@@ -25,15 +25,17 @@ language plpgsql set plan_cache_mode = force_custom_plan as $$
 declare
   v_account accounts;
   v_batch record;
-  v_from integer := 0;
-  v_to integer;
-  -- `v_url_keys` and `v_tag_sets` have one value for each entry, in order
+  -- the number of entries before a batch, and the number up to its end
+  v_batch_start integer := 0;
+  v_batch_end integer;
+  -- `v_url_keys`, `v_tag_sets` and `v_is_new` have one value for each entry, in order
   v_url_keys uuid[];
   v_tag_sets text[];
-  v_known uuid[] := '{}';
   v_is_new boolean[];
-  v_is_new_here boolean[];
-  v_new bigint;
+  -- the url keys of entries whose url the user has already saved; empty for a `replace`
+  v_known_keys uuid[] := '{}';
+  v_is_new_in_batch boolean[];
+  v_new_count bigint;
   -- `v_places`, `v_counts`, `v_ids`, `v_names` and `v_keys` have one value for each tag of the new entries: its
   -- position in `p_tag_keys`, the number of its new bookmarks, its id, its name, and its normalized name
   v_places bigint[];
@@ -76,11 +78,13 @@ begin
     where user_id = p_user_id and import_id = p_import_id
   );
   if p_idempotency_key is not null and error_bytes > kept_room(p_user_id) then
+    -- So many errors need nearly all of the 16 MiB. Trying again later would hardly help.
     outcome := case when error_bytes > 16000000 then 'response_too_long' else 'responses_full' end;
     return;
   end if;
 
-  -- Find the new entries. In a merge, an entry is new if the user has no bookmark of its url.
+  -- Find the new entries. In a merge, an entry is new if the user has no bookmark of its url. In a `replace`, all
+  -- entries are new.
   select
     coalesce(array_agg(entry.url_key order by batch.position, entry.n), '{}'),
     coalesce(array_agg(entry.tag_set order by batch.position, entry.n), '{}')
@@ -92,17 +96,17 @@ begin
   ) batch
   cross join unnest(batch.url_keys, batch.tag_sets) with ordinality as entry (url_key, tag_set, n);
   if not p_replace then
-    v_known := known_url_keys(p_user_id, v_url_keys);
+    v_known_keys := known_url_keys(p_user_id, v_url_keys);
   end if;
   select coalesce(array_agg(is_new order by n), '{}'), count(*) filter (where is_new)
-  into v_is_new, v_new
+  into v_is_new, v_new_count
   from (
-    select n, url_key <> all (v_known) as is_new
+    select n, url_key <> all (v_known_keys) as is_new
     from unnest(v_url_keys) with ordinality as entry (url_key, n)
   ) entries;
   -- A merge that adds nothing is allowed even if the account already exceeds its limit.
-  if v_new > 0 and not v_account.is_premium
-    and (case when p_replace then 0 else v_account.bookmark_count end) + v_new > p_free_limit
+  if v_new_count > 0 and not v_account.is_premium
+    and (case when p_replace then 0 else v_account.bookmark_count end) + v_new_count > p_free_limit
   then
     outcome := 'bookmark_limit';
     return;
@@ -137,7 +141,7 @@ begin
     coalesce(array_agg(id), '{}'), coalesce(array_agg(name), '{}'), coalesce(array_agg(key), '{}')
   into v_places, v_counts, v_ids, v_names, v_keys
   from unnest(v_places, v_counts) as used (place, bookmarks)
-  join unnest(p_tag_keys) with ordinality as wanted (key, place) using (place)
+  join unnest(p_tag_keys) with ordinality as requested (key, place) using (place)
   join unnest(v_ids, v_names, v_keys) as stored (id, name, key) using (key);
 
   -- For a `replace`, empty the account. Then update its counters.
@@ -150,10 +154,11 @@ begin
     -- The new generation makes every reader of changes start over, so nobody reads the earlier changes.
     delete from changes where user_id = p_user_id;
   end if;
-  if p_replace or v_new > 0 then
+  if p_replace or v_new_count > 0 then
+    -- A `replace` raises the generation by one.
     update accounts
-    set bookmark_count = v_new + case when p_replace then 0 else bookmark_count end,
-      unpacked = v_new + case when p_replace then 0 else unpacked end,
+    set bookmark_count = v_new_count + case when p_replace then 0 else bookmark_count end,
+      unpacked = v_new_count + case when p_replace then 0 else unpacked end,
       generation = generation + p_replace::integer
     where user_id = p_user_id
     returning unpacked into v_account.unpacked;
@@ -177,10 +182,11 @@ begin
     select p_batches, p_url_keys, p_tag_sets, p_entries
     order by position
   loop
-    v_to := v_from + cardinality(v_batch.url_keys);
-    v_is_new_here := v_is_new[v_from + 1:v_to];
-    v_from := v_to;
-    continue when not true = any (v_is_new_here);
+    v_batch_end := v_batch_start + cardinality(v_batch.url_keys);
+    v_is_new_in_batch := v_is_new[v_batch_start + 1:v_batch_end];
+    v_batch_start := v_batch_end;
+    -- Skip a batch without new entries.
+    continue when not true = any (v_is_new_in_batch);
     with tags as materialized (
       select place, id, key, render_tag(id, name) as rendered
       from unnest(v_places, v_ids, v_names, v_keys) as tag (place, id, name, key)
@@ -190,7 +196,7 @@ begin
       select tag_set, place::bigint as place
       from (
         select distinct tag_set
-        from unnest(v_batch.tag_sets, v_is_new_here) as entry (tag_set, is_new)
+        from unnest(v_batch.tag_sets, v_is_new_in_batch) as entry (tag_set, is_new)
         where is_new
       ) used
       cross join string_to_table(tag_set, ' ') as place
@@ -212,7 +218,7 @@ begin
       entry.url_key, coalesce(entry.host, ''), entry.search_text,
       entry.url, coalesce(entry.title, ''), coalesce(entry.comment, '')
     from rows from (
-      unnest(v_batch.url_keys, v_batch.tag_sets, v_is_new_here),
+      unnest(v_batch.url_keys, v_batch.tag_sets, v_is_new_in_batch),
       json_to_recordset(convert_from(v_batch.entries, 'UTF8')::json) as (
         url text, title text, comment text, created_at timestamptz, updated_at timestamptz, host text, search_text text
       )
@@ -225,10 +231,11 @@ begin
     order by entry.n;
   end loop;
   perform raise_high_water_mark(p_user_id, next_id('bookmarks_id_seq'));
-  if v_new > 0 and v_account.unpacked >= 64 then
+  -- 64 bookmarks fill about one block.
+  if v_new_count > 0 and v_account.unpacked >= 64 then
     perform pack_texts(p_user_id);
   end if;
-  result := '{"imported":' || v_new || ',"skipped":' || p_skipped + cardinality(v_is_new) - v_new || '}';
+  result := '{"imported":' || v_new_count || ',"skipped":' || p_skipped + cardinality(v_is_new) - v_new_count || '}';
   perform keep_import(p_user_id, p_import_id, result, p_errors, error_bytes, p_idempotency_key, p_request_hash);
   -- The caller of a small import has the errors already, and reads none from `import_errors`.
   if p_lease_id is null then

@@ -8,6 +8,7 @@ begin
   return (
     select number
     from epoch
+    -- The timeline is the first eight characters of the name of a WAL file.
     where server_started_at = pg_postmaster_start_time()
       and timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8)
       and file_path = pg_relation_filepath('epoch')

@@ -1,4 +1,4 @@
--- Returns those of the given url keys that bookmarks of the user have. If the given keys are distinct, the returned
+-- Returns the given url keys for which the user has a bookmark. If the given keys are distinct, the returned
 -- ones are too. If the user has many bookmarks and few keys are given, each key is looked up separately, because
 -- reading all bookmarks would take longer.
 create or replace function known_url_keys(p_user_id bigint, p_url_keys uuid[]) returns uuid[]
@@ -17,19 +17,19 @@ begin
     );
   end if;
   return array(
-    select known.url_key
+    select saved.url_key
     -- The keys are looked up in ascending order, because keys that are close in the index are often on the same page.
     from (
       select url_key
-      from unnest(p_url_keys) as given (url_key)
+      from unnest(p_url_keys) as requested (url_key)
       order by url_key
-    ) wanted
+    ) ascending
     cross join lateral (
       select b.url_key
       from bookmarks b
-      where b.user_id = p_user_id and b.url_key = wanted.url_key
+      where b.user_id = p_user_id and b.url_key = ascending.url_key
       limit 1
-    ) known
+    ) saved
   );
 end
 $$;

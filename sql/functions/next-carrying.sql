@@ -1,7 +1,7 @@
 -- Returns a batch of bookmarks that have any of these tags: the next ids above `p_after`, in ascending order, and
--- whether more follow. `p_work` limits the work of the batch. The work of a bookmark is four plus its number of tags,
--- because an update of a bookmark spends most of its time on the entries of the index of tags. `work_before` is the
--- work of all bookmarks before a bookmark.
+-- whether more follow. `p_work` limits the work of the batch. The work of a bookmark is four plus its number of tags:
+-- an update of a bookmark also writes an entry of the index of tags for each tag. `work_before` is the work of all
+-- bookmarks of the batch before a bookmark.
 create or replace function next_carrying(
   p_user_id bigint, p_tag_ids bigint[], p_after bigint, p_work integer, out ids bigint[], out has_more boolean
 )
@@ -13,7 +13,8 @@ begin
   -- the bookmarks in the order of their key until the batch is full.
   if cardinality(p_tag_ids) <= 100
     and (select sum(bookmark_count) from tags where user_id = p_user_id and id = any (p_tag_ids)) <= 10000 then
-    select coalesce(array_agg(id order by id) filter (where work_before < p_work), '{}'), coalesce(bool_or(work_before >= p_work), false)
+    select coalesce(array_agg(id order by id) filter (where work_before < p_work), '{}'),
+      coalesce(bool_or(work_before >= p_work), false)
     into ids, has_more
     from (
       select id,
@@ -23,8 +24,10 @@ begin
     ) carrying;
     return;
   end if;
+  -- Without sorts and bitmap scans, Postgres must read in the order of the key.
   perform set_config('enable_sort', 'off', true), set_config('enable_bitmapscan', 'off', true);
-  select coalesce(array_agg(id) filter (where work_before < p_work), '{}'), coalesce(bool_or(work_before >= p_work), false)
+  select coalesce(array_agg(id) filter (where work_before < p_work), '{}'),
+    coalesce(bool_or(work_before >= p_work), false)
   into ids, has_more
   from (
     select id,
@@ -37,7 +40,7 @@ begin
       order by id
       -- The work of a bookmark is at least five, because it has a tag. So a batch never needs more bookmarks than this.
       limit p_work / 5 + 1
-    ) walked
+    ) first_bookmarks
   ) carrying;
 end
 $$;

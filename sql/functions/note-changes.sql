@@ -4,16 +4,16 @@ create or replace function note_changes(p_user_id bigint, p_kind text, p_object_
 language plpgsql as $$
 declare
   v_min_revision bigint := min_id_now();
-  v_last bigint;
+  v_last_revision bigint;
 begin
   if cardinality(p_object_ids) = 0 then
     return;
   end if;
   update accounts set last_change = greatest(last_change, v_min_revision) + cardinality(p_object_ids)
   where user_id = p_user_id
-  returning last_change into v_last;
+  returning last_change into v_last_revision;
   insert into changes (user_id, kind, object_id, number)
-  select p_user_id, p_kind, changed.id, v_last - cardinality(p_object_ids) + changed.place
+  select p_user_id, p_kind, changed.id, v_last_revision - cardinality(p_object_ids) + changed.place
   from unnest(p_object_ids) with ordinality as changed (id, place)
   on conflict (user_id, kind, object_id) do update
   set number = excluded.number, changed_at = excluded.changed_at;

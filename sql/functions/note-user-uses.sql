@@ -14,13 +14,14 @@ begin
     from tokens
     where user_id = p_user_id and token_hash = any (p_token_hashes) and expires_at > now()
     for no key update skip locked
-  ) free;
+  ) unlocked;
   update tokens
   set last_used_at = date_trunc('milliseconds', now()),
     expires_at = case
       when kind = 'session' and expires_at < p_ends_soon then
         greatest(
           expires_at,
+          -- In UTC, every day has 24 hours.
           least(p_until, (created_at at time zone 'UTC' + make_interval(days => p_max_days)) at time zone 'UTC')
         )
       else expires_at

@@ -12,9 +12,9 @@ declare
   v_is_sharded boolean := to_regclass('pg_catalog.pg_dist_shard') is not null;
 begin
   for v_user in
-    select given.user_id as id, array_agg(decode(given.hash, 'hex')) as hashes
-    from unnest(p_user_ids, p_token_hashes) as given (user_id, hash)
-    group by given.user_id
+    select used_token.user_id as id, array_agg(decode(used_token.hash, 'hex')) as hashes
+    from unnest(p_user_ids, p_token_hashes) as used_token (user_id, hash)
+    group by used_token.user_id
   loop
     if not v_is_sharded then
       perform note_user_uses(v_user.id, v_user.hashes, v_ends_soon, v_until, p_max_days);

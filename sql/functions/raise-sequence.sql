@@ -1,11 +1,10 @@
 -- Raises a sequence above `min_id_now()` and `p_above`, unless it is above them already. `min_id_now()` rises ten times
--- a second. So all sessions together need this at most ten times a second. If a sequence counts in steps, its values
+-- a second. So all connections together need this at most ten times a second. If a sequence counts in steps, its values
 -- keep their remainder, which no other node of a sharded database uses.
 --
--- Only one session at a time may call `setval`. Otherwise a session could set the sequence back after another session
--- has raised it, and an id would be given twice. The advisory lock belongs to the session and is held for microseconds.
--- A lock that belongs to the transaction would be held until the transaction ends, for example until the end of an
--- import.
+-- Only one connection at a time may call `setval`. Otherwise a connection could set the sequence back after another one
+-- has raised it, and an id would be given twice. The function releases the advisory lock itself, after microseconds. A
+-- lock of the transaction would be held until the transaction ends, for example until the end of an import.
 create or replace function raise_sequence(p_sequence regclass, p_above bigint default 0) returns void
 -- `security definer` is needed, because the service's role may take ids from sequences, but not set them.
 language plpgsql volatile security definer set search_path from current as $$
@@ -22,6 +21,7 @@ begin
     if coalesce(pg_sequence_last_value(p_sequence), 0) < v_new_value then
       perform setval(p_sequence, v_new_value);
     end if;
+  -- `others` does not include the cancellation of a statement.
   exception when query_canceled or others then
     perform pg_advisory_unlock('pg_class'::regclass::integer, p_sequence::oid::integer);
     raise;

@@ -1,5 +1,5 @@
--- Returns the bookmarks and tags that were changed or deleted after a revision, in the order of their revisions. It
--- returns at most `p_limit` of them and about 1 MiB of bookmarks, but at least one. Bookmarks with ids above
+-- Returns the bookmarks and tags that were changed or deleted after a revision, in the order of their revisions.
+-- Returns at most `p_limit` of them and about 1 MiB of bookmarks, but at least one. Bookmarks with ids above
 -- `p_bookmark_id` are counted in `count` but not returned (see `read_changes`).
 create or replace function read_changed(
   p_user_id bigint, p_change bigint, p_bookmark_id bigint, p_limit integer,
@@ -34,8 +34,8 @@ begin
           )
       end as object
     from stored
-    -- The JSON text of a bookmark is at least as long as `bookmark_bytes`. So a bookmark that is beyond the limit by
-    -- `bookmark_bytes` is also beyond it by its rendered size, and is not rendered.
+    -- The JSON text of a bookmark is at least as long as `bookmark_bytes`. So a bookmark that does not fit by
+    -- `bookmark_bytes` does not fit by its rendered size either, and need not be rendered.
     where coalesce(bytes_before, 0) < 1048576
   ), sized as (
     select number, kind, object_id, object,
@@ -43,6 +43,7 @@ begin
         over (order by number rows between unbounded preceding and 1 preceding) as bytes_before
     from rendered
   )
+  -- If `object` is null, the bookmark or tag was deleted.
   select
     coalesce(string_agg(object, ',' order by number) filter (where kind = 'bookmark'), ''),
     coalesce(string_agg(object_id::text, ',' order by number) filter (

@@ -24,7 +24,7 @@ language plpgsql stable set enable_sort = off as $$
 declare
   v_last_change bigint;
   v_floor bigint;
-  v_left integer := p_limit;
+  v_remaining_limit integer := p_limit;
   v_bytes bigint := 0;
   v_page record;
 begin
@@ -69,12 +69,12 @@ begin
   end if;
 
   if change < v_last_change then
-    select * into v_page from read_changed(p_user_id, change, bookmark_id, v_left);
+    select * into v_page from read_changed(p_user_id, change, bookmark_id, v_remaining_limit);
     bookmarks := v_page.bookmarks;
     deleted := v_page.deleted;
     tags := v_page.tags;
     deleted_tags := v_page.deleted_tags;
-    v_left := v_left - v_page.count;
+    v_remaining_limit := v_remaining_limit - v_page.count;
     v_bytes := octet_length(bookmarks);
     -- `last_number` is null if a `replace` import has deleted the rows with these revisions. The reader then continues
     -- after the last revision.
@@ -82,12 +82,14 @@ begin
     has_more := v_page.has_more;
   end if;
 
-  if not has_more and v_left > 0 and v_bytes < 1048576 then
-    select * into v_page from read_page(p_user_id, bookmark_id, 9007199254740991, v_left, (1048576 - v_bytes)::integer);
+  if not has_more and v_remaining_limit > 0 and v_bytes < 1048576 then
+    -- 2^53 - 1 is the highest possible id.
+    select * into v_page
+    from read_page(p_user_id, bookmark_id, 9007199254740991, v_remaining_limit, (1048576 - v_bytes)::integer);
     if v_page.count > 0 then
       bookmarks := concat_ws(',', nullif(bookmarks, ''), v_page.bookmarks);
       bookmark_id := v_page.last_id;
-      v_left := v_left - v_page.count;
+      v_remaining_limit := v_remaining_limit - v_page.count;
     end if;
     has_more := v_page.has_more;
   else
@@ -101,15 +103,20 @@ begin
     ) is not null;
   end if;
 
-  if not has_more and v_left > 0 then
-    select string_agg(render_tag(page.id, page.name), ',' order by page.id), max(page.id), count(*)
+  if not has_more and v_remaining_limit > 0 then
+    select string_agg(render_tag(page.id, page.name), ',' order by page.id) as tags, max(page.id) as last_id,
+      count(*) as count
     into v_page
     from (
-      select t.id, t.name from tags t where t.user_id = p_user_id and t.id > tag_id order by t.id limit v_left
+      select t.id, t.name
+      from tags t
+      where t.user_id = p_user_id and t.id > tag_id
+      order by t.id
+      limit v_remaining_limit
     ) page;
     if v_page.count > 0 then
-      tags := concat_ws(',', nullif(tags, ''), v_page.string_agg);
-      tag_id := v_page.max;
+      tags := concat_ws(',', nullif(tags, ''), v_page.tags);
+      tag_id := v_page.last_id;
     end if;
   end if;
   has_more := has_more or (

@@ -29,6 +29,7 @@ begin
       where user_id = p_user_id and id > p_after and id <= v_last_candidate
     ) candidates
   ) page
+  -- The second condition is true only for the first bookmark, which is returned even if it is larger than `p_bytes`.
   where bytes <= p_bytes or bytes = octet_length(rendered);
 end
 $$;

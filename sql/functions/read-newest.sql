@@ -13,6 +13,7 @@ create or replace function read_newest(
 -- expression, and the plan is the same for all values.
 language plpgsql stable set enable_sort = off set plan_cache_mode = force_generic_plan as $$
 declare
+  -- the highest id on the page; without an offset, the largest `bigint`
   v_first_id bigint := 9223372036854775807;
   v_ids bigint[] := '{}';
   v_texts text[] := '{}';

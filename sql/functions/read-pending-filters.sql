@@ -15,7 +15,7 @@ begin
       order by s.last_id desc
       limit p_limit
     ) pending
-    -- Because of `offset 0`, the planner cannot rewrite the join, and finds each block by its key.
+    -- `offset 0` keeps the planner from rewriting the join. So it finds each block by its key.
     cross join lateral (
       select b.texts from search_blocks b where b.user_id = p_user_id and b.last_id = pending.last_id offset 0
     ) block;

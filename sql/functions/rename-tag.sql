@@ -18,6 +18,7 @@ declare
   -- A regular expression for the part of a child's name that is replaced, including its last slash. The expression
   -- counts slashes and not characters, because a name and its normalized name may differ in length.
   v_prefix text;
+  -- the ids of the tags to rename, and their new normalized names in any order
   v_ids bigint[] := array[p_id];
   v_keys text[] := array[p_name_key];
   v_next record;
@@ -35,6 +36,7 @@ begin
     end if;
     v_prefix := '^([^/]*/){' || 1 + length(v_old_key) - length(replace(v_old_key, '/', '')) || '}';
     if p_with_children then
+      -- A tag name has at most 255 characters.
       v_ids := tag_ids_under(p_user_id, v_old_key);
       select v_keys || coalesce(array_agg(p_name_key || '/' || regexp_replace(name_key, v_prefix, '')), '{}'),
         min(name) filter (where length(p_name || '/' || regexp_replace(name, v_prefix, '')) > 255)
@@ -65,7 +67,8 @@ begin
     where user_id = p_user_id and id = any (v_ids);
   elsif p_with_children then
     -- A later step finds the tags below this one by their new names. If another request has renamed one of them
-    -- meanwhile, that request rewrites the bookmarks with that tag.
+    -- meanwhile, that request rewrites the bookmarks with that tag. The list always contains `p_id` once, even if this
+    -- tag was renamed meanwhile.
     v_ids := array_append(array_remove(tag_ids_under(p_user_id, p_name_key), p_id), p_id);
   end if;
   v_next := next_carrying(p_user_id, v_ids, p_after, p_work);

@@ -4,7 +4,8 @@
 -- expression.
 --
 -- Times are stored in whole milliseconds, and `to_json` drops trailing zeros of a fraction. So a microsecond is added
--- before, and its digits are cut off afterwards.
+-- before, and its digits are cut off afterwards: the first 24 characters are the opening quote and the time up to its
+-- milliseconds.
 create or replace function render_bookmark(p_bookmark bookmarks, p_is_edit boolean default false) returns text
 language sql stable as $$
   select '{"id":' || p_bookmark.id

@@ -10,28 +10,28 @@ create or replace function render_bookmarks(
 )
 language plpgsql stable as $$
 declare
-  v_rendered integer;
+  v_rendered_count integer;
 begin
   bookmarks := '';
   count := cardinality(p_ids);
   if count = 0 then
     return;
   end if;
-  select coalesce(string_agg(rendered, ',' order by place), ''), count(rendered) into bookmarks, v_rendered
+  select coalesce(string_agg(rendered, ',' order by place), ''), count(rendered) into bookmarks, v_rendered_count
   from (
-    select wanted.place, (
+    select requested.place, (
       select case
           when bookmark_bytes(row(b.*)::bookmarks) <= p_bytes / count
           then render_bookmark(row(b.*)::bookmarks)
         end
       from bookmarks b
-      where b.user_id = p_user_id and b.id = wanted.id
+      where b.user_id = p_user_id and b.id = requested.id
     ) as rendered
-    from unnest(p_ids) with ordinality as wanted (id, place)
+    from unnest(p_ids) with ordinality as requested (id, place)
     -- Without `offset 0`, the planner would run the subquery twice for each row, once for each aggregate.
     offset 0
   ) page;
-  if v_rendered = count and octet_length(bookmarks) <= p_bytes then
+  if v_rendered_count = count and octet_length(bookmarks) <= p_bytes then
     return;
   end if;
 
@@ -47,17 +47,18 @@ begin
       from (
         select place, id, sum(bytes) over (order by place rows between unbounded preceding and 1 preceding) as bytes_before
         from (
-          select wanted.place, wanted.id, (
+          select requested.place, requested.id, (
             select bookmark_bytes(row(b.*)::bookmarks)
             from bookmarks b
-            where b.user_id = p_user_id and b.id = wanted.id
+            where b.user_id = p_user_id and b.id = requested.id
           ) as bytes
-          from unnest(p_ids) with ordinality as wanted (id, place)
+          from unnest(p_ids) with ordinality as requested (id, place)
         ) sized
       ) stored
       where coalesce(bytes_before, 0) < p_bytes
     ) candidates
   ) page
+  -- The second condition is true only for the first bookmark, which is returned even if it is larger than `p_bytes`.
   where bytes <= p_bytes or bytes = octet_length(rendered);
 end
 $$;

@@ -10,14 +10,16 @@ declare
   v_texts text[];
   v_has_edited boolean;
 begin
+  -- The block of a bookmark is the first one whose `last_id` is at least the bookmark's id.
   for v_last_id in
     select distinct (
       select last_id from search_blocks where user_id = p_user_id and last_id >= changed.id order by last_id limit 1
     )
     from unnest(p_ids) as changed (id)
   loop
+    -- These bookmarks are in no block yet.
     continue when v_last_id is null;
-    -- A deleted bookmark is not in `bookmarks` any more, so it is left out of the block.
+    -- A deleted bookmark is not in `bookmarks` any more, so the block loses it.
     select array_agg(id order by n), array_agg(line order by n), bool_or(id = any (p_ids))
     into v_ids, v_texts, v_has_edited
     from (

@@ -8,6 +8,7 @@ create or replace function replace_tag(p_user_id bigint, p_id bigint, p_into_id 
 language plpgsql as $$
 declare
   v_next record;
+  -- the bookmarks of this step that get `p_into_id`
   v_gaining bigint[] := '{}';
   v_remaining_count bigint;
   v_is_last boolean;
@@ -16,8 +17,9 @@ begin
   update tags set bookmark_count = bookmark_count - cardinality(v_next.ids)
   where user_id = p_user_id and id = p_id
   returning bookmark_count into v_remaining_count;
-  -- The step is the last one if no bookmark with the tag is left. If a step from the beginning (`p_after` is 0) has
-  -- found no more, none is left. A later step may have missed some, so the count must also be 0.
+  -- The step is the last one if no bookmark with the tag is left. A step from the beginning (`p_after` is 0) misses
+  -- none, so it is enough that no more bookmarks follow. In any other step, the tag's counter must also be 0, because
+  -- bookmarks with smaller ids may have the tag again.
   v_is_last := not v_next.has_more and (v_remaining_count = 0 or p_after = 0);
   if p_into_id is not null then
     v_gaining := array(

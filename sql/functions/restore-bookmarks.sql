@@ -11,9 +11,11 @@ create or replace function restore_bookmarks(
 language plpgsql as $$
 declare
   v_account accounts;
+  -- the requested ids that are in the trash
   v_ids bigint[];
-  v_missing bigint[];
-  v_used text[];
+  v_missing_ids bigint[];
+  v_used_names text[];
+  -- the tags of the restored bookmarks: one name for each normalized name
   v_names text[];
   v_keys text[];
   -- by normalized name: the `id` and the JSON `text` of a tag of the user
@@ -33,8 +35,11 @@ begin
     return;
   end if;
   v_ids := array(select id from trash where user_id = p_user_id and id = any (p_ids) order by id);
-  v_missing := array(
-    select wanted.id from unnest(p_ids) with ordinality as wanted (id, place) where wanted.id <> all (v_ids) order by place
+  v_missing_ids := array(
+    select requested.id
+    from unnest(p_ids) with ordinality as requested (id, place)
+    where requested.id <> all (v_ids)
+    order by place
   );
   select * into v_account from accounts where user_id = p_user_id;
   if cardinality(v_ids) > 0 and not v_account.is_premium
@@ -44,8 +49,8 @@ begin
     return;
   end if;
 
-  v_used := tag_names_in_trash(p_user_id, v_ids);
-  if not v_used <@ p_tag_names then
+  v_used_names := tag_names_in_trash(p_user_id, v_ids);
+  if not v_used_names <@ p_tag_names then
     outcome := 'trash_changed';
     return;
   end if;
@@ -53,10 +58,10 @@ begin
   select coalesce(array_agg(name), '{}'), coalesce(array_agg(key), '{}') into v_names, v_keys
   from (
     select distinct on (key) name, key
-    from unnest(p_tag_names, p_tag_keys) as given (name, key)
-    where name = any (v_used)
+    from unnest(p_tag_names, p_tag_keys) as tag (name, key)
+    where name = any (v_used_names)
     order by key, name
-  ) used;
+  ) distinct_tags;
   if ensure_tags(p_user_id, v_names, v_keys, p_tag_limit) is null then
     outcome := 'tag_limit';
     return;
@@ -67,8 +72,8 @@ begin
   where user_id = p_user_id and name_key = any (v_keys);
   select coalesce(jsonb_object_agg(name, (v_tags_by_key -> key) || jsonb_build_object('key', key)), '{}')
   into v_tags_by_name
-  from unnest(p_tag_names, p_tag_keys) as given (name, key)
-  where name = any (v_used);
+  from unnest(p_tag_names, p_tag_keys) as tag (name, key)
+  where name = any (v_used_names);
 
   v_id := next_id('bookmarks_id_seq', v_account.id_floor);
   for v_row in select * from trash where user_id = p_user_id and id = any (v_ids) order by id loop
@@ -76,8 +81,8 @@ begin
       coalesce(array_agg((tag ->> 'id')::bigint order by tag ->> 'key' collate "C"), '{}'),
       render_tags(string_agg(tag ->> 'text', ',' order by tag ->> 'key' collate "C"))
     into v_tag_ids, v_rendered
-    from json_array_elements(v_row.tags::json) old
-    cross join lateral (select v_tags_by_name -> (old ->> 'name') as tag) known;
+    from json_array_elements(v_row.tags::json) old_tag
+    cross join lateral (select v_tags_by_name -> (old_tag ->> 'name') as tag) current_tag;
     insert into bookmarks (
       user_id, id, created_at, updated_at, tag_ids, tags, url_key, host, search_text, url, title, comment
     )
@@ -89,19 +94,22 @@ begin
     v_all_tag_ids := v_all_tag_ids || v_tag_ids;
     v_id := nextval('bookmarks_id_seq');
   end loop;
+  -- No bookmark has the last value of `v_id`. It is higher than the ids of all restored bookmarks.
   perform raise_high_water_mark(p_user_id, v_id);
-  update tags t set bookmark_count = t.bookmark_count + carried.bookmarks
-  from (select id, count(*) as bookmarks from unnest(v_all_tag_ids) as id group by id) carried
-  where t.user_id = p_user_id and t.id = carried.id;
+  update tags t set bookmark_count = t.bookmark_count + tag_counts.bookmarks
+  from (select id, count(*) as bookmarks from unnest(v_all_tag_ids) as id group by id) tag_counts
+  where t.user_id = p_user_id and t.id = tag_counts.id;
   delete from trash where user_id = p_user_id and id = any (v_ids);
   update accounts
   set bookmark_count = bookmark_count + cardinality(v_ids), unpacked = unpacked + cardinality(v_ids),
     trash_count = trash_count - cardinality(v_ids)
   where user_id = p_user_id;
+  -- 64 bookmarks fill about one block.
   if v_account.unpacked + cardinality(v_ids) >= 64 then
     perform pack_texts(p_user_id);
   end if;
-  response := '{"restored":[' || array_to_string(v_restored, ',') || '],"missing":' || array_to_json(v_missing) || '}';
+  response := '{"restored":[' || array_to_string(v_restored, ',')
+    || '],"missing":' || array_to_json(v_missing_ids) || '}';
   perform keep_response(p_user_id, p_idempotency_key, p_request_hash, response);
 end
 $$;

@@ -16,7 +16,7 @@ begin
     using p_table;
   end if;
   foreach v_shard in array v_shards loop
-    return query execute format('select to_jsonb(found) from (' || p_query || ') found', v_shard);
+    return query execute format('select to_jsonb(query_row) from (' || p_query || ') query_row', v_shard);
   end loop;
 end
 $$;

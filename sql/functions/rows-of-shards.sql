@@ -4,7 +4,7 @@
 create or replace function rows_of_shards(p_table text, p_query text) returns setof jsonb
 language plpgsql as $$
 declare
-  v_found jsonb;
+  v_node_rows jsonb;
 begin
   if to_regclass('pg_catalog.pg_dist_shard') is null then
     return query select each_row from rows_of_node(p_table, p_query) each_row;
@@ -12,10 +12,10 @@ begin
   end if;
   -- `run_command_on_all_nodes` opens one connection for each node. `run_command_on_shards` would open one for each
   -- shard, all at once.
-  for v_found in execute 'select result::jsonb from run_command_on_all_nodes($1) where success'
-    using format('select coalesce(jsonb_agg(found), ''[]'') from rows_of_node(%L, %L) found', p_table, p_query)
+  for v_node_rows in execute 'select result::jsonb from run_command_on_all_nodes($1) where success'
+    using format('select coalesce(jsonb_agg(query_row), ''[]'') from rows_of_node(%L, %L) query_row', p_table, p_query)
   loop
-    return query select jsonb_array_elements(v_found);
+    return query select jsonb_array_elements(v_node_rows);
   end loop;
 end
 $$;

@@ -26,9 +26,10 @@ language plpgsql stable set plan_cache_mode = force_custom_plan set enable_sort 
 declare
   v_filter record;
   v_tag_ids bigint[];
-  v_without bigint[];
-  v_found bigint[];
-  v_under bigint[];
+  v_excluded_tag_ids bigint[];
+  -- the bookmarks that match the terms or `tag_under`, or both; null if neither was evaluated yet
+  v_candidate_ids bigint[];
+  v_ids_under bigint[];
   v_is_all boolean;
   v_is_exact boolean;
   -- How many matches are needed. Null means all of them, because they are counted.
@@ -54,43 +55,50 @@ begin
   end if;
   if cardinality(v_filter.tags) > 0 then
     v_tag_ids := array(select id from tags where user_id = p_user_id and name_key = any (v_filter.tags));
+    -- A required tag does not exist, so nothing matches.
     if cardinality(v_tag_ids) < cardinality(v_filter.tags) then
       return;
     end if;
   end if;
   if cardinality(v_filter.without_tags) > 0 then
-    v_without := array(select id from tags where user_id = p_user_id and name_key = any (v_filter.without_tags));
+    v_excluded_tag_ids := array(
+      select id from tags where user_id = p_user_id and name_key = any (v_filter.without_tags)
+    );
   end if;
   if cardinality(p_terms) > 0 and v_tag_ids is null and (p_last_id is null or p_sort in ('created', 'updated', 'title')) then
-    v_found := find_texts(p_user_id, p_terms, p_patterns, p_bits);
+    -- From here on, `v_candidate_ids` replaces the conditions on the terms.
+    v_candidate_ids := find_texts(p_user_id, p_terms, p_patterns, p_bits);
     p_terms := '{}';
     p_patterns := null;
   end if;
   if cardinality(v_filter.tag_under) > 0 then
-    v_under := find_under(p_user_id, v_filter.tag_under);
-    v_found := case
-      when v_found is null then v_under
-      else array(select unnest(v_found) intersect select unnest(v_under))
+    v_ids_under := find_under(p_user_id, v_filter.tag_under);
+    v_candidate_ids := case
+      when v_candidate_ids is null then v_ids_under
+      else array(select unnest(v_candidate_ids) intersect select unnest(v_ids_under))
     end;
   end if;
-  v_is_all := cardinality(p_terms) = 0 and v_found is null and p_filter = '{}';
+  v_is_all := cardinality(p_terms) = 0 and v_candidate_ids is null and p_filter = '{}';
   if p_last_id is null and v_is_all then
     v_limit := p_offset + p_limit;
   end if;
-  -- If a tag or `v_found` selects few bookmarks, these are found first and then sorted. Otherwise the bookmarks are
-  -- read in the order of an index, because a sort would read all bookmarks of the user for each page.
-  if v_tag_ids is null and v_found is null and v_limit is not null and p_sort in ('newest', 'oldest', 'created') then
+  -- If a tag or `v_candidate_ids` selects few bookmarks, these are found first and then sorted. Otherwise the bookmarks
+  -- are read in the order of an index, because a sort would read all bookmarks of the user for each page.
+  if v_tag_ids is null and v_candidate_ids is null and v_limit is not null
+    and p_sort in ('newest', 'oldest', 'created')
+  then
     perform set_config('enable_sort', 'off', true);
   end if;
 
-  -- True if `v_found` holds exactly the matches, so that no other condition must be tested.
-  v_is_exact := v_found is not null and p_terms = '{}' and p_filter - 'tag_under' = '{}';
+  -- True if `v_candidate_ids` holds all matches and nothing else, so that no other condition must be tested.
+  v_is_exact := v_candidate_ids is not null and p_terms = '{}' and p_filter - 'tag_under' = '{}';
   if v_is_exact and p_sort in ('newest', 'oldest') then
     -- In these orders the ids are enough, so the bookmarks are not read.
     v_ids := array(
       select id
-      from unnest(v_found) id
+      from unnest(v_candidate_ids) id
       where p_last_id is null or case when p_sort = 'newest' then id < p_last_id else id > p_last_id end
+      -- For `newest`, the first expression is null for all rows, so only the second one counts.
       order by case when p_sort = 'oldest' then id end, id desc
       limit v_limit
     );
@@ -107,13 +115,13 @@ begin
           when p_sort = 'updated' then (b.updated_at, b.id) < (p_last_key::timestamptz, p_last_id)
           when p_sort = 'title' then (title_key(row(b.*)::bookmarks) collate "C", b.id) > (p_last_key, p_last_id)
         end
-        and (v_found is null or b.id = any (v_found))
+        and (v_candidate_ids is null or b.id = any (v_candidate_ids))
         and (p_terms[1] is null or strpos(b.search_text, p_terms[1]) > 0)
         and (p_terms[2] is null or strpos(b.search_text, p_terms[2]) > 0)
         and (p_terms[3] is null or strpos(b.search_text, p_terms[3]) > 0)
         and (p_patterns is null or b.search_text like all (p_patterns))
         and (v_tag_ids is null or b.tag_ids @> v_tag_ids)
-        and (v_without is null or not b.tag_ids && v_without)
+        and (v_excluded_tag_ids is null or not b.tag_ids && v_excluded_tag_ids)
         and (v_filter.untagged is not true or b.tag_ids = '{}')
         and (v_filter.created_after is null or b.created_at > v_filter.created_after)
         and (v_filter.created_before is null or b.created_at < v_filter.created_before)
@@ -135,7 +143,7 @@ begin
       else cardinality(v_ids)
     end;
     has_more := p_offset + p_limit < total;
-    -- An array has fewer than 2^31 entries. No user has so many bookmarks, so a page beyond that is empty.
+    -- Positions in arrays are below 2^31. No user has 2,000,000,000 bookmarks, so a page beyond that position is empty.
     v_ids := v_ids[least(p_offset + 1, 2000000000)::integer:least(p_offset + p_limit, 2000000000)::integer];
   else
     has_more := cardinality(v_ids) > p_limit;

@@ -18,7 +18,9 @@ begin
   import_ids := array(
     select i.id from imports i where i.user_id = suspend_user.id and i.state in ('receiving', 'queued') for update
   );
-  perform end_import(suspend_user.id, import_ids[1], 'cancelled') where import_ids <> '{}';
+  if cardinality(import_ids) > 0 then
+    perform end_import(suspend_user.id, import_ids[1], 'cancelled');
+  end if;
   perform from accounts a where a.user_id = suspend_user.id for update;
   update accounts a
   set suspended_at = coalesce(a.suspended_at, v_now)

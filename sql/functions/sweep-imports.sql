@@ -8,7 +8,7 @@ declare
   v_count bigint;
   v_deleted bigint := 0;
 begin
-  -- The first condition follows from the second one, but only the first one lets Postgres use an index.
+  -- The second condition on `touched_at` implies the first one. The first one lets Postgres use an index.
   for v_user in
     select (old ->> 'user_id')::bigint as id, array_agg((old ->> 'id')::uuid) as imports
     from rows_of_shards(

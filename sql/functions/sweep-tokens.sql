@@ -7,6 +7,8 @@ declare
   v_count bigint;
   v_deleted bigint := 0;
 begin
+  -- The comparison with `infinity` lets Postgres use the partial index `tokens_expires_at`. Tokens of suspended
+  -- accounts expire at `-infinity`.
   for v_user in
     select (expired ->> 'user_id')::bigint as id, array_agg(decode(expired ->> 'hash', 'hex')) as hashes
     from rows_of_shards(

@@ -278,7 +278,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'sql/functions/edit-bookmarks.sql',
-    from: '      and (b.tag_ids && v_removed or not b.tag_ids @> v_added)\n',
+    from: '      and (b.tag_ids && v_removed_ids or not b.tag_ids @> v_added_ids)\n',
     to: '',
     caughtBy:
       'test/spec-4-2-several.test.ts › does not change bookmarks that already have these tags, not even their updated_at',
