@@ -20,8 +20,8 @@ declare module 'fastify' {
 }
 
 /**
- * Adds one endpoint. Every request takes the same steps: token, rate limit, overload, scope, body, handler, response.
- * All checks of the token come before the body is read.
+ * Adds one endpoint. Its requests take these steps in this order: token, rate limit, overload, scope, body, handler,
+ * response. A request to a public route has no token and no scope. Its rate limit counts by client address.
  */
 export function addRoute(app: FastifyInstance, context: Context, mount: Mount, route: Route): void {
   app.route({
@@ -48,8 +48,7 @@ export function addRoute(app: FastifyInstance, context: Context, mount: Mount, r
 
 /**
  * Runs the handler and sends its response. For most routes, holds one of the user's permits until the unread bytes of
- * the response are counted. The user's next request may wait for this permit. So if too many bytes are unread by then,
- * that request is refused.
+ * the response are counted. A request that waits for this permit is then refused if the user has too many unread bytes.
  */
 async function respond(
   context: Context,
@@ -76,7 +75,7 @@ async function respond(
   });
 }
 
-/** A longer response to a read is refused while the user leaves too many bytes of earlier responses unread. */
+/** A read whose response is longer than this is refused while the user leaves too many bytes of responses unread. */
 const SHORT_BYTES = 65_536;
 
 /**
@@ -135,13 +134,13 @@ export function countBacklog(
 }
 
 /**
- * Returns the function that sends error responses. If an error is about the scope or the body, and the token was not
- * looked up for this request, that function looks up the token first. If the token was revoked, it sends
- * `INVALID_TOKEN` instead of the error (decision 1). If the account was suspended, it sends `ACCOUNT_SUSPENDED`.
+ * Returns the function that sends error responses. Before some errors, that function looks the token up again with
+ * `confirmPrincipal`. If the token is no longer valid, the function sends `INVALID_TOKEN` or `ACCOUNT_SUSPENDED`
+ * instead of the error (docs/contract.md, decision 1).
  */
 export function handleErrors(context: Context) {
   const send = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
-    endDeadSession(context, error, request, reply);
+    clearCookieOfEndedSession(context, error, request, reply);
     return sendError(error, request, reply);
   };
   const confirmAndSend = async (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
@@ -153,16 +152,16 @@ export function handleErrors(context: Context) {
       return send(replacement, request, reply);
     }
   };
-  // Most error responses are 429 to requests without a principal. They need no lookup, so they are sent at once.
+  // Most errors are 429, thrown before `request.principal` is set. They need no lookup, so they are sent at once.
   return (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
     request.principal === undefined ? send(error, request, reply) : confirmAndSend(error, request, reply);
 }
 
 /**
- * Clears the session cookie of a browser whose session has ended, which the error `INVALID_TOKEN` shows. After a held
- * poll, keeps the cookie, because the browser may have a new session by then.
+ * Clears the session cookie if the error is `INVALID_TOKEN`, because the browser's session has ended. Keeps the cookie
+ * after a held poll, because the browser may have a new session by then.
  */
-function endDeadSession(
+function clearCookieOfEndedSession(
   context: Context,
   error: unknown,
   request: FastifyRequest,

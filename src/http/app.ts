@@ -43,9 +43,9 @@ import { DEFAULT_BODY_BYTES, type Route, routesOfAll } from './route.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The user who sent the request. Set once the token is known to be valid. */
+    /** The user who sent the request, and the token. Undefined until the token is accepted, or if none is required. */
     principal: Principal | undefined;
-    /** Whether the token was looked up in the database for this request. If not, this replica remembered it. */
+    /** Whether the token was looked up in the database for this request. If not, this replica remembered the token. */
     principalIsFresh: boolean;
     /** Reads the body; undefined if the request has none. */
     bodyReader: BodyReader | undefined;
@@ -87,13 +87,13 @@ const TIMEOUT_CHECK_MS = 5_000;
 
 /**
  * Returns how long a connection may carry no byte in either direction before it is closed. The longest silent request
- * is an import, which waits for its permit and then for its result.
+ * is an import, which waits for its permit and then for its result. Each of these waits may take `IMPORT_WAIT_SECONDS`.
  */
 const silenceLimitMs = ({ importWaitSeconds }: Config): number => (2 * importWaitSeconds + 60) * 1_000;
 
 const REQUEST_ID = /^[\w.:/+=-]{1,128}$/;
 
-/** Matches the start of an origin on a loopback address, up to the port. */
+/** Matches the host of an origin if it is a loopback address, with the `//` before it and the `:` of the port. */
 const LOOPBACK_ADDRESS = /\/\/(127\.0\.0\.1|\[::1\]):/;
 
 /**
@@ -175,7 +175,7 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
     app.server.once('listening', () => {
       if (context.site.origin !== undefined) return;
       context.site.origin = app.listeningOrigin;
-      // The page may also be opened at `localhost`, unless there is a provider, which redirects to only one address.
+      // Without a provider, the page may also be opened at `localhost`. A provider redirects to only one address.
       if (context.provider === undefined)
         context.site.namedOrigin = app.listeningOrigin.replace(LOOPBACK_ADDRESS, '//localhost:');
     });
@@ -218,6 +218,7 @@ function corsOptions(origins: readonly string[]) {
       'Retry-After',
       'X-Request-Id',
     ],
+    // In seconds: browsers may remember the response to a preflight for a day.
     maxAge: 86_400,
   };
 }

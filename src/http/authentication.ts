@@ -10,18 +10,19 @@ import { addressKey, clientAddress, removeQuotaHeaders, requireQuota } from './q
 import type { PrincipalRoute } from './route.ts';
 
 /**
- * Checks a request's token, then the rate limit, then the scope (decision 1). All this comes before the body is read.
- * Later, the operation's SQL statement checks the token again. In reads, `tokenIsValid` of `store/tokens.ts` does this;
- * in writes, the functions in `sql/functions/` do.
+ * Checks a request's token, then the rate limit, then the scope (docs/contract.md, decision 1). All this comes before
+ * the body is read. Later, the operation's SQL statement checks the token again. In reads, `tokenIsValid` of
+ * `store/tokens.ts` does this; in writes, the functions in `sql/functions/` do.
  */
 
 /** What a route requires of the token. */
 type Needs = Pick<PrincipalRoute, 'scope' | 'needsSession'>;
 
 /**
- * Finds the principal and counts the request. Throws `INVALID_TOKEN`, `RATE_LIMITED` or `PERMISSION_DENIED`. Does not
- * look up a token that this replica remembers, because the operation's statement checks it. Throws synchronously if
- * this replica already knows that the token or its account has reached its rate limit.
+ * Finds the principal and counts the request. Throws `INVALID_TOKEN`, `ACCOUNT_SUSPENDED`, `RATE_LIMITED`,
+ * `PERMISSION_DENIED`, or `UNAVAILABLE` under overload. Does not look up a token that this replica remembers, because
+ * the operation's statement checks it. Throws synchronously if no token was presented, or if this replica already knows
+ * that the token or its account has reached its rate limit.
  */
 export function authenticate(
   context: Context,
@@ -80,8 +81,8 @@ export function requireScope({ scope, needsSession }: Needs, principal: Principa
 }
 
 /**
- * Looks up a token in the database and remembers its principal. If the token or its account is refused, forgets the
- * token and throws `INVALID_TOKEN` or `ACCOUNT_SUSPENDED`.
+ * Looks up a token in the database and remembers its principal. Records the use of the token if that is due. If the
+ * token or its account is refused, forgets the token and throws `INVALID_TOKEN` or `ACCOUNT_SUSPENDED`.
  */
 async function lookUp(context: Context, token: PresentedToken): Promise<Principal> {
   const principal = await findPrincipal(context.database, token).catch((error: unknown) => {
@@ -103,7 +104,10 @@ export function requirePrincipal({ principal }: FastifyRequest): Principal {
   return principal;
 }
 
-/** Limits requests without a token by the client's address (decision 25). `limiterName` chooses the limiter. */
+/**
+ * Limits requests without a token by the client's address (docs/contract.md, decision 25). Throws `RATE_LIMITED`, or
+ * `UNAVAILABLE` under overload. `limiterName` chooses the limiter.
+ */
 export async function limitAddress(
   context: Context,
   request: FastifyRequest,

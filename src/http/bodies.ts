@@ -23,8 +23,9 @@ export class Bodies {
   }
 
   /**
-   * Returns a reader of the request's body. The first `countedBytes` count as held until the response is sent. The
-   * reader throws `UNAVAILABLE` if too many bytes are already held for this account or for all accounts.
+   * Returns a reader of the request's body. If the request has a token, the first `countedBytes` count as held until
+   * the response is sent. The reader throws `UNAVAILABLE` if too many bytes are already held for this account or for
+   * all accounts. `source` itself throws `VALIDATION_ERROR` for a compressed body.
    */
   source(request: FastifyRequest, countedBytes: number): Pick<BodyReader, 'next'> {
     const { principal, bodyReader } = request;

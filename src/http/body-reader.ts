@@ -14,23 +14,28 @@ import { invalid } from '../domain/errors.ts';
  */
 
 /**
- * The reserved time for one chunk, in milliseconds. With this time, one user's chunks take at most a tenth of a core.
+ * The reserved time for one chunk, in milliseconds. It is about ten times the CPU time of a chunk, so one user's chunks
+ * take at most a tenth of a core.
  */
 const CHUNK_MS = 0.02;
 
-/** Time is reserved for this many chunks at once. 256 chunks of 64 KiB are 16 MiB, so most bodies never pause. */
+/** Time is reserved whenever this many chunks have arrived. 256 chunks of 64 KiB are 16 MiB, so most bodies never pause. */
 const CHUNKS_PER_PAUSE = 256;
 
 /** Reading pauses while this many bytes are gathered. */
 const MAX_GATHERED_BYTES = 65_536;
 
 /**
- * Keeps when the reserved time of each key ends. A key is a user's id, or undefined for all requests without a token.
+ * Remembers when the reserved time of each key ends. A key is a user's id. All requests without a token share the key
+ * undefined.
  */
 export class ChunkPace {
   readonly #busyUntilMs = new Map<number | undefined, number>();
 
-  /** Reserves time for chunks, after the key's earlier reservations. Returns in how many milliseconds it ends. */
+  /**
+   * Reserves time for this number of chunks, after the key's earlier reservations. Returns the milliseconds until the
+   * reserved time ends.
+   */
   reserve(key: number | undefined, chunks: number): number {
     const now = performance.now();
     const from = Math.max(now, this.#busyUntilMs.get(key) ?? 0);
@@ -78,7 +83,7 @@ export class BodyReader {
     body.once('close', () => this.#finish('aborted'));
   }
 
-  /** Starts reading at the pace of this key. */
+  /** Reads from now on, and reserves time under this key. */
   begin(pace: ChunkPace, key: number | undefined): void {
     this.#reservation = { pace, key };
     if (this.#chunks >= CHUNKS_PER_PAUSE) this.#reserveTime();
@@ -165,7 +170,8 @@ export class BodyReader {
   }
 
   /**
-   * Ends the body. If many chunks are left, reserves time for them too, so that the key's next body pauses for them.
+   * Ends the body. If many chunks have no reserved time yet, reserves it now, so that the key's next body pauses for
+   * them.
    */
   #finish(end: 'complete' | 'aborted'): void {
     if (this.#end !== undefined) return;

@@ -65,15 +65,15 @@ export function limitInviteFailures<Result>(
   emailKey: string | undefined,
   exchange: () => Promise<Result>,
 ): Promise<Result> {
-  const { inviteFailures, namedInviteFailures: limiter } = context.coordination.limiters;
+  const { inviteFailures, namedInviteFailures } = context.coordination.limiters;
   const sharedBudget = { limiter: inviteFailures, key: 'all', limit: context.config.inviteFailuresPerMinute };
   const invite = { credential: 'invite', failureCodes: ['NOT_FOUND'] } as const;
   if (emailKey === undefined)
     return runWithinBudgets(context, { ...invite, budgets: [sharedBudget] }, exchange);
-  const limit = NAMED_FAILURES_PER_HOUR;
+  const namedBudget = { limiter: namedInviteFailures, limit: NAMED_FAILURES_PER_HOUR };
   const budgets = [
-    { limiter, key: `email:${hash('sha256', emailKey, 'base64url')}`, limit },
-    { limiter, key: `network:${addressKey(clientAddress(request))}`, limit },
+    { ...namedBudget, key: `email:${hash('sha256', emailKey, 'base64url')}` },
+    { ...namedBudget, key: `network:${addressKey(clientAddress(request))}` },
   ];
   return runWithinBudgets(context, { ...invite, budgets }, exchange);
 }
@@ -128,7 +128,10 @@ function runWithinBudgets<Result>(
   return runAndCountFailure(context, attempt, run);
 }
 
-/** Runs an attempt. If it fails, counts the failure in each budget. */
+/**
+ * Runs an attempt. If it fails with one of its `failureCodes`, counts the failure in each budget, and throws
+ * `RATE_LIMITED` instead of the error if a budget does not admit the failure.
+ */
 async function runAndCountFailure<Result>(
   context: Context,
   { credential, budgets, failureCodes }: Attempt,

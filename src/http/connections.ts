@@ -43,9 +43,9 @@ export class Connection {
   readonly #socket: Socket;
   /** The number of requests whose responses are not sent completely. */
   #openRequests = 0;
-  /** How many bytes were written to the socket before the first of the open requests came. */
+  /** How many bytes had been written to the socket when a request last came while no other was open. */
   #writtenBefore = 0;
-  /** How many bytes the kernel had taken when the client last made progress. */
+  /** How many bytes in total the kernel had taken from the socket when the client last made progress. */
   #takenAtProgress = 0;
   /** The time of that progress, by `performance.now()`; undefined while all bytes are sent. */
   #progressAt: number | undefined;
@@ -60,7 +60,7 @@ export class Connection {
     return this.#isStalled;
   }
 
-  /** How many bytes of the unfinished responses the kernel had taken when the client last made progress. */
+  /** How many response bytes the kernel took between the times of `#writtenBefore` and `#takenAtProgress`. */
   get sentBytes(): number {
     return Math.max(0, this.#takenAtProgress - this.#writtenBefore);
   }

@@ -23,8 +23,8 @@ export const STATUS_BY_CODE = {
 } as const satisfies Record<ErrorCode, number>;
 
 /**
- * The headers of every response, even to malformed requests. They keep personal data out of caches, and prevent
- * browsers from treating text as a page, a script or a style.
+ * Headers of all responses, even to malformed requests. They keep personal data out of caches, and prevent browsers
+ * from treating text as a page, a script or a style. Responses without personal data may replace `cache-control`.
  */
 export const SECURITY_HEADERS = {
   'cache-control': 'no-store',

@@ -5,7 +5,7 @@ import type { DatabaseState } from '../store/probe.ts';
 
 /** Endpoints that tell the operator and the platform whether the process is alive and whether it accepts requests. */
 
-/** Whether a route is one of these endpoints. */
+/** Whether a route is one of the endpoints of this file. */
 export const isProbe = (route: string | undefined): boolean => route === '/livez' || route === '/readyz';
 
 /** Returns the state to report. A fault that an operator cannot act on is reported as `unreachable`. */

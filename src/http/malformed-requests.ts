@@ -5,8 +5,8 @@ import { type ApiError, invalid, notFound } from '../domain/errors.ts';
 import { SECURITY_HEADERS, STATUS_BY_CODE } from './error-responses.ts';
 
 /**
- * Node itself would answer some bad requests with an empty response or with none. This file answers them with the usual
- * JSON error (decision 2).
+ * To some bad requests, Node itself would send an empty response or no response. This file sends the usual JSON error
+ * instead (docs/contract.md, decision 2).
  */
 
 /**

@@ -15,7 +15,7 @@ const INFO = {
   contact: { name: 'The maintainers of the Bookmark Service' },
 };
 
-/** By first segment of a path: the description of the operations whose paths begin with it. */
+/** The descriptions of the tags. A tag is the first segment of the paths of its operations. */
 const TAGS: Record<string, string> = {
   auth: 'Exchange codes for session tokens',
   user: "The current user's profile",
@@ -31,8 +31,8 @@ const TAGS: Record<string, string> = {
 };
 
 /**
- * By path: operation ids that are not made from the path, because `export` and `import` are reserved words in many
- * languages.
+ * The operation ids that are not made from the path, keyed by path. Ids made from these paths would be reserved words
+ * in many languages.
  */
 const OPERATION_IDS: Record<string, string> = {
   '/export': 'export_bookmarks',
@@ -52,7 +52,7 @@ type Shared = Record<string, Json>;
 
 /**
  * Returns the JSON Schema of a body. Adds the schemas that have an `id` to `shared`. Additional fields are allowed,
- * because later releases of v1 may add fields to responses (decision 29).
+ * because later releases of v1 may add fields to responses (docs/contract.md, decision 29).
  */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output', shared: Shared): Json {
   const json = z.toJSONSchema(schema, {
@@ -137,9 +137,9 @@ const CONDITIONS: Record<ErrorCode, string> = {
 
 function codesOf(route: Route): ErrorCode[] {
   const common: ErrorCode[] = ['VALIDATION_ERROR', 'RATE_LIMITED', 'INTERNAL_ERROR', 'UNAVAILABLE'];
-  const ofPrincipals: ErrorCode[] =
+  const tokenErrors: ErrorCode[] =
     route.scope === 'public' ? [] : ['INVALID_TOKEN', 'ACCOUNT_SUSPENDED', 'PERMISSION_DENIED'];
-  return [...new Set([...common, ...ofPrincipals, ...(route.errors ?? [])])];
+  return [...new Set([...common, ...tokenErrors, ...(route.errors ?? [])])];
 }
 
 /** Describes the error responses of a route, by status. Several codes may share a status. */
@@ -193,7 +193,6 @@ function describeAccess(route: Route): string {
   return `Scope: ${route.scope}.${route.needsSession ? ' Requires a session token.' : ''}`;
 }
 
-/** Formats a number of bytes. */
 const formatBytes = (bytes: number): string =>
   bytes >= 1_048_576 ? `${bytes / 1_048_576} MiB` : `${bytes / 1_024} KiB`;
 
@@ -228,7 +227,7 @@ function operationOf(route: Route, shared: Shared): Json {
   };
 }
 
-/** Describes the routes below a base path. */
+/** Returns the OpenAPI document of routes that are served below `basePath`. */
 export function describeApi(routes: readonly Route[], basePath: string): Json {
   const shared: Shared = {};
   const paths = routes.map((route) => [route.path, { post: operationOf(route, shared) }]);

@@ -44,14 +44,15 @@ export const clientAddress = ({ ip, socket }: FastifyRequest): string =>
   isIP(ip) > 0 ? ip : (socket.remoteAddress ?? '');
 
 /**
- * Returns the limiter's key for a client address (decision 25). The key is an IPv4 address, even if it is mapped into
- * IPv6, or the /64 network of an IPv6 address.
+ * Returns the limiter's key for a client address (docs/contract.md, decision 25): the address itself for IPv4, the IPv4
+ * address for an address that is mapped into IPv6, and the /64 network for other IPv6 addresses.
  */
 export function addressKey(ip: string): string {
   if (!isIPv6(ip)) return ip;
   const groups = expandIpv6(ip);
   const isMappedIpv4 = groups.slice(0, 6).join(':') === '0:0:0:0:0:ffff';
   if (!isMappedIpv4) return `${groups.slice(0, 4).join(':')}::/64`;
+  // Each of the last two groups holds two bytes of the IPv4 address.
   const bytes = groups.slice(6).flatMap((group) => [Number(`0x${group}`) >> 8, Number(`0x${group}`) & 255]);
   return bytes.join('.');
 }

@@ -14,9 +14,10 @@ export const DEFAULT_BODY_BYTES = 64 * 1_024;
  */
 export const BOOKMARK_BODY_BYTES = 640 * 1_024;
 
-/** What a handler gets for one request. The request's token, limits, scope and body have been checked. */
+/** What a handler gets for one request, after all checks that the route requires. */
 export interface RouteRequest<Body> {
   context: Context;
+  /** The parsed body; undefined if the route has `checksOwnBody`. */
   body: Body;
   request: FastifyRequest;
   reply: FastifyReply;
@@ -73,11 +74,12 @@ export type Route = PrincipalRoute | PublicRoute;
 /** A route whose path is one of the endpoints in `resources.ts`. */
 type ApiRoute = Route & { path: keyof Endpoints };
 
-/** Returns the routes that it gets. If an endpoint of `resources.ts` has no route, the call does not compile. */
+/** Returns its argument. If an endpoint of `resources.ts` has no route, the call does not compile. */
 export const routesOfAll = <Given extends ApiRoute>(
   routes: readonly Given[] & Missing<Exclude<keyof Endpoints, Given['path']>>,
 ): readonly Route[] => routes;
 
+/** A type that all routes have if `Path` is `never`. Otherwise a type that no route has, which names the path. */
 type Missing<Path> = [Path] extends [never] ? unknown : { noRouteFor: Path };
 
 /** The names of all fields of a type, at any depth. */

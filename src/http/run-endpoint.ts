@@ -6,15 +6,15 @@ import { requirePrincipal, requireScope } from './authentication.ts';
 import type { Route } from './route.ts';
 
 /**
- * Runs an endpoint of the API for another interface, such as MCP. Checks the scope, the body and the permits as the API
- * does.
+ * Runs an endpoint of the API for another interface, such as MCP. Checks the scope and the body, and waits for one of
+ * the user's permits, as the API does.
  */
 export type RunEndpoint = <Path extends keyof Endpoints>(
   path: Path,
   body: Endpoints[Path]['request'],
 ) => Promise<Endpoints[Path]['response']>;
 
-/** Everything that such an interface needs to run endpoints. */
+/** Everything that an interface such as MCP needs to run endpoints. */
 export interface EndpointRunner {
   context: Context;
   routes: readonly Route[];

@@ -62,7 +62,7 @@ export function setLoginCookie({ site }: Context, reply: FastifyReply, secret: s
   addCookie(reply, site.origin, nameOf(site.origin, 'login'), secret, LOGIN_SECONDS);
 }
 
-/** Clears the session cookie after a request that ended its own session. Requests of the API have no such cookie. */
+/** Clears the session cookie after a request of a page has ended its own session. For the API, does nothing. */
 export function forgetSession(context: Context, request: FastifyRequest, reply: FastifyReply): void {
   if (request.routeOptions.config.mount?.isForBrowser === true) clearSessionCookie(context, reply);
 }

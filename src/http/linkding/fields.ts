@@ -8,7 +8,7 @@ import { parseBody } from '../../domain/validation.ts';
  * its notes become a part of the comment.
  */
 
-/** By flag: the name of its tag. Imports of linkding's files use the same names. */
+/** The names of the tags that stand for linkding's flags. Imports of linkding's files use the same names. */
 const FLAG_TAGS = { is_archived: 'archived', unread: 'toread', shared: 'shared' } as const;
 
 export const ARCHIVED = FLAG_TAGS.is_archived;
@@ -19,6 +19,7 @@ const FLAGS = Object.keys(FLAG_TAGS) as Flag[];
 
 /** Separates the description from the notes in a comment. */
 const NOTES_LINE = '--- notes ---';
+/** Matches a comment with notes. Its groups are the description, undefined if there is none, and the notes. */
 const COMMENT_WITH_NOTES = new RegExp(
   `^(?:${NOTES_LINE}\\n|(?<description>[\\s\\S]*?)\\n\\n${NOTES_LINE}\\n)(?<notes>[\\s\\S]*)$`,
 );
@@ -72,7 +73,7 @@ export function toLinkding(bookmark: Bookmark): LinkdingBookmark {
   const parts = COMMENT_WITH_NOTES.exec(comment)?.groups;
   const { description = '', notes = '' } = parts ?? { description: comment, notes: '' };
   const names = tags.map(({ name }) => name);
-  const has = (flag: Flag) => names.some((name) => isTagOf(name, flag));
+  const hasFlag = (flag: Flag) => names.some((name) => isTagOf(name, flag));
   return {
     id,
     url,
@@ -82,9 +83,9 @@ export function toLinkding(bookmark: Bookmark): LinkdingBookmark {
     web_archive_snapshot_url: '',
     favicon_url: null,
     preview_image_url: null,
-    is_archived: has('is_archived'),
-    unread: has('unread'),
-    shared: has('shared'),
+    is_archived: hasFlag('is_archived'),
+    unread: hasFlag('unread'),
+    shared: hasFlag('shared'),
     tag_names: names.filter((name) => !isFlag(name)),
     date_added: created_at,
     date_modified: updated_at,

@@ -31,7 +31,7 @@ const EDIT_TRIES = 10;
 interface LinkdingRequest {
   run: RunEndpoint;
   query: Record<string, unknown>;
-  /** The id in the path. Not a number if the path has none. */
+  /** The id in the path; `NaN` if the path has none. */
   id: number;
   body: unknown;
   /** Returns the url of the same list with another range. */
@@ -117,7 +117,7 @@ interface RequestParts {
   Querystring: Record<string, unknown>;
 }
 
-/** Collects what a handler gets. Throws `NOT_FOUND` if the id in the path is malformed. */
+/** Builds the request that a handler gets. Throws `NOT_FOUND` if the id in the path is malformed. */
 function readRequest(
   runner: EndpointRunner,
   request: FastifyRequest<RequestParts>,
@@ -141,9 +141,9 @@ function readRequest(
   };
 }
 
-/** By field of this service: linkding's name for it in bodies. */
+/** linkding's names for fields in bodies, keyed by this service's names. Other fields have the same name in both. */
 const NAMES_IN_BODIES: Record<string, string> = { comment: 'description', tags: 'tag_names' };
-/** By field of this service: linkding's name for it in query strings. */
+/** linkding's names for fields in query strings, keyed by this service's names. Other names are the same in both. */
 const NAMES_IN_QUERIES: Record<string, string> = { query: 'q', tags: 'q', created_after: 'added_since' };
 
 /** Matches a message about a field or an entry of a field, such as `tags[2]: expected a string`. */
@@ -203,7 +203,7 @@ async function getBookmark(run: RunEndpoint, id: number): Promise<Bookmark> {
   return bookmark;
 }
 
-/** Returns the bookmark with a url, or null. The service does not fetch the page, so there is no metadata. */
+/** Returns the bookmark with a url, or null. The metadata is empty, because the service does not fetch the page. */
 async function checkUrl({ run, query }: LinkdingRequest): Promise<object> {
   const url = String(query.url ?? '');
   const [bookmark] = (await run('/bookmarks/get', { url })).bookmarks;
@@ -233,7 +233,8 @@ async function createBookmark({ run, body, reply }: LinkdingRequest): Promise<ob
   };
   const add = async () =>
     toLinkding(await run('/bookmarks/add', { ...fromLinkding(wanted), on_duplicate: 'error' }));
-  // Another request may add the same url between these steps. Then `add` fails, and that new bookmark is edited.
+  // Another request may add the same url after `editExisting` has found nothing. Then `add` fails, and the bookmark of
+  // the other request is edited.
   return (await editExisting()) ?? (await recoverWith(add(), editExisting));
 }
 
@@ -243,9 +244,9 @@ async function createBookmark({ run, body, reply }: LinkdingRequest): Promise<ob
  */
 const recoverWith = <T>(work: Promise<T>, find: () => Promise<T | undefined>): Promise<T> =>
   work.catch(async (error: unknown) => {
-    const found = await find();
-    if (found === undefined) throw error;
-    return found;
+    const existing = await find();
+    if (existing === undefined) throw error;
+    return existing;
   });
 
 /** Edits a bookmark. If another request has changed it meanwhile, edits its new state, so that no change is lost. */
@@ -271,8 +272,8 @@ function applyChange(current: Bookmark, change: (current: LinkdingFields) => Lin
   const before = toLinkding(current);
   const after = change(before);
   if (after.description !== before.description || after.notes !== before.notes) return fromLinkding(after);
-  // Description and notes are unchanged, so the stored comment is kept. It is not built again from them, because it may
-  // come from another program, which may have put the line before the notes anywhere.
+  // Description and notes are unchanged, so the stored comment is kept. It is not built again from them, because
+  // another program may have written the comment, with different line breaks around the line that separates the notes.
   return { ...fromLinkding({ ...after, description: '', notes: '' }), comment: current.comment };
 }
 
@@ -295,10 +296,10 @@ const namedTag = z.object({ name: z.string() });
 async function createTag({ run, body, reply }: LinkdingRequest): Promise<object> {
   const { name } = parseBody(namedTag, body);
   reply.code(201);
-  const key = foldText(name.trim());
+  const foldedName = foldText(name.trim());
   const findExisting = async () => {
     const { tags } = await run('/tags/list', {});
-    const existing = tags.find((tag) => foldText(tag.name) === key);
+    const existing = tags.find((tag) => foldText(tag.name) === foldedName);
     return existing && formatTag(existing);
   };
   return recoverWith(run('/tags/create', { name }).then(formatTag), findExisting);

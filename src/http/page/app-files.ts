@@ -5,7 +5,7 @@ import type { Assets } from './build-assets.ts';
 
 const ICON_SIZES = [180, 192, 512] as const;
 
-/** By path: an icon as PNG. */
+/** The icons as PNG, keyed by their paths. */
 export const ICONS: ReadonlyMap<string, Buffer> = new Map(
   ICON_SIZES.map((size) => [
     `/assets/icon-${size}.png`,
@@ -61,8 +61,8 @@ const isKept = (path: string): boolean => !path.startsWith('lib/') && !path.star
  * from the network, and from its cache only if there is no network.
  */
 export function formatServiceWorker({ hash, files }: Assets, documents: readonly string[]): string {
-  const kept = [...files.keys()].filter(isKept).map((path) => `/assets/${hash}/${path}`);
-  const shell = [...documents, '/assets/start.js', MANIFEST_PATH, ...kept];
+  const keptPaths = [...files.keys()].filter(isKept).map((path) => `/assets/${hash}/${path}`);
+  const shell = [...documents, '/assets/start.js', MANIFEST_PATH, ...keptPaths];
   return `'use strict';
 const CACHE = 'page-${hash}';
 const SHELL = ${JSON.stringify(shell)};

@@ -25,7 +25,7 @@ export interface Asset {
 export interface Assets {
   /** A hash of all contents. It names the folder below `/assets/`. */
   hash: string;
-  /** By path below that folder: a file. */
+  /** The files, keyed by their paths below that folder. */
   files: Map<string, Asset>;
   /** For each page, the paths of the modules that the page loads at once. The page's own module comes first. */
   modules: Map<string, string[]>;
@@ -54,7 +54,7 @@ const TYPE_BY_EXTENSION: Record<string, string> = {
   '.svg': 'image/svg+xml',
 };
 
-/** For packages with different builds for browsers and Node: the name of the build for browsers. */
+/** The names of modules for browsers, keyed by the names of the modules for Node that the sources import. */
 const FOR_BROWSERS: Record<string, string> = { 'csv-parse/sync': 'csv-parse/browser/esm/sync' };
 
 /**

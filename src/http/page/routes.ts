@@ -19,7 +19,7 @@ import type { Asset, Assets } from './build-assets.ts';
  * everybody. Their scripts find out who is signed in.
  */
 
-/** By path of a document: the name of its page. The page decides which module the document loads. */
+/** The names of the pages, keyed by the paths of their documents. Each document loads the module of its page. */
 const PAGES: Record<string, string> = { '/': 'bookmarks', '/settings': 'settings', '/save': 'save' };
 
 /**
@@ -136,13 +136,13 @@ export function pageRoutes(app: FastifyInstance, { signIn }: Config): void {
   ];
   for (const [path, content] of fixedContents)
     app.get(path, async (request, reply) => sendRevalidated(request, reply, content));
-  let worker: Revalidated | undefined;
+  let serviceWorker: Revalidated | undefined;
   app.get(SERVICE_WORKER_PATH, async (request, reply) => {
-    worker ??= revalidated(
+    serviceWorker ??= revalidated(
       'text/javascript; charset=utf-8',
       formatServiceWorker(await findAssets(), Object.keys(PAGES)),
     );
-    return sendRevalidated(request, reply, worker);
+    return sendRevalidated(request, reply, serviceWorker);
   });
   app.get<{ Params: { hash: string; '*': string } }>('/assets/:hash/*', async (request, reply) => {
     const { hash, '*': path } = request.params;
