@@ -19,7 +19,7 @@ import { invalid } from '../domain/errors.ts';
  */
 const CHUNK_MS = 0.02;
 
-/** Time is reserved whenever this many chunks have arrived. 256 chunks of 64 KiB are 16 MiB, so most bodies never pause. */
+/** Time is reserved after every 256 chunks. 256 chunks of 64 KiB are 16 MiB, so most bodies never pause. */
 const CHUNKS_PER_PAUSE = 256;
 
 /** Reading pauses while this many bytes are gathered. */

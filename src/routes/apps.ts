@@ -12,7 +12,10 @@ import { readReturnTo, returnTo } from '../sign-in/return-to.ts';
 import { readProfile } from '../store/users.ts';
 import { findBrowserPrincipal, sendToProvider } from './sign-in.ts';
 
-/** Sessions of apps (RFC 8252, decision 31): a person approves the app in the browser, and the app gets a code. */
+/**
+ * Sessions of apps (RFC 8252; docs/contract.md, decision 31). A person approves the app in the browser, and the app
+ * gets a code.
+ */
 
 const APP_PATH = '/login/app';
 
@@ -26,8 +29,8 @@ async function askForApproval(context: Context, { request }: PageRequest): Promi
   const { config, database } = context;
   const appRequest = parseBody(appRequestSchema(config.signIn.appRedirects), readParameters(request));
   const principal = await findBrowserPrincipal(context, request);
-  const returnHere = readReturnTo(`${APP_PATH}?${queryOf(request)}`) ?? '/';
-  if (principal === undefined) return signInPage(config.signIn.provider?.name, returnHere);
+  const currentPath = readReturnTo(`${APP_PATH}?${queryOf(request)}`) ?? '/';
+  if (principal === undefined) return signInPage(config.signIn.provider?.name, currentPath);
   const { email } = await readProfile(database, principal, config.freeBookmarkLimit);
   const { redirect_uri: redirectUri, state, name } = appRequest;
   return approvalPage({
@@ -80,7 +83,8 @@ const link: PrincipalRoute<typeof linkBody> = {
       userId: principal.userId,
       session: principal.hash.toString('hex'),
     } as const;
-    return { location: await sendToProvider(context, { request, reply }, intent, body.return_to, true) };
+    const isFresh = true;
+    return { location: await sendToProvider(context, { request, reply }, intent, body.return_to, isFresh) };
   },
 };
 

@@ -8,7 +8,7 @@ import { cursorSchemas, formatChangesCursor, parseChangesCursor } from './cursor
 import { formatEnd, type PollEnd, readOrWait } from './long-poll.ts';
 import * as schemas from './response-schemas.ts';
 
-/** Sync of everything that changes: new, edited and deleted bookmarks, and tags (decision 37). */
+/** Sync of everything that changes: new, edited and deleted bookmarks, and tags (docs/contract.md, decision 37). */
 
 /** Returns where the first page starts. Throws `VALIDATION_ERROR` for an invalid cursor, or a cursor with `from`. */
 function findStart(

@@ -5,8 +5,9 @@ import type { ChangesPosition } from '../store/changes.ts';
 import type { TrashPosition } from '../store/trash.ts';
 
 /**
- * The cursors of `/bookmarks/list` (decision 14), `/bookmarks/changes`, `/bookmarks/search` and `/trash/list`. They
- * are opaque to clients. Each encodes a list that begins with the number of its format and the user's id.
+ * The cursors of `/bookmarks/list` (docs/contract.md, decision 14), `/bookmarks/changes`, `/bookmarks/search` and
+ * `/trash/list`. They are opaque to clients. Each encodes a list of parts. The first part is the number of the cursor's
+ * format, and the second is the user's id.
  */
 
 /** Long enough for the number of the format and six numbers of 16 digits, in base64url. */
@@ -31,7 +32,7 @@ const natural = z.int().min(0);
 /** The last millisecond of the year 9999. */
 const LATEST_MS = 253_402_300_799_999;
 
-/** The decoded parts of each kind of cursor. The function that formats it names them. */
+/** The decoded parts of each kind of cursor. `formatCursor` and the other formatting functions name these parts. */
 const LIST = z.tuple([z.literal(1), natural, natural]);
 const CHANGES = z.tuple([z.literal(2), natural, natural, natural, natural, natural, natural]);
 const SEARCH = z.tuple([
@@ -50,8 +51,8 @@ const encodeNumbers = (parts: readonly unknown[]): string => encode(parts.join('
 const encodeJson = (parts: readonly unknown[]): string => encode(JSON.stringify(parts));
 
 /**
- * Checks the decoded parts of a cursor. Throws `VALIDATION_ERROR` if the cursor is malformed or belongs to another
- * user. To be valid, the cursor must be the same text that `encodeParts` makes from the parts.
+ * Returns the decoded parts of a cursor. Throws `VALIDATION_ERROR` if the cursor is malformed or belongs to another
+ * user. A cursor is also malformed if `encodeParts` makes another text from its parts.
  */
 function checkParts<Parts extends readonly [number, number, ...unknown[]]>(
   cursor: string,
@@ -67,7 +68,7 @@ function checkParts<Parts extends readonly [number, number, ...unknown[]]>(
   return data;
 }
 
-/** Decodes the parts of a cursor that are numbers. Throws like `checkParts`. */
+/** Decodes a cursor whose parts are all numbers. Throws like `checkParts`. */
 function decodeNumbers<Parts extends readonly [number, number, ...unknown[]]>(
   cursor: string,
   userId: number,
@@ -129,7 +130,7 @@ export function parseSearchCursor(cursor: string, userId: number, searchHash: st
   return { page, total, lastId, lastKey };
 }
 
-/** Parses JSON. Returns undefined for any other text. */
+/** Parses JSON. Returns undefined if the text is not JSON. */
 function readJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -40,8 +40,9 @@ const issue: PrincipalRoute = {
  */
 function drawQr(text: string): { size: number; path: string } {
   const rows = encodeQR(text, 'raw', { ecc: 'medium', border: 4 });
-  const path = rows.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : '')));
-  return { size: rows.length, path: path.join('') };
+  // Each dark module of the code becomes a square of one unit.
+  const squares = rows.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : '')));
+  return { size: rows.length, path: squares.join('') };
 }
 
 const ways: PrincipalRoute = {
@@ -81,7 +82,7 @@ export async function exchangeDeviceCode(
     await endNewSession();
     throw error;
   });
-  // Only the new session tells the e-mail address of the account.
+  // The account's e-mail address is known only after the new session was opened.
   const isSameAccount = emailKey === undefined || foldText(newSession.user.email) === emailKey;
   if (isConfirmed && isSameAccount) return newSession;
   await endNewSession();

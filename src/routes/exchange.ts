@@ -18,7 +18,7 @@ import { revokeToken } from '../store/tokens.ts';
 import { user } from './account.ts';
 import { notifyAfter } from './notify-after.ts';
 
-/** Exchanges a code for the session of an app (RFC 8252). The response is the same for every invalid request. */
+/** Exchanges a code for the session of an app (RFC 8252). The response is the same for every code that fails. */
 export const exchangeCode = publicRoute({
   path: '/auth/exchange',
   scope: 'public',
@@ -44,7 +44,8 @@ export const exchangeCode = publicRoute({
 });
 
 /**
- * Opens the session that a code grants. Returns undefined if the code is invalid or was sent twice at the same time.
+ * Opens the session that a code grants. Returns undefined if the code is invalid. If the code was sent again meanwhile,
+ * ends the session and returns undefined.
  */
 async function openApprovedSession(
   context: Context,
@@ -70,8 +71,8 @@ async function openApprovedSession(
 }
 
 /**
- * Ends the session that a repeated code opened, if there is one. One of the two senders stole the code (RFC 6749,
- * section 4.1.2).
+ * Ends the session that the first use of a repeated code opened, if there is one. One of the two senders may have
+ * stolen the code (RFC 6749, section 4.1.2).
  */
 async function endRepeated(context: Context, code: string): Promise<void> {
   const { pending } = context.coordination;

@@ -30,7 +30,8 @@ const exportAll = principalRoute({
   takesOwnPermits: true,
   async handle({ context, principal, request }) {
     const { database, requestPermits, outboundBacklog, config } = context;
-    // How long the export waits until it may read its next page. A client that reads nothing is disconnected earlier.
+    // The export fails if it waits longer than this to read its next page. Before that, a client that reads nothing is
+    // disconnected.
     const waitMs = (config.responseStallSeconds + 5) * 1_000;
     const stream = await exportBookmarks({ database, requestPermits, outboundBacklog, waitMs }, principal);
     return stream.once('error', () => {
@@ -80,7 +81,7 @@ const importAll = principalRoute({
         : await importStaged(context, principal, received, hasClient, idempotency);
     } catch (error) {
       if (!(error instanceof OutcomeUnknown)) throw error;
-      // The import may have happened or not, so no response would be right. The client's connection is closed instead.
+      // Nobody knows whether the import has happened. So the connection is closed without a response.
       request.log.error({ err: error }, 'import ended without a response');
       request.wasAborted = true;
       reply.hijack();
@@ -96,7 +97,7 @@ export function addImportParser(scope: FastifyInstance, context: Context, bodies
   scope.addContentTypeParser('application/json', async (request: FastifyRequest) => {
     const announced = request.headers['content-length'];
     const requestHash = hashKeyedRequest(request);
-    // Bytes beyond this limit are written to Postgres, not held.
+    // Only the bytes up to this limit stay in memory until the response. Longer bodies are written to Postgres.
     const body = bodies.source(request, context.config.importInlineBytes);
     const received = await receiveImport(context, requirePrincipal(request), body, {
       announcedBytes: announced === undefined ? undefined : Number(announced),

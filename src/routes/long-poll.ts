@@ -4,9 +4,9 @@ import type { Waiter } from '../coordination/port.ts';
 import { unavailable } from '../domain/errors.ts';
 import type { Principal } from '../domain/tokens.ts';
 
-/** Long polling (decision 16) for `/bookmarks/sync` and `/bookmarks/changes`. */
+/** Long polling (docs/contract.md, decision 16) for `/bookmarks/sync` and `/bookmarks/changes`. */
 
-/** How far the clock of the database may be ahead of this process's estimate of it. */
+/** The database's clock may be ahead of this process's estimate of that clock by up to this time. */
 const CLOCK_MARGIN_MS = 1_000;
 
 /** What `readOrWait` needs to know about a long poll. */
@@ -22,11 +22,12 @@ interface Poll<Page> {
   hasNews(page: Page): boolean;
 }
 
-/** The page of a finished poll, and whether the poll was held. */
+/** The end of a poll. */
 export interface PollEnd<Page> {
   page: Page;
+  /** Whether the poll was held. */
   waited: boolean;
-  /** A random delay before the client should poll again. Set only if the replica drains. */
+  /** A random delay in milliseconds before the client should poll again. Set only if the replica drains. */
   retryAfterMs?: number | undefined;
 }
 
@@ -34,9 +35,9 @@ export interface PollEnd<Page> {
  * Reads a page. If it has no news, holds the request until something may have changed, then reads again. Throws
  * `UNAVAILABLE` if the replica already holds its maximum number of polls.
  *
- * No change is missed, because the waiter is registered before the first read. A later change is either seen by that
- * read, or its notification wakes the waiter. If the notification may have been lost, a check finds the change. So a
- * poll that was never woken has nothing to read at its end (docs/design.md, "The end of a poll").
+ * No change is missed, because the waiter is registered before the first read. The first read sees every change that
+ * was committed before it. The notification of a later change wakes the waiter. If a notification may have been lost, a
+ * check finds the change. So at its deadline, a poll need not look for changes (docs/design.md, "The end of a poll").
  */
 export async function readOrWait<Page>(
   context: Context,
@@ -74,7 +75,7 @@ function tryHold(waiter: Waiter): boolean {
   return refusal === undefined;
 }
 
-/** The result of a wait: a page, or a delay because the replica drains, or neither. */
+/** The result of a wait: a page with news, or a delay because the replica drains, or neither. */
 interface WaitResult<Page> {
   news?: Page | undefined;
   retryAfterMs?: number | undefined;

@@ -49,7 +49,10 @@ function pageNumber() {
   return z.int(rule).min(1, rule).meta({ default: 1 }).optional();
 }
 
-/** Splits a body into the search itself and the requested page. A cursor belongs to the hash of one search. */
+/**
+ * Reads a body into the search and the requested page. `searchHash` is a hash of the search without the page. A cursor
+ * contains this hash, and works only with it.
+ */
 function readSearch({ query, phrases, sort, page, cursor, per_page: perPage, ...filter }: SearchBody) {
   const terms = [...new Set([...searchTerms(query), ...phrases.map(searchTextLine)])];
   const searchHash = hash('sha256', JSON.stringify([terms, filter, sort]), 'hex').slice(0, 16);
@@ -58,9 +61,7 @@ function readSearch({ query, phrases, sort, page, cursor, per_page: perPage, ...
 
 type Search = ReturnType<typeof readSearch>;
 
-/**
- * Returns the place that the cursor encodes; undefined without a cursor. Throws `VALIDATION_ERROR` if it is invalid.
- */
+/** Returns the place that the cursor encodes; undefined without one. Throws `VALIDATION_ERROR` for an invalid cursor. */
 function findPlace({ cursor, sort, searchHash }: Search, userId: number): SearchPlace | undefined {
   if (cursor === undefined) return undefined;
   const place = parseSearchCursor(cursor, userId, searchHash);
@@ -70,7 +71,7 @@ function findPlace({ cursor, sort, searchHash }: Search, userId: number): Search
 
 const isTimestamp = (key: string | null): boolean => key !== null && parseTimestamp(key) === key;
 
-/** By sort order: whether a cursor may contain this key. */
+/** Functions that return whether a cursor may contain a `lastKey`, keyed by the sort order of the search. */
 const isKeyOf: Record<Sort, (key: string | null) => boolean> = {
   newest: (key) => key === null,
   oldest: (key) => key === null,
@@ -90,16 +91,16 @@ function formatPage(
   const { bookmarks, lastId, lastKey, hasMore } = foundPage;
   const page = place?.page ?? searchRequest.page ?? 1;
   const total = place?.total ?? foundPage.total;
-  // A cursor contains the next page's number, which must be exact.
+  // A cursor contains the number of the next page, which must be a safe integer.
   const hasCursor = hasMore && page < Number.MAX_SAFE_INTEGER;
   const nextCursor =
     hasCursor && lastId !== null
       ? formatSearchCursor(userId, searchHash, { page: page + 1, total, lastId, lastKey })
       : undefined;
-  const next = nextCursor === undefined ? '' : `,"next_cursor":"${nextCursor}"`;
+  const cursorField = nextCursor === undefined ? '' : `,"next_cursor":"${nextCursor}"`;
   return (
     `{"bookmarks":${bookmarks},"total":${total},"page":${page},"per_page":${perPage},` +
-    `"has_more":${hasMore}${next}}`
+    `"has_more":${hasMore}${cursorField}}`
   );
 }
 

@@ -22,9 +22,9 @@ import { returnTo } from '../sign-in/return-to.ts';
 import { SignInError } from '../sign-in/sign-in-error.ts';
 import { findPrincipal, revokeToken } from '../store/tokens.ts';
 
-/** Signing in through the provider in a browser (decision 31). */
+/** Signing in through the provider in a browser (docs/contract.md, decision 31). */
 
-/** A login counts as fresh for this many seconds. */
+/** If a fresh login is required, the provider must have authenticated the person within this many seconds. */
 const FRESH_SECONDS = 900;
 
 /** The path that the provider redirects to. It must be registered at the provider. */
@@ -66,7 +66,10 @@ async function beginSignIn(context: Context, { request, reply }: PageRequest): P
   return sendToProvider(context, { request, reply }, intent, returnTo, isFresh);
 }
 
-/** Starts a login, and sets the cookie with the browser's secret for it. Returns the address at the provider. */
+/**
+ * Starts a login, and sets the cookie with the browser's secret for it. Returns the address at the provider. `isFresh`
+ * requires a fresh login. Throws `PERMISSION_DENIED` without a provider.
+ */
 export async function sendToProvider(
   context: Context,
   { request, reply }: Pick<PageRequest, 'request' | 'reply'>,
@@ -109,7 +112,7 @@ async function finishSignIn(
   return login.returnTo;
 }
 
-/** Returns the parameters of a callback. Throws if one was sent twice, because the provider never does that. */
+/** Returns the parameters of a callback. Throws a `SignInError` if one was sent twice, which no provider does. */
 function readCallback(request: FastifyRequest): Record<string, string> {
   try {
     return readParameters(request);

@@ -18,7 +18,7 @@ import * as schemas from './response-schemas.ts';
 
 /** A user's own tokens and sessions: docs/contract.md, section 4.5. All endpoints require a session. */
 
-/** The name of a token follows the same rules as that of a tag. */
+/** The name of a token. The rules are those for the names of tags. */
 const name = tagName.meta({ examples: ['backup script'] });
 
 const scope = z.enum(['read', 'write']);
