@@ -8,7 +8,7 @@ interface ByteLimits {
   userBytes: number;
 }
 
-/** Which limit is reached: the user's, or the process's. */
+/** Which limit is reached. `account` means the limit of the user. */
 type ByteRefusal = 'account' | 'process';
 
 /**
@@ -53,7 +53,7 @@ export class HeldBytes {
     };
   }
 
-  /** Is called after bytes were released. Subclasses override it. */
+  /** Called after bytes were released. Does nothing here, but a subclass may override it. */
   protected onReleased(): void {}
 
   #add(userId: number, bytes: number): void {
@@ -76,7 +76,7 @@ interface Waiter {
  */
 const EXPORT_SHARE = 0.5;
 
-/** Counts the bytes of responses that clients have not read yet. Exports wait here for room for their next page. */
+/** Counts the bytes of responses that clients have not read yet. An export waits here before it reads its next page. */
 export class OutboundBacklog extends HeldBytes {
   readonly #waiters = new Set<Waiter>();
 

@@ -10,7 +10,7 @@ export interface SemaphoreOptions {
   maxWaiting?: number;
   /** Returns the error for a caller that gets no permit. */
   refusalError: (refusal: Refusal) => Error;
-  /** Called when a waiter gets its permit, with the seconds that it waited. */
+  /** Called when it is a waiter's turn to get a permit, with the seconds that the waiter has waited. */
   onWaited?: ((seconds: number) => void) | undefined;
 }
 
@@ -27,12 +27,13 @@ export interface SemaphoreGauges {
 }
 
 interface Waiter {
-  /** Gives the waiter its permit. Returns false if it does not need the permit any more. */
+  /** Gives the waiter its permit. Returns false if the waiter does not need the permit any more. */
   start: () => boolean;
   refuse: (error: Error) => void;
   /** When the wait began, by `performance.now()`. */
   since: number;
   timer: NodeJS.Timeout | undefined;
+  /** True once the waiter no longer waits: it was given a permit, or it was refused. */
   hasLeft: boolean;
 }
 

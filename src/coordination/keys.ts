@@ -1,6 +1,6 @@
 /** Every name that the service uses in Redis. */
 export interface RedisKeys {
-  /** Returns the prefix of a limiter's Redis keys. It contains the limiter's `keyPart`. */
+  /** Returns the prefix of a limiter's Redis keys. It contains the limiter's `keyPart` (`windows.ts`). */
   limit(keyPart: string): string;
   /** The channel on which replicas publish notifications. */
   wakes: string;
@@ -41,6 +41,7 @@ export const nameLimited = (prefix: string, key: string): string => `${prefix}:$
 
 /** Returns a key for a test write. In a cluster, the node of `failedKey` stores it. `prefix` is `RedisKeys.probe`. */
 export function nameProbe(prefix: string, failedKey: string): string {
+  // A cluster chooses the node by the text in braces, or by the whole key if it has no braces.
   const hashTag = /\{[^}]+\}/.exec(failedKey)?.[0] ?? `{${failedKey}}`;
   return `${prefix}:${hashTag}`;
 }

@@ -37,8 +37,8 @@ export const startCounters = (): Counters => ({
 });
 
 /**
- * Opens the coordination of this replica. If Redis is configured, resolves as soon as Redis serves this replica. If
- * Redis does not within two seconds, this replica starts without it. Never rejects because Redis is unavailable.
+ * Opens the coordination of this replica. If Redis is configured, waits until Redis serves this replica, but at most
+ * two seconds. After that, this replica starts without Redis. Never rejects because Redis is unavailable.
  */
 export async function openCoordination(
   options: CoordinationOptions,

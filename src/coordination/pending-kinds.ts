@@ -5,8 +5,8 @@ interface PendingLimits {
 }
 
 /**
- * The kinds of values that are kept for a short time and can be taken once. A value has at most about 2 KiB, so a kind
- * takes at most 50 MiB of Redis's memory.
+ * The kinds of values that are kept for a short time and can be taken once. A value has at most about 2 KiB, and a kind
+ * has at most 20,000 values. So a kind takes at most 50 MiB of Redis's memory.
  */
 export const PENDING_KINDS = {
   /** Logins in progress at the OpenID provider. The lifetime gives people time to find their second factor. */
@@ -14,22 +14,23 @@ export const PENDING_KINDS = {
   /** Codes for apps. RFC 6749 (4.1.2) allows ten minutes, but an app needs only seconds to exchange its code. */
   codes: { lifeMs: 60_000, capacity: 20_000 },
   /**
-   * For each exchanged code for apps, the session that was opened. If somebody sends the code again, that session ends.
-   * A value is kept for ten minutes, because RFC 6749 allows a code to last that long.
+   * By exchanged code for apps: the session that the exchange opened. If somebody sends the code again, that session
+   * ends. A value is kept for ten minutes, because RFC 6749 allows a code to last that long.
    */
   exchanges: { lifeMs: 600_000, capacity: 20_000 },
   /**
-   * Codes for apps that were sent when they were not valid. If another request is exchanging the same code meanwhile,
-   * it finds the code here at its end. No exchange takes longer than the lifetime.
+   * Codes for apps that somebody sent although they were invalid. At its end, each exchange of a code looks here for
+   * the same code, because somebody may have sent the code again during the exchange. No exchange takes longer than the
+   * lifetime.
    */
   repeats: { lifeMs: 60_000, capacity: 20_000 },
   /** Codes that sign in another device. The lifetime gives people time to find the device and to type the code. */
   deviceCodes: { lifeMs: 300_000, capacity: 20_000 },
-  /** For each session, the device code that it created last. The key is a hash of the session. */
+  /** By session: the device code that it created last. Both the key and the value are hashes. */
   deviceSessions: { lifeMs: 300_000, capacity: 20_000 },
   /**
-   * Challenges for signing in by a passkey. They are separate from `passkeyAdditions`, because anybody can request
-   * them, and a flood of them must not displace the challenges of signed-in people.
+   * Challenges for signing in by a passkey. Anybody can request these challenges, and a flood of them must not displace
+   * the challenges of signed-in people. So `passkeyAdditions` is a separate kind.
    */
   passkeySignIns: { lifeMs: 300_000, capacity: 20_000 },
   /** Challenges for adding a passkey to an account. Only signed-in people can request them. */

@@ -30,7 +30,10 @@ export interface Quota {
   limit: number;
   /** How many further requests would be admitted now. */
   remaining: number;
-  /** Milliseconds until the oldest counted request leaves the window, which frees a slot. */
+  /**
+   * If this request is refused, the milliseconds until a slot is free. If it is admitted, the milliseconds until the
+   * oldest counted request leaves the window.
+   */
   resetMs: number;
   /** Present if the numbers describe the key's group instead of the key itself. */
   ofGroup?: true;
@@ -52,13 +55,13 @@ export interface Group {
  * neither. If one of them refuses, its quota is returned. If both refuse, the returned quota is the one whose refusal
  * ends later. If both admit, it is the quota with fewer requests left.
  *
- * To limit only failures, call `refusal` before each attempt and `consume` after each failure. Each replica may then
- * let a few failures more than the limit happen: one more, and those of attempts in progress when the limit is reached.
+ * To limit only failures, call `refusal` before each attempt and `consume` after each failure. Then each replica may
+ * exceed the limit by one failure, and by the failures of attempts that are in progress when the limit is reached.
  */
 export interface RateLimiter {
   /** Returns the refusal of a key, or `undefined` if the key may have a free slot. Does not ask Redis. */
   refusal(key: string, limit: number, group?: Group): Quota | undefined;
-  /** Decides whether to admit a request, and counts it if so. The promise never rejects and takes at most 300 ms. */
+  /** Decides whether to admit a request. Counts an admitted request. Never rejects, and takes at most 300 ms. */
   consume(key: string, limit: number, group?: Group): Promise<Quota>;
 }
 
@@ -70,7 +73,8 @@ export type Limiters = Readonly<Record<LimiterName, RateLimiter>>;
  *
  * - `woken`: a notification came.
  * - `check`: a notification may have been lost, so the poll must ask the database.
- * - `timeout`: the deadline has passed, and no notification can have been lost since the last `woken` or `check`.
+ * - `timeout`: the deadline has passed, and as far as this replica knows, no notification was lost since the poll last
+ *   queried.
  * - `drain`: this replica is shutting down.
  * - `gone`: the client has disconnected.
  */
@@ -83,16 +87,16 @@ export type WaitEnd = 'woken' | 'check' | 'timeout' | 'drain' | 'gone';
 export type HoldRefusal = 'holder-full' | 'replica-full';
 
 /**
- * The registration of one long poll on a channel, from `register` to `release`. A notification that arrives between two
- * waits ends the next wait at once.
+ * The registration of one long poll on a channel, from `register` to `release`. The request of a staged import also has
+ * one, to wait for the result. A notification that arrives between two waits ends the next wait at once.
  */
 export interface Waiter {
   /**
-   * Counts this waiter towards the maximum of its holder and of this replica, until `release`. If one of the two is
-   * reached already, does not count the waiter, and returns which one. Does nothing if the waiter is counted already.
+   * Counts this waiter towards the maximum of its holder and of this replica, until `release`. If one of these maximums
+   * is already reached, returns which one and does not count the waiter. Does nothing if the waiter is counted already.
    */
   hold(): HoldRefusal | undefined;
-  /** Waits until something may have changed, but no longer than until `deadline`, in milliseconds of `clock`. */
+  /** Waits until something may have changed, at most until `deadline`, a time of `Coordination.clock`. */
   next(deadline: number): Promise<WaitEnd>;
   /** Ends the current wait and all later waits with `gone`, because the client has disconnected. */
   cancel(): void;
@@ -151,11 +155,11 @@ export class PendingUnavailable extends Error {
 /**
  * Values that are kept for some minutes and that any replica can take once, such as logins in progress and the codes
  * that apps exchange for a session. Callers pass hashes of the secrets as keys, so somebody who reads the memory of
- * Redis cannot use them.
+ * Redis does not learn the secrets.
  *
  * The number of values of each kind is limited. If a kind is full, a new value displaces the oldest one. So a flood of
  * logins cannot fill the memory, but it can displace the logins of people who take long. While a configured Redis is
- * unavailable, both functions reject with `PendingUnavailable`. Values in this replica's own memory would not help,
+ * unavailable, `keep` and `take` reject with `PendingUnavailable`. Values in this replica's own memory would not help,
  * because the next request may reach another replica.
  */
 export interface PendingValues {
@@ -178,7 +182,7 @@ export interface Counters {
   /** Imports that were added to the queue in Redis, and imports that this process took without that queue. */
   importsQueued: number;
   importsInProcess: number;
-  /** Imports that this process finished, and imports that threw. */
+  /** Runs of imports in this process that ended without an error, and runs that threw one. */
   importsDone: number;
   importsFailed: number;
   /** How often Redis became unavailable, including a start without Redis. */
@@ -193,7 +197,7 @@ export interface Coordination {
   readonly pending: PendingValues;
   /** Whether Redis is available now (docs/contract.md, decision 27). */
   readonly state: CoordinationState;
-  /** What Redis should do for all replicas but cannot do now. Empty if no Redis is configured. */
+  /** The parts that Redis cannot do now. Empty if no Redis is configured. */
   readonly away: readonly SharedPart[];
   readonly counters: Readonly<Counters>;
   /** The clock that deadlines of waits refer to: a deadline is `clock.now()` plus a number of milliseconds. */
@@ -205,11 +209,14 @@ export interface Coordination {
 /**
  * - `none`: no Redis is configured.
  * - `shared`: Redis does all of `SHARED_PARTS`.
- * - `degraded`: Redis cannot do at least one of `SHARED_PARTS`. This replica works without it.
+ * - `degraded`: Redis cannot do at least one of `SHARED_PARTS`. This replica works without that part of Redis.
  */
 type CoordinationState = 'none' | 'shared' | 'degraded';
 
-/** What Redis does for all replicas: it limits requests, and it passes notifications on. Either can fail alone. */
+/**
+ * What Redis does for all replicas: it limits requests (`limits`), and it passes notifications on (`wakes`). Either can
+ * fail alone.
+ */
 export const SHARED_PARTS = ['limits', 'wakes'] as const;
 export type SharedPart = (typeof SHARED_PARTS)[number];
 

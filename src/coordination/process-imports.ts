@@ -3,7 +3,7 @@ import type { Clock, Counters, ImportQueue } from './port.ts';
 
 /**
  * Runs one staged import. Does nothing if another process is running it, so two calls for the same import do no harm.
- * When `stop` aborts, it stops as soon as it can, so that another process can run the import.
+ * When `stop` aborts, the run ends as soon as it can, so that another process can run the import.
  */
 export type RunImport = (id: string, stop: AbortSignal) => Promise<void>;
 
@@ -52,8 +52,8 @@ export class ProcessImportQueue implements ImportQueue {
   }
 
   /**
-   * Runs the import as soon as a place is free. Returns false if the import is already waiting or running, or if the
-   * worker has stopped.
+   * Runs the import as soon as fewer than `#concurrency` imports run. Returns false if the import is already waiting or
+   * running, or if the worker has stopped.
    */
   run(id: string): boolean {
     if (this.#stopped || this.#running.has(id) || this.#waiting.has(id)) return false;
@@ -62,7 +62,7 @@ export class ProcessImportQueue implements ImportQueue {
     return true;
   }
 
-  /** Resolves when a place is free. */
+  /** Resolves when fewer than `#concurrency` imports run. */
   async untilPlace(): Promise<void> {
     while (this.#running.size >= this.#concurrency) await Promise.race(this.#running.values());
   }
@@ -90,9 +90,9 @@ export class ProcessImportQueue implements ImportQueue {
     const timeOver = Promise.withResolvers<boolean>();
     const cancel = this.#clock.after(waitMs, () => timeOver.resolve(false));
     const allEnded = Promise.all(this.#running.values()).then(() => true);
-    const haveEnded = await Promise.race([allEnded, timeOver.promise]);
+    const hasEndedInTime = await Promise.race([allEnded, timeOver.promise]);
     cancel();
-    return haveEnded;
+    return hasEndedInTime;
   }
 
   #startNext(): void {

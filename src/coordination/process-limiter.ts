@@ -1,21 +1,25 @@
 import type { Clock, Counters, Group, Quota, RateLimiter } from './port.ts';
 
-/** How many keys and times one limiter keeps in memory. Beyond that, it forgets the keys that were used longest ago. */
+/**
+ * How many keys one limiter keeps in memory, and how many times of admitted requests. Beyond that, it forgets the keys
+ * that were used longest ago.
+ */
 const MAX_KEYS = 250_000;
 const MAX_TIMES = 4_000_000;
 
 /**
  * A rate limiter that counts only the requests that this process admitted. Without Redis, it is the only limiter. With
- * Redis, each `RedisRateLimiter` has one. It refuses keys that this process alone has filled, without asking Redis.
+ * Redis, each `RedisRateLimiter` has one. It uses this limiter to refuse requests without asking Redis, and to limit
+ * requests while Redis is unavailable.
  */
 export class ProcessRateLimiter implements RateLimiter {
   readonly #windowMs: number;
   readonly #clock: Clock;
   readonly #counters: Counters;
-  /** The key that was used last comes last, so expired logs are at the front. */
+  /** The log of each key. The key that was used last comes last, so expired logs are at the front. */
   readonly #logs = new Map<string, AdmissionLog>();
-  /** The number of times in all logs. */
-  #times = 0;
+  /** How many times of admitted requests all logs hold together. */
+  #timeCount = 0;
 
   constructor(windowMs: number, clock: Clock, counters: Counters) {
     this.#windowMs = windowMs;
@@ -29,8 +33,8 @@ export class ProcessRateLimiter implements RateLimiter {
   }
 
   /**
-   * Returns a refusal only if the last request of the key was counted with the same limit. After a change of the limit,
-   * this memory cannot say when a slot is free, because it does not know the requests that other replicas admitted.
+   * Returns a refusal only if the last request of the key had the same limit. After a change of the limit, this process
+   * cannot say when a slot is free, because it does not know the requests that other replicas admitted.
    */
   refusal(key: string, limit: number, group?: Group): Quota | undefined {
     const ownRefusal = this.#findSameLimitRefusal(key, limit);
@@ -60,7 +64,7 @@ export class ProcessRateLimiter implements RateLimiter {
   peek(key: string, limit: number, now: number): Quota {
     const log = this.#logs.get(key);
     if (log === undefined) return quotaOf(limit, 0, 0);
-    this.#times -= log.dropUntil(now - this.#windowMs);
+    this.#timeCount -= log.dropUntil(now - this.#windowMs);
     // A key that is full under a higher limit is also full under this one.
     if (log.limit >= limit && log.fullUntil > now) return quotaOf(limit, limit, log.fullUntil - now);
     // After the limit was lowered, the window may hold more than `limit` requests. Then a slot becomes free when the
@@ -69,7 +73,7 @@ export class ProcessRateLimiter implements RateLimiter {
     return quotaOf(limit, log.size, nextToLeave === undefined ? 0 : nextToLeave + this.#windowMs - now);
   }
 
-  /** Whether this process has admitted `limit` requests in the window that ends at `now`. */
+  /** Whether this process has admitted at least `limit` requests in the window that ends at `now`. */
   isFull(key: string, limit: number, now: number): boolean {
     const time = this.#logs.get(key)?.fromNewest(limit);
     return time !== undefined && time > now - this.#windowMs;
@@ -79,7 +83,7 @@ export class ProcessRateLimiter implements RateLimiter {
   record(key: string, limit: number, time: number): void {
     const log = this.#touch(key, limit);
     log.add(time);
-    this.#times += 1;
+    this.#timeCount += 1;
     this.#forget(time);
   }
 
@@ -102,16 +106,20 @@ export class ProcessRateLimiter implements RateLimiter {
     return quota.remaining > 0 ? undefined : { ...quota, admitted: false };
   }
 
-  /** Returns the refusal of a request by its key and its group, if there is one, and counts it. */
+  /**
+   * Returns the refusal by the key or by its group, and counts the request as refused. Returns undefined if neither
+   * refuses.
+   */
   #countRefusal(own: Quota | undefined, group: Quota | undefined): Quota | undefined {
     const refusal = own ? chooseQuota(own, group) : group && { ...group, ofGroup: true as const };
     if (refusal) this.#counters.refused += 1;
     return refusal;
   }
 
-  /** Returns the log of a key, and makes the key the one that was used last. */
+  /** Returns the log of a key, and creates it if necessary. Sets its limit, and makes it the log that was used last. */
   #touch(key: string, limit: number): AdmissionLog {
     const log = this.#logs.get(key) ?? new AdmissionLog();
+    // The time when a slot was free under the old limit says nothing about the new one.
     if (log.limit !== limit) log.fullUntil = 0;
     log.limit = limit;
     this.#logs.delete(key);
@@ -119,13 +127,13 @@ export class ProcessRateLimiter implements RateLimiter {
     return log;
   }
 
-  /** Forgets expired keys. If there are too many keys or times, also forgets those that were used longest ago. */
+  /** Forgets expired keys. If there are too many keys or times, also forgets the oldest keys. */
   #forget(now: number): void {
     for (const [key, log] of this.#logs) {
       const expired = log.fullUntil <= now && (log.newest ?? 0) <= now - this.#windowMs;
-      if (!expired && this.#logs.size <= MAX_KEYS && this.#times <= MAX_TIMES) return;
+      if (!expired && this.#logs.size <= MAX_KEYS && this.#timeCount <= MAX_TIMES) return;
       this.#logs.delete(key);
-      this.#times -= log.size;
+      this.#timeCount -= log.size;
     }
   }
 }
@@ -158,7 +166,7 @@ function isTighter(group: Quota, own: Quota): boolean {
 class AdmissionLog {
   #times: number[] = [];
   #head = 0;
-  /** The limit of the request that was counted last. 0 before the first request. */
+  /** The limit of the last call of `record` or `refuseUntil`. 0 before the first call. */
   limit = 0;
   /** The key has no free slot under `limit` before this time. 0 if no such time is known. */
   fullUntil = 0;
@@ -192,6 +200,7 @@ class AdmissionLog {
   /** Inserts a time at its sorted position, because the replies to concurrent calls may arrive out of order. */
   add(time: number): void {
     const before = this.#times.findLastIndex((other) => other <= time);
+    // The positions before `#head` hold removed times.
     this.#times.splice(Math.max(before + 1, this.#head), 0, time);
   }
 

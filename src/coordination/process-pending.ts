@@ -1,19 +1,19 @@
 import { PENDING_KINDS, type PendingKind } from './pending-kinds.ts';
 import type { Clock, PendingValues } from './port.ts';
 
-interface Kept {
+interface PendingValue {
   value: string;
-  /** When the value expires, by the clock of the class below. */
+  /** When the value expires, by the clock of `ProcessPendingValues`. */
   untilMs: number;
 }
 
 /**
- * Pending values in the memory of the only replica. A restart forgets them, and people who were signing in start again.
+ * Pending values in the memory of the only replica. After a restart, people who were signing in must start again.
  */
 export class ProcessPendingValues implements PendingValues {
   readonly #clock: Clock;
   /** The values by kind and key. In each kind, the value that expires first comes first. */
-  readonly #valuesByKind = new Map<PendingKind, Map<string, Kept>>();
+  readonly #valuesByKind = new Map<PendingKind, Map<string, PendingValue>>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -21,7 +21,7 @@ export class ProcessPendingValues implements PendingValues {
 
   async keep(kind: PendingKind, key: string, value: string): Promise<void> {
     const { lifeMs, capacity } = PENDING_KINDS[kind];
-    const values = this.#valuesByKind.get(kind) ?? new Map<string, Kept>();
+    const values = this.#valuesByKind.get(kind) ?? new Map<string, PendingValue>();
     this.#valuesByKind.set(kind, values);
     const now = this.#clock.now();
     // Deletes the expired values. If the kind is full, also deletes the oldest ones.
@@ -34,8 +34,8 @@ export class ProcessPendingValues implements PendingValues {
 
   async take(kind: PendingKind, key: string): Promise<string | undefined> {
     const values = this.#valuesByKind.get(kind);
-    const found = values?.get(key);
+    const pending = values?.get(key);
     values?.delete(key);
-    return found && found.untilMs > this.#clock.now() ? found.value : undefined;
+    return pending && pending.untilMs > this.#clock.now() ? pending.value : undefined;
   }
 }

@@ -5,13 +5,13 @@
 const WINDOWS = {
   /** Requests by token hash (docs/contract.md, section 8). */
   tokens: { keyPart: 'token' },
-  /** Exchanges of invite codes, by client address (docs/contract.md, decision 25). */
+  /** Requests to endpoints that need no token, by client address (docs/contract.md, decision 25). */
   addresses: { keyPart: 'address' },
-  /** Wrong invite codes that were sent without an e-mail address, by all clients (docs/contract.md, decision 42). */
+  /** Wrong invite codes without an e-mail address. All clients share one count (docs/contract.md, decision 42). */
   inviteFailures: { keyPart: 'invite-failure', windowMs: 60_000, countsFailures: true },
-  /** Wrong invite codes that were sent with an e-mail address: by this address, and by the client's network. */
+  /** Wrong invite codes with an e-mail address. Each counts for this address and for the client's network. */
   namedInviteFailures: { keyPart: 'named-invite-failure', windowMs: 3_600_000, countsFailures: true },
-  /** Tokens that do not exist, by the client's network. */
+  /** Failed lookups of tokens, by the client's network. */
   tokenFailures: { keyPart: 'token-failure', windowMs: 60_000, countsFailures: true },
   /** Requests of the sign-in pages, by client address. */
   logins: { keyPart: 'login' },
@@ -20,7 +20,7 @@ const WINDOWS = {
 interface Window {
   /** The part of the Redis keys that names the limiter. */
   keyPart: string;
-  /** At least 1,000. If absent, the configured window is used. */
+  /** The length of the window, at least 1,000. If absent, the configured window is used. */
   windowMs?: number;
   /** True if the limiter counts failures. The metrics of requests do not include them. */
   countsFailures?: boolean;
@@ -35,10 +35,10 @@ export function openLimiters<Limiter, Counters extends object>(
   open: (keyPart: string, windowMs: number, counters: Counters) => Limiter,
 ): Readonly<Record<LimiterName, Limiter>> {
   const windows: [string, Window][] = Object.entries(WINDOWS);
-  // A limiter of failures counts in a copy of the counters, which nobody reads.
-  const opened = windows.map(([name, { keyPart, windowMs = configuredWindowMs, countsFailures }]) => [
+  // A limiter that counts failures gets a copy of the counters, which nobody reads.
+  const limiters = windows.map(([name, { keyPart, windowMs = configuredWindowMs, countsFailures }]) => [
     name,
     open(keyPart, windowMs, countsFailures ? { ...counters } : counters),
   ]);
-  return Object.fromEntries(opened);
+  return Object.fromEntries(limiters);
 }
