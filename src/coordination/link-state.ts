@@ -2,15 +2,15 @@ import type { Logger } from 'pino';
 import { type Counters, SHARED_PARTS, type SharedPart } from './port.ts';
 import { NOT_CONNECTED } from './redis-calls.ts';
 
-/** By part: the words in the log for what this replica does while Redis does not serve the part. */
+/** By part: the text in the log that says what this replica does while Redis does not serve the part. */
 const WITHOUT: Record<SharedPart, string> = {
   limits: 'this replica limits by itself',
   wakes: 'waits query the database',
 };
 
 /**
- * Knows which of `SHARED_PARTS` (`limits` and `wakes`) Redis serves now, and logs each change once. Until the first
- * check, Redis serves none of them.
+ * Knows which of `SHARED_PARTS` (`limits` and `wakes`) Redis serves now. Logs the loss of a part once, and logs when
+ * Redis serves all parts again. Until the first successful check of a part, Redis does not serve the part.
  */
 export class LinkState {
   readonly #log: Logger;
@@ -18,6 +18,7 @@ export class LinkState {
   readonly #onNotifications: (connected: boolean) => void;
   readonly #away = new Set<SharedPart>(SHARED_PARTS);
   readonly #firstShared = Promise.withResolvers<void>();
+  /** Whether a loss, or that Redis serves all parts, was logged. */
   #isLogged = false;
   #reason = 'not reached at the start';
   #ended = false;
@@ -50,7 +51,7 @@ export class LinkState {
   /** Sets whether Redis serves these parts. Writes one log line for all parts that are lost together. */
   set(parts: Iterable<SharedPart>, isServed: boolean, reason: string): void {
     if (this.#ended) return;
-    // `NOT_CONNECTED` only follows from an earlier fault, whose reason is kept.
+    // `NOT_CONNECTED` only follows from an earlier fault. The reason of that fault is kept.
     if (!isServed && reason !== NOT_CONNECTED) this.#reason = reason;
     const changed = [...parts].filter((part) => this.serves(part) !== isServed);
     if (changed.length === 0) return;
@@ -65,7 +66,7 @@ export class LinkState {
   }
 
   /**
-   * Called when the process starts without Redis. Logs this and counts it as a loss, unless a loss was logged before.
+   * Called when the process starts without Redis. Logs this and counts it as a loss, unless `set` logged something.
    */
   noteStartWithoutRedis(): void {
     if (this.#isLogged) return;

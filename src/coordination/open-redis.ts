@@ -37,9 +37,9 @@ export async function openShared(shared: SharedOptions): Promise<Coordination> {
   const imports = new RedisImportQueue(side, shared.imports, throttleWarnings(log));
   void link.connect();
   // This timer keeps the process alive during the wait, because no other timer or connection is sure to do so.
-  const keptRunning = setInterval(() => {}, START_WAIT_MS);
+  const keepAliveTimer = setInterval(() => {}, START_WAIT_MS);
   await withDeadline(state.firstShared, START_WAIT_MS).catch(() => state.noteStartWithoutRedis());
-  clearInterval(keptRunning);
+  clearInterval(keepAliveTimer);
   return {
     limiters,
     notifier,

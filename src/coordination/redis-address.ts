@@ -3,7 +3,7 @@
 interface Access {
   username?: string;
   password?: string;
-  /** Whether the connections are TLS. */
+  /** Whether the connections use TLS. */
   tls: boolean;
 }
 
@@ -23,7 +23,7 @@ interface RedisServers {
 export interface RedisSentinels extends Access {
   kind: 'sentinels';
   sentinels: readonly Endpoint[];
-  /** The master's name at the Sentinels. */
+  /** The name by which the Sentinels know the master. */
   name: string;
   db: number;
 }

@@ -7,7 +7,7 @@ import type { Logger } from 'pino';
  */
 export const REPLY_WAIT_MS = 200;
 
-/** The error message of calls without a connection. The log names the fault that ended the connection instead. */
+/** The error message of calls without a connection. `LinkState` logs the fault that ended the connection instead. */
 export const NOT_CONNECTED = 'not connected';
 
 /** A repeated warning is logged again after this time. */
@@ -57,7 +57,7 @@ export async function untilReady<Client extends Redis | Cluster>(client: Client)
   return client;
 }
 
-/** Returns the server for this attempt, in turn. Throws if the list is empty, for example if a cluster has no node. */
+/** Takes the servers in turn, by the number of the attempt. Throws if the list is empty: a cluster may have no node. */
 export function chooseServer<T>(servers: readonly T[], attempt: number): T {
   const server = servers[attempt % servers.length];
   if (server === undefined) throw new Error('no server is known');
@@ -83,8 +83,8 @@ export function throttleWarnings(log: Logger): Warn {
     const reason = describeRedisError(error);
     const kind = `${message}: ${reason}`;
     const now = performance.now();
-    const last = loggedAt.get(kind);
-    if (last !== undefined && now - last < REPEAT_MS) return;
+    const lastLoggedAt = loggedAt.get(kind);
+    if (lastLoggedAt !== undefined && now - lastLoggedAt < REPEAT_MS) return;
     if (loggedAt.size >= MAX_KINDS) loggedAt.clear();
     loggedAt.set(kind, now);
     log.warn({ reason }, message);

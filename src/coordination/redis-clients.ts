@@ -11,7 +11,7 @@ export type RedisClient = Redis | Cluster;
 type ConnectionOptions = Omit<RedisOptions, 'replyMapping'>;
 
 /**
- * Options with which commands fail at once instead of waiting for a connection, because every caller has a fallback. A
+ * With these options, a command without a connection fails at once, because its caller need not wait for Redis. A
  * server that does not respond for a second counts as lost. A connection never reconnects by itself. Instead, the link
  * opens a new connection and asks the server again whether it is a master.
  */
@@ -105,8 +105,8 @@ export class RedisOpener {
   }
 
   /**
-   * Opens a client for a cluster. It finds all nodes through the nodes in the urls. It uses the credentials of the
-   * first url for all of them.
+   * Opens a client for a cluster. The client finds all nodes through the nodes in the urls. It uses the credentials of
+   * the first url for all nodes.
    */
   #openCluster(): Cluster {
     const { tls, ...credentials } = readAccess(chooseServer(this.#urls, 0));
@@ -136,7 +136,8 @@ export class RedisOpener {
   }
 
   /**
-   * Uses `reconnectOnError`, because ioredis calls it for every error reply, including replies to BullMQ's commands.
+   * Options that pass every error reply to `#onReplyError`. ioredis calls `reconnectOnError` for each error reply,
+   * including replies to BullMQ's commands. The connection stays open, because the function returns false.
    */
   get #reportReplyErrors(): ConnectionOptions {
     return {
@@ -148,7 +149,7 @@ export class RedisOpener {
   }
 }
 
-/** Opens a second connection like that of `client`, on which BullMQ waits for jobs. It reconnects by itself. */
+/** Opens a second connection like that of `client`, on which BullMQ waits for jobs. This one reconnects by itself. */
 export function duplicateForBlocking(client: RedisClient): RedisClient {
   const duplicate =
     client instanceof Redis
@@ -182,9 +183,10 @@ async function askServer(redis: Redis): Promise<{ mode: string; role: string }> 
     if (error instanceof ReplyError) return [];
     throw error;
   });
-  // The reply is a list of names and values in turn.
+  const items: unknown[] = Array.isArray(reply) ? reply : [];
+  // Each name in the list is followed by its value.
   const facts = new Map<unknown, unknown>();
-  for (let i = 0; Array.isArray(reply) && i + 1 < reply.length; i += 2) facts.set(reply[i], reply[i + 1]);
+  for (let i = 0; i + 1 < items.length; i += 2) facts.set(items[i], items[i + 1]);
   return { mode: String(facts.get('mode') ?? 'standalone'), role: String(facts.get('role') ?? 'master') };
 }
 

@@ -16,7 +16,7 @@ const STALLED_CHECK_MS = 3_000;
 /** The pause after a failed call, before a worker asks for jobs again. */
 const RETRY_PAUSE_MS = 500;
 
-/** How long closing may take. */
+/** How long closing the queue or a worker may take. */
 const CLOSE_WAIT_MS = 1_000;
 
 interface ImportJob {
@@ -30,7 +30,7 @@ const TAKER = 'worker';
  * Passes each import to one of the workers through BullMQ. While Redis is unavailable, imports run in this process.
  * These are the steps of an import:
  *
- * 1. `add` puts a job with its id into the queue.
+ * 1. `add` puts a job with the import's id into the queue.
  * 2. One worker takes the job, passes the id to `local`, and removes the job at once.
  * 3. `local` runs the import. From now on the import's lease in Postgres names its worker. If that worker dies, the
  *    sweep of staged imports adds the import again.
@@ -74,7 +74,7 @@ export class RedisImportQueue implements ImportQueue {
     await worker?.close();
     const notBegun = worker?.takenTooLate ?? [];
     const unfinished = [...(await this.#local.stopWorker(graceMs)), ...notBegun];
-    // If this fails, the sweep of staged imports queues them later.
+    // If this fails, the sweep of staged imports queues the unfinished imports later.
     await Promise.allSettled(unfinished.map((id) => this.#queueJob(id)));
     return unfinished;
   }
@@ -87,6 +87,7 @@ export class RedisImportQueue implements ImportQueue {
 
   async #queueJob(id: string): Promise<void> {
     if (this.#queue === undefined) throw new Error(NOT_CONNECTED);
+    // BullMQ adds nothing if the queue already has a job with this `jobId`.
     await withDeadline(this.#queue.add('import', { id }, { jobId: `imp-${id}` }), REPLY_WAIT_MS);
     this.#side.counters.importsQueued += 1;
   }
@@ -125,7 +126,7 @@ export class RedisImportQueue implements ImportQueue {
   }
 }
 
-/** Takes jobs from the queue while `local` has a free place for their imports. Waits for jobs on its own connection. */
+/** Takes jobs from the queue while `local` can run their imports at once. Waits for jobs on its own connection. */
 class ImportWorker {
   readonly #local: ProcessImportQueue;
   readonly #onError: (error: unknown) => void;

@@ -68,7 +68,7 @@ interface Reply extends KeyLimit {
 }
 
 /**
- * A sliding window that all replicas share. Each request takes one call to Redis. This replica also remembers the
+ * A sliding window that all replicas share. A request takes at most one call to Redis. This replica also remembers the
  * requests that it admitted. So it can refuse requests of a full key without a call, and it still limits requests when
  * Redis is unavailable or has lost its data.
  */
@@ -104,7 +104,7 @@ class RedisRateLimiter implements RateLimiter {
   /**
    * Decides by the reply of Redis, and records the decision in this replica's memory.
    *
-   * The request is admitted if both Redis and this memory have a free slot for each key. The reply of Redis alone is
+   * The request is admitted if both Redis and the memory have a free slot for each key. The reply of Redis alone is
    * not enough: if Redis has just lost its data, it would admit too many requests. The memory decides for a time that
    * is one millisecond ahead, because the clocks of Redis and of this process round differently.
    *
@@ -121,15 +121,18 @@ class RedisRateLimiter implements RateLimiter {
     const isAdmitted = decided.every(({ admitted }) => admitted);
     if (isAdmitted) counters.admitted += 1;
     else counters.refused += 1;
-    const quotas = decided.map(({ key, limit, admitted, used, resetMs }): Quota => {
+    const quotas: Quota[] = [];
+    for (const { key, limit, admitted, used, resetMs } of decided) {
       const remaining = Math.max(limit - used, 0);
       if (isAdmitted) memory.record(key, limit, askedAt);
       if (remaining === 0) memory.refuseUntil(key, limit, askedAt + resetMs);
+      // If Redis has lost its data, the memory may count more requests than Redis.
       const ofMemory = memory.peek(key, limit, memory.now());
-      if (ofMemory.remaining < remaining) return { ...ofMemory, admitted };
-      return { admitted, limit, remaining, resetMs };
-    });
-    return quotas.reduce((own, group) => chooseQuota(own, group));
+      const quota = ofMemory.remaining < remaining ? ofMemory : { limit, remaining, resetMs };
+      quotas.push({ ...quota, admitted });
+    }
+    const [own, group] = quotas;
+    return chooseQuota(own!, group);
   }
 
   #fallBack(key: string, limit: number, group: Group | undefined): Quota {
@@ -144,7 +147,7 @@ class RedisRateLimiter implements RateLimiter {
  */
 type Admit = (keyCount: number, ...rest: (string | number)[]) => Promise<number[]>;
 
-/** Runs the limiters' script for one request. Rejects at once if there is no connection. */
+/** Runs the limiters' script for one request. Returns the reply for each key. Rejects at once without a connection. */
 async function admit(
   client: RedisClient & { admit?: Admit },
   windowMs: number,

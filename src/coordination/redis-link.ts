@@ -5,8 +5,8 @@ import { backOff, describeRedisError, NOT_CONNECTED, withDeadline } from './redi
 import { type RedisClient, RedisOpener } from './redis-clients.ts';
 
 /**
- * The time between checks while Redis serves everything. So even without requests, a fault is noticed within two
- * seconds.
+ * The time between checks while Redis serves everything. The link notices a fault within two seconds, even without
+ * requests.
  */
 const CHECK_MS = 1_000;
 
@@ -16,7 +16,7 @@ const RECHECK_MS = 200;
 /** A check that takes longer than this counts as failed. */
 const CHECK_WAIT_MS = 500;
 
-/** Pauses between attempts to connect. The first is short, because Redis may only have closed a connection. */
+/** Pauses between attempts to connect. The first is short, because perhaps only this one connection was closed. */
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 400;
 
@@ -58,7 +58,7 @@ export class RedisLink {
   constructor(access: RedisAccess, state: LinkState) {
     this.#opener = new RedisOpener(access, ({ message }) => {
       // The master has become a Redis replica, which refuses writes. It still accepts PUBLISH, but subscribers of the
-      // new master do not receive the message. So find the new master at once.
+      // new master do not receive its messages. So find the new master at once.
       if (message.startsWith('READONLY')) this.reconnect('READONLY');
     });
     this.#state = state;
@@ -101,7 +101,7 @@ export class RedisLink {
   async connect(): Promise<void> {
     try {
       const client = await this.#opener.openClient(this.#attempt++);
-      // The client may have disconnected while it was opened. No later event would report that.
+      // The client may have disconnected already. Then no later event reports the loss.
       if (client.status !== 'ready') throw new Error('connection lost');
       if (this.#ended) client.disconnect();
       else this.#useClient(client);
@@ -173,6 +173,7 @@ export class RedisLink {
       () => undefined,
       (error: unknown) => describeRedisError(error),
     );
+    // Without a fault, `set` ignores the reason.
     if (client === this.#client) this.#state.set([part], fault === undefined, fault ?? NOT_CONNECTED);
   }
 }

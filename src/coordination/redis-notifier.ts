@@ -7,10 +7,10 @@ import type { RedisLink, RedisSide } from './redis-link.ts';
 import { RedisSubscription } from './redis-subscription.ts';
 import type { WaiterRegistry } from './waiters.ts';
 
-/** The maximum size of each set of channels below. If there are more, one message makes all waiters check instead. */
+/** The maximum size of each set of channels below. `EVERYBODY` replaces all channels of a set that would exceed it. */
 const MAX_KEPT = 10_000;
 
-/** In a message, this name stands for all channels. */
+/** In a message, this name stands for all channels. It makes the waits of all waiters end with `check`. */
 const EVERYBODY = '*';
 
 /** After this many lost heartbeats in a row, this replica closes its connections to Redis and opens new ones. */
@@ -20,9 +20,9 @@ const MAX_MISSED = 2;
  * Wakes the waiters of this replica at once. For other replicas, it publishes one message with all channels that were
  * notified in the same tick.
  *
- * Redis does not say whether a message was delivered. So each check also publishes a heartbeat, which this replica
- * receives through its own subscription. A heartbeat that arrives shows that all earlier messages were delivered. Until
- * then, a channel whose waiters must be woken is in one of these sets:
+ * Redis does not say whether a message was delivered. So each check publishes a heartbeat, which this replica receives
+ * through its own subscription. A heartbeat that arrives shows that all earlier messages were delivered. Until a
+ * heartbeat has shown this for its message, a notified channel is in one of these sets:
  *
  * - `#pending`: it is not published yet.
  * - `#publishedAfter`: it was published after the last heartbeat was sent.
@@ -109,8 +109,8 @@ export class RedisNotifier implements Notifier {
   async #publishSoon(): Promise<void> {
     this.#isScheduled = false;
     const link = this.#link;
-    // While Redis does not deliver notifications, only `#check` publishes. Otherwise, each of many notifications would
-    // start an attempt of its own.
+    // While Redis does not deliver notifications, only `#check` publishes. An attempt for each notification would be
+    // useless work.
     if (link.client === undefined || !link.serves('wakes')) return;
     await this.#publish(link.client).catch((error: unknown) => link.fail('wakes', error));
   }
@@ -136,6 +136,7 @@ export class RedisNotifier implements Notifier {
     if (this.#subscription.connection === undefined) throw new Error(NOT_CONNECTED);
     if (this.#missed >= MAX_MISSED) {
       this.#missed = 0;
+      // The link ignores the outcome of this check, because it replaces the client.
       return link.reconnect('heartbeat not heard');
     }
     addChannels(this.#publishedBefore, this.#publishedAfter);
@@ -153,6 +154,7 @@ export class RedisNotifier implements Notifier {
     const beat = String(++this.#beats);
     this.#heard = Promise.withResolvers();
     await this.#send(client, this.#beatChannel, beat);
+    // The heartbeat counts as missed until it arrives.
     this.#missed += 1;
     await this.#heard.promise;
     this.#missed = 0;
@@ -178,8 +180,8 @@ export class RedisNotifier implements Notifier {
   }
 
   /**
-   * Returns the connection to publish with. In a cluster, this is a node other than the one that the subscription uses.
-   * So a heartbeat must pass from one node to another, as notifications must.
+   * Returns the connection to publish with. In a cluster, the subscription uses one node. This function chooses another
+   * node if there is one. So a heartbeat must pass from one node to another, as notifications must.
    */
   #publisherOf(client: RedisClient): RedisClient {
     if (client instanceof Redis) return client;

@@ -9,8 +9,8 @@ import type { RedisLink, RedisSide } from './redis-link.ts';
 const KEEP = readFileSync(new URL('./keep-pending.lua', import.meta.url), 'utf8');
 
 /**
- * How long to wait for a reply. It is longer than for the rate limiters, because a login waits for people and for the
- * provider anyway.
+ * How long to wait for a reply. This time is longer than that of the rate limiters, because a login waits for people
+ * and for the provider anyway.
  */
 const WAIT_MS = 5 * REPLY_WAIT_MS;
 
@@ -37,7 +37,7 @@ export class RedisPendingValues implements PendingValues {
     const name = namePending(index, key);
     return this.#ask(async (client) => {
       const value = await client.getdel(name);
-      // Not awaited. If it fails, the index keeps an entry that counts against the capacity until it expires.
+      // Not awaited. If this call fails, the entry in the index counts towards the capacity until the entry expires.
       if (value !== null) void client.zrem(index, name).catch(() => {});
       return value ?? undefined;
     });

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { backOff, describeRedisError } from './redis-calls.ts';
 import type { RedisLink } from './redis-link.ts';
 
-/** Pauses between attempts to connect. The first is short, because Redis may only have closed a connection. */
+/** Pauses between attempts to connect. The first is short, because perhaps only this one connection was closed. */
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 400;
 

@@ -11,9 +11,9 @@ import type { Clock, HoldRefusal, Notifier, WaitEnd, Waiter } from './port.ts';
  *
  * In any state, `hold` counts the waiter towards the limits of its holder and its replica, until `release`.
  *
- * `mayHaveMissed` says that a notification may have been lost since the poll last queried. While notifications of other
- * replicas do not arrive, it becomes true when a wait begins. When they arrive again, it becomes true for all waiters.
- * It becomes false when a wait ends with `woken` or `check`, because the poll then queries.
+ * `mayHaveMissed` is true if a notification may have been lost since the poll last queried. While notifications of
+ * other replicas do not arrive, it is true for each pending waiter. When they arrive again, it becomes true for all
+ * waiters. It becomes false when a wait ends with `woken` or `check`, because the poll then queries.
  */
 
 /** While notifications may be lost, a wait ends with `check` after one to two seconds. */
@@ -95,7 +95,10 @@ export class WaiterRegistry implements Notifier {
     if (waiters !== undefined) wakeInBatches([...waiters]);
   }
 
-  /** Ends every wait with `check`, because a notification may have been lost. Spreads many such ends over time. */
+  /**
+   * Ends every wait with `check`, because a notification may have been lost. If there are many waits, spreads their ends
+   * over time.
+   */
   checkAll(): void {
     const now = this.#clock.now();
     let count = 0;
@@ -140,7 +143,7 @@ export class WaiterRegistry implements Notifier {
     return undefined;
   }
 
-  /** Counts one waiter of this holder less. */
+  /** Stops counting one waiter of this holder. */
   giveBack(holder: string): void {
     const ofHolder = (this.#heldByHolder.get(holder) ?? 0) - 1;
     if (ofHolder > 0) this.#heldByHolder.set(holder, ofHolder);
@@ -161,7 +164,7 @@ export class WaiterRegistry implements Notifier {
     if (waiters?.size === 0) this.#channels.delete(waiter.channel);
   }
 
-  /** How many channels and holders are in memory. Both are zero when nobody waits. */
+  /** How many channels and holders are in memory. Both are zero when no waiter is registered. */
   get leftovers(): { channels: number; holders: number } {
     return { channels: this.#channels.size, holders: this.#heldByHolder.size };
   }
@@ -185,6 +188,7 @@ function wakeInBatches(waiters: readonly LocalWaiter[], from = 0): void {
 
 class LocalWaiter implements Waiter {
   readonly channel: string;
+  /** The deadline of the pending wait, by the registry's clock. */
   deadline = 0;
   readonly #registry: WaiterRegistry;
   readonly #holder: string;
@@ -195,6 +199,7 @@ class LocalWaiter implements Waiter {
   /** Whether a notification came while no wait was pending. */
   #woken = false;
   #gone = false;
+  /** Whether `hold` has counted this waiter. */
   #holds = false;
 
   constructor(registry: WaiterRegistry, channel: string, holder: string) {
@@ -223,7 +228,7 @@ class LocalWaiter implements Waiter {
       return 'woken';
     }
     const isOver = deadline <= this.#registry.clock.now();
-    // Once notifications arrive again, the poll checks at once. Until then, `schedule` spreads its checks over time.
+    // If notifications arrive again, the poll checks at once. Otherwise, `schedule` sets when it checks.
     if (this.mayHaveMissed && (isOver || this.#registry.connected)) return this.#requestCheck();
     if (isOver) return 'timeout';
     this.deadline = deadline;
@@ -255,7 +260,7 @@ class LocalWaiter implements Waiter {
     else this.#finish(this.mayHaveMissed ? this.#requestCheck() : 'timeout');
   }
 
-  /** Returns `check`. The poll then queries, so nothing that was notified before can be missed any more. */
+  /** Returns `check`. The poll then queries, and so finds every change whose notification was lost before. */
   #requestCheck(): WaitEnd {
     this.mayHaveMissed = false;
     return 'check';

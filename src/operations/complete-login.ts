@@ -15,8 +15,8 @@ interface OpenedSession {
 
 /**
  * Opens a session for the person that the provider authenticated. `present` is the session that the browser already
- * has, and `client` is the browser's name. Throws a `SignInError` if this person may not sign in, or if another person
- * was expected.
+ * has, if any, and `client` is the browser's name. Throws a `SignInError` if this person may not sign in, or if another
+ * person was expected.
  */
 export async function completeLogin(
   { config, database }: { config: Config; database: Database },
@@ -34,16 +34,12 @@ export async function completeLogin(
     days: config.sessionDays,
     client,
   };
+  const claim = claimOf(provider, config.signIn.signUp, person);
+  const expectedUserId = intent.kind === 'confirm' ? intent.userId : null;
   const result =
     intent.kind === 'link'
       ? await linkIdentity(database, requireSameSession(intent, present), identity, session)
-      : await signInByProvider(
-          database,
-          identity,
-          claimOf(provider, config.signIn.signUp, person),
-          session,
-          intent.kind === 'confirm' ? intent.userId : null,
-        );
+      : await signInByProvider(database, identity, claim, session, expectedUserId);
   if (result.refusal === undefined) return result;
   throw new SignInError(result.refusal === 'token' ? 'no-session' : result.refusal);
 }

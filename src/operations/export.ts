@@ -17,7 +17,7 @@ interface ExportOptions {
   database: Database;
   requestPermits: Semaphore<number>;
   outboundBacklog: OutboundBacklog;
-  /** How long to wait for a permit, and for room in the backlog. */
+  /** How long a page may wait for a permit, and for room in the backlog, in milliseconds each. */
   waitMs: number;
 }
 
@@ -32,10 +32,10 @@ type Chunk = string | Buffer;
 
 /**
  * Starts an export, and returns the response as a stream. Throws if the export cannot start. The stream keeps at most
- * two pages in memory. While a slow client reads, the export uses no connection to the database. The stream is aborted
+ * two pages in memory. While the stream waits for a slow client, it uses no connection to the database. It is aborted
  * if a `replace` import happens or the token is revoked.
  *
- * Each statement takes a permit of the user. No statement runs while the user's clients have too many unread bytes.
+ * Each statement takes a permit of the user. No page is read while the user's clients have too many unread bytes.
  */
 export async function exportBookmarks(options: ExportOptions, principal: Principal): Promise<Readable> {
   const bounds = await options.requestPermits.run(principal.userId, () =>
@@ -44,34 +44,36 @@ export async function exportBookmarks(options: ExportOptions, principal: Princip
   const pages = readPages(options, principal, bounds);
   const first = await pages.next();
   const stream = streamChunks(writeExport(bounds, first, pages));
-  // If the stream is closed before it is read, the generator never starts, and its `finally` block does not run.
+  // Releases the first page here too. If the stream is closed before it is read, the generator never starts, and its
+  // `finally` block does not run.
   return stream.once('close', () => first.value?.release());
 }
 
 async function* writeExport(bounds: ExportBounds, first: NextPage, pages: Pages): AsyncGenerator<Chunk> {
-  let next = Promise.resolve(first);
+  let nextPage = Promise.resolve(first);
   let count = 0;
   try {
     yield '{"bookmarks":[';
     for (;;) {
-      const { value: page } = await next;
+      const { value: page } = await nextPage;
       if (page === undefined) break;
       // Postgres renders the next page while this one is sent.
-      next = pages.next();
-      next.catch(() => {});
-      yield* writePage(page, count > 0);
+      nextPage = pages.next();
+      // If the stream is destroyed, nothing else handles a rejection.
+      nextPage.catch(() => {});
+      yield* writePage(page, count === 0);
       count += page.count;
     }
     yield `],"exported_at":"${bounds.exportedAt}","count":${count}}`;
   } finally {
     // If the stream was destroyed, the page that was read ahead is not sent, so `writePage` does not release it.
-    void next.then(({ value: page }) => page?.release()).catch(() => {});
+    void nextPage.then(({ value: page }) => page?.release()).catch(() => {});
   }
 }
 
-function* writePage({ bookmarks, release }: HeldPage, isLater: boolean): Generator<Chunk> {
+function* writePage({ bookmarks, release }: HeldPage, isFirst: boolean): Generator<Chunk> {
   try {
-    if (isLater) yield ',';
+    if (!isFirst) yield ',';
     yield bookmarks;
   } finally {
     // The page was sent, or the stream was destroyed.

@@ -23,7 +23,7 @@ export class LastUses {
     if (this.#due.size < this.#capacity) this.#due.set(key, { userId, hash });
   }
 
-  /** Stores the collected uses in batches. Rejects if Postgres fails, and then loses the uses that are not stored. */
+  /** Stores the collected uses in batches. If Postgres fails, rejects and forgets the uses not stored yet. */
   async write(database: Database, sessionDays: number): Promise<void> {
     const tokens = [...this.#due.values()];
     this.#due.clear();

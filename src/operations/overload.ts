@@ -10,7 +10,7 @@ const SAMPLE_MS = 500;
 
 const TOO_BUSY = 'the service is overloaded';
 
-/** While the bodies of all users together exceed their limit, bodies that are longer than this are refused. */
+/** While the bodies of all users together exceed their limit, bodies of at least this length are refused. */
 const SHORT_BODY_BYTES = 65_536;
 
 /** By reason: the message of the error. */
@@ -42,8 +42,8 @@ interface RecentDelays {
 
 /**
  * Refuses requests early when the replica is overloaded. It watches the delay of the event loop, the wait for a
- * connection of the pool, and the bytes that clients have not read. It does not count waiting long polls, because they
- * cause no load.
+ * connection of the pool, the bytes that clients have not read, and the bytes of request bodies. It does not count
+ * waiting long polls, because they cause no load.
  */
 export class Overload {
   readonly #watched: Watched;

@@ -12,7 +12,10 @@ import {
 } from '../store/changes.ts';
 import type { Database } from '../store/database.ts';
 
-/** How long a batch waits for the previous batch. If there is one, the batch's statement has this much less time. */
+/**
+ * How long a batch waits for the previous batch of its page. If there is a previous batch, the time limit of the
+ * statement is shorter by this time.
+ */
 const WAIT_BEHIND_MS = 500;
 
 /**
@@ -70,7 +73,9 @@ interface BatchResult<Result> {
 
 /** The principals whose reads share one statement. */
 interface Batch<Result> {
+  /** The key is `Principal.key`. */
   principals: Map<string, Principal>;
+  /** The number of reads. Each read counts, even if several have the same principal. */
   size: number;
   isSent: boolean;
   result: Promise<BatchResult<Result>>;
@@ -186,6 +191,7 @@ export class PageReader<Start, Result> {
       const page = await this.#source.readForAll(this.#database, principals, start, limit, deadlineMs);
       return { page, valid: new Set(page.valid) };
     }
+    // `read` throws if the token is not valid.
     const page = await this.#source.read(this.#database, principal!, start, limit, deadlineMs);
     return { page, valid: new Set([principal!.hash.toString('hex')]) };
   }

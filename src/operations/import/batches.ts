@@ -16,7 +16,7 @@ const SLICE_MS = 5;
 const ENTRIES_LENGTH = 4_194_304;
 const ERRORS_LENGTH = 65_536;
 
-/** Rows of this many characters are encoded to bytes, because garbage collection is slow if there are many strings. */
+/** Once rows have this many characters, they are encoded to bytes. Many strings would slow down garbage collection. */
 const ROWS_LENGTH = 65_536;
 
 /** Stores a full batch. */
@@ -48,6 +48,7 @@ export async function prepareEntries(
       errors.count += 1;
       if (!replace) batch.addError(entry);
     } else if (!replace && seenUrls.has(entry.urlKey)) skipped += 1;
+    // A `replace` fails after an invalid entry, so it needs no further entries.
     else if (!replace || errors.count === 0) {
       seenUrls.add(entry.urlKey);
       batch.add(entry.urlKey, tags.positionsOf(entry.tags), entry.row);
@@ -108,7 +109,7 @@ class BatchBuilder {
   readonly #urlKeys: string[] = [];
   /** For each entry, what `TagPositions.positionsOf` returned for its tags. */
   readonly #tagSets: string[] = [];
-  /** The encoded part of the JSON array of rows. `#rows` is the rest. */
+  /** The encoded part of the JSON array of rows. `#rows` is the part that is not encoded yet. */
   readonly #bytes: Buffer[] = [];
   readonly #errors: string[] = [];
   #rows = '';

@@ -12,6 +12,7 @@ import type { FromChild, ToChild } from './preparers.ts';
 const send = (message: FromChild): void => void process.send!(message);
 
 const chunks: Uint8Array[] = [];
+/** Resolves when the parent has stored the batch that was sent last. */
 let staged: PromiseWithResolvers<void>;
 
 /** Sends a batch once the parent has stored the previous batch. */

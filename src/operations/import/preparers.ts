@@ -144,7 +144,8 @@ export class Preparers {
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
-    // So that long imports delay other requests less. Set before the child starts its threads, which inherit it.
+    // A lower priority lets long imports delay other requests less. The child's threads inherit the priority, so it is
+    // set before they start.
     if (child.pid !== undefined) setPriority(child.pid, Math.max(CHILD_PRIORITY, getPriority()));
     // The iterator of its messages ends when the process exits, so nothing else needs this event.
     child.on('error', () => {});

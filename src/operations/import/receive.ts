@@ -40,7 +40,7 @@ export interface ImportBody {
 
 /** What is known about the body before it is received. */
 interface BodyFacts {
-  /** The length in the `Content-Length` header. */
+  /** The length in the `Content-Length` header; undefined without this header. */
   announcedBytes: number | undefined;
   /** If present, all bytes of the body are added to this hash. */
   requestHash: Hash | undefined;
@@ -51,7 +51,7 @@ const tooLarge = () => invalid(`body: at most ${IMPORT_BODY_BYTES} bytes`);
 /**
  * Receives the body of an import without parsing it. A body longer than `importInlineBytes` goes to Postgres in chunks.
  * The body is read only as fast as Postgres stores the chunks, so little of it is in memory. An aborted upload is
- * dropped, and its import never runs.
+ * cancelled, and its import never runs.
  */
 export async function receiveImport(
   context: ImportContext,
@@ -80,7 +80,7 @@ class Upload {
   readonly #context: ImportContext;
   readonly #principal: Principal;
   readonly #facts: BodyFacts;
-  /** The bytes that are not stored yet, and their number. */
+  /** The bytes that are not in a chunk yet, and their number. */
   #parts: Buffer[] = [];
   #gatheredBytes = 0;
   /** The number of all bytes of the body so far. */
@@ -89,9 +89,9 @@ class Upload {
   #staged: StagedImport | undefined;
   /** The number of chunks so far. It is the position of the next chunk. */
   #chunks = 0;
-  /** When the last chunk was given to Postgres. */
+  /** When the last chunk was given to Postgres. Before the first chunk, when the import began. */
   #stagedAt = 0;
-  /** The chunk that is being staged while the next bytes arrive. */
+  /** Settles when Postgres has stored the last chunk. Meanwhile, the next bytes arrive. */
   #staging: Promise<void> = Promise.resolve();
 
   constructor(context: ImportContext, principal: Principal, facts: BodyFacts) {
@@ -184,10 +184,10 @@ class Upload {
  */
 async function discard(body: ImportBody): Promise<void> {
   try {
-    for (let left = IMPORT_BODY_BYTES; left > 0; ) {
+    for (let remainingBytes = IMPORT_BODY_BYTES; remainingBytes > 0; ) {
       const part = await body.next();
       if (part === undefined) return;
-      left -= part.length;
+      remainingBytes -= part.length;
     }
   } catch {
     // The client has disconnected.

@@ -47,17 +47,24 @@ export async function importInline(
   idempotency?: Idempotency,
 ): Promise<ImportResponse> {
   const { importDatabase, importPermits, config, preparers } = context;
-  const inline = newImport(principal.userId);
+  const smallImport = newImport(principal.userId);
   const prepared = await preparers.prepare(body);
   const write = () =>
-    importBookmarks(importDatabase, principal, inline.id, prepared, config.freeBookmarkLimit, idempotency);
+    importBookmarks(
+      importDatabase,
+      principal,
+      smallImport.id,
+      prepared,
+      config.freeBookmarkLimit,
+      idempotency,
+    );
   const { result, errorBytes } = await importPermits.run(principal.userId, write).catch(async (error) => {
     if (!(error instanceof DatabaseUnavailable && error.mayHaveRun)) throw error;
-    return resultOrThrow(await cancelOrFetch(context, inline));
+    return resultOrThrow(await cancelOrFetch(context, smallImport));
   });
   notifyPolls(context.coordination.notifier, principal.userId);
   // If an earlier request had the same `Idempotency-Key`, this is its result, and its errors are in the database.
-  if (errorBytes > 0) return streamResponse(context, inline, result);
+  if (errorBytes > 0) return streamResponse(context, smallImport, result);
   return writeResponse(result, prepared.batch.errors);
 }
 
@@ -105,6 +112,7 @@ async function waitForEnd(
       // `receiving` means that the import is not queued yet, because the statement was lost. So send it again.
       if (state?.state === 'receiving') await unlessUnavailable(queue);
       else if (state !== undefined && state.state !== 'queued') return state;
+      // While the replica drains, `waiter.next` returns at once, so the loop must pause by itself.
       if (isDraining) await sleep(RETRY_INTERVAL_MS);
       else if ((await waiter.next(Math.min(deadline, clock.now() + READ_INTERVAL_MS))) === 'drain') {
         isDraining = true;
@@ -160,6 +168,7 @@ async function cancelOrFetch(context: ImportContext, staged: StagedImport): Prom
 /** Returns the result of an import. Throws its error if it failed, and `UNAVAILABLE` if it was cancelled. */
 function resultOrThrow({ result, errorBytes }: ImportState): ImportResult {
   if (result === null) throw unavailable('the import was not done and will not be', 5);
+  // The result of a failed import is the body of its error response, which begins with the field `error`.
   if (!result.startsWith('{"error"')) return { result, errorBytes };
   const { code, error }: ErrorBody = JSON.parse(result);
   throw new ApiError(code, error, code === 'RATE_LIMITED' ? KEPT_RETRY_SECONDS : undefined);

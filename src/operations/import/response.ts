@@ -41,13 +41,13 @@ export async function streamResponse(
   return Readable.from(startWith(first.value as string, parts), { objectMode: true, highWaterMark: 1 });
 }
 
-/** Yields a first part that was read already, then the rest. Always ends `rest`, so that its `finally` block runs. */
-async function* startWith(first: string, rest: AsyncGenerator<string>): AsyncGenerator<string> {
+/** Yields a first part that was read already, then the later parts. Always ends `laterParts`, so its `finally` runs. */
+async function* startWith(first: string, laterParts: AsyncGenerator<string>): AsyncGenerator<string> {
   try {
     yield first;
-    yield* rest;
+    yield* laterParts;
   } finally {
-    await rest.return(undefined);
+    await laterParts.return(undefined);
   }
 }
 
@@ -58,13 +58,17 @@ async function* writeParts(
 ): AsyncGenerator<string> {
   const { database } = context;
   try {
+    // Positions begin at 0.
     let part = await untilRead(context, () => readErrors(database, staged, -1));
-    for (let prefix = head(result); part !== undefined; prefix = ',') {
+    let prefix = head(result);
+    while (part !== undefined) {
       yield prefix + part.errors;
+      prefix = ',';
       const { position } = part;
       part = await untilRead(context, () => readErrors(database, staged, position));
     }
     const state = await untilRead(context, () => readImport(database, staged));
+    // If the errors were deleted meanwhile, some of them may be missing in the response.
     if (!state?.errorBytes) throw new OutcomeUnknown('errors of an import have gone');
     yield ']}';
   } finally {
@@ -78,7 +82,8 @@ async function untilRead<Row>(
   { coordination: { clock } }: ImportContext,
   read: () => Promise<Row>,
 ): Promise<Row> {
-  for (const deadline = clock.now() + READ_WAIT_MS; ; await sleep(READ_INTERVAL_MS)) {
+  const deadline = clock.now() + READ_WAIT_MS;
+  for (;;) {
     try {
       return await read();
     } catch (error) {
@@ -86,5 +91,6 @@ async function untilRead<Row>(
       if (clock.now() >= deadline)
         throw new OutcomeUnknown('errors of an import cannot be read', { cause: error });
     }
+    await sleep(READ_INTERVAL_MS);
   }
 }

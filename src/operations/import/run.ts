@@ -74,8 +74,8 @@ async function runClaimed(
     ]);
     if (end !== undefined) noteEnd(context, lease, end, clock.now() - begunAt, traceParent);
   } catch (error) {
-    // The attempt does not count if the worker was stopped or lost the database. If it lost its lease, this changes
-    // nothing, and the attempt counts.
+    // The attempt does not count if the worker was stopped or lost the database. If it lost its lease,
+    // `release` changes nothing, and the attempt counts.
     await release(context, lease, signal.aborted || error instanceof DatabaseUnavailable);
     if (!signal.aborted) throw error;
   } finally {
@@ -131,7 +131,7 @@ const rejectWhenAborted = (signal: AbortSignal): Promise<never> =>
 
 /**
  * Releases a lease, and tries again while the database is unavailable. If the lease cannot be released, it expires
- * later. This run of the import counts as an attempt unless `returnsAttempt` is true and the lease is released.
+ * later. If `returnsAttempt` is true and the lease is released, this run does not count as an attempt.
  */
 async function release(context: ImportContext, lease: Lease, returnsAttempt: boolean): Promise<void> {
   const { clock } = context.coordination;
@@ -186,12 +186,14 @@ function prepare(
 
 /** Yields the body of a staged import. Reads the next chunks while the consumer uses the current ones. */
 async function* readBody(db: Database, staged: StagedImport): AsyncGenerator<Buffer, undefined> {
-  for (let next = readChunks(db, staged, -1); ; ) {
-    const chunks = await next;
+  // Positions begin at 0.
+  let nextChunks = readChunks(db, staged, -1);
+  for (;;) {
+    const chunks = await nextChunks;
     if (chunks.length === 0) return;
-    next = readChunks(db, staged, chunks.at(-1)!.position);
+    nextChunks = readChunks(db, staged, chunks.at(-1)!.position);
     // If the consumer stops here, nothing else handles a rejection of this promise.
-    next.catch(() => {});
+    nextChunks.catch(() => {});
     for (const { bytes } of chunks) {
       yield bytes;
       freeBytes(bytes);
