@@ -96,8 +96,8 @@ export class WaiterRegistry implements Notifier {
   }
 
   /**
-   * Ends every wait with `check`, because a notification may have been lost. If there are many waits, spreads their ends
-   * over time.
+   * Ends every wait with `check`, because a notification may have been lost. If there are many waits, spreads
+   * their ends over time.
    */
   checkAll(): void {
     const now = this.#clock.now();
