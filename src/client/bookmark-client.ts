@@ -6,9 +6,9 @@ import type { CollectionStore } from './outbox.ts';
 
 /**
  * The client of the Bookmark Service: one method per endpoint, plus `sync`, `listAll`, `searchAll`, `mirror` and
- * `collection`. It stays within the token's rate limit and waits as long as the service asks. It retries a failed
- * request if a repeat is safe: every read, and every write that carries an `Idempotency-Key`. Every failure except an
- * abort is an `ApiError`.
+ * `collection`. It stays within the token's rate limit. It retries a failed request if a repeat is safe: reads, writes
+ * with an `Idempotency-Key`, and requests that the service has certainly not processed. Before a retry, it waits at
+ * least as long as the service asks. Every failed request, unless it was aborted, rejects with an `ApiError`.
  */
 export class BookmarkClient extends EndpointClient {
   /** Returns a client with the same options for another token. The new client has its own quota. */
@@ -17,10 +17,10 @@ export class BookmarkClient extends EndpointClient {
   }
 
   /**
-   * Yields every bookmark after a cursor once, in order of ids. Then it waits for new bookmarks and yields these too,
-   * unless `follow` is false. It retries lost connections and temporary errors for as long as they last. It throws if
-   * the service refuses the request, for example because the token was revoked. Store the cursor of each batch together
-   * with the bookmarks.
+   * Yields every bookmark after a cursor once, in batches and in order of ids. Then it waits for new bookmarks and
+   * yields these too, unless `follow` is false. It retries after lost connections and temporary errors for as long as
+   * they last. It throws if the service refuses the request, for example because the token was revoked. Store the
+   * cursor of each batch together with its bookmarks.
    */
   sync(options?: FollowOptions): AsyncGenerator<SyncBatch, void, undefined> {
     return followBookmarks(this.requester, options);
@@ -28,7 +28,7 @@ export class BookmarkClient extends EndpointClient {
 
   /**
    * Keeps a local copy equal to the collection, including edits and deletions. It continues from the store's cursor,
-   * applies each page of changes to the store, and then yields the page. It retries lost connections and temporary
+   * applies each page of changes to the store, and then yields the page. It retries after lost connections and temporary
    * errors for as long as they last. It throws if the service refuses the request, for example because the token was
    * revoked.
    */

@@ -45,7 +45,7 @@ import type {
 import { streamExport } from './export-stream.ts';
 import { type ClientOptions, type KeyedOptions, Requester, type RequestOptions } from './requester.ts';
 
-/** The largest pages of `/bookmarks/list` and `/bookmarks/search` (spec 8). */
+/** The largest page sizes of `/bookmarks/list` and `/bookmarks/search` (docs/contract.md, section 8). */
 const LIST_LIMIT = 500;
 const SEARCH_LIMIT = 100;
 
@@ -63,14 +63,15 @@ export class EndpointClient {
     this.requester = new Requester(options);
   }
 
-  /** Returns the profile of the token's user (spec 4.1). */
+  /** Returns the profile of the token's user (docs/contract.md, section 4.1). */
   profile(options?: RequestOptions): Promise<Profile> {
     return this.requester.request('/user/profile', {}, options);
   }
 
   /**
-   * Exchanges a single-use invite code for a session token (spec 4.1). The request is not retried. Pass the invite's
-   * `email` if you know it: while strangers guess codes, the service may refuse exchanges without it.
+   * Exchanges a single-use invite code for a session token (docs/contract.md, section 4.1). The request is not retried
+   * if the service may already have processed it. Pass the invite's `email` if you know it: while strangers guess
+   * codes, the service may refuse exchanges without it.
    */
   exchangeInvite(
     code: string,
@@ -79,37 +80,40 @@ export class EndpointClient {
     return this.requester.request('/auth/invite', { code, email }, options);
   }
 
-  /** Exchanges the single-use code from `/login/app` for a session token. The request is not retried. */
+  /**
+   * Exchanges the single-use code from `/login/app` for a session token. The request is not retried if the service may
+   * already have processed it.
+   */
   exchangeCode(exchange: CodeExchange, options?: RequestOptions): Promise<Session> {
     return this.requester.request('/auth/exchange', exchange, options);
   }
 
-  /** Revokes the session token of this client (spec 4.1). */
+  /** Revokes the session token of this client (docs/contract.md, section 4.1). */
   logout(options?: RequestOptions): Promise<LoggedOut> {
     return this.requester.request('/logout', {}, options);
   }
 
-  /** Adds a bookmark (spec 4.2). Retries add it only once. */
+  /** Adds a bookmark (docs/contract.md, section 4.2). A retry does not add it a second time. */
   addBookmark(bookmark: NewBookmark, options?: KeyedOptions): Promise<Bookmark> {
     return this.requester.request('/bookmarks/add', bookmark, options);
   }
 
   /**
-   * Changes the given fields of a bookmark. `tags` replaces all its tags (spec 4.2). With `if_updated_at`, it rejects
-   * with `CONFLICT` if the bookmark has changed since that time.
+   * Changes the given fields of a bookmark (docs/contract.md, section 4.2). `tags` replaces all its tags. With
+   * `if_updated_at`, it rejects with `CONFLICT` if the bookmark has changed since that time.
    */
   editBookmark(edit: BookmarkEdit, options?: KeyedOptions): Promise<EditedBookmark> {
     return this.requester.request('/bookmarks/edit', edit, options);
   }
 
-  /** Adds and removes tags on at most 500 bookmarks, in one transaction (spec 4.2). */
+  /** Adds and removes tags on at most 500 bookmarks, in one transaction (docs/contract.md, section 4.2). */
   editBookmarks(edit: BookmarksEdit, options?: KeyedOptions): Promise<EditedBookmarks> {
     return this.requester.request('/bookmarks/edit', edit, options);
   }
 
   /**
-   * Deletes a bookmark (spec 4.2). With `if_updated_at`, it rejects with `CONFLICT` if the bookmark has changed since
-   * that time.
+   * Deletes a bookmark (docs/contract.md, section 4.2). With `if_updated_at`, it rejects with `CONFLICT` if the bookmark
+   * has changed since that time.
    */
   deleteBookmark(bookmark: number | BookmarkVersion, options?: KeyedOptions): Promise<Deleted> {
     const body = typeof bookmark === 'number' ? { id: bookmark } : bookmark;
@@ -117,8 +121,8 @@ export class EndpointClient {
   }
 
   /**
-   * Deletes at most 500 bookmarks in one transaction. Ids that no longer exist are not an error (spec 4.2). With
-   * `items`, it skips bookmarks that have changed since their `if_updated_at`.
+   * Deletes at most 500 bookmarks in one transaction (docs/contract.md, section 4.2). Ids that do not exist are not an
+   * error. With `items`, it skips bookmarks that have changed since their `if_updated_at`.
    */
   deleteBookmarks(choice: number[] | BookmarksChoice, options?: KeyedOptions): Promise<DeletedBookmarks> {
     const body = Array.isArray(choice) ? { ids: choice } : choice;
@@ -126,75 +130,78 @@ export class EndpointClient {
   }
 
   /**
-   * Returns the bookmark with an id, or all bookmarks with the same url, newest first (spec 4.2). The array is empty if
-   * no bookmark has this id or url.
+   * Returns the bookmark with this id, or all bookmarks with this url, newest first (docs/contract.md, section 4.2). The
+   * array is empty if no bookmark has this id or url.
    */
   getBookmarks(choice: { id: number } | { url: string }, options?: RequestOptions): Promise<ChosenBookmarks> {
     return this.requester.request('/bookmarks/get', choice, options);
   }
 
-  /** Returns a page of search results, newest first by default (spec 4.2). `searchAll` reads all pages. */
+  /**
+   * Returns a page of search results, newest first by default (docs/contract.md, section 4.2). `searchAll` reads all
+   * pages.
+   */
   searchBookmarks(search: BookmarkSearch = {}, options?: RequestOptions): Promise<FoundBookmarks> {
     return this.requester.request('/bookmarks/search', search, options);
   }
 
-  /** Returns a page of all bookmarks, in order of ids (spec 4.2). */
+  /** Returns a page of all bookmarks, in order of ids (docs/contract.md, section 4.2). */
   listBookmarks(position: ListPosition = {}, options?: RequestOptions): Promise<BookmarkList> {
     return this.requester.request('/bookmarks/list', position, options);
   }
 
   /**
-   * Returns the bookmarks that were added after a cursor (spec 4.2). With `wait`, it waits for one if there are none
-   * yet. `sync` calls this method in a loop.
+   * Returns the bookmarks that were added after a cursor (docs/contract.md, section 4.2). With `wait`, if there are none
+   * yet, the service waits up to 29 s for one. `BookmarkClient.sync` sends this request in a loop.
    */
   syncBookmarks(position: SyncPosition = {}, options?: RequestOptions): Promise<SyncedBookmarks> {
     return this.requester.request('/bookmarks/sync', position, options);
   }
 
   /**
-   * Returns the changes that were made after a cursor. With `wait`, it waits for one if there are none yet. `mirror`
-   * calls this method in a loop.
+   * Returns the changes that were made after a cursor. With `wait`, if there are none yet, the service waits up to 29 s
+   * for one. `BookmarkClient.mirror` sends this request in a loop.
    */
   readChanges(position: ChangesPosition = {}, options?: RequestOptions): Promise<Changes> {
     return this.requester.request('/bookmarks/changes', position, options);
   }
 
-  /** Returns a page of the deleted bookmarks, most recently deleted first (contract 4.6). */
+  /** Returns a page of the deleted bookmarks, most recently deleted first (docs/contract.md, section 4.6). */
   listTrash(position: ListPosition = {}, options?: RequestOptions): Promise<TrashList> {
     return this.requester.request('/trash/list', position, options);
   }
 
-  /** Restores at most 500 deleted bookmarks under new ids, in one transaction (contract 4.6). */
+  /** Restores at most 500 deleted bookmarks under new ids, in one transaction (docs/contract.md, section 4.6). */
   restoreBookmarks(ids: number[], options?: KeyedOptions): Promise<RestoredBookmarks> {
     return this.requester.request('/trash/restore', { ids }, options);
   }
 
-  /** Permanently deletes at most 500 bookmarks in the trash (contract 4.6). */
+  /** Permanently deletes at most 500 bookmarks in the trash (docs/contract.md, section 4.6). */
   deleteFromTrash(ids: number[], options?: KeyedOptions): Promise<TrashDeletion> {
     return this.requester.request('/trash/delete', { ids }, options);
   }
 
-  /** Permanently deletes everything in the trash (contract 4.6). */
+  /** Permanently deletes everything in the trash (docs/contract.md, section 4.6). */
   emptyTrash(options?: KeyedOptions): Promise<TrashDeletion> {
     return this.requester.request('/trash/delete', { all: true }, options);
   }
 
-  /** Returns all tags, each with its number of bookmarks (spec 4.3). */
+  /** Returns all tags, each with its number of bookmarks (docs/contract.md, section 4.3). */
   listTags(options?: RequestOptions): Promise<TagList> {
     return this.requester.request('/tags/list', {}, options);
   }
 
-  /** Creates a tag (spec 4.3). Retries create it only once. */
+  /** Creates a tag (docs/contract.md, section 4.3). A retry does not create it a second time. */
   createTag(tag: NewTag, options?: KeyedOptions): Promise<CreatedTag> {
     return this.requester.request('/tags/create', tag, options);
   }
 
-  /** Renames a tag on all its bookmarks (spec 4.3). */
+  /** Renames a tag on all its bookmarks (docs/contract.md, section 4.3). */
   renameTag(rename: TagRename, options?: KeyedOptions): Promise<BookmarkTag> {
     return this.requester.request('/tags/update', rename, options);
   }
 
-  /** Deletes a tag. Its bookmarks are kept (spec 4.3). */
+  /** Deletes a tag. Its bookmarks are kept (docs/contract.md, section 4.3). */
   deleteTag(id: number, options?: KeyedOptions): Promise<Deleted> {
     return this.requester.request('/tags/delete', { id }, options);
   }
@@ -208,8 +215,8 @@ export class EndpointClient {
   }
 
   /**
-   * Creates an API token. Only this response contains the token itself. The request is not retried: if the response was
-   * lost, the token exists, and a repeat would be refused because its name is taken.
+   * Creates an API token. Only this response contains the token itself. The request is not retried after a lost
+   * response: the token may exist by then, and a repeat would be refused because its name is taken.
    */
   createToken(token: NewToken, options?: RequestOptions): Promise<CreatedToken> {
     return this.requester.request('/tokens/create', token, options);
@@ -247,17 +254,20 @@ export class EndpointClient {
     return this.requester.request('/account/delete', { confirm }, options);
   }
 
-  /** Returns all bookmarks in one response (spec 4.4). */
+  /** Returns all bookmarks in one response (docs/contract.md, section 4.4). */
   exportBookmarks(options?: RequestOptions): Promise<BookmarkExport> {
     return this.requester.request('/export', {}, options);
   }
 
-  /** Yields all bookmarks as the bytes of the export's JSON. Throws if the export is truncated. */
+  /** Yields the JSON document of `exportBookmarks` in chunks of bytes. Throws if the export is truncated. */
   exportStream(options?: RequestOptions): AsyncGenerator<Uint8Array, void, undefined> {
     return streamExport(this.requester, options);
   }
 
-  /** Imports at most 100,000 bookmarks in one transaction (spec 4.4). Retries import them only once. */
+  /**
+   * Imports at most 100,000 bookmarks in one transaction (docs/contract.md, section 4.4). A retry does not import them a
+   * second time.
+   */
   importBookmarks(bookmarks: BookmarkImport, options?: KeyedOptions): Promise<ImportResult> {
     return this.requester.request('/import', bookmarks, options);
   }
@@ -276,8 +286,8 @@ export class EndpointClient {
   }
 
   /**
-   * Yields all results of a search in pages, in the order of the search. No bookmark appears twice. A bookmark that
-   * matches during the whole iteration is not missed.
+   * Yields all results of a search in pages, in the order of the search. No bookmark appears twice. Every bookmark that
+   * matches during the whole iteration appears.
    */
   async *searchAll(
     search: Omit<BookmarkSearch, 'page' | 'cursor' | 'per_page'> = {},

@@ -25,7 +25,7 @@ export class NotInCollection extends Error {
   override readonly name = 'NotInCollection';
 }
 
-/** How often one `sync` starts again because another process has changed the same store. */
+/** The most times that one `sync` starts again because another process has changed the same store. */
 const MAX_RESTARTS = 100;
 
 /**
@@ -68,7 +68,7 @@ export class Collection {
       shown.push(showState({ id: row.id, row, writes: writesById.get(row.id) ?? [] }));
       writesById.delete(row.id);
     }
-    // The remaining writes are to bookmarks without a row. Most of these are new.
+    // The remaining writes belong to bookmarks that the service does not have. Most of these are new.
     for (const [id, pending] of writesById) shown.push(showState({ id, row: undefined, writes: pending }));
     return shown.filter((bookmark) => bookmark !== undefined).sort((a, b) => a.id - b.id);
   }
@@ -82,8 +82,9 @@ export class Collection {
         url: url.trim(),
         title: title.trim(),
         comment: comment.trim(),
+        // Merging into an empty list removes duplicates.
         tags: mergeTags([], trimAll(tags), []).map(({ name }) => name),
-        // Uses the wall clock, because the client's clock may stand still while the computer sleeps.
+        // Uses the wall clock, because the client's clock may stop while the computer sleeps.
         created_at: created_at ?? new Date().toISOString(),
       },
       onDuplicate: on_duplicate,
@@ -135,9 +136,9 @@ export class Collection {
   }
 
   /**
-   * Sends pending writes and brings the copy up to date. Resolves with all reports that are not acknowledged. Lost
-   * connections and the statuses 429 and 5xx are retried for `retryForMs`. After that time it rejects, and the next
-   * `sync` continues where this one stopped.
+   * Sends pending writes and brings the copy up to date. Resolves with all reports that are not acknowledged. A request
+   * that fails with a lost connection or a status 429 or 5xx is retried for `retryForMs`. If it still fails then, `sync`
+   * rejects, and the next `sync` continues where this one stopped.
    */
   sync(options: RequestOptions = {}): Promise<Report[]> {
     const run = this.#syncing.then(() => this.#sync(options));
@@ -157,8 +158,8 @@ export class Collection {
         await this.#exchange(pushing);
         return await this.reports();
       } catch (error) {
-        // `MirrorConflict` means that another process has sent a write or applied a page in the meantime. The loop
-        // then starts again from the new state.
+        // `MirrorConflict` means that another process is sending a write or has applied a page in the meantime. The
+        // loop then starts again from the new state.
         if (!(error instanceof MirrorConflict) || restarts === MAX_RESTARTS) throw error;
       }
     }
@@ -167,8 +168,8 @@ export class Collection {
   async #exchange(pushing: Pushing): Promise<void> {
     // The outcome of a request that was already sent must be known before a page is applied: see `requireNoAttempt`.
     await finishAttempt(pushing);
-    // Changes are read before writes are sent. So the writes are merged with the newest state, and few of them
-    // conflict.
+    // Changes are read before writes are sent. So each write is merged with the newest state, and the service rarely
+    // refuses it with `CONFLICT`.
     await this.#pull(pushing.options);
     if ((await this.#store.readNext()) !== undefined) {
       await pushWrites(pushing);
@@ -183,13 +184,14 @@ export class Collection {
       request: options,
       signal: options.signal,
     });
+    // The iteration itself applies the pages to the store.
     for await (const _ of pages);
   }
 }
 
 /**
- * Returns a bookmark with its pending changes. Throws `NotInCollection` if the bookmark does not exist. The error names
- * `id`, which is the id that the caller passed.
+ * Returns a bookmark with its pending changes. Throws `NotInCollection` if the bookmark does not exist. `id` is the id
+ * to name in the error: the one that the user passed.
  */
 function requireBookmark(state: BookmarkState, id: number): Bookmark {
   const shown = showState(state);
@@ -202,7 +204,7 @@ const trimAll = (names: readonly string[]): string[] => names.map((name) => name
 const normalizeNames = (tags: Bookmark['tags']): Set<string> =>
   new Set(tags.map(({ name }) => foldText(name)));
 
-/** Compares an edit with the bookmark that the user saw. Returns undefined if nothing changes. */
+/** Returns how an edit differs from the bookmark that the user saw. Returns undefined if nothing changes. */
 function toIntent(shown: Bookmark, edit: LocalEdit): Intent | undefined {
   const intent: Intent = { kind: 'edit', fields: {}, addTags: [], removeTags: [] };
   for (const name of TEXT_FIELDS) {
@@ -210,6 +212,7 @@ function toIntent(shown: Bookmark, edit: LocalEdit): Intent | undefined {
     if (to !== undefined && to !== shown[name]) intent.fields[name] = { from: shown[name], to };
   }
   if (edit.tags !== undefined) {
+    // Merging into an empty list removes duplicates.
     const wanted = mergeTags([], trimAll(edit.tags), []);
     const [wantedNames, shownNames] = [normalizeNames(wanted), normalizeNames(shown.tags)];
     intent.addTags = wanted.map(({ name }) => name).filter((name) => !shownNames.has(foldText(name)));

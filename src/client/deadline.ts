@@ -13,7 +13,7 @@ export interface Deadline {
 }
 
 /**
- * Starts a deadline that expires after `timeoutMs` without progress. `signal` is the caller's. If it is already
+ * Starts a deadline that expires after `timeoutMs` without progress. `signal` is the caller's signal. If it is already
  * aborted, throws its reason.
  */
 export function startDeadline(clock: Clock, timeoutMs: number, signal: AbortSignal | undefined): Deadline {

@@ -7,7 +7,7 @@ export interface FollowOptions {
   cursor?: string | number | undefined;
   /** Ends the iteration, which then throws the signal's reason. */
   signal?: AbortSignal | undefined;
-  /** If false, end after all existing bookmarks instead of waiting for more. */
+  /** If false, the iteration ends after all existing bookmarks, instead of waiting for new ones. */
   follow?: boolean | undefined;
 }
 
@@ -23,20 +23,22 @@ export interface SyncBatch {
   isCaughtUp: boolean;
 }
 
-/** The most bookmarks in a page of `/bookmarks/list` and of `/bookmarks/sync` (spec 8). */
+/** The most bookmarks in a page of `/bookmarks/list` and of `/bookmarks/sync` (docs/contract.md, section 8). */
 const LIST_LIMIT = 500;
 const SYNC_LIMIT = 100;
 
-/** The last id received. During the first catch-up, also the cursor of the list. */
+/** What a cursor of `sync` contains. */
 interface Position {
+  /** The id of the last bookmark received. 0 at the beginning. */
   lastId: number;
+  /** The cursor of `/bookmarks/list`. Undefined before the first page of the list and after its last page. */
   listCursor: string | undefined;
 }
 
 const formatPosition = ({ lastId, listCursor }: Position): string =>
   listCursor === undefined ? String(lastId) : `${lastId}.${listCursor}`;
 
-/** Parses what `formatPosition` returns. Throws a `TypeError` for another text. */
+/** Parses what `formatPosition` returns. Throws a `TypeError` for any other text. */
 function parsePosition(cursor: string | number): Position {
   const groups = /^(?<lastId>\d{1,16})(?:\.(?<listCursor>.+))?$/.exec(String(cursor))?.groups;
   const lastId = Number(groups?.lastId);
@@ -58,7 +60,8 @@ export async function* followBookmarks(
   { cursor = 0, signal, follow = true }: FollowOptions = {},
 ): AsyncGenerator<SyncBatch, void, undefined> {
   let position = parsePosition(cursor);
-  if (position.lastId === 0 || position.listCursor !== undefined) {
+  const isFirstCatchUp = position.lastId === 0 || position.listCursor !== undefined;
+  if (isFirstCatchUp) {
     for await (const batch of listFrom(requester, position, signal)) {
       position = parsePosition(batch.cursor);
       yield batch;
@@ -82,8 +85,8 @@ async function* listFrom(
     hasMore = page.has_more;
     lastId = page.bookmarks.at(-1)?.id ?? lastId;
     if (page.bookmarks.length === 0) continue;
-    const next = formatPosition({ lastId, listCursor: cursor });
-    yield { bookmarks: page.bookmarks, cursor: next, isCaughtUp: !hasMore };
+    const nextCursor = formatPosition({ lastId, listCursor: cursor });
+    yield { bookmarks: page.bookmarks, cursor: nextCursor, isCaughtUp: !hasMore };
   }
 }
 

@@ -21,7 +21,7 @@ export class MemoryStore implements CollectionStore {
   /** In ascending order of `seq`. */
   #writes: PendingWrite[] = [];
   #lastSeq = 0;
-  /** By local id: the id that the service has assigned. */
+  /** The ids that the service has assigned, keyed by the negative ids that the bookmarks had before. */
   readonly #idByLocal = new Map<number, number>();
   /** The ids that `readAhead` returns. */
   readonly #ahead = new Set<number>();
@@ -36,8 +36,12 @@ export class MemoryStore implements CollectionStore {
     requireNoAttempt(this.#writes[0]?.attempt);
     const bookmarks = omitOutdated(page, (id) => this.#bookmarks.get(id)?.updated_at);
     const changedTags = findChangedTags(page, (id) => this.#nameByTag.get(id));
-    const tagged = this.#findTagged(changedTags);
-    if (page.reset) for (const content of [this.#bookmarks, this.#nameByTag, this.#ahead]) content.clear();
+    const retagged = this.#findTagged(changedTags);
+    if (page.reset) {
+      this.#bookmarks.clear();
+      this.#nameByTag.clear();
+      this.#ahead.clear();
+    }
     for (const bookmark of bookmarks) this.#put(bookmark);
     for (const { id } of page.bookmarks) this.#ahead.delete(id);
     for (const id of page.deleted) this.#remove(id);
@@ -49,12 +53,12 @@ export class MemoryStore implements CollectionStore {
     this.#cursor = page.cursor;
     return omitBookmarksOf(
       page,
-      tagged.map(({ id }) => id),
+      retagged.map(({ id }) => id),
     );
   }
 
-  async update(givenId: number, work: (state: BookmarkState) => StateChange): Promise<BookmarkState> {
-    const before = this.#read(givenId);
+  async update(requestedId: number, work: (state: BookmarkState) => StateChange): Promise<BookmarkState> {
+    const before = this.#read(requestedId);
     const { row, writes, reports = [] } = work(before);
     let id = row?.id ?? before.id;
     if (id !== before.id) this.#idByLocal.set(before.id, id);
@@ -64,7 +68,9 @@ export class MemoryStore implements CollectionStore {
     this.#reports.push(...reports);
     if (writes === undefined) return this.#read(id);
     const outbox = this.#writes.filter((write) => write.id !== before.id);
-    for (const { seq = ++this.#lastSeq, ...write } of writes) {
+    for (const write of writes) {
+      if (write.seq === undefined) this.#lastSeq += 1;
+      const seq = write.seq ?? this.#lastSeq;
       // A new bookmark has the id 0 until its add has a `seq`.
       if (id === 0) id = -seq;
       outbox.push({ ...write, seq, id });
@@ -83,8 +89,9 @@ export class MemoryStore implements CollectionStore {
     this.#reports = this.#reports.filter(({ seq }) => !seqs.includes(seq));
   }
 
-  #read(givenId: number): BookmarkState {
-    const id = this.#idByLocal.get(givenId) ?? givenId;
+  /** Reads a bookmark. `requestedId` may be a negative id that the service's id has replaced. */
+  #read(requestedId: number): BookmarkState {
+    const id = this.#idByLocal.get(requestedId) ?? requestedId;
     return { id, row: this.find(id), writes: this.#writes.filter((write) => write.id === id) };
   }
 
@@ -140,6 +147,6 @@ export function showStored(
 export const sortTags = (tags: BookmarkTag[]): BookmarkTag[] =>
   tags
     .map((tag) => ({ tag, key: foldText(tag.name) }))
-    // Between two pages of changes, two stored tags may have the same name for a short time.
+    // Between two pages of changes, two stored tags may have the same name for a short time. Then the ids decide.
     .sort((a, b) => compareByCodePoints(a.key, b.key) || a.tag.id - b.tag.id)
     .map(({ tag }) => tag);

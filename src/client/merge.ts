@@ -14,7 +14,7 @@ const IS_TEXT: Record<TextField, true> = { url: true, title: true, comment: true
 
 export const TEXT_FIELDS = Object.keys(IS_TEXT) as TextField[];
 
-/** The id of a tag whose real id this copy does not know yet. */
+/** Stands for the id of a tag whose real id this copy does not know yet. */
 const NEW_TAG = 0;
 
 /** Returns a bookmark as the user sees it: the service's copy with the pending writes applied. */
@@ -66,7 +66,7 @@ export type Plan =
   | { kind: 'kept' };
 
 /**
- * Decides what to do about a write. `row` is the bookmark as the service last returned it. An edit is merged with it,
+ * Decides what to do about a write. `row` is the bookmark as the service last returned it. An edit is merged with `row`,
  * field by field. The policy resolves conflicts.
  */
 export function planWrite(
@@ -79,18 +79,21 @@ export function planWrite(
     return { kind: 'send', body, version: undefined, conflicts: [] };
   }
   if (row === undefined) return intent.kind === 'delete' ? { kind: 'done', conflicts: [] } : { kind: 'gone' };
-  const version = { id: row.id, if_updated_at: row.updated_at };
+  const target = { id: row.id, if_updated_at: row.updated_at };
   if (intent.kind === 'delete') {
+    // Another client has edited the bookmark since the user saw it.
     if (row.updated_at !== seen) return { kind: 'kept' };
-    return { kind: 'send', body: version, version: row.updated_at, conflicts: [] };
+    return { kind: 'send', body: target, version: row.updated_at, conflicts: [] };
   }
   const { body, conflicts } = mergeFields(intent, row, policy);
   const tags = mergeTags(row.tags, intent.addTags, intent.removeTags).map(({ name }) => name);
+  // Tag names contain no U+0000, so the joined texts are equal only if the lists are equal.
   if (tags.join('\0') !== row.tags.map(({ name }) => name).join('\0')) body.tags = tags;
   if (Object.keys(body).length === 0) return { kind: 'done', conflicts };
-  return { kind: 'send', body: { ...version, ...body }, version: row.updated_at, conflicts };
+  return { kind: 'send', body: { ...target, ...body }, version: row.updated_at, conflicts };
 }
 
+/** Returns the text fields to send, and the conflicts. A field that already has the wanted value is not sent. */
 function mergeFields(
   { fields }: Extract<Intent, { kind: 'edit' }>,
   row: Bookmark,

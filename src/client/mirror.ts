@@ -12,11 +12,12 @@ export interface MirrorStore {
   /** Returns the cursor of the last applied page. Undefined in a new store. */
   readCursor(): Promise<string | undefined>;
   /**
-   * Applies a page and stores its cursor in one transaction, so that a crash loses nothing. The page was read from the
-   * cursor `after`. If the store may have other writers and is at another cursor, it throws `MirrorConflict`.
+   * Applies a page and stores its cursor in one transaction, so that a crash loses nothing. `after` is the cursor that
+   * the page was read with. Throws `MirrorConflict` if another writer has changed the store so that the page no longer
+   * fits: see `requireNext` and `requireNoAttempt`.
    *
-   * Resolves with the ids of bookmarks that have a renamed or deleted tag. Bookmarks in the page itself are not
-   * included.
+   * Resolves with the ids of the stored bookmarks that have a tag which the page renames or deletes. Bookmarks that the
+   * page itself contains or deletes are left out.
    */
   apply(page: MirrorPage, after?: string | undefined): Promise<number[]>;
   /**
@@ -27,40 +28,49 @@ export interface MirrorStore {
 }
 
 /**
- * Another writer has changed the store since the mirror read its cursor. The page was not applied, because it could
- * replace newer content. A new mirror continues from the store's current content.
+ * Thrown if another process writes to the same store. The page was not applied, because it could replace newer content.
+ * A new call of `mirror` or `sync` continues from the store's current content.
  */
 export class MirrorConflict extends Error {
   override readonly name = 'MirrorConflict';
 }
 
 /**
- * Throws `MirrorConflict` if a page does not follow the store's cursor. A page with `reset` replaces everything, so it
- * follows any cursor.
+ * Throws `MirrorConflict` if the page was read after another cursor than the store's. Two pages fit any store: a page
+ * with `reset`, because it replaces everything, and the first page of a mirror, which is read without a cursor.
  */
-export function requireNext({ reset }: MirrorPage, after: string | undefined, at: string | undefined): void {
-  if (reset || after === undefined || after === at) return;
+export function requireNext(
+  { reset }: MirrorPage,
+  after: string | undefined,
+  storeCursor: string | undefined,
+): void {
+  if (reset || after === undefined || after === storeCursor) return;
   throw new MirrorConflict('another mirror is writing to this store');
 }
 
 /**
- * Throws `MirrorConflict` while the outcome of a sent write is unknown. The response to that write could be older than
- * the page, and would later replace newer content.
+ * Throws `MirrorConflict` while the outcome of a sent write (`attempt`) is unknown. The response to that write could be
+ * older than the page, and would later replace newer content.
  */
 export function requireNoAttempt(attempt: object | undefined): void {
   if (attempt !== undefined) throw new MirrorConflict('a write to this store is in progress');
 }
 
 /**
- * Returns the bookmarks of a page that are not older than those in the store. A bookmark in the store is newer if it
- * comes from the response to a write that another process sent after the page was read. `findVersion` returns the
- * stored `updated_at` of a bookmark, which grows with each change. A page with `reset` replaces everything.
+ * Returns the bookmarks of a page, without those that the store has in a newer version. The store has a newer version
+ * if another process sent a write after the page was read, and stored the response. `findVersion` returns the stored
+ * `updated_at` of a bookmark, which grows with each change. A page with `reset` replaces everything.
  */
-export const omitOutdated = (
+export function omitOutdated(
   { reset, bookmarks }: MirrorPage,
   findVersion: (id: number) => string | undefined,
-): Bookmark[] =>
-  reset ? bookmarks : bookmarks.filter(({ id, updated_at }) => updated_at >= (findVersion(id) ?? updated_at));
+): Bookmark[] {
+  if (reset) return bookmarks;
+  return bookmarks.filter(({ id, updated_at }) => {
+    const storedVersion = findVersion(id);
+    return storedVersion === undefined || updated_at >= storedVersion;
+  });
+}
 
 /** A page of `/bookmarks/changes`, as a store applies it. */
 export type MirrorPage = Omit<Changes, 'has_more' | 'waited' | 'retry_after_ms'>;
@@ -69,7 +79,7 @@ export interface MirrorOptions {
   store: MirrorStore;
   /** Ends the iteration, which then throws the signal's reason. */
   signal?: AbortSignal | undefined;
-  /** If false, end when the copy is up to date instead of waiting for changes. */
+  /** If false, the iteration ends when the copy is up to date, instead of waiting for changes. */
   follow?: boolean | undefined;
 }
 
@@ -107,26 +117,27 @@ export async function* mirrorBookmarks(
     const askedMs = timing.clock.now();
     // The first request does not wait, so that it shows whether the copy is up to date.
     const wait: boolean = follow && wasCaughtUp;
-    const ahead: number[] = (await store.readAhead?.()) ?? [];
+    const aheadIds: number[] = (await store.readAhead?.()) ?? [];
     const page: Changes = await requester.request(
       '/bookmarks/changes',
       { cursor, limit: LIMIT, wait },
       { ...request, signal },
     );
     // The last page of a catch-up removes the bookmarks that no page has contained: see `CollectionStore.readAhead`.
-    if (!page.has_more && ahead.length > 0) {
+    if (!page.has_more && aheadIds.length > 0) {
       const idsOnPage = new Set(page.bookmarks.map(({ id }) => id));
-      page.deleted = [...page.deleted, ...ahead.filter((id) => !idsOnPage.has(id))];
+      page.deleted = [...page.deleted, ...aheadIds.filter((id) => !idsOnPage.has(id))];
     }
     const isCaughtUp = !page.has_more;
     let retagged: number[] = [];
-    if (page.cursor !== cursor || page.reset || ahead.length > 0) {
+    if (page.cursor !== cursor || page.reset || aheadIds.length > 0) {
       retagged = await store.apply(page, cursor);
       cursor = page.cursor;
     }
     if (hasContent(page) || isCaughtUp !== wasCaughtUp) yield toBatch(page, retagged);
     wasCaughtUp = isCaughtUp;
     if (!follow && isCaughtUp) return;
+    // Only a poll that found nothing needs a pause.
     if (!wait || hasContent(page)) continue;
     // A poll is short if the service did not hold it, or if a replica that is shutting down ended it early.
     const wasShort = !page.waited || timing.clock.now() - askedMs < POLL_PAUSE_MS;
@@ -170,7 +181,7 @@ export function findChangedTags(
   return new Set([...[...nameByTag.keys()].filter(isRenamed), ...deleted_tags]);
 }
 
-/** Returns the ids in `ids` that a page neither replaces nor deletes, in ascending order. */
+/** Returns those of `ids` whose bookmarks a page neither contains nor deletes, in ascending order and each once. */
 export function omitBookmarksOf({ bookmarks, deleted }: MirrorPage, ids: Iterable<number>): number[] {
   const idsOnPage = new Set([...bookmarks.map(({ id }) => id), ...deleted]);
   return [...new Set(ids)].filter((id) => !idsOnPage.has(id)).sort((a, b) => a - b);

@@ -19,7 +19,7 @@ export type Intent =
       addTags: string[];
       /**
        * A tag is identified by its id, so that it is found after a rename. A tag with the id 0 is identified by its
-       * name.
+       * name, because the copy does not know its real id yet.
        */
       removeTags: BookmarkTag[];
     }
@@ -40,26 +40,33 @@ export interface FieldConflict {
 
 /** A stored request. After a crash, it is sent again with the same body and key. */
 export interface Attempt {
+  /** The `Idempotency-Key`. */
   key: string;
   /** The body of the request: a new bookmark, an edit, or the version to delete. */
   body: NewBookmark | BookmarkEdit;
   /** The `updated_at` of the bookmark when the request was made. Undefined for an add. */
   version: string | undefined;
   conflicts: FieldConflict[];
-  /** Milliseconds since the epoch, by the wall clock. */
+  /** When the request was made, in milliseconds since the epoch, by the wall clock. */
   startedMs: number;
 }
 
 /** A local write that the service has not confirmed yet. */
 export interface PendingWrite {
-  /** Increases with each write to the store. */
+  /** The number of the write in its store. Later writes have larger numbers. */
   seq: number;
-  /** Negative (minus the `seq` of the add) until the service has assigned an id. */
+  /** The id of the bookmark. Until the service has assigned one, it is minus the `seq` of the add. */
   id: number;
   intent: Intent;
-  /** The `updated_at` that the user saw. Undefined while an earlier add is pending. */
+  /**
+   * The service's `updated_at` of the bookmark that the user changed. Undefined for an add, and for a write to a bookmark
+   * whose add is pending.
+   */
   seen: string | undefined;
-  /** Stored before the first send. Only the first write in the outbox can have one. */
+  /**
+   * The request, stored before it is first sent. Undefined before that. Only the first write in the outbox can have an
+   * attempt.
+   */
   attempt?: Attempt | undefined;
 }
 
@@ -88,7 +95,7 @@ export type Report = {
 export interface BookmarkState {
   /** The current id. A negative id is replaced once the service has assigned one. */
   id: number;
-  /** The bookmark as the service last returned it. */
+  /** The bookmark as the service last returned it. Undefined if the service does not have it. */
   row: Bookmark | undefined;
   writes: PendingWrite[];
 }
@@ -101,8 +108,8 @@ export interface StateChange {
    */
   writes?: (Omit<PendingWrite, 'seq'> & { seq?: number })[];
   /**
-   * The bookmark as the service returned it. Null if it no longer exists there. If the service has assigned a new id,
-   * `writes` must be given too, because its writes get that id.
+   * The bookmark as the service returned it. Null if the service no longer has it. If the service has assigned a new id,
+   * pass `writes` too: the bookmark's pending writes then get that id.
    */
   row?: Bookmark | null;
   reports?: Report[];
@@ -123,11 +130,13 @@ export interface CollectionStore extends MirrorStore {
   readAll(): Promise<{ rows: Bookmark[]; writes: PendingWrite[] }>;
   /**
    * Returns the ids of bookmarks that were stored from the response to an add, and that no page of changes has
-   * contained since. If a bookmark was added after the cursor, the changes do not report its deletion. So the mirror
-   * removes these bookmarks with the last page of a catch-up, unless that page contains them.
+   * contained since. Such a bookmark was added after the store's cursor. If it has been deleted, the changes after the
+   * cursor do not say so. If it still exists, one of their pages contains it. So when the mirror applies the last page,
+   * it removes the bookmarks that no page has contained.
    */
   readAhead(): Promise<number[]>;
+  /** Returns the reports that `dropReports` has not removed. */
   readReports(): Promise<Report[]>;
-  /** Removes the reports of the writes with these numbers. */
+  /** Removes the reports of the writes with these `seq` numbers. */
   dropReports(seqs: readonly number[]): Promise<void>;
 }

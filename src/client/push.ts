@@ -11,10 +11,10 @@ import { KEY_LIFE_MS, type Requester, type RequestOptions, randomId } from './re
  * 2. send: send the same request under the same key until it is answered
  * 3. finish: in one transaction, store the bookmark from the response, remove the write, and add reports
  *
- * After `CONFLICT` or `NOT_FOUND`, it reads the bookmark again and returns to step 1.
+ * After `CONFLICT` or `NOT_FOUND`, the bookmark is read again, and the write returns to step 1.
  */
 
-/** What every step needs. */
+/** The arguments that every step needs. */
 export interface Pushing {
   requester: Requester;
   store: CollectionStore;
@@ -25,13 +25,13 @@ export interface Pushing {
 /** Codes of refusals that are final: a repeat gets the same response. */
 const REFUSALS: ReadonlySet<string> = new Set(['VALIDATION_ERROR', 'LIMIT_EXCEEDED']);
 
-/** Finishes the write whose request may have reached the service. Only then can the next page be applied. */
+/** Finishes the write whose request may have reached the service, if there is one. Stores apply no page before that. */
 export async function finishAttempt(pushing: Pushing): Promise<void> {
   const { requester, store, options } = pushing;
   const write = await store.readNext();
   if (write?.attempt === undefined) return;
-  // This request rejects if the token belongs to another account than the store. That account must not receive the
-  // write.
+  // The cursor works only for its own account. So this request rejects if the token belongs to another account, which
+  // must not receive the write.
   await requester.request('/bookmarks/changes', { cursor: await store.readCursor(), limit: 1 }, options);
   await send(pushing, write, write.attempt);
 }
@@ -49,13 +49,16 @@ export async function pushWrites(pushing: Pushing): Promise<void> {
   }
 }
 
-/** Stores the request for a write. Removes the write instead if there is nothing to send. */
+/**
+ * Stores the request for a write and returns it. If there is nothing to send, removes the write instead. Returns
+ * undefined then, and also if another process has stored the request or finished the write in the meantime.
+ */
 async function begin({ store, policy }: Pushing, { id, seq }: PendingWrite): Promise<Attempt | undefined> {
   let attempt: Attempt | undefined;
   await store.update(id, (state) => {
     const [write] = state.writes;
-    // True if another process has stored the request or sent the write in the meantime.
-    if (write?.seq !== seq || write.attempt !== undefined) return {};
+    const isTakenByAnother = write?.seq !== seq || write.attempt !== undefined;
+    if (isTakenByAnother) return {};
     const plan = planWrite(write, state.row, policy);
     if (plan.kind === 'gone' || plan.kind === 'kept') return drop(state, [toReport(write, plan.kind)]);
     if (plan.kind === 'done') return drop(state, reportConflicts(write, plan.conflicts));
@@ -66,6 +69,7 @@ async function begin({ store, policy }: Pushing, { id, seq }: PendingWrite): Pro
   return attempt;
 }
 
+/** Sends a stored request and handles the response. Throws unless the response decides what happens to the write. */
 async function send(pushing: Pushing, write: PendingWrite, attempt: Attempt): Promise<void> {
   try {
     const response = await request(pushing, write, attempt);
@@ -97,25 +101,25 @@ async function request(
   { intent }: PendingWrite,
   { key, body, startedMs }: Attempt,
 ): Promise<Bookmark | EditedBookmark | Deleted> {
-  const keyed = { ...options, idempotencyKey: key };
+  const keyedOptions = { ...options, idempotencyKey: key };
   if ('id' in body) {
     return intent.kind === 'delete'
-      ? requester.request('/bookmarks/delete', body, keyed)
-      : requester.request('/bookmarks/edit', body, keyed);
+      ? requester.request('/bookmarks/delete', body, keyedOptions)
+      : requester.request('/bookmarks/edit', body, keyedOptions);
   }
   // With an expired key, a repeated add could create a second bookmark. So this function first looks for the bookmark
   // that an earlier attempt may have added.
   if (intent.kind === 'add' && !isFresh(startedMs)) {
     const { bookmarks } = await requester.request('/bookmarks/get', { url: body.url }, options);
-    const added = bookmarks.find((one) => isSame(intent, one));
+    const added = bookmarks.find((bookmark) => isFromAdd(intent, bookmark));
     if (added !== undefined) return added;
   }
-  return requester.request('/bookmarks/add', body, keyed);
+  return requester.request('/bookmarks/add', body, keyedOptions);
 }
 
 /**
- * Returns whether the service still knows the key of a request that was first sent at this time. Returns false if that
- * is uncertain, for example after the clock was set back.
+ * Returns whether the service still knows the key of a request that was made at this time. Returns false if that is
+ * uncertain, for example because the clock was set back since.
  */
 function isFresh(startedMs: number): boolean {
   const ageMs = Date.now() - startedMs;
@@ -123,8 +127,8 @@ function isFresh(startedMs: number): boolean {
 }
 
 /**
- * Stores a successful response. Later writes that the user made on the same version now build on the version that this
- * write has created, unless another client changed the bookmark in between.
+ * Returns the change to store after a successful response. If this write replaced the version that the user saw, later
+ * pending writes to that version now count as made on the version that this write has created.
  */
 function succeed(
   state: BookmarkState,
@@ -136,7 +140,7 @@ function succeed(
   const { intent, seen } = write;
   // The response to an edit lacks `created_at`.
   const isWhole = 'created_at' in response;
-  const isDuplicate = intent.kind === 'add' && isWhole && !isSame(intent, response);
+  const isDuplicate = intent.kind === 'add' && isWhole && !isFromAdd(intent, response);
   if (isDuplicate) reports.push(toReport(write, 'duplicate'));
   // The `updated_at` that this write has created. An add sets it equal to `created_at`. The `updated_at` in the
   // response may be later: if the bookmark was found by its url, somebody may have edited it since.
@@ -149,12 +153,13 @@ function succeed(
   return { writes, reports, ...(row !== undefined && { row }) };
 }
 
-const isSame = (
+/** True if this add created the bookmark. Every add sends its own `created_at`, in milliseconds. */
+const isFromAdd = (
   { bookmark }: Extract<PendingWrite['intent'], { kind: 'add' }>,
   { created_at }: Bookmark,
 ): boolean => Date.parse(bookmark.created_at) === Date.parse(created_at);
 
-/** Reads the current bookmark and forgets the request, so that the write is planned again. */
+/** Reads the bookmark from the service and drops the stored request, so that `begin` plans the write again. */
 async function refresh(pushing: Pushing, write: PendingWrite, attempt: Attempt): Promise<void> {
   const { requester, options } = pushing;
   const { bookmarks } = await requester.request('/bookmarks/get', { id: write.id }, options);
@@ -182,6 +187,7 @@ async function refuse(
   });
 }
 
+/** Removes the first write and stores the reports. */
 const drop = ({ writes }: BookmarkState, reports: Report[]): StateChange => ({
   writes: writes.slice(1),
   reports,

@@ -1,19 +1,23 @@
 import { type Clock, sleep } from './timing.ts';
 
-/** While the quota is used up, one request in each interval checks whether the service accepts requests again. */
+/**
+ * After a used-up quota has reset, only one waiting request is sent in each interval of this length, until a response
+ * reports new quota.
+ */
 const PROBE_MS = 1_000;
 
 /** The longest rate-limit window of the service. */
 const MAX_RESET_MS = 3_600_000;
 
 /**
- * Tracks the token's remaining quota from response headers (spec 8). Requests wait here until they have quota, so that
- * the service does not refuse them.
+ * Tracks the token's remaining quota from response headers (docs/contract.md, section 8). Requests wait here until they
+ * have quota, so that the service does not refuse them.
  */
 export class Quota {
   readonly #clock: Clock;
   readonly #onWait: ((waitMs: number) => void) | undefined;
   #remaining = Number.POSITIVE_INFINITY;
+  /** While the quota is used up: when the next request may be sent. On `#clock`. */
   #resetAtMs = 0;
   /** The number of requests sent so far. It is also the number of the newest request. */
   #sent = 0;
@@ -51,7 +55,7 @@ export class Quota {
     const resetSeconds = readNumber(headers, 'x-ratelimit-reset');
     if (remaining === undefined || resetSeconds === undefined || request < this.#newest) return;
     this.#newest = request;
-    // The response does not count the requests that were sent after this one, so they are subtracted here.
+    // The response may not count the requests that were sent after its own request, so they are subtracted here.
     this.#remaining = remaining - (this.#sent - request);
     // Uses the service's clock if the response has a `Date` header, because the local clock may be wrong. Browsers hide
     // that header from scripts.

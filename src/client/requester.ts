@@ -14,6 +14,7 @@ export interface RetryEvent {
   error: ApiError;
   /** How often this request has failed in a row. */
   failures: number;
+  /** The time until it is sent again. */
   waitMs: number;
 }
 
@@ -21,21 +22,21 @@ export interface RequestOptions {
   /** Cancels the request, including its waits and retries. The call rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
   /**
-   * The longest time without progress, in ms. For requests that the service may hold, the client adds the longest time
-   * that the service holds them.
+   * An attempt fails with `TIMEOUT` after this time without progress, in ms. The client adds 30 s for a poll with `wait`
+   * and 240 s for an import, because the service may respond that late.
    */
   timeoutMs?: number | undefined;
   /** How long a failed request is retried, in ms from the first failure. 0 disables retries. */
   retryForMs?: number | undefined;
-  /** Called with the number of request bytes sent so far and their total. Not available in browsers. */
+  /** Called with the number of bytes of the body sent so far, and the length of the body. Not supported in browsers. */
   onUpload?: OnUpload | undefined;
 }
 
 export interface KeyedOptions extends RequestOptions {
   /**
    * Makes repeats of a request harmless for 24 hours, even from another process. Up to 255 visible ASCII characters. By
-   * default, each call that may have a key gets a new one. Only revocations get none, because a write with a key waits
-   * for the account's other writes.
+   * default, each call of a method with this option gets a random key. Only revocations get none: a write with a key
+   * waits for the account's other writes, and a revocation should not wait.
    */
   idempotencyKey?: string | undefined;
 }
@@ -52,11 +53,11 @@ export const KEY_LIFE_MS = 23 * 3_600_000;
 export interface ClientOptions {
   /** The address of the service with its version: `https://bookmarks.example.org/api/v1`. */
   baseUrl: string;
-  /** A session token or an API token. Exchanging an invite needs none. */
+  /** A session token or an API token. `exchangeInvite` and `exchangeCode` need none. */
   token?: string | undefined;
   /**
-   * The longest time without progress, in ms. Default: 30,000. For requests that the service may hold, the client adds
-   * the longest time that the service holds them.
+   * An attempt fails with `TIMEOUT` after this time without progress, in ms. Default: 30,000. The client adds 30 s for a
+   * poll with `wait` and 240 s for an import, because the service may respond that late.
    */
   timeoutMs?: number | undefined;
   /**
@@ -96,12 +97,14 @@ function checkOptions({ baseUrl, token }: ClientOptions): void {
  *
  * - `read` and `poll` change nothing, so they are retried. The service may hold a `poll`.
  * - `keyed` carries an `Idempotency-Key`, so it is retried and the service runs it once.
- * - `write` is not retried, unless the caller passes a key that the endpoint accepts.
- * - `public` is not retried. It carries no token and counts against the limit per address, not the token's quota.
+ * - `write` carries no key unless the caller passes one. Without a key, it is retried only if the service has certainly
+ *   not processed it.
+ * - `public` is retried like a `write` without a key. It carries no token and counts against the limit per address, not
+ *   the token's quota.
  */
 type Kind = 'read' | 'poll' | 'keyed' | 'write' | 'public';
 
-/** How requests to each endpoint are sent. The compiler reports a missing endpoint. */
+/** The kind of request that each endpoint takes. The compiler reports a missing endpoint. */
 const KINDS: Readonly<Record<Path, Kind>> = {
   '/user/profile': 'read',
   '/auth/invite': 'public',
@@ -135,25 +138,26 @@ const KINDS: Readonly<Record<Path, Kind>> = {
 };
 
 /**
- * Returns how long the service may hold a request, in ms. A poll is held for up to 30 s. An import may take 2 minutes
- * to upload and 2 minutes to run.
+ * Returns how long the service may take before it responds, in ms. A poll with `wait` is held for up to 30 s. An import
+ * may take 2 minutes to upload and 2 minutes to run.
  */
 function holdMs(path: Path, body: object): number {
   if (path === '/import') return 240_000;
   return KINDS[path] === 'poll' && 'wait' in body && body.wait === true ? 30_000 : 0;
 }
 
-const keyHeader = (
-  path: Path,
-  key = KINDS[path] === 'keyed' ? randomId() : undefined,
-): Record<string, string> => (key === undefined ? {} : { 'idempotency-key': key });
+/** Returns the header with the caller's key, or with a random key if the endpoint's requests always carry one. */
+function keyHeader(path: Path, callersKey: string | undefined): Record<string, string> {
+  const key = callersKey ?? (KINDS[path] === 'keyed' ? randomId() : undefined);
+  return key === undefined ? {} : { 'idempotency-key': key };
+}
 
 /** The parts of a request that are the same in all attempts. */
 type Prepared = Pick<Sending, 'url' | 'body' | 'headers' | 'timeoutMs'>;
 
 /**
- * The response to a request. An edit or a deletion of one bookmark has a different response from an edit or a deletion
- * of several.
+ * The body of the response to a request. The edit or deletion of one bookmark (`id`) has a different response from the
+ * edit or deletion of several.
  */
 type Answer<P extends Path, Body> = P extends '/bookmarks/edit' | '/bookmarks/delete'
   ? Body extends { id: number }
@@ -181,20 +185,25 @@ export class Requester {
     this.#quota = new Quota(this.timing.clock, options.onQuotaWait);
   }
 
-  /** Sends a request. Resolves with the body of the response. Rejects with an `ApiError` or the signal's reason. */
+  /**
+   * Sends a request, and retries it if that is safe. Resolves with the body of the response. Rejects with an `ApiError`
+   * or the signal's reason.
+   */
   request<P extends Path, Body extends Endpoints[P]['request']>(
     path: P,
     body: Body,
     options: KeyedOptions = {},
   ): Promise<Answer<P, Body>> {
-    return this.#repeat(path, options, this.#prepare(path, body, options), ({ chunks }, requestId) =>
+    const prepared = this.#prepare(path, body, options);
+    return this.#sendWithRetries(path, options, prepared, ({ chunks }, requestId) =>
       readJson<Answer<P, Body>>(chunks, requestId),
     );
   }
 
   /** Sends a request and resolves when the response begins. A body that is truncated later is not retried. */
   open(path: Path, body: object, options: RequestOptions = {}): Promise<OpenResponse> {
-    return this.#repeat(path, options, this.#prepare(path, body, options), async (response) => response);
+    const prepared = this.#prepare(path, body, options);
+    return this.#sendWithRetries(path, options, prepared, async (response) => response);
   }
 
   #prepare(path: Path, body: object, { idempotencyKey, timeoutMs }: KeyedOptions): Prepared {
@@ -211,7 +220,7 @@ export class Requester {
     };
   }
 
-  async #repeat<T>(
+  async #sendWithRetries<T>(
     path: Path,
     { signal, onUpload, retryForMs = this.#options.retryForMs }: RequestOptions,
     prepared: Prepared,
@@ -225,7 +234,7 @@ export class Requester {
     const startedMs = Date.now();
     let firstFailureMs: number | undefined;
     for (let attempt = 1; ; attempt += 1) {
-      // The service logs this id. With it, an attempt is found in the log even if its response was lost.
+      // The service logs this id. So an attempt can be found in the log even if its response was lost.
       const requestId = `${callId}.${attempt}`;
       const headers = { ...prepared.headers, 'x-request-id': requestId };
       try {
@@ -247,8 +256,7 @@ export class Requester {
         if (waitMs === undefined || clock.now() + waitMs > firstFailureMs + retryForMs) throw error;
         onRetry?.({ path, error, failures, waitMs });
         await sleep(clock, waitMs, signal);
-        // Uses the wall clock, because the key also expires while the computer sleeps, and `clock` may stand still
-        // then.
+        // Uses the wall clock: the key also expires while the computer sleeps, and `clock` may stop during that time.
         if (isKeyed && Date.now() - startedMs >= KEY_LIFE_MS) throw error;
       }
     }

@@ -9,8 +9,8 @@ const NEVER_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_C
 
 /**
  * Returns the wait in ms before a request is sent again. Returns undefined if it must not be sent again. `failures` is
- * the number of its failures in a row. `isRepeatable` means that the service does the work only once, even if it
- * receives the request again.
+ * the number of its failures in a row. `isRepeatable` means that a repeat is safe even if the service has already
+ * processed the request.
  */
 export function retryDelayMs(
   error: ApiError,
@@ -19,19 +19,21 @@ export function retryDelayMs(
   random: () => number,
 ): number | undefined {
   if (!mayRetry(error, isRepeatable)) return undefined;
-  const ownWaitMs = backoffMs(failures, random);
-  if (error.retryAfterSeconds === undefined) return ownWaitMs;
+  const growingWaitMs = backoffMs(failures, random);
+  if (error.retryAfterSeconds === undefined) return growingWaitMs;
   const askedMs = error.retryAfterSeconds * 1_000;
   const stretchedMs = askedMs + random() * STRETCH * askedMs;
-  // The `Retry-After` of a rate limit says when the limit ends. Nobody knows when other failures end, so the client
-  // waits longer after each one.
-  return error.code === 'RATE_LIMITED' ? stretchedMs : Math.max(stretchedMs, ownWaitMs);
+  // The `Retry-After` of a rate limit says exactly when the service accepts the next request. Nobody knows when other
+  // failures end, so the wait must also grow with each failure.
+  return error.code === 'RATE_LIMITED' ? stretchedMs : Math.max(stretchedMs, growingWaitMs);
 }
 
 function mayRetry(error: ApiError, isRepeatable: boolean): boolean {
+  // The service refused the request before it did any work.
   if (error.status === 429) return true;
-  // These two values mean that the address redirects. It would redirect the next attempt too.
+  // An `UNEXPECTED_ANSWER` without a status means that the address redirects. It would redirect the next attempt too.
   if (error.code === 'UNEXPECTED_ANSWER' && error.status === 0) return false;
+  // Without a complete response, the service may have processed the request, unless nothing was sent.
   if (error.status === 0) return isRepeatable || connectionCodes(error).some((code) => NEVER_SENT.has(code));
   return isRepeatable && (error.status >= 500 || error.status === 408);
 }

@@ -45,17 +45,18 @@ export interface Timing {
 }
 
 /**
- * The shortest pause after a poll that the service did not hold (decision 16). Without a pause, the client would poll
- * in a busy loop.
+ * The shortest pause after a poll that the service did not hold (docs/contract.md, decision 16). Without a pause, the
+ * client would poll in a busy loop.
  */
 export const POLL_PAUSE_MS = 1_000;
 
 /** The longest pause that the client accepts from `retry_after_ms`. */
-const MAX_RETURN_MS = 60_000;
+const MAX_RETRY_AFTER_MS = 60_000;
 
 /**
- * Waits before the next poll if necessary: with jitter after a poll that was not held, and as long as a replica that is
- * shutting down asks (`retry_after_ms`). If the signal is aborted, rejects with its reason.
+ * Waits before the next poll if necessary. After a poll that was not held (`wasShort`), waits 1 to 1.25 s. If a replica
+ * that is shutting down has sent `retry_after_ms`, waits at least that long, but at most a minute. If the signal is
+ * aborted, rejects with its reason.
  */
 export async function pausePolling(
   { clock, random }: Timing,
@@ -63,7 +64,7 @@ export async function pausePolling(
   signal?: AbortSignal,
 ): Promise<void> {
   const pauseMs = wasShort ? POLL_PAUSE_MS + random() * (POLL_PAUSE_MS / 4) : 0;
-  const waitMs = Math.max(pauseMs, Math.min(retryAfterMs, MAX_RETURN_MS));
+  const waitMs = Math.max(pauseMs, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
   if (waitMs > 0) await sleep(clock, waitMs, signal);
 }
 
@@ -71,10 +72,11 @@ const BACKOFF_FIRST_MS = 300;
 const BACKOFF_CAP_MS = 20_000;
 
 /**
- * Returns the wait after the nth failure in a row, in ms. The wait doubles with each failure, from 0.3 s up to 20 s.
- * Half of it is random, so that clients do not all return at once when the service recovers.
+ * Returns the wait after the nth failure in a row, in ms. The longest wait doubles with each failure, from 0.3 s up to
+ * 20 s. The actual wait is random, between half of the longest wait and all of it. So clients do not all return at once
+ * when the service recovers.
  */
 export function backoffMs(failures: number, random: () => number): number {
-  const ceiling = Math.min(BACKOFF_CAP_MS, BACKOFF_FIRST_MS * 2 ** Math.min(failures - 1, 20));
-  return ceiling / 2 + (random() * ceiling) / 2;
+  const longestMs = Math.min(BACKOFF_CAP_MS, BACKOFF_FIRST_MS * 2 ** (failures - 1));
+  return longestMs / 2 + (random() * longestMs) / 2;
 }

@@ -3,13 +3,13 @@ import { type Deadline, startDeadline } from './deadline.ts';
 import { ApiError } from './errors.ts';
 import type { Clock } from './timing.ts';
 
-/** One attempt of a request. All attempts of a request have the same body. */
+/** What one attempt of a request sends. All attempts of a request have the same body. */
 export interface Sending {
   url: string;
   headers: Record<string, string>;
   body: string;
   requestId: string;
-  /** The longest time without progress, in ms. */
+  /** The attempt fails with `TIMEOUT` after this time without progress, in ms. */
   timeoutMs: number;
   signal: AbortSignal | undefined;
   onUpload: OnUpload | undefined;
@@ -70,6 +70,7 @@ function describeBody({ headers, body, onUpload }: Sending, deadline: Deadline):
   const bytes = new TextEncoder().encode(body);
   let sent = 0;
   const stream = new ReadableStream<Uint8Array>({
+    // `fetch` calls this each time it can take another chunk.
     pull(controller) {
       deadline.extend();
       onUpload(sent, bytes.length);
@@ -89,7 +90,7 @@ function describeBody({ headers, body, onUpload }: Sending, deadline: Deadline):
   };
 }
 
-/** The types of some runtimes lack `duplex`. */
+/** `fetch` requires `duplex` for a streamed body. The types of some runtimes lack it. */
 type UploadInit = RequestInit & { duplex?: 'half' };
 
 async function* readChunks(
@@ -131,7 +132,10 @@ export async function readJson<T>(chunks: AsyncIterable<Uint8Array>, requestId: 
   }
 }
 
-/** Turns a failed `fetch` or read into an error: the caller's abort, a timeout or a lost connection. */
+/**
+ * Returns the error to throw after a failed `fetch` or read: the reason of the caller's signal, or an `ApiError` for a
+ * timeout, a redirect or a lost connection.
+ */
 function describeFailure(
   error: unknown,
   { signal, requestId, timeoutMs }: Sending,
@@ -142,6 +146,7 @@ function describeFailure(
     return new ApiError(`no response within ${timeoutMs} ms`, { code: 'TIMEOUT', requestId });
   }
   if (signal?.aborted) return signal.reason;
+  // Node names a redirect only in this message. Browsers do not tell it from a lost connection.
   if (error instanceof Error && error.cause instanceof Error && /redirect/.test(error.cause.message))
     return new ApiError('the address redirects to another one', { code: 'UNEXPECTED_ANSWER', requestId });
   return new ApiError('the connection was lost or could not be made', {
@@ -180,15 +185,18 @@ function toApiError({ status, headers }: Response, text: string, sending: Sendin
 /** Parses the body of an error. Returns undefined if the service would not send such a body. */
 function parseErrorBody(text: string): { error: string; code: ErrorCode } | undefined {
   try {
-    const { error, code: given } = JSON.parse(text);
-    const code = CODES.find((known) => known === given);
+    const { error, code: receivedCode } = JSON.parse(text);
+    const code = CODES.find((known) => known === receivedCode);
     return typeof error === 'string' && code !== undefined ? { error, code } : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** Returns the seconds that `Retry-After` asks for. The service sends a number of seconds. Proxies may send a date. */
+/**
+ * Returns the seconds that `Retry-After` asks for. The service sends a number of seconds. Proxies may send a date, which
+ * is compared with the response's `Date`.
+ */
 function readRetryAfter(headers: Headers): number | undefined {
   const text = headers.get('retry-after') ?? '';
   if (/^\d{1,9}$/.test(text)) return Number(text);

@@ -353,7 +353,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'src/client/mirror.ts',
-    from: 'after === undefined || after === at',
+    from: 'after === undefined || after === storeCursor',
     to: 'true',
     caughtBy: 'test/mirror-stores.test.ts › the mirror that lags changes nothing and reports it',
   },
