@@ -28,9 +28,9 @@ export class BookmarkClient extends EndpointClient {
 
   /**
    * Keeps a local copy equal to the collection, including edits and deletions. It continues from the store's cursor,
-   * applies each page of changes to the store, and then yields the page. It retries after lost connections and temporary
-   * errors for as long as they last. It throws if the service refuses the request, for example because the token was
-   * revoked.
+   * applies each page of changes to the store, and then yields the page. It retries after lost connections and
+   * temporary errors for as long as they last. It throws if the service refuses the request, for example because the
+   * token was revoked.
    */
   mirror(options: MirrorOptions): AsyncGenerator<MirrorBatch, void, undefined> {
     return mirrorBookmarks(this.requester, options);

@@ -112,8 +112,8 @@ export class EndpointClient {
   }
 
   /**
-   * Deletes a bookmark (docs/contract.md, section 4.2). With `if_updated_at`, it rejects with `CONFLICT` if the bookmark
-   * has changed since that time.
+   * Deletes a bookmark (docs/contract.md, section 4.2). With `if_updated_at`, it rejects with `CONFLICT` if the
+   * bookmark has changed since that time.
    */
   deleteBookmark(bookmark: number | BookmarkVersion, options?: KeyedOptions): Promise<Deleted> {
     const body = typeof bookmark === 'number' ? { id: bookmark } : bookmark;
@@ -130,8 +130,8 @@ export class EndpointClient {
   }
 
   /**
-   * Returns the bookmark with this id, or all bookmarks with this url, newest first (docs/contract.md, section 4.2). The
-   * array is empty if no bookmark has this id or url.
+   * Returns the bookmark with this id, or all bookmarks with this url, newest first (docs/contract.md, section 4.2).
+   * The array is empty if no bookmark has this id or url.
    */
   getBookmarks(choice: { id: number } | { url: string }, options?: RequestOptions): Promise<ChosenBookmarks> {
     return this.requester.request('/bookmarks/get', choice, options);
@@ -151,8 +151,8 @@ export class EndpointClient {
   }
 
   /**
-   * Returns the bookmarks that were added after a cursor (docs/contract.md, section 4.2). With `wait`, if there are none
-   * yet, the service waits up to 29 s for one. `BookmarkClient.sync` sends this request in a loop.
+   * Returns the bookmarks that were added after a cursor (docs/contract.md, section 4.2). With `wait`, if there are
+   * none yet, the service waits up to 29 s for one. `BookmarkClient.sync` sends this request in a loop.
    */
   syncBookmarks(position: SyncPosition = {}, options?: RequestOptions): Promise<SyncedBookmarks> {
     return this.requester.request('/bookmarks/sync', position, options);
@@ -265,8 +265,8 @@ export class EndpointClient {
   }
 
   /**
-   * Imports at most 100,000 bookmarks in one transaction (docs/contract.md, section 4.4). A retry does not import them a
-   * second time.
+   * Imports at most 100,000 bookmarks in one transaction (docs/contract.md, section 4.4). A retry does not import them
+   * a second time.
    */
   importBookmarks(bookmarks: BookmarkImport, options?: KeyedOptions): Promise<ImportResult> {
     return this.requester.request('/import', bookmarks, options);

@@ -137,8 +137,8 @@ export class Collection {
 
   /**
    * Sends pending writes and brings the copy up to date. Resolves with all reports that are not acknowledged. A request
-   * that fails with a lost connection or a status 429 or 5xx is retried for `retryForMs`. If it still fails then, `sync`
-   * rejects, and the next `sync` continues where this one stopped.
+   * that fails with a lost connection or a status 429 or 5xx is retried for `retryForMs`. If it still fails then,
+   * `sync` rejects, and the next `sync` continues where this one stopped.
    */
   sync(options: RequestOptions = {}): Promise<Report[]> {
     const run = this.#syncing.then(() => this.#sync(options));

@@ -51,42 +51,42 @@ export class IndexedDbStore implements CollectionStore {
   }
 
   readCursor(): Promise<string | undefined> {
-    return this.#read(({ position }) => result(position.get(CURSOR)));
+    return this.#read(({ position }) => resultOf(position.get(CURSOR)));
   }
 
   apply(page: MirrorPage, after?: string | undefined): Promise<number[]> {
     return this.#write(async (tables) => {
-      requireNext(page, after, await result(tables.position.get(CURSOR)));
-      requireNoAttempt((await readFirst(tables))?.attempt);
-      const tagged = await findTagged(tables, page);
+      requireNext(page, after, await resultOf(tables.position.get(CURSOR)));
+      requireNoAttempt((await readFirstWrite(tables))?.attempt);
+      const retagged = await findTagged(tables, page);
       await applyPage(tables, page);
       tables.position.put(page.cursor, CURSOR);
-      return omitBookmarksOf(page, tagged);
+      return omitBookmarksOf(page, retagged);
     });
   }
 
   update(id: number, work: (state: BookmarkState) => StateChange): Promise<BookmarkState> {
     return this.#write(async (tables) => {
-      const before = await readState(tables, (await result(tables.localIds.get(id))) ?? id);
+      const before = await readState(tables, (await resultOf(tables.localIds.get(id))) ?? id);
       const newId = await writeChange(tables, before, work(before));
       return readState(tables, newId);
     });
   }
 
   readNext(): Promise<PendingWrite | undefined> {
-    return this.#read(readFirst);
+    return this.#read(readFirstWrite);
   }
 
   readOutbox(): Promise<PendingWrite[]> {
-    return this.#read(({ outbox }) => result(outbox.getAll()));
+    return this.#read(({ outbox }) => resultOf(outbox.getAll()));
   }
 
   readAll(): Promise<{ rows: Bookmark[]; writes: PendingWrite[] }> {
     return this.#read(async ({ bookmarks, tags, outbox }) => {
       const [stored, names, writes] = await Promise.all([
-        result<StoredBookmark[]>(bookmarks.getAll()),
-        result<BookmarkTag[]>(tags.getAll()),
-        result<PendingWrite[]>(outbox.getAll()),
+        resultOf<StoredBookmark[]>(bookmarks.getAll()),
+        resultOf<BookmarkTag[]>(tags.getAll()),
+        resultOf<PendingWrite[]>(outbox.getAll()),
       ]);
       const nameByTag = new Map(names.map(({ id, name }) => [id, name]));
       return { rows: stored.map((bookmark) => showStored(bookmark, nameByTag)), writes };
@@ -94,16 +94,16 @@ export class IndexedDbStore implements CollectionStore {
   }
 
   readAhead(): Promise<number[]> {
-    return this.#read(async ({ ahead }) => (await result(ahead.getAllKeys())).map(Number));
+    return this.#read(async ({ ahead }) => (await resultOf(ahead.getAllKeys())).map(Number));
   }
 
   readReports(): Promise<Report[]> {
-    return this.#read(({ reports }) => result(reports.getAll()));
+    return this.#read(({ reports }) => resultOf(reports.getAll()));
   }
 
   dropReports(seqs: readonly number[]): Promise<void> {
     return this.#write(async ({ reports }) => {
-      const keys = await Promise.all(seqs.map((seq) => result(reports.index('seq').getAllKeys(seq))));
+      const keys = await Promise.all(seqs.map((seq) => resultOf(reports.index('seq').getAllKeys(seq))));
       for (const key of keys.flat()) reports.delete(key);
     });
   }
@@ -120,7 +120,7 @@ export class IndexedDbStore implements CollectionStore {
 
   /** Returns all tags sorted by name, including those without bookmarks. */
   async tags(): Promise<BookmarkTag[]> {
-    return sortTags(await this.#read(({ tags }) => result(tags.getAll())));
+    return sortTags(await this.#read(({ tags }) => resultOf(tags.getAll())));
   }
 
   #read<T>(work: (tables: Tables) => Promise<T>): Promise<T> {
@@ -143,14 +143,16 @@ export class IndexedDbStore implements CollectionStore {
       transaction.onabort = () => reject(transaction.error);
     });
     try {
-      const [done] = await Promise.all([work(openTables(transaction)), end]);
-      return done;
+      const [workResult] = await Promise.all([work(openTables(transaction)), end]);
+      return workResult;
     } catch (error) {
+      // Without an error of its own, the transaction is still open: `work` has thrown.
       if (transaction.error === null) abort(transaction);
       throw error;
     }
   }
 
+  /** Returns the open database. Opens it if there is no connection. */
   #open(): Promise<IDBDatabase> {
     const forget = () => {
       this.#db = undefined;
@@ -167,7 +169,7 @@ export class IndexedDbStore implements CollectionStore {
 async function open(name: string, onClose: () => void): Promise<IDBDatabase> {
   const request = indexedDB.open(name, VERSION);
   request.onupgradeneeded = () => createTables(request.result);
-  const db = await result(request);
+  const db = await resultOf(request);
   db.onclose = onClose;
   // The event means that another tab deletes the database, or opens it with a newer version.
   db.onversionchange = () => {
@@ -177,32 +179,34 @@ async function open(name: string, onClose: () => void): Promise<IDBDatabase> {
   return db;
 }
 
-const result = <T>(request: IDBRequest<T>): Promise<T> =>
+/** Resolves with the result of a request. */
+const resultOf = <T>(request: IDBRequest<T>): Promise<T> =>
   new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
     request.onerror = () => reject(request.error);
   });
 
+/** Undoes a transaction, unless it has already ended. */
 function abort(transaction: IDBTransaction): void {
   try {
     transaction.abort();
   } catch {
-    // The transaction has already ended.
+    // `abort` throws if the transaction has already ended.
   }
 }
 
-const readFirst = async ({ outbox }: Tables): Promise<PendingWrite | undefined> =>
-  (await result<PendingWrite[]>(outbox.getAll(null, 1)))[0];
+const readFirstWrite = async ({ outbox }: Tables): Promise<PendingWrite | undefined> =>
+  (await resultOf<PendingWrite[]>(outbox.getAll(null, 1)))[0];
 
 async function readState(tables: Tables, id: number): Promise<BookmarkState> {
   const row = await findBookmark(tables, id);
-  return { id, row, writes: await result(tables.outbox.index('id').getAll(id)) };
+  return { id, row, writes: await resultOf(tables.outbox.index('id').getAll(id)) };
 }
 
 async function findBookmark({ bookmarks, tags }: Tables, id: number): Promise<Bookmark | undefined> {
-  const stored = await result<StoredBookmark | undefined>(bookmarks.get(id));
+  const stored = await resultOf<StoredBookmark | undefined>(bookmarks.get(id));
   if (stored === undefined) return undefined;
-  const names = await Promise.all(stored.tagIds.map((tagId) => result<BookmarkTag>(tags.get(tagId))));
+  const names = await Promise.all(stored.tagIds.map((tagId) => resultOf<BookmarkTag>(tags.get(tagId))));
   return showStored(stored, new Map(names.map((tag) => [tag.id, tag.name])));
 }
 
@@ -210,23 +214,31 @@ async function findBookmark({ bookmarks, tags }: Tables, id: number): Promise<Bo
 async function findTagged({ bookmarks, tags }: Tables, page: MirrorPage): Promise<number[]> {
   const tagsOnPage = [...page.bookmarks.flatMap((bookmark) => bookmark.tags), ...page.tags];
   const tagIds = [...new Set(tagsOnPage.map(({ id }) => id))];
-  const stored = await Promise.all(tagIds.map((id) => result<BookmarkTag | undefined>(tags.get(id))));
+  const stored = await Promise.all(tagIds.map((id) => resultOf<BookmarkTag | undefined>(tags.get(id))));
   const storedNames = new Map(stored.filter((tag) => tag !== undefined).map(({ id, name }) => [id, name]));
   const changedTags = [...findChangedTags(page, (id) => storedNames.get(id))];
-  const bookmarkIds = changedTags.map((id) => result(bookmarks.index('tagIds').getAllKeys(id)));
-  return (await Promise.all(bookmarkIds)).flat().map(Number);
+  const readIds = changedTags.map((id) => resultOf(bookmarks.index('tagIds').getAllKeys(id)));
+  return (await Promise.all(readIds)).flat().map(Number);
 }
 
 /** Returns the stored `updated_at` of each bookmark that the page also contains. */
 async function findVersions({ bookmarks }: Tables, page: MirrorPage): Promise<Map<number, string>> {
-  const stored = page.bookmarks.map(({ id }) => result<StoredBookmark | undefined>(bookmarks.get(id)));
-  const known = (await Promise.all(stored)).filter((bookmark) => bookmark !== undefined);
-  return new Map(known.map(({ id, updated_at }) => [id, updated_at]));
+  const reads = page.bookmarks.map(({ id }) => resultOf<StoredBookmark | undefined>(bookmarks.get(id)));
+  const storedBookmarks = (await Promise.all(reads)).filter((bookmark) => bookmark !== undefined);
+  return new Map(storedBookmarks.map(({ id, updated_at }) => [id, updated_at]));
 }
 
+/**
+ * Writes everything that a page contains, except its cursor. Does not await the writes: IndexedDB runs the requests of
+ * a transaction in order, and a failed request aborts the transaction.
+ */
 async function applyPage(tables: Tables, page: MirrorPage): Promise<void> {
   const { bookmarks, tags, ahead } = tables;
-  if (page.reset) for (const table of [bookmarks, tags, ahead]) table.clear();
+  if (page.reset) {
+    bookmarks.clear();
+    tags.clear();
+    ahead.clear();
+  }
   const versions = await findVersions(tables, page);
   for (const bookmark of omitOutdated(page, (id) => versions.get(id))) putBookmark(tables, bookmark);
   for (const { id } of page.bookmarks) ahead.delete(id);
@@ -234,7 +246,7 @@ async function applyPage(tables: Tables, page: MirrorPage): Promise<void> {
   for (const { id, name } of page.tags) tags.put({ id, name });
   for (const tagId of page.deleted_tags) {
     tags.delete(tagId);
-    const tagged: StoredBookmark[] = await result(bookmarks.index('tagIds').getAll(tagId));
+    const tagged: StoredBookmark[] = await resultOf(bookmarks.index('tagIds').getAll(tagId));
     for (const bookmark of tagged)
       bookmarks.put({ ...bookmark, tagIds: bookmark.tagIds.filter((id) => id !== tagId) });
   }
@@ -250,7 +262,7 @@ function removeBookmark({ bookmarks, ahead }: Tables, id: number): void {
   ahead.delete(id);
 }
 
-/** Writes the changes that `work` returned in `update`. Returns the bookmark's id, which may be new. */
+/** Writes the changes of an `update`. `before` is the state before it. Returns the bookmark's id, which may be new. */
 async function writeChange(
   tables: Tables,
   before: BookmarkState,
@@ -266,7 +278,7 @@ async function writeChange(
   if (writes === undefined) return id;
   for (const { seq } of before.writes) outbox.delete(seq);
   for (const write of writes) {
-    const seq = Number(await result(outbox.put({ ...write, id })));
+    const seq = Number(await resultOf(outbox.put({ ...write, id })));
     // A new bookmark has the id 0 until its add has a `seq`.
     if (id !== 0) continue;
     id = -seq;

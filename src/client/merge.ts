@@ -66,8 +66,8 @@ export type Plan =
   | { kind: 'kept' };
 
 /**
- * Decides what to do about a write. `row` is the bookmark as the service last returned it. An edit is merged with `row`,
- * field by field. The policy resolves conflicts.
+ * Decides what to do about a write. `row` is the bookmark as the service last returned it. An edit is merged with
+ * `row`, field by field. The policy resolves conflicts.
  */
 export function planWrite(
   { intent, seen }: PendingWrite,

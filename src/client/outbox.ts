@@ -59,8 +59,8 @@ export interface PendingWrite {
   id: number;
   intent: Intent;
   /**
-   * The service's `updated_at` of the bookmark that the user changed. Undefined for an add, and for a write to a bookmark
-   * whose add is pending.
+   * The service's `updated_at` of the bookmark that the user changed. Undefined for an add, and for a write to a
+   * bookmark whose add is pending.
    */
   seen: string | undefined;
   /**
@@ -108,8 +108,8 @@ export interface StateChange {
    */
   writes?: (Omit<PendingWrite, 'seq'> & { seq?: number })[];
   /**
-   * The bookmark as the service returned it. Null if the service no longer has it. If the service has assigned a new id,
-   * pass `writes` too: the bookmark's pending writes then get that id.
+   * The bookmark as the service returned it. Null if the service no longer has it. If the service has assigned a new
+   * id, pass `writes` too: the bookmark's pending writes then get that id.
    */
   row?: Bookmark | null;
   reports?: Report[];

@@ -153,7 +153,7 @@ function succeed(
   return { writes, reports, ...(row !== undefined && { row }) };
 }
 
-/** True if this add created the bookmark. Every add sends its own `created_at`, in milliseconds. */
+/** True if the bookmark comes from this add: then it has the `created_at` that the add has sent. */
 const isFromAdd = (
   { bookmark }: Extract<PendingWrite['intent'], { kind: 'add' }>,
   { created_at }: Bookmark,

@@ -22,8 +22,8 @@ export interface RequestOptions {
   /** Cancels the request, including its waits and retries. The call rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
   /**
-   * An attempt fails with `TIMEOUT` after this time without progress, in ms. The client adds 30 s for a poll with `wait`
-   * and 240 s for an import, because the service may respond that late.
+   * An attempt fails with `TIMEOUT` after this time without progress, in ms. The client adds 30 s for a poll with
+   * `wait` and 240 s for an import, because the service may respond that late.
    */
   timeoutMs?: number | undefined;
   /** How long a failed request is retried, in ms from the first failure. 0 disables retries. */
@@ -56,8 +56,8 @@ export interface ClientOptions {
   /** A session token or an API token. `exchangeInvite` and `exchangeCode` need none. */
   token?: string | undefined;
   /**
-   * An attempt fails with `TIMEOUT` after this time without progress, in ms. Default: 30,000. The client adds 30 s for a
-   * poll with `wait` and 240 s for an import, because the service may respond that late.
+   * An attempt fails with `TIMEOUT` after this time without progress, in ms. Default: 30,000. The client adds 30 s for
+   * a poll with `wait` and 240 s for an import, because the service may respond that late.
    */
   timeoutMs?: number | undefined;
   /**

@@ -23,7 +23,7 @@ export interface SearchProblem {
    *
    * - `unknown`: there is no such operator
    * - `minus`: the operator cannot be negated
-   * - `value`: the value is invalid
+   * - `value`: the value is invalid, or the search has too many phrases or too many `under:`
    * - `untagged`: `is:untagged` contradicts `tag:` or `under:`
    */
   kind: 'unknown' | 'minus' | 'value' | 'untagged';
@@ -49,7 +49,8 @@ interface SearchPart {
 
 /**
  * Matches a part with an operator (`tag:name`, `#name`, `"a phrase"`), or else a plain word. The groups are the minus,
- * the operator, a quoted value, and a value without quotes. The operator of a phrase is empty.
+ * the operator, a quoted value, and a value without quotes. The operator of a phrase is empty. If the closing quote is
+ * missing, the value ends with the text.
  */
 const PART = /(-?)(#|[a-z]{2,}:|(?="))(?:"((?:[^"]|"")*)(?:"|$)|(\S*))|\S+/gi;
 
@@ -60,9 +61,16 @@ export const splitSearch = (text: string): SearchPart[] =>
     const isUrl = operator !== '' && value.startsWith('//');
     if (operator === undefined || isUrl || (operator === '#' && value === ''))
       return { text: part, isNegated: false, value: part };
-    const key = operator === '' ? '"' : operator === '#' ? 'tag' : operator.slice(0, -1).toLowerCase();
-    return { text: part, isNegated: minus === '-', key, value };
+    return { text: part, isNegated: minus === '-', key: toKey(operator), value };
   });
+
+/** Returns the key of an operator as `PART` matches it. */
+function toKey(operator: string): string {
+  if (operator === '') return '"';
+  if (operator === '#') return 'tag';
+  const withoutColon = operator.slice(0, -1);
+  return withoutColon.toLowerCase();
+}
 
 /** Parses a search text. Ignores operators without a value, for example `tag:` while it is being typed. */
 export function parseSearch(text: string): ParsedSearch {
@@ -98,41 +106,47 @@ function applyOperator(
   return OPERATORS.has(key) ? 'minus' : 'unknown';
 }
 
-/** The most phrases in a search, and the most paths after `under:`. */
-const MOST_VALUES = 10;
+/** The most phrases in a search, and the most values of `under:`. */
+const MAX_VALUES = 10;
 
-/** Adds a value to a search. Returns false if the value is invalid. */
+/** The longest name of a tag, in code points. */
+const MAX_TAG_LENGTH = 255;
+
+/** Adds a value to a search. Returns false if the value is invalid, or if the search has too many values. */
 type Apply = (search: SearchFilter, value: string) => boolean;
 
+/** The operators by key. The key of a negated operator begins with a minus. */
 const OPERATORS: ReadonlyMap<string, Apply> = new Map<string, Apply>([
   ['tag', (search, name) => isTag(name) && append(search, 'tags', name)],
   ['-tag', (search, name) => isTag(name) && append(search, 'without_tags', name)],
-  ['under', (search, name) => isTag(name) && isPath(name) && append(search, 'tag_under', name, MOST_VALUES)],
-  ['"', (search, phrase) => append(search, 'phrases', phrase, MOST_VALUES)],
-  ['is', (search, text) => set(search, 'untagged', text.toLowerCase() === 'untagged' || undefined)],
+  ['under', (search, name) => isTag(name) && isPath(name) && append(search, 'tag_under', name, MAX_VALUES)],
+  ['"', (search, phrase) => append(search, 'phrases', phrase, MAX_VALUES)],
+  ['is', (search, text) => set(search, 'untagged', text.toLowerCase() === 'untagged' ? true : undefined)],
   ['site', (search, host) => set(search, 'site', readHost(host))],
   ['before', (search, day) => set(search, 'created_before', readDay(day, 0))],
   // `created_after` finds only later times, so it is one millisecond before the day begins.
   ['after', (search, day) => set(search, 'created_after', readDay(day, -1))],
 ]);
 
-const isTag = (name: string): boolean => [...name].length <= 255;
+const isTag = (name: string): boolean => [...name].length <= MAX_TAG_LENGTH;
 
 /** A path must not consist only of slashes. */
 const isPath = (name: string): boolean => /[^/]/.test(name);
 
+/** Appends a value to a list of the search. Returns false if the list already has `maxValues` values. */
 function append(
   search: SearchFilter,
   field: 'tags' | 'without_tags' | 'tag_under' | 'phrases',
   value: string,
-  most = Number.POSITIVE_INFINITY,
+  maxValues = Number.POSITIVE_INFINITY,
 ): boolean {
   const values = search[field] ?? [];
-  if (values.length >= most) return false;
+  if (values.length >= maxValues) return false;
   search[field] = [...values, value];
   return true;
 }
 
+/** Sets a field of the search. Returns false if the value is undefined. */
 function set<Field extends keyof SearchFilter>(
   search: SearchFilter,
   field: Field,
@@ -144,8 +158,8 @@ function set<Field extends keyof SearchFilter>(
 }
 
 /**
- * Returns the host of a whole url or of a host name. Returns undefined if the text is neither, or consists only of
- * dots.
+ * Returns the host if the text is a whole url or a host name. Returns undefined if the text is neither, or if the host
+ * consists only of dots.
  */
 const readHost = (text: string): string | undefined => {
   const host = parseWebUrl(/^https?:/i.test(text) ? text : `http://${text}`)?.hostname;
@@ -153,8 +167,8 @@ const readHost = (text: string): string | undefined => {
 };
 
 /**
- * Returns the local midnight at which a year, a month or a day begins, plus `shiftMs`. Returns undefined if the text is
- * not such a date.
+ * Returns the local time at which a year, a month or a day begins, plus `shiftMs`, as a timestamp of the API. The text
+ * is `2026`, `2026-01` or `2026-01-31`. Returns undefined if the text is not such a date.
  */
 function readDay(text: string, shiftMs: number): string | undefined {
   const match = /^([1-9]\d{3})(?:-(\d\d))?(?:-(\d\d))?$/.exec(text);

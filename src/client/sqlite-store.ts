@@ -89,17 +89,23 @@ export class UnusableMirror extends Error {
   override readonly name = 'UnusableMirror';
 }
 
-/** SQLite's codes for a file that is damaged or that is not a SQLite file. */
-const UNUSABLE = new Set([11, 26]);
+/** SQLite's code for a damaged file. */
+const SQLITE_CORRUPT = 11;
+/** SQLite's code for a file that is not a SQLite file. */
+const SQLITE_NOTADB = 26;
 
-/** Returns whether an error has one of these codes. The lowest byte of SQLite's extended codes is the code itself. */
-const isUnusable = (error: unknown): boolean =>
-  error instanceof Error && 'errcode' in error && UNUSABLE.has(Number(error.errcode) & 0xff);
+/** Returns whether an error says that the file is damaged or is not a SQLite file. */
+function isUnusable(error: unknown): boolean {
+  if (!(error instanceof Error && 'errcode' in error)) return false;
+  // SQLite may add details to a code in the higher bytes.
+  const code = Number(error.errcode) & 0xff;
+  return code === SQLITE_CORRUPT || code === SQLITE_NOTADB;
+}
 
 /**
  * A local copy in a SQLite file, for Node. Each page of changes is one transaction, so the copy continues from its
- * cursor after a crash. Several processes can read and write a file at once. If several mirrors use one file, only the
- * first one that writes continues. The others throw `MirrorConflict`.
+ * cursor after a crash. Several processes can read and write a file at once. But only one mirror can use a file at a
+ * time: after one mirror has applied a page, the next page of any other mirror throws `MirrorConflict`.
  */
 export class SqliteStore implements CollectionStore, Disposable {
   readonly #db: DatabaseSync;
@@ -140,7 +146,7 @@ export class SqliteStore implements CollectionStore, Disposable {
     return this.#transact(() => {
       requireNext(page, after, this.#finder('select cursor from position')());
       requireNoAttempt(this.#findWrites('order by seq limit 1')[0]?.attempt);
-      const tagged = this.#findTagged(page);
+      const retagged = this.#findTagged(page);
       const bookmarks = omitOutdated(page, this.#finder('select updated_at from bookmarks where id = ?'));
       if (page.reset) this.#db.exec('delete from ahead');
       this.#forgetAhead(page.bookmarks.map(({ id }) => id));
@@ -150,7 +156,7 @@ export class SqliteStore implements CollectionStore, Disposable {
           'insert into position (only_row, cursor) values (1, ?) on conflict do update set cursor = excluded.cursor',
         )
         .run(page.cursor);
-      return omitBookmarksOf(page, tagged);
+      return omitBookmarksOf(page, retagged);
     });
   }
 
@@ -162,6 +168,7 @@ export class SqliteStore implements CollectionStore, Disposable {
     );
   }
 
+  /** Writes everything that a page contains, except its cursor. */
   #write({ reset, bookmarks, deleted, tags, deleted_tags }: Omit<MirrorPage, 'cursor'>): void {
     if (reset) this.#db.exec('delete from bookmark_tags; delete from bookmarks; delete from tags;');
     const putTag = this.#db.prepare(
@@ -197,16 +204,17 @@ export class SqliteStore implements CollectionStore, Disposable {
     for (const value of values) statement.run(value);
   }
 
-  async update(givenId: number, work: (state: BookmarkState) => StateChange): Promise<BookmarkState> {
+  async update(requestedId: number, work: (state: BookmarkState) => StateChange): Promise<BookmarkState> {
     return this.#transact(() => {
-      const before = this.#readState(givenId);
+      const before = this.#readState(requestedId);
       const { row, writes, reports = [] } = work(before);
       const id = row?.id ?? before.id;
       if (id !== before.id)
         this.#db.prepare('insert into local_ids (local_id, bookmark_id) values (?, ?)').run(before.id, id);
       if (row && before.row === undefined)
         this.#runEach('insert into ahead (bookmark_id) values (?) on conflict do nothing', [id]);
-      const [bookmarks, deleted] = [row ? [row] : [], row === null ? [id] : []];
+      const bookmarks = row ? [row] : [];
+      const deleted = row === null ? [id] : [];
       this.#write({ reset: false, bookmarks, deleted, tags: [], deleted_tags: [] });
       for (const report of reports) {
         this.#db
@@ -219,9 +227,13 @@ export class SqliteStore implements CollectionStore, Disposable {
     });
   }
 
-  #readState(givenId: number): BookmarkState {
-    const [assignedId] = this.#listNumbers('select bookmark_id from local_ids where local_id = ?', givenId);
-    const id = assignedId ?? givenId;
+  /** Reads a bookmark. `requestedId` may be a negative id that the service's id has replaced. */
+  #readState(requestedId: number): BookmarkState {
+    const [assignedId] = this.#listNumbers(
+      'select bookmark_id from local_ids where local_id = ?',
+      requestedId,
+    );
+    const id = assignedId ?? requestedId;
     return { id, row: this.find(id), writes: this.#findWrites('where bookmark_id = ? order by seq', id) };
   }
 
@@ -232,13 +244,17 @@ export class SqliteStore implements CollectionStore, Disposable {
       .map(showWrite);
   }
 
-  /** Stores the writes of a bookmark. Returns the bookmark's id, which is new if `givenId` is 0. */
-  #appendWrites(givenId: number, writes: NonNullable<StateChange['writes']>): number {
-    const put = this.#db.prepare('insert into outbox (seq, bookmark_id, pending) values (?, ?, ?)');
+  /**
+   * Stores the writes of a bookmark. Returns the bookmark's id. If `currentId` is 0, the bookmark is new, and its id is
+   * minus the `seq` of its add.
+   */
+  #appendWrites(currentId: number, writes: NonNullable<StateChange['writes']>): number {
+    const insertWrite = this.#db.prepare('insert into outbox (seq, bookmark_id, pending) values (?, ?, ?)');
     const setId = this.#db.prepare('update outbox set bookmark_id = ? where seq = ?');
-    let id = givenId;
+    let id = currentId;
     for (const { seq, id: _, ...pending } of writes) {
-      const { lastInsertRowid } = put.run(seq ?? null, id, JSON.stringify(pending));
+      // For null, SQLite assigns the next number.
+      const { lastInsertRowid } = insertWrite.run(seq ?? null, id, JSON.stringify(pending));
       if (id !== 0) continue;
       id = -Number(lastInsertRowid);
       setId.run(id, lastInsertRowid);
@@ -316,7 +332,7 @@ export class SqliteStore implements CollectionStore, Disposable {
 
   /**
    * Runs `work` in a transaction. `begin immediate` takes the write lock at once. If another process has the lock, this
-   * one waits here instead of failing later in the transaction.
+   * process waits for up to 5 s (`busy_timeout`), instead of failing later in the transaction.
    */
   #transact<T>(work: () => T, begin = 'begin immediate'): T {
     this.#db.exec(begin);

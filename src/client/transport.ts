@@ -194,8 +194,8 @@ function parseErrorBody(text: string): { error: string; code: ErrorCode } | unde
 }
 
 /**
- * Returns the seconds that `Retry-After` asks for. The service sends a number of seconds. Proxies may send a date, which
- * is compared with the response's `Date`.
+ * Returns the seconds that `Retry-After` asks for. The service sends a number of seconds. Proxies may send a date,
+ * which is compared with the response's `Date`.
  */
 function readRetryAfter(headers: Headers): number | undefined {
   const text = headers.get('retry-after') ?? '';
