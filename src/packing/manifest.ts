@@ -5,11 +5,15 @@ import { join } from 'node:path';
  * The npm package contains the client and the command line, but not the service. So the package's manifest
  * (`package.json`) has neither the scripts nor the dependencies that only the service needs. npm reads the manifest in
  * the folder that it packs. So while npm packs, the package's manifest replaces the repository's manifest.
+ *
+ * The names in this file call the package's manifest *lean*, and the repository's manifest *whole*.
  */
 
 type Manifest = Record<string, unknown> & { dependencies: Record<string, string> };
 
-/** The command line's dependencies. The package includes them, so that it can be installed without a network. */
+/**
+ * Dependencies of the command line. The package includes their code, so that it can be installed without a network.
+ */
 const BUNDLED = ['commander', 'csv-parse', 'htmlparser2'];
 
 /**
@@ -24,7 +28,8 @@ const SHARED = ['name', 'version', 'license', 'type', 'exports', 'bin', 'files']
 const DESCRIPTION = 'The client and the command line of the Bookmark Service';
 
 /**
- * Commands with a SQLite file and `client/sqlite` need Node 22.13. The client alone runs on any platform with `fetch`.
+ * The oldest Node on which the command line runs. Two parts need Node 22.13: the commands that use a SQLite file, and
+ * `client/sqlite`. The client alone runs on any platform with `fetch`.
  */
 const ENGINES = { node: '>=20.19.0' };
 
@@ -56,7 +61,10 @@ const pathsIn = (folder: string) => ({
   packageReadme: join(folder, 'src/client/README.md'),
 });
 
-/** Puts the package's manifest and README in place. Keeps those of the repository under other names in the folder. */
+/**
+ * Replaces the repository's manifest and README by those of the package. Keeps the originals in the same folder, under
+ * other names.
+ */
 export function putLeanManifest(folder: string): void {
   const { manifest, whole, readme, wholeReadme, packageReadme } = pathsIn(folder);
   putWholeManifest(folder);

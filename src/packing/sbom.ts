@@ -3,10 +3,10 @@ import { text } from 'node:stream/consumers';
 
 /**
  * `npm sbom --package-lock-only … | node src/packing/sbom.ts [--system]` reads a list of all components (CycloneDX),
- * and writes a list of the components that production runs. For the container image, `--system` adds Node and the
- * packages of Debian.
+ * and writes a list without the components that only development needs. For the container image, `--system` adds Node
+ * and the packages of Debian.
  *
- * `npm sbom --omit dev` does not do this, because it leaves out packages that both production and development need.
+ * `npm sbom --omit dev` would leave out too much: it also omits packages that both production and development need.
  */
 
 interface Component {

@@ -12,8 +12,9 @@ import { ask, client } from './session.ts';
  */
 
 /**
- * Registers the service worker, which shows the page without a network. Stores the newest bookmarks, to show them
- * without a network. Sends the bookmarks that were added offline.
+ * Registers the service worker, which shows the page without a network. Stores the newest bookmarks, so that the page
+ * can show them without a network. Sends the bookmarks that were added offline. `newest` is undefined if the page has
+ * not read the newest bookmarks.
  */
 export async function startApp({ email }: Profile, newest: readonly Bookmark[] | undefined): Promise<void> {
   // Browsers support service workers only over TLS and on `localhost`.
@@ -39,11 +40,14 @@ async function sendWaiting(email: string): Promise<void> {
     try {
       await ask(() => client.addBookmark(bookmark, { idempotencyKey: key }));
     } catch (error) {
-      // Without a connection or a session, and while the service is busy, the bookmarks stay for the next visit.
+      // Status 0 means that there was no response, and 401 that the session has ended. With a status from 429 on, the
+      // service is busy or has failed. In all these cases the bookmarks stay for the next visit.
       if (!(error instanceof ApiError) || [0, 401].includes(error.status) || error.status >= 429) return;
       // The service will never accept this bookmark. The page reports it once and drops it.
       notifyError(`${bookmark.url}: ${describeError(error)}`);
     }
-    keep(email, { waiting: (readKept() ?? kept).waiting.filter((one) => one.key !== key) });
+    // Another tab may have added or sent bookmarks meanwhile. So the stored list is read again.
+    const waiting = (readKept() ?? kept).waiting.filter((one) => one.key !== key);
+    keep(email, { waiting });
   }
 }

@@ -3,15 +3,17 @@ import { texts } from './texts.ts';
 
 /** Dialogs that ask one question. */
 
-/** Asks a question. Resolves with true if the user confirms. */
+/**
+ * Asks a question. Resolves with true if the user confirms. `buttonClass` is the class of the button that confirms.
+ */
 async function confirm(
   question: string,
-  submit: string,
-  kind: string,
+  buttonLabel: string,
+  buttonClass: string,
   ...fields: HTMLElement[]
 ): Promise<boolean> {
   const buttons = buttonRow(
-    make('button', { type: 'submit', value: 'yes', class: kind }, submit),
+    make('button', { type: 'submit', value: 'yes', class: buttonClass }, buttonLabel),
     button(texts.cancel, () => dialog.close()),
   );
   const form = make('form', { method: 'dialog', class: 'stack' }, ...fields, buttons);
@@ -20,24 +22,28 @@ async function confirm(
 }
 
 /** Asks the user to confirm a deletion. */
-export const confirmDeletion = (question: string, submit: string): Promise<boolean> =>
-  confirm(question, submit, 'danger');
+export const confirmDeletion = (question: string, buttonLabel: string): Promise<boolean> =>
+  confirm(question, buttonLabel, 'danger');
 
-/** Asks for a text. Resolves with undefined if the user cancels. `others` are further fields of the dialog. */
+/**
+ * Asks for a text. `initialText` is in the field at first. `otherFields` follow it in the dialog. Resolves with
+ * undefined if the user cancels.
+ */
 export async function askForText(
   title: string,
   label: string,
-  submit: string,
-  value: string,
-  ...others: HTMLElement[]
+  buttonLabel: string,
+  initialText: string,
+  ...otherFields: HTMLElement[]
 ): Promise<string | undefined> {
   const input = make('input', {
-    value,
+    value: initialText,
     required: true,
     maxlength: 255,
     dir: 'auto',
     autocomplete: 'off',
     'aria-label': label,
   });
-  return (await confirm(title, submit, 'primary', input, ...others)) ? input.value.trim() : undefined;
+  const isConfirmed = await confirm(title, buttonLabel, 'primary', input, ...otherFields);
+  return isConfirmed ? input.value.trim() : undefined;
 }

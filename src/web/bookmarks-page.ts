@@ -29,7 +29,7 @@ import { tagsPanel } from './tags-panel.ts';
 import { texts } from './texts.ts';
 import { windowedList } from './windowed-list.ts';
 
-/** The page of the bookmarks: search, list, tags, and the forms to add and edit. */
+/** The page at `/`: the search, the list of bookmarks, the tags, and the forms to add and edit a bookmark. */
 
 interface Editing {
   bookmark: Bookmark;
@@ -42,10 +42,14 @@ const user = await requireUser();
 /** The user's position in the list. It is stored with each entry of the browser's history. */
 interface Place {
   order: Order;
-  /** The number of bookmarks that were read, and the scroll position in pixels. */
+  /** How many bookmarks the list had. */
   count: number;
+  /** The scroll position in pixels. */
   top: number;
 }
+
+/** A list with at most this many rows does not say where it ends. */
+const SHORT_LIST = 20;
 
 const placeOf = (state: { place?: Place } | null): Place | undefined => state?.place;
 
@@ -53,8 +57,8 @@ const textInAddress = () => new URLSearchParams(location.search).get('q') ?? '';
 const addressOf = (text: string) => (text.trim() === '' ? '/' : `/?q=${encodeURIComponent(text)}`);
 
 /**
- * The terms that the rows highlight. They belong to the search that found the shown rows. The search field may already
- * have a newer text.
+ * The terms that the rows highlight. They are the terms of the search that found these rows. The search field may
+ * already contain a newer text.
  */
 let terms: readonly string[] = [];
 let editing: Editing | undefined;
@@ -154,17 +158,18 @@ function keepPlace(): void {
 }
 
 /**
- * Reads as many bookmarks as the list had at this place, and scrolls to the same position. Without a place, reads the
- * first page.
+ * Runs the search, reads about as many bookmarks as the list had at `place`, and scrolls to the same position. Without a
+ * place, reads only the first page. Never reads more than about 500 bookmarks.
  */
 async function returnTo(place: Place | undefined): Promise<void> {
   await collection.search(box.text, orders.value, place?.count);
-  // The list has its height only after its first frame.
+  // The list may get its full height only in its first frame, so the page scrolls after this frame has begun.
   if (place !== undefined) requestAnimationFrame(() => scrollTo(0, place.top));
 }
 
+/** Draws everything that depends on the collection. The first `added` rows are new. */
 function draw(added: number): void {
-  keepEditor();
+  moveEditorWithoutRow();
   const newTerms = termsOf(box.text);
   if (collection.state === 'ready' && newTerms.join('\n') !== terms.join('\n')) {
     terms = newTerms;
@@ -184,12 +189,13 @@ function drawNotesAndCount(): void {
   const newNotes: HTMLElement[] = problems.map(({ part, kind }) =>
     make('p', {}, texts.search.problems[kind](part)),
   );
+  // If the words of the search are the name of a tag, a button offers to search by the tag instead.
   const tag = state === 'ready' ? findNamedTag(box.text, panel.tags) : undefined;
   if (tag !== undefined) {
-    const offer = texts.search.offer(tag.bookmark_count, tag.name);
-    newNotes.push(button(offer, () => changeSearch(replaceWordsByTag(box.text, tag.name)), { icon: 'tag' }));
+    const label = texts.search.offer(tag.bookmark_count, tag.name);
+    newNotes.push(button(label, () => changeSearch(replaceWordsByTag(box.text, tag.name)), { icon: 'tag' }));
   }
-  // Screen readers announce each change, so the same texts are not inserted again.
+  // Screen readers announce inserted notes again, so the notes are replaced only if their text has changed.
   const newText = newNotes.map(({ textContent }) => textContent).join('');
   if (notes.textContent !== newText) refill(notes, ...newNotes);
   if (state === 'failed' || total === undefined) refill(count);
@@ -197,6 +203,7 @@ function drawNotesAndCount(): void {
   else refill(count, cap === null ? texts.bookmarks(total) : texts.list.ofCap(total, cap));
 }
 
+/** Draws what is below the list: its state, the button that reads more, or a text. */
 function drawEnd(): void {
   const { rows, state, hasMore } = collection;
   end.className = rows.length === 0 && state === 'ready' ? 'end empty' : 'end';
@@ -212,7 +219,7 @@ function drawEnd(): void {
       end,
       button(texts.list.more, () => void collection.readMore()),
     );
-  else if (rows.length > 0) refill(end, rows.length > 20 && make('p', {}, texts.list.end));
+  else if (rows.length > 0) refill(end, rows.length > SHORT_LIST && make('p', {}, texts.list.end));
   else if (isBlank(box.text)) drawEmpty();
   else refill(end, icon('search'), make('h2', {}, texts.list.none), make('p', {}, texts.list.noneHelp));
 }
@@ -230,9 +237,12 @@ function drawEmpty(): void {
   );
 }
 
-/** Opens the form for a new bookmark above the list. */
+/**
+ * Opens the form for a new bookmark above the list. If this form is already open, only focuses it. `gone` warns that
+ * the draft comes from a bookmark that was deleted elsewhere.
+ */
 function openAdd(draft: Draft, warning?: 'gone'): void {
-  // A draft with a warning gets a form of its own, even if another one is open. Otherwise its text would be lost.
+  // A draft with a warning always gets another form, because its text would otherwise be lost.
   if (adding && warning === undefined) {
     adding.focus();
     return;
@@ -253,9 +263,9 @@ function openAdd(draft: Draft, warning?: 'gone'): void {
         notifyBriefly(texts.editor.added);
       },
     },
-    (known) => {
+    (existing) => {
       close();
-      openEditor(known);
+      openEditor(existing);
     },
   );
   adding = form;
@@ -265,7 +275,10 @@ function openAdd(draft: Draft, warning?: 'gone'): void {
   form.focus();
 }
 
-/** Opens the form of a bookmark in its row, or above the list if it has no row. */
+/**
+ * Opens the form that edits a bookmark, in the bookmark's row. Without a row, opens it above the list. If another
+ * bookmark is being edited, only focuses the open form.
+ */
 function openEditor(bookmark: Bookmark): void {
   if (editing) {
     editing.editor.focus();
@@ -282,7 +295,7 @@ function openEditor(bookmark: Bookmark): void {
   });
   editing = { bookmark, editor, row: openRow(editor.element) };
   list.open(bookmark.id);
-  keepEditor();
+  moveEditorWithoutRow();
   editor.focus();
 }
 
@@ -295,18 +308,22 @@ function closeEditor(): void {
   if (at >= 0) list.focus(at);
 }
 
-/** Moves the form above the list, with all input, if its row is no longer in the list. */
-function keepEditor(): void {
+/** Moves the edit form above the list, with all input, if the list has no row for the edited bookmark. */
+function moveEditorWithoutRow(): void {
   if (!editing || collection.rows.some(({ id }) => id === editing?.bookmark.id)) return;
   const { element } = editing.editor;
   if (element.parentElement === slot) return;
   const focused = document.activeElement;
   slot.append(element);
   list.open(undefined);
+  // An element that is moved loses the focus.
   if (focused instanceof HTMLElement && element.contains(focused)) focused.focus();
 }
 
-/** Warns in the open form if its bookmark was changed or deleted elsewhere. */
+/**
+ * Warns in the edit form if its bookmark was changed elsewhere. If the bookmark was deleted elsewhere, moves the input
+ * to a form for a new bookmark, which warns.
+ */
 function warnEditor(page: Changes): void {
   if (!editing) return;
   const { bookmark, editor } = editing;
@@ -320,7 +337,7 @@ function warnEditor(page: Changes): void {
   if (changed && changed.updated_at > bookmark.updated_at) editor.warn('changed', changed.updated_at);
 }
 
-/** Puts the new name of a renamed tag into the search text. The rename may have happened elsewhere. */
+/** Replaces the old name of a tag by its new name in the search text. The tag may have been renamed elsewhere. */
 function followRename(from: string, to: string): void {
   const renamed = renameInSearch(box.text, from, to);
   if (renamed !== box.text) replaceSearch(renamed);
@@ -363,8 +380,8 @@ addKeys({
   select: (bookmark) => selection.select(bookmark, !selection.has(bookmark), false),
 });
 /**
- * Whether the user drags an element of this page. Only a link that is dragged here from elsewhere opens the form for a
- * new bookmark.
+ * True while the user drags an element of this page. A dropped link opens the form for a new bookmark only if it comes
+ * from elsewhere.
  */
 let isOwnDrag = false;
 addEventListener('dragstart', () => {
@@ -377,7 +394,7 @@ addEventListener('dragover', (event) => {
   if (!isOwnDrag && event.dataTransfer?.types.includes('text/uri-list')) event.preventDefault();
 });
 addEventListener('drop', (event) => {
-  // The first web address of the dropped list.
+  // `text/uri-list` has one address in each line. Only the first web address is used.
   const [url = ''] = event.dataTransfer?.getData('text/uri-list').match(/^https?:.*/im) ?? [];
   if (isOwnDrag || url === '') return;
   event.preventDefault();

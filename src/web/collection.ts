@@ -5,8 +5,9 @@ import { isBlank, makeMatcher } from './search-text.ts';
 import { ask, client, delayMs } from './session.ts';
 
 /**
- * The bookmarks that the list shows: those of one search that were read so far. Changes from elsewhere are applied as
- * they arrive. The list is read again only if the page cannot determine the order or the total itself.
+ * The bookmarks that the list shows. They are the results of one search, as far as they were read. Changes from
+ * elsewhere are applied as they arrive. The list is read again only if the page cannot determine the order or the total
+ * itself.
  */
 
 export type Order = 'created' | 'oldest' | 'updated' | 'title';
@@ -14,23 +15,26 @@ export type Order = 'created' | 'oldest' | 'updated' | 'title';
 export interface Collection {
   /** The bookmarks read so far, without the hidden ones. */
   readonly rows: readonly Bookmark[];
-  /** The number of bookmarks that match the search; undefined until the first page is read. */
+  /** The number of bookmarks that match the search, without the hidden ones; undefined until the first page is read. */
   readonly total: number | undefined;
   readonly hasMore: boolean;
   readonly state: 'reading' | 'ready' | 'failed';
-  /** Starts another search and aborts the previous one. Reads pages until the list has `count` bookmarks. */
+  /**
+   * Starts another search and aborts the previous one. Reads at least the first page, and then further pages until the
+   * list has `count` or `MOST_AT_ONCE` bookmarks.
+   */
   search(text: string, order: Order, count?: number): Promise<void>;
-  /** Reads the next page. Does nothing if there is none or if a page is being read. */
+  /** Reads the next page, or the one that could not be read. Does nothing at the end or while a page is being read. */
   readMore(): Promise<void>;
-  /** Reads all pages of the search. Returns false if a page cannot be read or if `signal` was aborted. */
+  /** Reads all further pages of the search. Returns false if a page cannot be read or if `signal` was aborted. */
   readAll(signal: AbortSignal): Promise<boolean>;
   /** Applies a page of changes that were made after `sinceMs`. */
   apply(page: Changes, sinceMs: number): void;
   /** Inserts or moves a bookmark that this page has saved. */
   put(bookmark: Bookmark): void;
   /**
-   * Hides bookmarks that are being deleted. `show` shows them again if the deletion fails. `forget` removes them when
-   * they are deleted.
+   * Hides bookmarks while they are being deleted. If the deletion fails, call `show` to show them again. If it succeeds,
+   * call `forget` to remove them.
    */
   hide(ids: readonly number[]): void;
   show(ids: readonly number[]): void;
@@ -38,7 +42,7 @@ export interface Collection {
 }
 
 interface Options {
-  /** Called when the list has changed. The first `added` rows are new. */
+  /** Called when the list or its state has changed. The first `added` rows are new. */
   onChange(added: number): void;
   /** Called with the bookmarks of each page that was read. */
   onRead(bookmarks: readonly Bookmark[]): void;
@@ -50,7 +54,7 @@ const NEXT_PAGES = 100;
 /** The most bookmarks to read again when the user returns to an earlier place in the list. */
 const MOST_AT_ONCE = 500;
 
-/** The delay in ms that combines several changes into one request. */
+/** How many ms the page waits before it reads the list again. Several changes in this time need only one request. */
 const REFRESH_MS = 300;
 
 const compareTexts = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
@@ -67,11 +71,14 @@ const COMPARISONS: Partial<Record<Order, (one: Bookmark, other: Bookmark) => num
 
 export function createCollection({ onChange, onRead }: Options): Collection {
   const hidden = new Set<number>();
-  /** The bookmarks whose addition or deletion the total already includes. */
+  /**
+   * The ids of the bookmarks that were added, changed or deleted since the first page was read. The total already
+   * includes these changes, so a second report of the same change must not count again.
+   */
   const counted = new Set<number>();
   /**
-   * The highest id that was read. A bookmark with a higher id is new here, even if its times say that it was edited. It
-   * may have been restored from the trash, which gives it a new id.
+   * The highest id seen so far. A bookmark with a higher id was not there when the page read the total. This holds even
+   * if the bookmark was edited long ago, because restoring a bookmark from the trash gives it a new id.
    */
   let highestId = 0;
   /** The changes that arrived while a page of the search was being read. */
@@ -85,7 +92,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
   let order: Order = 'created';
   let cursor: string | undefined;
   let state: Collection['state'] = 'reading';
-  /** When the first page of the search, or only its total, was last read. */
+  /** When the total was last read, as a time in ms. */
   let readMs = 0;
   let reading: AbortController | undefined;
   /** The latest request for a page of the search. */
@@ -103,7 +110,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     if (found !== undefined) found += difference;
   };
 
-  /** Reads a page. Returns undefined if a newer request has aborted this one. */
+  /** Reads the first page, or the page at the cursor `from`. Returns undefined if a newer request has aborted this one. */
   const read = async (perPage: number, from?: string) => {
     reading?.abort();
     const own = new AbortController();
@@ -151,8 +158,8 @@ export function createCollection({ onChange, onRead }: Options): Collection {
   };
 
   /**
-   * Reads the shown bookmarks again. If there are many, reads only the total, so that the user keeps their place in the
-   * list.
+   * Reads the shown bookmarks again. If there are more than `NEXT_PAGES`, reads only the total, so that the user keeps
+   * their place in the list.
    */
   const refresh = async () => {
     if (reading !== undefined) return refreshSoon();
@@ -170,23 +177,23 @@ export function createCollection({ onChange, onRead }: Options): Collection {
 
   /**
    * Puts a bookmark at its position and updates the total. Returns its index, or -1 if it does not belong to the rows
-   * that were read so far. Returns undefined if only the service knows the order or the total. `isSure` is true if the
-   * change was made after the last read.
+   * that were read so far. Returns undefined if only the service knows the order or the total. `isNew` is true if the
+   * bookmark was never edited and is not in `counted`. `isSure` is true if the change was made after the last read.
    */
   const place = (bookmark: Bookmark, isNew: boolean, isSure: boolean): number | undefined => {
     const compare = COMPARISONS[order];
     const oldIndex = all.findIndex(({ id }) => id === bookmark.id);
     const before = all[oldIndex];
-    /** True if the total includes this bookmark, even if its row was not read. False if that is uncertain. */
+    /** True if the total certainly includes this bookmark, whether or not its row was read. */
     const isInTotal = isBlank(text) && bookmark.id <= highestId;
     noteIds([bookmark]);
     if (before !== undefined) all = all.toSpliced(oldIndex, 1);
-    /** The index of the row that comes after this bookmark, or -1. */
+    /** The index of the row that comes after this bookmark. -1 if there is none or if its order is unknown. */
     const nextIndex = compare === undefined ? -1 : all.findIndex((other) => compare(bookmark, other) < 0);
-    /** True if the bookmark belongs to a page that was not read yet. */
+    /** True if the bookmark comes after all rows that were read, and more pages follow. */
     const isBeyond = nextIndex < 0 && cursor !== undefined;
     if (!matches(bookmark)) {
-      // If its row was not read, an edited bookmark may have matched before. Then the total still includes it.
+      // An edited bookmark whose row was not read may have matched before. Then the total still includes it.
       if (before !== undefined) addToTotal(-1);
       else if (!isNew && cursor !== undefined && (isBeyond || order === 'updated')) return undefined;
       return -1;
@@ -223,7 +230,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     return at === 0 && !wasShown;
   };
 
-  /** Removes deleted bookmarks from the list, and from the total if it includes them. */
+  /** Removes deleted bookmarks from the list. Subtracts those that were in the list from the total. */
   const drop = (ids: readonly number[]) => {
     const gone = new Set(ids);
     const kept = all.filter(({ id }) => !gone.has(id));
@@ -245,7 +252,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
       if (cursor !== undefined && !counted.has(id) && !all.some((one) => one.id === id)) isKnown = false;
     drop(page.deleted);
     all = applyTags(all, page);
-    // Without a deleted tag, other bookmarks may match the search.
+    // Bookmarks lose the deleted tag, so other bookmarks may match the search now.
     if (page.deleted_tags.length > 0 && !isBlank(text)) isKnown = false;
     let added = 0;
     for (const bookmark of page.bookmarks.toSorted((one, other) => one.id - other.id))
@@ -309,24 +316,24 @@ export function createCollection({ onChange, onRead }: Options): Collection {
 /** Renames tags and removes deleted tags in the shown bookmarks. */
 function applyTags(bookmarks: Bookmark[], { tags, deleted_tags }: Changes): Bookmark[] {
   if (tags.length + deleted_tags.length === 0) return bookmarks;
-  const names = new Map(tags.map(({ id, name }) => [id, name]));
-  const gone = new Set(deleted_tags);
+  const newNames = new Map(tags.map(({ id, name }) => [id, name]));
+  const deletedIds = new Set(deleted_tags);
   return bookmarks.map((bookmark) => {
-    if (!bookmark.tags.some(({ id }) => names.has(id) || gone.has(id))) return bookmark;
-    const kept = bookmark.tags.filter(({ id }) => !gone.has(id));
-    return { ...bookmark, tags: kept.map((tag) => ({ ...tag, name: names.get(tag.id) ?? tag.name })) };
+    if (!bookmark.tags.some(({ id }) => newNames.has(id) || deletedIds.has(id))) return bookmark;
+    const remainingTags = bookmark.tags.filter(({ id }) => !deletedIds.has(id));
+    const renamedTags = remainingTags.map((tag) => ({ ...tag, name: newNames.get(tag.id) ?? tag.name }));
+    return { ...bookmark, tags: renamedTags };
   });
 }
 
 /**
- * Returns the found bookmarks. If a bookmark has not changed, returns the same object as before, so that its row is
- * kept.
+ * Returns the bookmarks of `found`. Takes the object of `shown` for each bookmark that has not changed, so that its row
+ * is not drawn again.
  */
 function keepSame(shown: readonly Bookmark[], found: readonly Bookmark[]): Bookmark[] {
-  const ids = new Set(found.map(({ id }) => id));
-  const before = new Map(shown.filter(({ id }) => ids.has(id)).map((bookmark) => [bookmark.id, bookmark]));
+  const shownById = new Map(shown.map((bookmark) => [bookmark.id, bookmark]));
   return found.map((bookmark) => {
-    const known = before.get(bookmark.id);
-    return known !== undefined && JSON.stringify(known) === JSON.stringify(bookmark) ? known : bookmark;
+    const before = shownById.get(bookmark.id);
+    return before !== undefined && JSON.stringify(before) === JSON.stringify(bookmark) ? before : bookmark;
   });
 }

@@ -5,11 +5,12 @@ const absolute = new Intl.DateTimeFormat(locales, { dateStyle: 'full', timeStyle
 const day = new Intl.DateTimeFormat(locales, { dateStyle: 'medium' });
 const clock = new Intl.DateTimeFormat(locales, { timeStyle: 'medium' });
 
+/** All three are in seconds. */
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** Formats how long ago a time is: `5 min. ago`, `yesterday`. After four weeks, formats its date instead. */
+/** Formats how long ago a time is, for example `5 min. ago` or `yesterday`. After four weeks, formats its date instead. */
 export function formatAgo(time: string, nowMs = Date.now()): string {
   const seconds = Math.round((Date.parse(time) - nowMs) / 1_000);
   const distance = Math.abs(seconds);
@@ -28,7 +29,7 @@ export const formatDay = (time: string): string => day.format(Date.parse(time));
 /** Formats the time of day with seconds. */
 export const formatClock = (ms: number): string => clock.format(ms);
 
-/** Makes a `<time>` show how long ago a time is. Its tooltip shows the exact time. */
+/** Fills a `<time>` element with the text of `formatAgo`. The element's tooltip shows the date and the time of day. */
 export function fillTime(element: HTMLTimeElement, time: string): void {
   element.dateTime = time;
   element.title = formatMoment(time);

@@ -6,9 +6,12 @@ import { titleOf } from './row.ts';
 import { ask, batchesOf, client } from './session.ts';
 import { texts } from './texts.ts';
 
-/** Deletes bookmarks with undo. The last deletions can be restored from the trash, even after a reload of the page. */
+/**
+ * Deletes bookmarks. The user can undo the last deletions, even after a reload of the page. Undo restores the bookmarks
+ * from the trash.
+ */
 
-/** How long the notice of a deletion has a button that undoes it. */
+/** How long the page shows the notice of a deletion, which has a button that undoes the deletion. */
 const NOTICE_MS = 10_000;
 
 /** How long a deletion can be undone with the keyboard or after a reload. */
@@ -21,18 +24,19 @@ interface Deletion {
   ids: number[];
   /** The text of the notice. */
   text: string;
+  /** When the user deleted the bookmarks, as a time in ms. */
   atMs: number;
 }
 
 interface Deletions {
   remove(bookmarks: readonly Bookmark[]): void;
-  /** Restores the last deletion if it is recent enough. */
+  /** Undoes the last deletion that was not undone, if it is recent enough (`UNDO_MS`). */
   undo(): void;
 }
 
 /**
- * Creates the deletions of a user in this tab. They are stored under the user's address, so that the next user of this
- * tab cannot undo them.
+ * Creates the functions that delete bookmarks of one user. The tab's storage keeps the deletions under the user's email
+ * address, so that the next user of the tab cannot undo them.
  */
 export function createDeletions(collection: Collection, user: string): Deletions {
   const key = `deleted:${user}`;
@@ -41,7 +45,7 @@ export function createDeletions(collection: Collection, user: string): Deletions
   const kept = read().filter(isRecent);
   /** For each deletion, the function that removes its notice. */
   const notices = new Map<Deletion, () => void>();
-  /** For each deletion, its pending request. It resolves to true if the bookmarks are in the trash. */
+  /** For each deletion whose requests are pending, their result. It resolves to true if all requests succeeded. */
   const sending = new Map<Deletion, Promise<boolean>>();
 
   const keep = () => {
@@ -112,8 +116,8 @@ export function createDeletions(collection: Collection, user: string): Deletions
 }
 
 /**
- * Deletes bookmarks. It is no error if a bookmark no longer exists. All requests start at once, so that none is left
- * out if the user closes the page.
+ * Deletes bookmarks. Skips bookmarks that no longer exist. All requests start at once, so that none is left out if the
+ * user closes the page.
  */
 async function deleteAll(ids: readonly number[]): Promise<void> {
   await Promise.all(batchesOf(ids).map((batch) => client.deleteBookmarks(batch, { retryForMs: 10_000 })));

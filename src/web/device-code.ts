@@ -4,7 +4,7 @@ import { moreTexts } from './more-texts.ts';
 import { describeFailure, post } from './post.ts';
 import { texts } from './texts.ts';
 
-/** Dialogs that sign in another device, and that warn before a sign-out that would lock the user out. */
+/** Two dialogs. One signs in another device. The other warns before a sign-out that would lock the user out. */
 
 interface DeviceCode {
   code: string;
@@ -23,7 +23,7 @@ export async function showDeviceCode(): Promise<void> {
   /** The code in groups of four characters. */
   const shownCode = code.replace(/.{4}(?=.)/g, '$&-');
   const address = make('input', { readonly: true, value: link, onfocus: () => address.select() });
-  const shown = make(
+  const codeView = make(
     'div',
     { class: 'stack' },
     drawPath(qr.size, qr.path, { class: 'qr', role: 'img', 'aria-label': words.qr }),
@@ -34,32 +34,36 @@ export async function showDeviceCode(): Promise<void> {
   const dialog = makeDialog(
     words.title,
     make('p', {}, words.lead),
-    shown,
+    codeView,
     button(texts.close, () => dialog.close()),
   );
-  const expire = setTimeout(() => refill(shown, make('p', { role: 'status' }, words.expired)), lifetimeMs);
+  const expiryNote = make('p', { role: 'status' }, words.expired);
+  const expiryTimer = setTimeout(() => refill(codeView, expiryNote), lifetimeMs);
   await showDialog(dialog);
-  clearTimeout(expire);
+  clearTimeout(expiryTimer);
 }
 
-/** Asks for confirmation before a sign-out that would lock the user out. */
+/**
+ * Asks for confirmation before a sign-out that would lock the user out. Offers to sign in another device first.
+ * Resolves with true if the user confirms.
+ */
 export async function confirmSignOut(): Promise<boolean> {
   const words = moreTexts.lockOut;
-  const failed = make('p', { class: 'error', role: 'alert' });
-  const other = button(
+  const errorText = make('p', { class: 'error', role: 'alert' });
+  const deviceButton = button(
     moreTexts.device.title,
-    () => showDeviceCode().catch((error) => refill(failed, describeFailure(error))),
+    () => showDeviceCode().catch((error) => refill(errorText, describeFailure(error))),
     { kind: 'primary' },
   );
   const dialog = makeDialog(
     words.title,
     make('p', {}, words.lead),
-    failed,
-    other,
+    errorText,
+    deviceButton,
     button(words.confirm, () => dialog.close('yes'), { kind: 'danger' }),
     button(texts.cancel, () => dialog.close()),
   );
   const answer = showDialog(dialog);
-  other.focus();
+  deviceButton.focus();
   return (await answer) === 'yes';
 }

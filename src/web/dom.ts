@@ -1,16 +1,16 @@
-/** Creates elements. Text is always set as text, so the content of a bookmark never becomes markup. */
+/** Creates elements. Strings become text nodes, so the browser never interprets the content of a bookmark as HTML. */
 
 type Child = Node | string | false | null | undefined;
 
 /**
- * A listener of an event. TypeScript accepts a listener of a more specific event here, because this is the type of a
- * method.
+ * A function that handles an event. TypeScript compares the parameters of methods less strictly than those of functions.
+ * So this type, which comes from a method, also accepts a function that takes only a `MouseEvent`, for example.
  */
 type Listener = { listen(event: Event): void }['listen'];
 
 /**
- * The attributes of an element by name. `true` sets an empty attribute. False and undefined set none. A function, for
- * example `onclick`, becomes a listener of that event.
+ * The attributes of an element by name. `true` sets an empty attribute. False and undefined set no attribute. A function
+ * becomes a listener. Its name is `on` and the name of the event, for example `onclick`.
  */
 type Attributes = Record<string, string | number | boolean | undefined | Listener>;
 
@@ -22,7 +22,7 @@ export function make<Name extends keyof HTMLElementTagNameMap>(
 ): HTMLElementTagNameMap[Name] {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
-    if (typeof value === 'function') element.addEventListener(key.slice(2), value);
+    if (typeof value === 'function') element.addEventListener(key.slice('on'.length), value);
     else if (value !== false && value !== undefined)
       element.setAttribute(key, value === true ? '' : String(value));
   }
@@ -54,18 +54,18 @@ const ICONS = {
   mark: 'M7 3h10v18l-5-4-5 4z',
 } as const;
 
-/** Draws a path in a square of this size. */
+/** Draws an SVG image, a square with a side of `size` units. `d` is the path, in the syntax of SVG. */
 export function drawPath(size: number, d: string, attributes: Record<string, string>): SVGSVGElement {
   const svg = document.createElementNS(SVG, 'svg');
   const path = document.createElementNS(SVG, 'path');
-  const all = { viewBox: `0 0 ${size} ${size}`, ...attributes };
-  for (const [name, value] of Object.entries(all)) svg.setAttribute(name, value);
+  svg.setAttribute('viewBox', `0 0 ${size} ${size}`);
+  for (const [name, value] of Object.entries(attributes)) svg.setAttribute(name, value);
   path.setAttribute('d', d);
   svg.append(path);
   return svg;
 }
 
-/** Creates an icon that is hidden from screen readers, because its button has a label. */
+/** Creates an icon. It is hidden from screen readers, because the text or label next to it says the same. */
 export const icon = (name: keyof typeof ICONS): SVGSVGElement =>
   drawPath(24, ICONS[name], { class: 'icon', 'aria-hidden': 'true' });
 
@@ -102,7 +102,7 @@ let ids = 0;
 /** Returns an id that is unique in the page. */
 export const newId = (): string => `e${++ids}`;
 
-/** Creates a field with its label above it. If the input is inside another element, `shown` is that element. */
+/** Puts a label above an input, and a hint below it. If the input is inside another element, `shown` is that element. */
 export function field(label: string, input: HTMLElement, hint?: string, shown = input): HTMLElement {
   input.id ||= newId();
   const hintElement = hint === undefined ? undefined : make('p', { class: 'hint', id: newId() }, hint);
@@ -125,7 +125,10 @@ export const searchField = (label: string, oninput: () => void): HTMLInputElemen
 export const check = (input: HTMLInputElement, label: string): HTMLElement =>
   make('label', { class: 'check' }, input, label);
 
-/** Creates a form that calls `onSubmit`. The browser does not check the fields, and does not leave the page. */
+/**
+ * Creates a form that calls `onSubmit` when the user submits it. The browser does not check the fields, and does not
+ * leave the page. `kind` is the class of the form.
+ */
 export const makeForm = (kind: string, onSubmit: () => unknown, ...children: Child[]): HTMLFormElement =>
   make(
     'form',
@@ -145,7 +148,7 @@ interface Choice<Value> {
   value: Value;
 }
 
-/** Creates a select. `options` has the text of each value. */
+/** Creates a `<select>`. The keys of `options` are the values, and its values are the texts that the user sees. */
 export function makeChoice<Value extends string>(
   options: Readonly<Record<Value, string>>,
   attributes: Attributes = {},
@@ -173,7 +176,7 @@ export function makeChoice<Value extends string>(
 export const makeDialog = (title: string, ...content: Child[]): HTMLDialogElement =>
   make('dialog', { 'aria-label': title }, make('h2', {}, title), ...content);
 
-/** Shows a dialog until it is closed. Resolves with its return value, which is empty if the user cancels. */
+/** Shows a dialog until it is closed. Resolves with the dialog's return value, which is empty if the user cancels. */
 export function showDialog(dialog: HTMLDialogElement): Promise<string> {
   document.body.append(dialog);
   dialog.showModal();
@@ -185,9 +188,9 @@ export function showDialog(dialog: HTMLDialogElement): Promise<string> {
   });
 }
 
-/** Replaces the children of a list. The focus stays on the button with the same label. */
+/** Replaces the children of a list. If an old child had the focus, focuses the new element with the same label. */
 export function redrawList(list: HTMLElement, ...children: Child[]): void {
-  const focused = list.contains(document.activeElement) ? document.activeElement?.ariaLabel : undefined;
+  const focusedLabel = list.contains(document.activeElement) ? document.activeElement?.ariaLabel : undefined;
   refill(list, ...children);
-  if (focused) list.querySelector<HTMLElement>(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
+  if (focusedLabel) list.querySelector<HTMLElement>(`[aria-label="${CSS.escape(focusedLabel)}"]`)?.focus();
 }

@@ -40,8 +40,8 @@ export interface Editor {
   /** Returns the current input. */
   read(): Required<Draft>;
   /**
-   * Warns that the bookmark was changed or deleted elsewhere while the user edits it. The next save then applies to the
-   * version with this `updatedAt`.
+   * Warns that the bookmark was changed or deleted elsewhere while the user edits it. `updatedAt` is the time of that
+   * change. After the warning, saving overwrites the version of this time.
    */
   warn(what: 'changed' | 'gone', updatedAt?: string): void;
 }
@@ -51,7 +51,7 @@ interface EditorForm {
   draft: Draft;
   options: EditorOptions;
   save(draft: Required<Draft>): Promise<Bookmark>;
-  /** Called with the text of the address field when it changes. */
+  /** Called when the text of the address field changes, and at first if it has a text. `notice` is below the field. */
   onUrl?(url: string, notice: HTMLElement): void;
 }
 
@@ -121,7 +121,7 @@ function buildEditor({ title, draft, options, save, onUrl }: EditorForm): Editor
     if (event.isComposing) return;
     if (event.key === 'Escape') options.onCancel();
     else if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void submit();
-    // The keys that are typed here must not trigger the shortcuts of the list.
+    // Keys that the user types in this form must not trigger the shortcuts of the page.
     event.stopPropagation();
   });
   if (onUrl) {
@@ -136,16 +136,19 @@ function buildEditor({ title, draft, options, save, onUrl }: EditorForm): Editor
   };
 }
 
+/** How long the form waits after the last key before it looks for a bookmark with the same address. */
+const CHECK_DELAY_MS = 250;
+
 /**
- * Returns a function that checks, shortly after the last key, whether a bookmark has this address. If so, it offers to
- * edit that bookmark.
+ * Returns a function to call whenever the text of the address field changes. Shortly after the last call, it checks
+ * whether the user already has a bookmark with this address. If so, it offers to edit that bookmark.
  */
 function watchForKnown(onEdit: (bookmark: Bookmark) => void): (url: string, notice: HTMLElement) => void {
-  let asking = new AbortController();
+  let lastCheck = new AbortController();
   return (text, notice) => {
-    asking.abort();
-    asking = new AbortController();
-    const { signal } = asking;
+    lastCheck.abort();
+    lastCheck = new AbortController();
+    const { signal } = lastCheck;
     const url = completeUrl(text.trim());
     if (!isWebAddress(url)) return refill(notice);
     const askForKnown = async () => {
@@ -160,11 +163,11 @@ function watchForKnown(onEdit: (bookmark: Bookmark) => void): (url: string, noti
           button(texts.editor.editKnown, () => onEdit(known)),
         );
       } catch (error) {
-        // The check is optional. If the service is unavailable, the save will report that.
+        // The check is optional, so its errors are not shown. If the service is unavailable, saving reports that.
         if (!isAbort(error)) refill(notice);
       }
     };
-    const timer = setTimeout(askForKnown, 250);
+    const timer = setTimeout(askForKnown, CHECK_DELAY_MS);
     signal.addEventListener('abort', () => clearTimeout(timer));
   };
 }
@@ -178,7 +181,8 @@ export const addForm = (
   options: EditorOptions,
   onEdit: (bookmark: Bookmark) => void,
 ): Editor => {
-  // Attempts with the same input use the same key, so a retry after a lost response does not add the bookmark twice.
+  // If the user saves the same input again, the request has the same idempotency key. So the bookmark is not added twice
+  // if the first response was lost.
   let last: { text: string; key: string } | undefined;
   return buildEditor({
     title: texts.editor.add,
@@ -195,9 +199,9 @@ export const addForm = (
 };
 
 /**
- * Makes a form for an existing bookmark. It sends only changed fields. The service refuses them if the bookmark has
- * changed since the form was opened or has shown its last warning. So users do not overwrite changes that they have not
- * seen.
+ * Makes a form for an existing bookmark. Saving sends only the changed fields. If the bookmark was changed elsewhere
+ * meanwhile, the service refuses to save, and the form warns. If the user saves again after the warning, the fields are
+ * saved.
  */
 export const editForm = (bookmark: Bookmark, options: EditorOptions): Editor => {
   const before = { ...bookmark, tags: bookmark.tags.map(({ name }) => name) };

@@ -1,11 +1,11 @@
 import { ApiError } from '../client/errors.ts';
 import { texts } from './texts.ts';
 
-/** Describes an error to the user, and says what they can do. */
+/** Returns a text for the user that describes an error. */
 export const describeError = (error: unknown): string =>
   error instanceof ApiError ? describeFault(error) : texts.errors.unexpected;
 
-/** Like `describeError`, for an error from a worker. Such an error arrives as a code and a message. */
+/** Like `describeError`, but takes a code and a message. A web worker reports an error in this form. */
 export function describeFault({ code, message }: { code: string; message: string }): string {
   const { errors } = texts;
   switch (code) {
@@ -39,6 +39,6 @@ export function describeFault({ code, message }: { code: string; message: string
 export const hasCode = (error: unknown, code: ApiError['code']): error is ApiError =>
   error instanceof ApiError && error.code === code;
 
-/** True if a request was aborted, because a newer one replaces it. */
+/** True if this is the error of an aborted request. The page aborts a request when a newer one replaces it. */
 export const isAbort = (error: unknown): boolean =>
   error instanceof DOMException && error.name === 'AbortError';

@@ -7,18 +7,19 @@ import { ask, client, signals } from './session.ts';
 import { texts } from './texts.ts';
 
 /**
- * Reports changes that are made elsewhere as they happen. A lock lets only one tab of a browser poll. That tab passes
- * each page of changes to the other tabs. When it closes, another tab takes the lock. Every tab keeps the cursor of the
- * last page, so the tab that polls next continues there. Applying a page twice does no harm.
+ * Reports changes soon after they are made elsewhere. Because of a lock, only one tab of the browser polls. That tab
+ * passes each page of changes to the other tabs. When it closes, another tab takes the lock. Every tab keeps the cursor
+ * of the last page, so the new polling tab continues from that cursor. Applying the same page twice does no harm.
  */
 
 const timing = { clock: systemClock, random: Math.random };
 
-/** The most ms between a change and the response of a held poll that reports the change. */
+/** The longest time in ms from a change until the response of a held poll reports it. */
 const LATE_MS = 5_000;
 
 /**
- * If an empty poll takes less than this many ms, the service did not hold it. Then the page waits before the next poll.
+ * If a poll returns nothing and took less than this many ms, the service probably did not hold it. Then the page waits
+ * longer before the next poll.
  */
 const SHORT_MS = 1_000;
 
@@ -30,8 +31,8 @@ interface Following {
 }
 
 /**
- * A page of changes, as tabs pass it on. All its changes were made after `sinceMs`. The changes of later pages were
- * made after `askedMs`.
+ * What the polling tab sends to the other tabs: a page of changes and two times. All changes of this page were made
+ * after `sinceMs`. `askedMs` is when the page was requested.
  */
 interface Message {
   page: Changes;
@@ -41,8 +42,8 @@ interface Message {
 
 /**
  * Calls `onChanges` with every page of changes from now on. `sinceMs` is a time before all changes of that page.
- * Resolves when it knows the position from which it follows. It polls only after the caller has read the collection and
- * called `resume`.
+ * Resolves when it has the cursor to begin with. It polls only after the caller has called `resume`. The caller reads
+ * its bookmarks before, so it misses no change.
  */
 export async function followChanges(
   userEmail: string,
@@ -70,8 +71,8 @@ export async function followChanges(
       () => cursor ?? start.cursor,
       signal,
       (page, nowAskedMs) => {
-        // A held poll found nothing when it began, so its changes are later than that. They are also at most `LATE_MS`
-        // old. If the poll was not held, its changes are only known to be later than the previous request.
+        // A held poll found nothing when it began. So its changes were made later, and at most `LATE_MS` ago. If the
+        // poll was not held, the page knows only that the changes were made after the previous request.
         const sinceMs = page.waited ? Math.max(nowAskedMs, Date.now() - LATE_MS) : askedMs;
         const message = { page, sinceMs, askedMs: nowAskedMs };
         channel?.postMessage(message);
@@ -93,18 +94,18 @@ export async function followChanges(
   };
 }
 
-/** Runs a function in one tab at a time. Without TLS, browsers have no locks, so every tab runs it. */
+/** Runs a function in one tab at a time. Without TLS, browsers offer no locks, so all tabs run it at the same time. */
 const whenAlone = (name: string, signal: AbortSignal, run: () => Promise<void>): Promise<void> =>
   'locks' in navigator ? navigator.locks.request(name, { signal }, run) : run();
 
-/** Polls until the signal is aborted. Passes every page to `onPage`. */
+/** Polls until the signal is aborted. Passes every page to `onPage`, with the time of its request. */
 async function poll(
   cursor: () => string,
   signal: AbortSignal,
   onPage: (page: Changes, askedMs: number) => void,
 ): Promise<void> {
   let attempt = new AbortController();
-  // A held request would not notice that the network is gone.
+  // A held request does not fail by itself when the network is lost.
   addEventListener('offline', () => attempt.abort(), { signal });
   for (let failures = 0; !signal.aborted; ) {
     const askedMs = Date.now();
@@ -141,17 +142,18 @@ const isEmpty = ({ bookmarks, deleted, tags, deleted_tags, reset }: Changes): bo
 async function pauseAfter(error: unknown, failures: number, signal: AbortSignal): Promise<void> {
   if (!navigator.onLine) sayConnection(texts.connection.offline);
   else if (failures > 1 && !hasCode(error, 'RATE_LIMITED')) sayConnection(texts.connection.unreachable);
-  const askedMs = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1_000 : 0;
+  const retryAfterMs = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1_000 : 0;
   const ended = new AbortController();
-  const end = () => ended.abort();
-  const listening = { signal: ended.signal };
-  addEventListener('online', end, listening);
-  signals.addEventListener('message', ({ data }) => data === 'signed-in' && end(), listening);
+  const endPause = () => ended.abort();
+  const untilEnded = { signal: ended.signal };
+  addEventListener('online', endPause, untilEnded);
+  signals.addEventListener('message', ({ data }) => data === 'signed-in' && endPause(), untilEnded);
   // These codes mean that the session can no longer be used. So there is no poll until the user signs in again.
   const isSignedOut = hasCode(error, 'INVALID_TOKEN') || hasCode(error, 'ACCOUNT_SUSPENDED');
   const pauseMs = isSignedOut
     ? Number.POSITIVE_INFINITY
-    : Math.max(askedMs, backoffMs(failures, Math.random));
+    : Math.max(retryAfterMs, backoffMs(failures, Math.random));
   await sleep(systemClock, pauseMs, AbortSignal.any([signal, ended.signal])).catch(() => {});
-  end();
+  // This also removes the two listeners.
+  endPause();
 }
