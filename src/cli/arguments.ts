@@ -30,7 +30,7 @@ export const gatherTags = (text: string, earlier: string[] = []): string[] => [
     .filter(Boolean),
 ];
 
-/** The service's limit of ids in one request. */
+/** The service accepts at most this many ids in one request. */
 const BATCH_SIZE = 500;
 
 /** Splits ids into batches of `BATCH_SIZE`. */

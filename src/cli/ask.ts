@@ -16,10 +16,10 @@ export async function askLine(
   const { stdin, stderr } = terminal.streams;
   const isTerminal = stdin.isTTY === true;
   if (isTerminal) stderr.write(writeOutControls(question));
-  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const discardOutput = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({
     input: stdin,
-    output: secret ? silent : stderr,
+    output: secret ? discardOutput : stderr,
     terminal: isTerminal,
   });
   let isInterrupted = false;
@@ -30,6 +30,7 @@ export async function askLine(
   signal.addEventListener('abort', stop, { once: true });
   lines.once('SIGINT', stop);
   try {
+    // Only the first line is needed, so the loop ends at once.
     for await (const line of lines) return line.trim();
     if (isInterrupted) throw new Interrupted();
     return undefined;

@@ -12,7 +12,7 @@ import type { Session } from './session.ts';
  * of this computer.
  */
 
-/** How long to wait for the approval. The user may first have to sign in, for which the service allows ten minutes. */
+/** How long the command waits for the approval. If the user must sign in first, that may take up to ten minutes. */
 const WAIT_MS = 15 * 60_000;
 
 const RETURN_PATH = '/signed-in';
@@ -21,7 +21,7 @@ const APPROVE_AGAIN = 'Try again, or use an API token from the settings: bookmar
 
 const randomText = (): string => randomBytes(32).toString('base64url');
 
-/** Returns the token of a session that the user approves in the browser. Throws a `CliError` without an approval. */
+/** Returns the token of a session that the user approves in the browser. Throws if the user declines or is too slow. */
 export async function loginByBrowser(
   { terminal, environment, signal }: Session,
   client: BookmarkClient,
@@ -51,8 +51,8 @@ export async function loginByBrowser(
 }
 
 /**
- * Returns the name that the browser shows for this app. The name has at most 60 characters, and contains only those
- * that the service allows.
+ * Returns the name that the browser shows for this app. The name has at most 60 characters, all of which the service
+ * allows in names of apps.
  */
 const nameOfThisComputer = (): string =>
   `bookmarks on ${hostname().replace(/[^\w.-]/g, '') || 'a computer'}`.slice(0, 60);
@@ -101,7 +101,7 @@ const receiveCode = (server: Server, state: string, issuer: string, signal: Abor
 
 /** Returns the parameters of a callback with the right state, and undefined for any other request to this port. */
 function readCallback({ method, url = '' }: IncomingMessage, state: string): URLSearchParams | undefined {
-  // Does not use `new URL`, because it throws for `//`. Any program on this computer can send requests to this port.
+  // `new URL` would throw for the path `//`, and any program on this computer can send such a request to this port.
   const [pathname, query] = url.split('?', 2);
   if (method !== 'GET' || pathname !== RETURN_PATH) return undefined;
   const searchParams = new URLSearchParams(query);

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 
-/** By platform: the program, with its arguments, that opens a page in the default browser. */
+/** For each platform, the program that opens a page in the default browser, and its arguments before the url. */
 const OPENERS: Partial<Record<NodeJS.Platform, [string, ...string[]]>> = {
   darwin: ['open'],
-  // Unlike `start`, this program does not change `&` and `^` in a url.
+  // Windows' command `start` would change `&` and `^` in a url. This program does not.
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 };
 

@@ -36,8 +36,8 @@ function listOptions(node: CommandNode, root: CommandNode): Word[] {
       .filter((flag) => flag.startsWith('--'))
       .map((word) => ({ word, description: option.description })),
   );
-  const isFirst = (word: string, i: number) => words.findIndex((other) => other.word === word) === i;
-  return words.filter(({ word }, i) => isFirst(word, i));
+  // A command's own option hides the global option of the same name.
+  return words.filter(({ word }, i) => words.findIndex((other) => other.word === word) === i);
 }
 
 /**
@@ -64,12 +64,14 @@ const pathCases = (nodes: readonly CommandNode[]): string =>
     .map(({ path }) => quote(path))
     .join('|');
 
+/** Writes the script for bash. In the script, `at` is the path of the command that the user has typed so far. */
 function writeBash(nodes: readonly CommandNode[], root: CommandNode): string {
-  const values = listValueOptions(nodes).map(({ path, flags, choices }) => {
+  const valueCases = listValueOptions(nodes).map(({ path, flags, choices }) => {
+    // A global option has the path '' and may follow any command, so its pattern begins with `*` outside the quotes.
     const patterns = flags.map((flag) => (path === '' ? `*' ${flag}'` : quote(`${path} ${flag}`)));
     return `    ${patterns.join('|')}) COMPREPLY=($(compgen -W ${quote(choices.join(' '))} -- "$cur")); return ;;`;
   });
-  const words = nodes.map(
+  const commandCases = nodes.map(
     (node) =>
       `    ${quote(node.path)}) words=${quote(join(listWords(node)))}; options=${quote(join(listOptions(node, root)))} ;;`,
   );
@@ -81,10 +83,10 @@ _bookmarks() {
   done
   COMPREPLY=()
   case "$at $previous" in
-${values.join('\n')}
+${valueCases.join('\n')}
   esac
   case "$at" in
-${words.join('\n')}
+${commandCases.join('\n')}
   esac
   [[ $cur == -* ]] && words=$options
   COMPREPLY=($(compgen -W "$words" -- "$cur"))
@@ -93,6 +95,7 @@ complete -o default -F _bookmarks bookmarks
 `;
 }
 
+/** Writes the script for zsh. In the script, `at` is the path of the command that the user has typed so far. */
 function writeZsh(nodes: readonly CommandNode[], root: CommandNode): string {
   const describe = (words: readonly Word[]) =>
     words
@@ -101,7 +104,7 @@ function writeZsh(nodes: readonly CommandNode[], root: CommandNode): string {
       )
       .join(' ');
   const valueCases = listValueOptions(nodes).map(({ path, flags, choices }) => {
-    // An option of the program matches after every command, so its `*` is outside the quotes.
+    // A global option has the path '' and may follow any command, so its pattern begins with `*` outside the quotes.
     const patterns = flags.map((flag) => (path === '' ? `*' ${flag}'` : quote(`${path} ${flag}`)));
     const offer =
       choices.length > 0 ? `found=(${choices.map(quote).join(' ')}); _describe value found` : '_files';
@@ -141,6 +144,7 @@ if [[ \${funcstack[1]} == _bookmarks ]]; then _bookmarks "$@"; else compdef _boo
 function writeFish(nodes: readonly CommandNode[]): string {
   const fishQuote = (text: string) => `'${text.replace(/['\\]/g, '\\$&')}'`;
   const lines = nodes.flatMap((node) => {
+    // Global options have no condition, so fish offers them after every command.
     const condition = node.path === '' ? '' : ` -n ${fishQuote(`__bookmarks_at ${fishQuote(node.path)}`)}`;
     const atRoot = ` -n ${fishQuote("__bookmarks_at ''")}`;
     const words = listWords(node).map(

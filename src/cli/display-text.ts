@@ -8,11 +8,11 @@ const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters
 const CONTROLS_IN_LINES = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
-/** Escapes control characters except line breaks and tabs. It escapes as JSON does, so JSON text keeps its value. */
+/** Replaces control characters, except line breaks and tabs, with JSON's escapes. So JSON text keeps its value. */
 export const writeOutControls = (text: string): string =>
   text.replace(CONTROLS_IN_LINES, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
-/** Replaces line breaks and control characters with spaces, so that a title takes one line and controls nothing. */
+/** Replaces line breaks and other control characters with spaces, so that a title takes one line. */
 export const toLine = (text: string): string => text.replace(CONTROLS, ' ').trim();
 
 /** Matches a character that takes two columns of a terminal. */
@@ -35,16 +35,17 @@ export function fitToWidth(text: string, width: number): string {
   const textWidth = displayWidth(text);
   if (textWidth <= width) return text + ' '.repeat(width - textWidth);
   // One column is for the ellipsis.
-  const keptMax = width - 1;
-  let kept = '';
-  let used = 0;
+  const maxPrefixWidth = width - 1;
+  let prefix = '';
+  let prefixWidth = 0;
   for (const { segment } of segmenter.segment(text)) {
-    const next = used + graphemeWidth(segment);
-    if (next > keptMax) break;
-    kept += segment;
-    used = next;
+    const nextWidth = prefixWidth + graphemeWidth(segment);
+    if (nextWidth > maxPrefixWidth) break;
+    prefix += segment;
+    prefixWidth = nextWidth;
   }
-  return `${kept}…${' '.repeat(keptMax - used)}`;
+  // One column is left over if the next character needs two.
+  return `${prefix}…${' '.repeat(maxPrefixWidth - prefixWidth)}`;
 }
 
 /** Formats a count with its noun: `1 bookmark`, `2,000 bookmarks`. */

@@ -11,7 +11,7 @@ export interface Environment {
   configDir: string;
   /** `BROWSER`: the program that opens web pages, instead of the platform's default. */
   browser: string | undefined;
-  /** `NO_COLOR`: do not print bold text. */
+  /** Whether `NO_COLOR` is set, so that no text is printed in bold. */
   plain: boolean;
 }
 

@@ -36,7 +36,7 @@ export const EXIT = {
   interrupted: 130,
 };
 
-/** By the code of an error: the exit code. Other codes exit with `EXIT.failed`. */
+/** The exit code for each error code. Error codes that are not listed exit with `EXIT.failed`. */
 const EXIT_BY_CODE: Record<string, number> = {
   USAGE: EXIT.usage,
   VALIDATION_ERROR: EXIT.usage,
@@ -116,7 +116,7 @@ function describeApiError(error: ApiError, baseUrl = ''): Fault {
   };
 }
 
-/** Returns why a connection failed, after a colon, for example `: ECONNREFUSED`. Empty if that is unknown. */
+/** Returns a colon and the reason why a connection failed, for example `: ECONNREFUSED`. Empty if it is unknown. */
 function reasonOf(error: ApiError): string {
   const { cause } = error;
   const message = cause instanceof Error && cause.cause instanceof Error ? cause.cause.message : undefined;

@@ -31,10 +31,10 @@ export type Run = (
 
 const DEFAULT_URL = 'http://127.0.0.1:3000/api/v1';
 
-/** How long a request is retried while the user waits. */
+/** How long the client retries a request, in ms from the first failure. */
 const RETRY_FOR_MS = 20_000;
 
-/** A wait for a retry or for the rate limit is reported if it is at least this long. */
+/** The client prints a note about a wait for a retry or for the rate limit if the wait is at least this long. */
 const MIN_NOTED_WAIT_MS = 1_000;
 
 /** Parses the address of the service. Adds `/api/v1` if the address has no path. */
@@ -55,7 +55,7 @@ export function findBaseUrl({ url, environment }: Session, stored: Credentials |
   return parseBaseUrl(url ?? environment.url ?? stored?.base_url ?? DEFAULT_URL);
 }
 
-/** Calls `fetch` with a user agent. In the list of sessions, people recognize the command line by it. */
+/** Calls `fetch` with a user agent, by which users recognize the command line in the list of their sessions. */
 const namedFetch: typeof fetch = (input, init) => {
   const headers = new Headers(init?.headers);
   headers.set('user-agent', 'bookmarks-cli/1');
@@ -91,7 +91,7 @@ export async function openOwnClient(session: Session): Promise<BookmarkClient> {
   const baseUrl = findBaseUrl(session, stored);
   if (environment.token !== undefined && stored !== undefined)
     session.terminal.note('using BOOKMARKS_TOKEN instead of the stored login');
-  // A token is sent only to the service that issued it.
+  // The stored token is sent only to the service that issued it. `BOOKMARKS_TOKEN` is sent to any address.
   const token = environment.token ?? (stored?.base_url === baseUrl ? stored.token : undefined);
   if (token !== undefined) return openClient(session, baseUrl, token);
   throw new CliError(

@@ -22,7 +22,7 @@ const MIN_WIDTH = 8;
 /** The other flexible columns are cut to this width before the main column is cut. */
 const MIN_OTHER_WIDTH = 16;
 
-/** Formats the lines of a table, header first. Flexible columns are cut so that lines fit the screen. */
+/** Formats the lines of a table, header first. Cuts flexible columns if the lines are longer than `screenWidth`. */
 export function displayTable({ columns, rows }: Table, screenWidth: number): string[] {
   const header = columns.map(({ name }) => name);
   const lines = [header, ...rows];
@@ -41,22 +41,22 @@ export function displayTable({ columns, rows }: Table, screenWidth: number): str
   );
 }
 
-/** Returns the width of each column. Cuts the widest flexible columns until the table fits. */
+/** Returns the width of each column. Narrows flexible columns, the widest one first, so that the table fits. */
 function fitWidths(columns: (Column & { width: number })[], available: number): number[] {
   let excess = columns.reduce((sum, { width }) => sum + width, 0) - available;
   // Narrows the widest of these columns, again and again, until the table fits or none is wider than `minWidth`.
-  const cut = (cuttable: { width: number }[], minWidth: number) => {
+  const narrow = (narrowable: { width: number }[], minWidth: number) => {
     for (; excess > 0; excess -= 1) {
-      const [widest] = cuttable.toSorted((a, b) => b.width - a.width);
+      const [widest] = narrowable.toSorted((a, b) => b.width - a.width);
       if (widest === undefined || widest.width <= minWidth) return;
       widest.width -= 1;
     }
   };
   const flexible = columns.filter(({ isFlexible }) => isFlexible);
-  cut(
+  narrow(
     flexible.filter(({ isMain }) => !isMain),
     MIN_OTHER_WIDTH,
   );
-  cut(flexible, MIN_WIDTH);
+  narrow(flexible, MIN_WIDTH);
   return columns.map(({ width }) => width);
 }

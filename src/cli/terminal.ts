@@ -41,7 +41,7 @@ export class Terminal {
     if (!stdout.write(text)) await once(stdout, 'drain');
   }
 
-  /** Prints a result: with `--json` as a line of JSON, otherwise the text that `words` returns. */
+  /** Prints a result. With `--json`, prints `value` as a line of JSON, and otherwise the text that `words` returns. */
   print(value: unknown, words: () => string): Promise<void> {
     return this.write(`${this.isJson ? JSON.stringify(value) : words()}\n`);
   }
@@ -60,7 +60,7 @@ export class Terminal {
     return this.#send(shown.map((line) => `${line}\n`).join(''));
   }
 
-  /** Prints a result as JSON or as a table. If the table has no rows, prints the note `none` instead. */
+  /** Prints a result as JSON or as a table. Instead of a table without rows, prints the note `none`. */
   async printTable(value: unknown, table: Table, none: string): Promise<void> {
     if (this.isJson) return this.print(value, () => '');
     if (table.rows.length === 0) return this.note(none);

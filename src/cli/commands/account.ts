@@ -6,7 +6,7 @@ import { readCredentials, removeCredentials, storeCredentials } from '../credent
 import { CliError } from '../faults.ts';
 import { findBaseUrl, openClient, openOwnClient, type Run, type Session } from '../session.ts';
 
-/** Matches an invite code, or the longer code that signs in another device. */
+/** Matches an invite code, or the longer code that signs in another device, in upper case and without hyphens. */
 const CODE = /^[A-Z0-9]{8}([A-Z0-9]{4})?$/;
 /** Matches the token of a session (`bks_`) or an API token (`bka_`). */
 const TOKEN = /^bk[as]_\d+_[\w-]+$/;
@@ -35,18 +35,19 @@ export function addAccountCommands(program: Command, run: Run): void {
 async function login(
   session: Session,
   codeOrToken: string | undefined,
-  { email: invited, paste = false }: { email?: string; paste?: boolean },
+  { email: invitedEmail, paste = false }: { email?: string; paste?: boolean },
 ): Promise<void> {
   const { terminal, environment, signal } = session;
+  // The login replaces the stored credentials, so they may be damaged.
   const stored = await readCredentials(environment.configDir).catch(() => undefined);
   const baseUrl = findBaseUrl(session, stored);
   warnOfPlainHttp(session, baseUrl);
   const client = openClient(session, baseUrl);
-  const hasNothing = codeOrToken === undefined && invited === undefined && !paste;
-  const isByBrowser = hasNothing && terminal.streams.stdin.isTTY === true;
-  const token = isByBrowser
+  const hasNoArguments = codeOrToken === undefined && invitedEmail === undefined && !paste;
+  const usesBrowser = hasNoArguments && terminal.streams.stdin.isTTY === true;
+  const token = usesBrowser
     ? await loginByBrowser(session, client, baseUrl)
-    : await exchange(session, client, await readSecret(session, codeOrToken, paste), invited);
+    : await exchange(session, client, await readSecret(session, codeOrToken, paste), invitedEmail);
   const { email } = await client.withToken(token).profile({ signal });
   await storeCredentials(environment.configDir, { base_url: baseUrl, token, email });
   await terminal.print({ email, base_url: baseUrl }, () => `Logged in as ${email} at ${baseUrl}`);
@@ -114,10 +115,13 @@ async function logout(session: Session, { local = false }: { local?: boolean }):
   const stored = await readCredentials(environment.configDir);
   if (stored === undefined) throw new CliError('you are not logged in', undefined, 'INVALID_TOKEN');
   const isSession = stored.token.startsWith('bks_');
-  if (isSession && !local) {
+  const endsSession = isSession && !local;
+  if (endsSession) {
     const client = openClient(session, stored.base_url, stored.token);
     await client.logout({ signal }).catch((error) => {
+      // The session has already ended.
       if (error instanceof ApiError && error.code === 'INVALID_TOKEN') return;
+      // The status is 0 if there was no response.
       if (error instanceof ApiError && error.status === 0) {
         throw new CliError(
           `${stored.base_url} cannot be reached, so the session was not ended`,
@@ -129,9 +133,8 @@ async function logout(session: Session, { local = false }: { local?: boolean }):
     });
   }
   await removeCredentials(environment.configDir);
-  const ended = isSession && !local;
-  await terminal.print({ logged_out: true, revoked: ended }, () =>
-    ended ? 'Logged out' : 'Deleted the stored token; it stays valid until it is revoked or expires',
+  await terminal.print({ logged_out: true, revoked: endsSession }, () =>
+    endsSession ? 'Logged out' : 'Deleted the stored token; it stays valid until it is revoked or expires',
   );
 }
 
@@ -141,11 +144,11 @@ async function whoami(session: Session): Promise<void> {
   await session.terminal.print({ ...profile, base_url: session.baseUrl }, () => {
     const tier = profile.is_premium ? 'premium' : 'free tier';
     const limit = profile.bookmark_limit === null ? '' : ` of ${profile.bookmark_limit}`;
-    const until = profile.token_expires_at?.slice(0, 10);
+    const expiryDate = profile.token_expires_at?.slice(0, 10);
     return [
       `${profile.email} (${tier}) at ${session.baseUrl}`,
       `${profile.bookmark_count}${limit} bookmarks`,
-      `token: ${profile.scope}${until === undefined ? '' : `, expires ${until}`}`,
+      `token: ${profile.scope}${expiryDate === undefined ? '' : `, expires ${expiryDate}`}`,
     ].join('\n');
   });
 }

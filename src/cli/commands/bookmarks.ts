@@ -111,13 +111,16 @@ interface AddOptions extends Fields {
   offline?: string;
 }
 
-/** Matches a url without a scheme, which begins with a host name. */
+/** Matches a url that begins with a host name instead of a scheme. */
 const WITHOUT_SCHEME = /^[\w-]+(\.[\w-]+)+(:\d+)?([/?#]|$)/;
 
 /** Adds `https://` to a url that begins with a host name. */
 const completeUrl = (text: string): string => (WITHOUT_SCHEME.test(text) ? `https://${text}` : text);
 
-/** Checks values before they are stored in a local copy. The service would refuse them only at the next `sync`. */
+/**
+ * Throws if a value for a local copy is invalid. Without this check, the user would get the error only at the next
+ * `sync`, when the service refuses the value.
+ */
 function requireValid({ url, time }: { url?: string | undefined; time?: string | undefined }): void {
   if (url !== undefined && !isWebUrl(url)) throw new CliError(`${url} is not an http or https url`);
   if (time !== undefined && parseTimestamp(time) === undefined)
@@ -129,7 +132,7 @@ async function add(
   url: string,
   { title, comment, tag, createdAt, onDuplicate, offline }: AddOptions,
 ): Promise<void> {
-  const sent = {
+  const fields = {
     url: completeUrl(url),
     title,
     comment,
@@ -138,14 +141,14 @@ async function add(
     on_duplicate: onDuplicate,
   };
   if (offline !== undefined) {
-    requireValid({ url: sent.url, time: createdAt });
-    const added = await useOffline(session, offline, (collection) => collection.add(sent));
+    requireValid({ url: fields.url, time: createdAt });
+    const added = await useOffline(session, offline, (collection) => collection.add(fields));
     return session.terminal.print(added, () => `Added ${describe(added)}`);
   }
   const client = await openOwnClient(session);
-  const bookmark = await client.addBookmark(sent, { signal: session.signal });
-  const done = onDuplicate === 'return' ? 'Saved as' : 'Added';
-  await session.terminal.print(bookmark, () => `${done} ${describe(bookmark)}`);
+  const bookmark = await client.addBookmark(fields, { signal: session.signal });
+  const verb = onDuplicate === 'return' ? 'Saved as' : 'Added';
+  await session.terminal.print(bookmark, () => `${verb} ${describe(bookmark)}`);
   if (onDuplicate === undefined) await warnOfDuplicates(session, client, bookmark);
 }
 
@@ -155,11 +158,11 @@ async function warnOfDuplicates(
   client: BookmarkClient,
   { id, url }: Pick<Bookmark, 'id' | 'url'>,
 ): Promise<void> {
-  const found = await client.getBookmarks({ url }, { signal }).catch(() => undefined);
-  const others = (found?.bookmarks ?? []).filter((other) => other.id !== id).map((other) => other.id);
-  if (others.length === 0) return;
+  const response = await client.getBookmarks({ url }, { signal }).catch(() => undefined);
+  const otherIds = (response?.bookmarks ?? []).map((other) => other.id).filter((otherId) => otherId !== id);
+  if (otherIds.length === 0) return;
   terminal.note(
-    `This url is already saved: ${others.join(', ')}. To avoid duplicates, use --on-duplicate return`,
+    `This url is already saved: ${otherIds.join(', ')}. To avoid duplicates, use --on-duplicate return`,
   );
 }
 
@@ -175,6 +178,7 @@ async function edit(session: Session, ids: number[], options: EditOptions): Prom
   const { newUrl: url, title, comment, tag, tags, addTag, removeTag, offline } = options;
   const [id, ...others] = ids;
   if (offline === undefined) requireServiceIds(ids);
+  // With `--no-tags`, commander sets `tags` to false.
   const change = { url, title, comment, tags: tags ? tag : (tag ?? []) };
   const changesFields = Object.values(change).some((field) => field !== undefined);
   const changesTags = addTag !== undefined || removeTag !== undefined;
@@ -236,7 +240,7 @@ function editOffline(
   });
 }
 
-/** Throws if an id is not one of the service: ids that only a local copy knows are negative. */
+/** Throws if an id is negative. Only a local copy has negative ids, so the service does not know them. */
 function requireServiceIds(ids: readonly number[]): void {
   const localId = ids.find((id) => id < 0);
   if (localId === undefined) return;
@@ -244,27 +248,27 @@ function requireServiceIds(ids: readonly number[]): void {
 }
 
 /**
- * Changes or deletes bookmarks in batches. `done` begins the output, for example `Changed`. Throws at the end if an id
+ * Changes or deletes bookmarks in batches. `verb` begins the output, for example `Changed`. Throws at the end if an id
  * does not exist.
  */
 async function eachBatch(
   session: Session,
   ids: readonly number[],
-  done: string,
+  verb: string,
   change: (batch: number[]) => Promise<{ missing: number[] }>,
 ): Promise<void> {
   const missing: number[] = [];
   for (const batch of toBatches(ids)) missing.push(...(await change(batch)).missing);
   const changed = [...new Set(ids)].filter((id) => !missing.includes(id));
   if (missing.length > 0) {
-    if (changed.length > 0) session.terminal.note(`${done} ${changed.join(', ')}`);
+    if (changed.length > 0) session.terminal.note(`${verb} ${changed.join(', ')}`);
     throw new CliError(
       `${missing.join(', ')} ${missing.length === 1 ? 'does' : 'do'} not exist`,
       'List all bookmarks: bookmarks list',
       'NOT_FOUND',
     );
   }
-  await session.terminal.print({ [done.toLowerCase()]: changed }, () => `${done} ${changed.join(', ')}`);
+  await session.terminal.print({ [verb.toLowerCase()]: changed }, () => `${verb} ${changed.join(', ')}`);
 }
 
 async function remove(session: Session, ids: number[], { offline }: { offline?: string }): Promise<void> {
@@ -350,17 +354,18 @@ async function search(session: Session, words: string[], options: SearchCommandO
     page,
     per_page: perPage,
   };
-  const found = await client.searchBookmarks(query, { signal });
-  if (terminal.isJson) return terminal.print(found, () => '');
-  if (found.bookmarks.length > 0) await terminal.table(bookmarkTable(found.bookmarks));
-  const more = found.has_more ? `; more: --page ${page + 1}` : '';
-  // The positions of the shown results, counted from 1.
+  const results = await client.searchBookmarks(query, { signal });
+  if (terminal.isJson) return terminal.print(results, () => '');
+  const { bookmarks, total } = results;
+  if (bookmarks.length > 0) await terminal.table(bookmarkTable(bookmarks));
+  const more = results.has_more ? `; more: --page ${page + 1}` : '';
+  // The position of the first bookmark on this page among all results, counted from 1.
   const first = (page - 1) * perPage + 1;
-  const shown = found.bookmarks.length === 0 ? 'none' : `${first} to ${first + found.bookmarks.length - 1}`;
-  terminal.note(`${found.total} found, ${shown} shown${more}`);
+  const shown = bookmarks.length === 0 ? 'none' : `${first} to ${first + bookmarks.length - 1}`;
+  terminal.note(`${total} found, ${shown} shown${more}`);
 }
 
-/** Joins two lists. Returns undefined for no names, because the service refuses an empty list with `untagged`. */
+/** Joins two lists. Returns undefined instead of an empty list, which the service refuses together with `untagged`. */
 const joinNames = (fromWords: string[] = [], fromOption: string[] = []): string[] | undefined =>
   fromWords.length + fromOption.length > 0 ? [...fromWords, ...fromOption] : undefined;
 

@@ -10,7 +10,7 @@ import { openOwnClient, type Run, type Session } from '../session.ts';
 
 type ExportFormat = 'json' | 'html' | 'csv';
 
-/** How often an export to a file is attempted in all, if the connection is lost. */
+/** The maximum number of attempts to export to a file. Only a lost connection leads to another attempt. */
 const ATTEMPTS = 3;
 
 /** Adds the command `export`. */
@@ -99,7 +99,7 @@ async function writeChunks(
   progress.set('exporting');
   let bytes = 0;
   for await (const chunk of source) {
-    const data = Buffer.from(chunk as string);
+    const data = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
     await handle.writeFile(data);
     bytes += data.length;
     progress.set(`exporting, ${(bytes / 1e6).toFixed(1)} MB`);
@@ -133,7 +133,7 @@ async function* writeCsv(session: Session, client: BookmarkClient): AsyncGenerat
   for await (const page of readWebPages(session, client)) yield page.map(formatCsv).join('');
 }
 
-/** Yields all bookmarks except those whose url is neither http nor https, because a browser could run them as code. */
+/** Yields the bookmarks with http and https urls. Leaves out the others, because a browser could run them as code. */
 async function* readWebPages(
   { terminal, signal }: Session,
   client: BookmarkClient,

@@ -16,13 +16,13 @@ import { openOwnClient, type Run, type Session } from '../session.ts';
 const MAX_ENTRIES = 100_000;
 const MAX_BODY_BYTES = 67_108_864;
 
-/** More than the bytes of the request's body besides the list of bookmarks. */
-const REST_BYTES = 1_024;
+/** Room in the request's body for everything except the list of bookmarks. */
+const OVERHEAD_BYTES = 1_024;
 
-/** How long a failed import is retried. It may have to wait until another import of the same account ends. */
+/** How long the client retries an import. The service may refuse it until another import of the same account ends. */
 const RETRY_FOR_MS = 180_000;
 
-/** The maximum number of lines that are printed of a list. */
+/** At most this many lines of a list are printed. */
 const SHOWN_LINES = 10;
 
 interface ImportOptions {
@@ -134,7 +134,7 @@ async function send(
 
 const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1);
 
-/** Adds tags to an entry. Leaves malformed entries unchanged, because the service reports what is wrong with them. */
+/** Adds tags to an entry. If the entry's own tags are not a list, returns it unchanged, and the service refuses it. */
 function addTags(entry: ImportEntry, tags: string[]): ImportEntry {
   // A file may contain any JSON, for example null instead of an entry.
   const ownTags = entry?.tags ?? [];
@@ -142,7 +142,7 @@ function addTags(entry: ImportEntry, tags: string[]): ImportEntry {
   return { ...entry, tags: [...ownTags, ...tags] };
 }
 
-/** Throws if one import cannot take these bookmarks. */
+/** Throws if the bookmarks exceed the limits of one import. */
 function requireLimits(file: string, bookmarks: ImportEntry[]): void {
   const advice =
     'An import is one transaction, so the command does not split the file. Split it, and import each part.';
@@ -152,7 +152,7 @@ function requireLimits(file: string, bookmarks: ImportEntry[]): void {
       advice,
     );
   }
-  if (Buffer.byteLength(JSON.stringify(bookmarks)) > MAX_BODY_BYTES - REST_BYTES) {
+  if (Buffer.byteLength(JSON.stringify(bookmarks)) > MAX_BODY_BYTES - OVERHEAD_BYTES) {
     throw new CliError(`${file} contains more than the 64 MiB that an import takes`, advice);
   }
 }
@@ -207,7 +207,7 @@ function describeRefusals(title: string, refusals: readonly Refusal[]): string[]
   return [`${title}: ${refusals.length.toLocaleString('en')}`, ...shorten(lines)];
 }
 
-/** Writes every entry that was not imported to a file, with the reason. */
+/** Writes a CSV file of all entries that were not imported, with the reason for each. */
 async function writeSkipped(
   file: string | undefined,
   { leftOut }: CheckedFile,
@@ -216,6 +216,7 @@ async function writeSkipped(
   if (file === undefined) return;
   const rows = [
     ['url', 'title', 'reason'],
+    // A refusal contains no title.
     ...refusals.map(({ url, error }) => [url ?? '', '', error]),
     ...leftOut.map(({ url, title }) => [url, title, 'not a web page']),
   ];

@@ -25,6 +25,7 @@ async function serveMcp(session: Session): Promise<void> {
   });
   const server = serveStdio(() => createMcpServer(client, VERSION));
   const ended = once(process.stdin, 'end', { signal: session.signal });
+  // On Ctrl-C, `ended` rejects. The command then ends in the same way.
   await ended.catch(() => {});
   await server.close();
 }

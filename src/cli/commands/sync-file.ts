@@ -27,7 +27,7 @@ export async function syncFile(session: Session, file: string, onConflict: Confl
       `${formatCount(bookmarks, 'bookmark')}; ${formatCount(pending, 'local change')} processed\n`,
     );
   }
-  // Acknowledges the reports only after they are printed. So if the process is killed before, the next run prints them.
+  // Acknowledge the reports only after they are printed. If the process is killed before, the next run prints them.
   await collection.acknowledge(reports);
   if (notApplied.length === 0) return;
   throw new CliError(
@@ -39,20 +39,20 @@ export async function syncFile(session: Session, file: string, onConflict: Confl
 
 function describeReport(report: Report): string {
   const { id, intent } = report;
-  const what = intent.kind === 'edit' ? `${id}` : `${id} (${intent.bookmark.url})`;
+  const subject = intent.kind === 'edit' ? `${id}` : `${id} (${intent.bookmark.url})`;
   switch (report.kind) {
     case 'refused':
-      return `${what}: not applied because the service refused it: ${report.message}`;
+      return `${subject}: not applied because the service refused it: ${report.message}`;
     case 'gone':
-      return `${what}: not applied because it was deleted elsewhere: ${describeEdit(intent)}`;
+      return `${subject}: not applied because it was deleted elsewhere: ${describeEdit(intent)}`;
     case 'kept':
-      return `${what}: not deleted because it was changed elsewhere`;
+      return `${subject}: not deleted because it was changed elsewhere`;
     case 'duplicate':
-      return `${what}: its url was already saved`;
+      return `${subject}: its url was already saved`;
     case 'conflict': {
       const { field, mine, theirs, kept } = report.conflict;
       const quote = JSON.stringify;
-      return `${what}: ${field} was changed on both sides: here ${quote(mine)}, there ${quote(theirs)}; kept ${quote(kept)}`;
+      return `${subject}: ${field} was changed on both sides: here ${quote(mine)}, there ${quote(theirs)}; kept ${quote(kept)}`;
     }
   }
 }

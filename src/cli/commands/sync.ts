@@ -106,18 +106,20 @@ async function follow(
 ): Promise<void> {
   let cursor: string | undefined = start;
   let printed = new Map<number, string>();
+  // Without a cursor, the mirror begins with all bookmarks.
   if (start === FROM_START) cursor = undefined;
   else if (isSyncCursor(start)) {
     cursor = (await client.readChanges({ from: 'now' }, { signal: session.signal })).cursor;
     printed = await printNew(session, client, start, cursorFile);
   }
   const isNew = (bookmark: Bookmark) => printed.get(bookmark.id) !== JSON.stringify(bookmark);
+  // Whether no bookmark has been printed yet.
   let isFirst = printed.size === 0;
   const store = {
     readCursor: async () => cursor,
     async apply(page: MirrorPage): Promise<number[]> {
       await printPage(session, { ...page, bookmarks: page.bookmarks.filter(isNew) }, isFirst);
-      isFirst &&= page.bookmarks.length === 0;
+      if (page.bookmarks.length > 0) isFirst = false;
       if (cursorFile !== undefined) await storeCursor(cursorFile, page.cursor);
       return [];
     },
@@ -151,7 +153,7 @@ const FROM_START = '0';
 /** Matches a cursor of `sync --follow`, and any cursor of `sync` without a dot. */
 const FOLLOW_CURSOR = /^[\w-]{1,200}$/;
 
-/** Whether a cursor comes from `sync` without `--follow`. It is a bookmark id, and may have a dot and more after it. */
+/** Whether `sync` without `--follow` wrote this cursor: a bookmark id, after which a dot and more text may follow. */
 const isSyncCursor = (cursor: string): boolean => /^\d{1,16}(\.\S+)?$/.test(cursor);
 
 /**

@@ -83,12 +83,13 @@ async function rename(
 
 async function merge(session: Session, name: string, into: string): Promise<void> {
   const client = await openOwnClient(session);
-  const [gone, kept] = [await findTag(session, client, name), await findTag(session, client, into)];
-  if (gone.id === kept.id) throw new CliError('a tag cannot be merged into itself');
-  const tag = await client.mergeTags({ id: gone.id, into_id: kept.id }, { signal: session.signal });
+  const source = await findTag(session, client, name);
+  const target = await findTag(session, client, into);
+  if (source.id === target.id) throw new CliError('a tag cannot be merged into itself');
+  const tag = await client.mergeTags({ id: source.id, into_id: target.id }, { signal: session.signal });
   await session.terminal.print(tag, () => {
     const count = tag.bookmark_count === 1 ? '1 bookmark has' : `${tag.bookmark_count} bookmarks have`;
-    return `Merged ${toLine(gone.name)} into ${toLine(tag.name)}; ${count} it now`;
+    return `Merged ${toLine(source.name)} into ${toLine(tag.name)}; ${count} it now`;
   });
 }
 

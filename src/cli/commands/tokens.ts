@@ -54,7 +54,7 @@ export function addTokenCommands(program: Command, run: Run): void {
     .action(run(revokeOtherSessions));
 }
 
-/** Returns the date of a time, or `byDefault` if there is none. */
+/** Returns the date of a time, or `byDefault` if the time is null. */
 const formatDay = (time: string | null, byDefault: string): string => time?.slice(0, 10) ?? byDefault;
 
 const COLUMNS = [

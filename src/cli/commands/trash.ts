@@ -90,6 +90,7 @@ async function restore(session: Session, ids: number[]): Promise<void> {
 
 async function remove(session: Session, ids: number[], { all = false }: { all?: boolean }): Promise<void> {
   const hasIds = ids.length > 0;
+  // The command needs either ids or `--all`, and not both.
   if (all === hasIds) throw new CliError('name the bookmarks by their ids, or use --all', undefined, 'USAGE');
   const client = await openOwnClient(session);
   const options = { signal: session.signal };
