@@ -18,7 +18,8 @@ export interface Refusal {
 /** The maximum length of a text in a refusal, in code points, as in the service's response. */
 const ERROR_TEXT_LENGTH = 200;
 
-// For an invalid value of a field, each function below returns the text that follows the field's name in the message.
+// Each of the next three functions checks the value of a field. For an invalid value, it returns the part of the error
+// message after the field's name. For a valid value, it returns undefined.
 
 function findTagsFault(value: unknown): string | undefined {
   if (!Array.isArray(value)) return ': expected an array';
@@ -29,19 +30,19 @@ function findTagsFault(value: unknown): string | undefined {
     const name = cleanTagName(raw);
     const rule = textRule(name, BOUNDS.tagName, 1);
     if (rule !== undefined) return `[${index}]: ${rule}`;
-    if (keys.add(foldText(name)).size > BOUNDS.tagsPerBookmark)
-      return `: at most ${BOUNDS.tagsPerBookmark} tags`;
+    keys.add(foldText(name));
+    if (keys.size > BOUNDS.tagsPerBookmark) return `: at most ${BOUNDS.tagsPerBookmark} tags`;
   }
   return undefined;
 }
 
 function findTextFault(value: unknown, field: Field & { kind: 'url' | 'text' }): string | undefined {
-  if (value === undefined && field.kind === 'url') return ': is required';
+  const isUrl = field.kind === 'url';
+  if (value === undefined && isUrl) return ': is required';
   if (typeof value !== 'string') return ': expected a string';
   const text = value.trim();
-  const rule =
-    textRule(text, field.max, field.kind === 'url' ? 1 : 0) ??
-    (field.kind === 'url' ? findUrlFault(text) : undefined);
+  const minLength = isUrl ? 1 : 0;
+  const rule = textRule(text, field.max, minLength) ?? (isUrl ? findUrlFault(text) : undefined);
   return rule && `: ${rule}`;
 }
 

@@ -30,6 +30,7 @@ export const looksLikeCsv = (text: string): boolean =>
 /** Parses the bookmarks of a table, in order. Throws `UnreadableFile` if the text is not valid CSV. */
 export function parseCsv(text: string): ForeignFile {
   const { delimiter, columns } = readHeader(text);
+  const isOwnExport = columns.join() === CSV_COLUMNS.join();
   let rows: Row[];
   try {
     rows = parse(text, {
@@ -38,7 +39,8 @@ export function parseCsv(text: string): ForeignFile {
       skip_empty_lines: true,
       relax_column_count: true,
       relax_quotes: true,
-      ...(`${columns}` === `${CSV_COLUMNS}` && { cast: readCell }),
+      // Only this service's own export has the cells that `readCell` reads.
+      ...(isOwnExport && { cast: readCell }),
     });
   } catch (error) {
     if (error instanceof CsvError) throw new UnreadableFile(`the file is not complete CSV: ${error.message}`);
@@ -87,7 +89,8 @@ function readFoldersAndState(format: Format, row: Row): { folders: string[][]; t
   if (stateTag !== undefined) return { folders: [], tags: [stateTag] };
   const hasNoFolder = format === 'pocket' || (format === 'raindrop' && folder.trim() === 'Unsorted');
   if (hasNoFolder) return { folders: [], tags: [] };
-  // This service escapes `/` in the name of a folder with a backslash. Instapaper has no folders inside folders.
+  // Instapaper has no folders inside folders. In other tables, a backslash may escape a `/` in a folder's name, which
+  // `splitFolders` reads. If the text is no such path, it is split at each `/`.
   const path = format === 'instapaper' ? [folder] : (splitFolders(folder) ?? folder.split('/'));
   return { folders: [path], tags: [] };
 }

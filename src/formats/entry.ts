@@ -81,11 +81,11 @@ export const textOf = (value: unknown): string =>
 type NamedEntry = Omit<ImportEntry, 'tags'> & { tags: string[] };
 
 /**
- * Converts the number of a time to milliseconds since 1970. Files contain seconds, milliseconds or microseconds since
- * 1970, or microseconds since 1601. The size of the number shows which of them it is.
+ * Converts a time that is a number to milliseconds since 1970. Files contain seconds, milliseconds or microseconds since
+ * 1970, or microseconds since 1601. The size of the number shows which of these four it is.
  */
 function epochToMs(value: number): number {
-  // Seconds. They include dates before 1970, which are negative.
+  // Seconds. Dates before 1970 are negative numbers.
   if (value < 1e11) return value * 1_000;
   if (value < 1e14) return value;
   // 1e16 microseconds after 1970 is in the year 2286. So a larger value must be microseconds since 1601, from Chromium.
@@ -97,15 +97,18 @@ const isAmbiguous = (text: string): boolean =>
   /^-?\d[-\d./ :]*$/.test(text) && !/^\d{4}-\d\d-\d\d/.test(text);
 
 /**
- * Converts a date to RFC 3339. A time without an offset is UTC. Returns undefined for the number 0 and for text that
- * is not a date. Returns an ambiguous date unchanged, so that the service refuses the entry.
+ * Converts a date to RFC 3339. A time without an offset is UTC. Returns undefined for the number 0, for text that is
+ * not a date, and for years outside 1 to 9999. Returns an ambiguous date unchanged, so that the service refuses the
+ * entry.
  */
 export function readDate(value: unknown): string | undefined {
   const text = typeof value === 'number' ? String(value) : textOf(value);
   const isNumber = /^(-?\d{1,11}|\d{12,17})(\.\d+)?$/.test(text);
-  const isLocal = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?$/.test(text);
+  const hasNoOffset = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?$/.test(text);
   if (!isNumber && isAmbiguous(text)) return text;
-  const ms = isNumber ? epochToMs(Number(text)) : Date.parse(isLocal ? `${text.replace(' ', 'T')}Z` : text);
+  const ms = isNumber
+    ? epochToMs(Number(text))
+    : Date.parse(hasNoOffset ? `${text.replace(' ', 'T')}Z` : text);
   if (Number.isNaN(ms) || (isNumber && ms === 0)) return undefined;
   const date = new Date(ms);
   const year = date.getUTCFullYear();
@@ -174,7 +177,7 @@ export function collect({ format, bookmarks }: ForeignFile, { foldersAsTags }: R
   return parsed;
 }
 
-/** Adds what a later entry with the same url has to the first entry. The earlier creation time wins. */
+/** Merges a later entry with the same url into the first entry. The earlier creation time wins. */
 function combine(first: NamedEntry, later: NamedEntry): void {
   first.title ||= later.title;
   if (later.comment && !first.comment?.includes(later.comment)) {

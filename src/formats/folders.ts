@@ -10,11 +10,12 @@ export const joinFolders = (names: readonly string[]): string =>
 /** Returns the folder names of a tag, outermost first. Returns undefined for a tag that is not a valid path. */
 export function splitFolders(tag: string): string[] | undefined {
   const names = [''];
-  for (let at = 0; at < tag.length; at += 1) {
-    if (tag[at] === '/') names.push('');
+  for (let i = 0; i < tag.length; i += 1) {
+    if (tag[i] === '/') names.push('');
     else {
-      if (tag[at] === '\\') at += 1;
-      names[names.length - 1] += tag[at] ?? '';
+      // A backslash escapes the next character, which therefore belongs to the name.
+      if (tag[i] === '\\') i += 1;
+      names[names.length - 1] += tag[i] ?? '';
     }
   }
   const isPath = names.every((name) => name !== '' && name === name.trim()) && joinFolders(names) === tag;

@@ -75,8 +75,8 @@ function findEncoding(bytes: Uint8Array): string {
   if (first === 0xff && second === 0xfe) return 'utf-16le';
   if (first === 0xfe && second === 0xff) return 'utf-16be';
   const head = new TextDecoder('latin1').decode(bytes.subarray(0, 1_024)).trimStart();
-  // Only HTML and XML begin with `<`. In other formats, a `<META>` element can only be part of a title. A file that
-  // begins with the byte order mark of UTF-8 is UTF-8.
+  // Only HTML and XML begin with `<`. In other formats, a `<META>` element can only be part of a title. A file with the
+  // byte order mark of UTF-8 does not begin with `<` either.
   if (!head.startsWith('<')) return 'utf-8';
   const label = META_CHARSET.exec(head)?.groups?.label?.toLowerCase() ?? 'utf-8';
   // A label of UTF-16 must be wrong, because `META_CHARSET` does not match in a file that is UTF-16.
@@ -104,12 +104,12 @@ function parseHtml(text: string): ForeignFile {
 
 function parseJson(text: string): ForeignFile | ImportEntry[] {
   const value = parseValue(text);
-  // Empty if the file is an array.
-  const whole: JsonObject = isObject(value) ? value : {};
-  if (isFirefoxBackup(whole)) return { format: 'firefox', bookmarks: fromFirefox(whole) };
-  if (isObject(whole.roots)) return { format: 'chrome', bookmarks: fromChromium(whole.roots) };
+  // An empty object if the file is an array.
+  const root: JsonObject = isObject(value) ? value : {};
+  if (isFirefoxBackup(root)) return { format: 'firefox', bookmarks: fromFirefox(root) };
+  if (isObject(root.roots)) return { format: 'chrome', bookmarks: fromChromium(root.roots) };
   // Karakeep and this service write `bookmarks`, and linkding writes `results`.
-  const entries = Array.isArray(value) ? value : (whole.bookmarks ?? whole.results);
+  const entries = Array.isArray(value) ? value : (root.bookmarks ?? root.results);
   if (!Array.isArray(entries)) throw new UnreadableFile(`the file contains unknown JSON; expected ${KNOWN}`);
   const objects = entries.filter(isObject);
   const allMatch = (test: (entry: JsonObject) => boolean) =>
@@ -121,9 +121,9 @@ function parseJson(text: string): ForeignFile | ImportEntry[] {
   if (allMatch((entry) => 'tag_names' in entry))
     return { format: 'linkding', bookmarks: objects.map(fromLinkding) };
   if (allMatch((entry) => 'content' in entry && !('url' in entry)))
-    return { format: 'karakeep', bookmarks: fromKarakeep(objects, whole.lists) };
+    return { format: 'karakeep', bookmarks: fromKarakeep(objects, root.lists) };
   const isOwn = entries.length === 0 || objects.some((entry) => 'url' in entry);
-  if (isOwn && !('results' in whole)) return entries;
+  if (isOwn && !('results' in root)) return entries;
   throw new UnreadableFile(`the file contains unknown JSON; expected ${KNOWN}`);
 }
 

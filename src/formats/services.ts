@@ -23,6 +23,7 @@ export function parsePinboardXml(xml: string): ForeignBookmark[] {
   const bookmarks: ForeignBookmark[] = [];
   const parser = new Parser(
     {
+      // The XML keeps the tags in the attribute `tag`, and the JSON in the field `tags`.
       onopentag(name, { tag, ...post }) {
         if (name === 'post' && post.href !== undefined) bookmarks.push(fromPinboard({ ...post, tags: tag }));
       },
@@ -55,7 +56,7 @@ export const fromBuku = ({ uri, title, description, tags }: JsonObject): Foreign
   tags: textOf(tags).split(','),
 });
 
-/** Reads Karakeep's JSON export. Texts and uploaded files in it get an empty url, so they are left out later. */
+/** Reads Karakeep's JSON export. Its texts and uploaded files get an empty url, so that `collect` leaves them out. */
 export function fromKarakeep(bookmarks: JsonObject[], lists: unknown): ForeignBookmark[] {
   const validLists = Array.isArray(lists) ? lists.filter(isObject) : [];
   const listById = new Map(validLists.map((list) => [textOf(list.id), list]));
@@ -79,9 +80,11 @@ export function fromKarakeep(bookmarks: JsonObject[], lists: unknown): ForeignBo
 /** Returns the names of the Karakeep lists that contain a list, outermost first, and then its own name. */
 function listPath(id: string, listById: ReadonlyMap<string, JsonObject>): string[] {
   const names: string[] = [];
-  const seen = new Set<JsonObject>();
-  for (let list = listById.get(id); list !== undefined && !seen.has(list); ) {
-    seen.add(list);
+  // A malformed file may contain a list that contains itself.
+  const visited = new Set<JsonObject>();
+  let list = listById.get(id);
+  while (list !== undefined && !visited.has(list)) {
+    visited.add(list);
     names.unshift(textOf(list.name));
     list = typeof list.parentId === 'string' ? listById.get(list.parentId) : undefined;
   }

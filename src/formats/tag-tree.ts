@@ -18,9 +18,9 @@ export interface TagNode {
 /** Builds the tree of tags: `a/b` is below `a`. A tag that is not a valid path, such as `and/`, is at the top level. */
 export function growTree(tags: readonly Tag[]): TagNode[] {
   const roots: TagNode[] = [];
-  /** By path, ignoring case. */
+  // The node for each path. The key is the path in normalized case.
   const nodes = new Map<string, TagNode>();
-  // Also creates the node, and the nodes above it.
+  // Returns the node for a path. Creates the node, and the nodes above it, if they do not exist.
   const ensureNode = (names: readonly string[]): TagNode => {
     const key = foldText(JSON.stringify(names));
     const existing = nodes.get(key);

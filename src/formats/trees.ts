@@ -15,23 +15,23 @@ interface Shape {
   isBuiltIn(node: JsonObject): boolean;
 }
 
-/** A node that was not read yet. `path` is the names of the folders that contain it. */
+/** A node that was not read yet. `path` lists the names of the folders that contain the node, outermost first. */
 interface UnreadNode {
   node: JsonObject;
   path: string[];
   isBuiltIn: boolean;
 }
 
-/** Returns the bookmarks below `top`, in file order. The name of `top` itself is no part of their folders. */
+/** Returns the bookmarks below `top`, in file order. Their paths do not contain the name of `top` itself. */
 function walk(top: JsonObject, shape: Shape): ForeignBookmark[] {
-  const found: ForeignBookmark[] = [];
+  const bookmarks: ForeignBookmark[] = [];
   // An explicit stack, because a file may be nested deeper than the call stack allows.
   const unread: UnreadNode[] = [{ node: top, path: [], isBuiltIn: true }];
   for (let next = unread.pop(); next !== undefined; next = unread.pop()) {
     const { node, path, isBuiltIn } = next;
     const url = textOf(node[shape.url]);
     if (url !== '') {
-      found.push({
+      bookmarks.push({
         url,
         title: node[shape.title],
         tags: textOf(node.tags).split(','),
@@ -43,10 +43,11 @@ function walk(top: JsonObject, shape: Shape): ForeignBookmark[] {
     }
     const name = textOf(node[shape.title]);
     const childPath = isBuiltIn || name === '' ? path : [...path, name];
+    // The stack returns the child that was added last, so the first child must be added last.
     for (const child of childrenOf(node).reverse())
       unread.push({ node: child, path: childPath, isBuiltIn: shape.isBuiltIn(child) });
   }
-  return found;
+  return bookmarks;
 }
 
 const FIREFOX: Shape = {

@@ -69,7 +69,7 @@ interface Folder {
 const openFolder = (): Folder => ({ folders: new Map(), links: [] });
 
 interface NetscapeOptions {
-  /** Write every tag as a folder, because Chromium and Safari ignore TAGS. */
+  /** Whether every tag is written as a folder. Chromium and Safari ignore TAGS, but import folders. */
   tagFolders?: boolean;
 }
 

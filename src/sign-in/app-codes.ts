@@ -30,7 +30,7 @@ export const appRequestSchema = (claimed: readonly string[]) =>
     state: z.string().regex(/^[\x21-\x7e]{1,255}$/, 'expected 1 to 255 characters of printable ASCII'),
     name: z
       .string()
-      // The time of NFC grows with the square of the length. For this reason, a text over the limit is not normalized.
+      // A text over the limit is not normalized, because the time that NFC takes grows with the square of the length.
       // NFC combines at most four characters into one. So apart from spaces around it, a text over the limit cannot
       // become a valid name.
       .transform((text) => (text.length > MAX_RAW_NAME ? '' : text.normalize('NFC').trim()))

@@ -55,9 +55,9 @@ export async function takeDeviceCode(pending: PendingValues, code: string): Prom
 }
 
 /**
- * Whether a code that `takeDeviceCode` returned was not cancelled meanwhile. Call this function after opening the new
- * session. Another request may end all sessions of the user at the same time, and call `cancelDeviceCode`. Then either
- * this function returns false, or the other request ends the new session too.
+ * Returns false if the code was cancelled after `takeDeviceCode` had used it up. Call this function after opening the
+ * new session. Another request may end all sessions of the user at the same time, and call `cancelDeviceCode`. Then
+ * either this function returns false, or the other request ends the new session too.
  */
 export const confirmDeviceCode = async (
   pending: PendingValues,

@@ -25,7 +25,8 @@ type PendingLogin = z.output<typeof pendingLogin>;
 const BROWSER_KEY = /^[\w-]{43}$/;
 
 /**
- * Returns the secret in a browser's sign-in cookie, or a new secret without a valid cookie. All tabs share the cookie.
+ * Returns the secret in a browser's sign-in cookie. If there is no valid cookie, returns a new secret. All tabs of the
+ * browser share the cookie.
  */
 export const readBrowserKey = (cookie: string | undefined): string =>
   cookie !== undefined && BROWSER_KEY.test(cookie) ? cookie : randomBytes(32).toString('base64url');

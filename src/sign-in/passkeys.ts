@@ -17,13 +17,16 @@ export interface RelyingParty {
 
 type Session = Pick<Principal, 'userId' | 'hash'>;
 
-/** Allowed algorithms: Ed25519, ES256, RS256. Otherwise the library tries experimental ones, and Node logs warnings. */
+/**
+ * The numbers of the allowed algorithms: Ed25519, ES256 and RS256. Without this list, the library also tries
+ * experimental algorithms, and Node logs warnings.
+ */
 const ALGORITHMS = [-8, -7, -257];
 
 /** Loads the library on its first use. See docs/decisions/0145-passkeys.md. */
 const loadLibrary = () => import('@simplewebauthn/server');
 
-/** Matches a host in a url that is an IPv6 or IPv4 address. */
+/** Matches the host of a url if the host is an IPv6 or IPv4 address. */
 const IP_ADDRESS = /^\[|^[\d.]+$/;
 
 /** Returns the relying party of a page's origin. Undefined for an IP address, because passkeys need a host name. */
@@ -188,7 +191,7 @@ async function isUnattested(attestation: string): Promise<boolean> {
   return format === 'none' || (format === 'packed' && decoded.get('attStmt').get('x5c') === undefined);
 }
 
-/** The fields that every answer has for the library, whatever it answers. */
+/** Returns the fields that the library expects in the answer to a sign-in and in the answer to an addition. */
 const credentialFields = (id: string) => ({
   id,
   rawId: id,

@@ -56,7 +56,7 @@ const METADATA_RETRY_MS = 60_000;
 /** The maximum length of a provider's response. Normal responses are far shorter. */
 const RESPONSE_BYTES = 1_048_576;
 
-/** OpenID Connect Core section 2: at most 255 ASCII characters. */
+/** The maximum length of a person's id at the provider, the subject (OpenID Connect Core section 2). */
 const SUBJECT_LENGTH = 255;
 
 const EMAIL_LENGTH = 254;
@@ -290,8 +290,8 @@ function findFault(error: Error, oauthCode: string): SignInFault {
 }
 
 /**
- * Whether the library found the fault in the parameters of the callback, before it asked the provider. For such a fault
- * it uses the same error code as for a fault in a response.
+ * Whether the library found the fault in the parameters of the callback, before it asked the provider. The error code
+ * of the library does not tell, because it is the same for a fault in a response.
  */
 function isOfCallback(thrown: unknown): boolean {
   const cause = thrown instanceof Error ? thrown.cause : undefined;

@@ -29,7 +29,7 @@ export interface SignInSettings {
   /** Undefined if no provider is configured. */
   provider: ProviderSettings | undefined;
   signUp: SignUp;
-  /** Addresses that codes for apps may be sent to, in addition to loopback addresses. */
+  /** The addresses to which a browser may take the code of an app, in addition to loopback addresses. */
   appRedirects: readonly string[];
 }
 
