@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# The steps of a run, for .ci/run. Each step adds its result to the file $results, as arguments of count.mjs.
+# Functions that run the steps of .ci/run. Each step appends its result to the file $results. `count` passes the lines
+# of this file to count.mjs as arguments.
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -7,7 +8,8 @@ results="$work/results"
 
 note() { printf '%s\n' "$@" >>"$results"; }
 
-# Runs a command as a step. Exit code 75 means that it could not run on this machine, and counts as skipped.
+# Runs a command as a step. If the command exits with code 75, it could not run on this machine, and the step counts as
+# skipped.
 step() {
   local begun=$SECONDS
   echo "== $*"
@@ -20,7 +22,7 @@ step() {
   echo "== $((SECONDS - begun)) s for $*"
 }
 
-# Runs a test command as a step. Its JSON report counts the tests.
+# Runs a test command as a step. count.mjs counts its tests from a JSON report.
 run_tests() {
   local file="$work/${1//[^a-z]/-}.json" begun=$SECONDS
   echo "== $1"
@@ -30,12 +32,12 @@ run_tests() {
   echo "== $((SECONDS - begun)) s for $1"
 }
 
-# Runs functions side by side, and prints the whole output of each when it has ended, in the given order. A function may
-# have several steps, which run one after another. Returns 1, and counts a failure, if a function does not return 0.
+# Runs functions in parallel, and prints their outputs one after another, in the order of the arguments. A function may
+# have several steps, which run one after another. If a function does not return 0, counts a failure and returns 1.
 side_by_side() {
   local name ended pids=() code=0
   echo "== side by side: $*"
-  # Each function gets a process group of its own, so that all of it can be ended.
+  # Each function gets a process group of its own, so that the trap below can end all its processes.
   set -m
   for name; do
     (results="$work/$name.results" && "$name") >"$work/$name.out" 2>&1 &

@@ -6,11 +6,12 @@ set -euo pipefail
 file=$1
 : "${DATABASE_URL:?directly to Postgres, as bookmarks_backup or as the owner of the tables}"
 jobs=${JOBS:-1}
-# With several jobs, the backup is a folder, which several jobs can also restore.
+# pg_dump can run several jobs only if the backup is a folder.
 if [ "$jobs" -gt 1 ]; then format=(--format=directory "--jobs=$jobs"); else format=(--format=custom); fi
 rm -rf "$file.part"
-# Leaves out imports in progress. The service tells the clients of those imports that they failed, so a restored
-# database must not run them. A dump that fails leaves only a file that ends in .part.
+# Leaves out the rows of imports. When the database is restored, the requests of the imports in progress have already
+# failed, so the restored database must not run these imports. A dump that fails leaves only a file or folder whose name
+# ends in .part.
 pg_dump "${format[@]}" --exclude-table-data=imports --exclude-table-data=import_chunks \
   --exclude-table-data=import_batches --exclude-table-data=import_errors --file="$file.part" --dbname="$DATABASE_URL"
 mv "$file.part" "$file"

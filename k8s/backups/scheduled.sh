@@ -5,7 +5,7 @@
 set -euo pipefail
 folder=$1
 keep=$2
-# Deletes the incomplete backups that failed runs left.
+# Deletes the incomplete backups of failed runs.
 rm -rf "$folder"/*.part
 file="$folder/bookmarks-$(date -u +%Y%m%dT%H%M%SZ).dump"
 bash "$(dirname "$0")/backup.sh" "$file"

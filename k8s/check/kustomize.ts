@@ -7,10 +7,10 @@ import type { KubernetesObject } from './objects.ts';
  * gets.
  */
 
-/** The oldest kubectl whose kustomize (5) builds these overlays in the same way as newer versions. */
+/** The oldest kubectl that builds these overlays in the same way as newer versions. It contains kustomize 5. */
 const OLDEST_KUBECTL = [1, 27] as const;
 
-/** Builds the objects of a folder with a kustomization.yaml. If that fails, throws with kubectl's message. */
+/** Builds the objects of a folder with a kustomization.yaml. Throws kubectl's message if the build fails. */
 export function buildKustomization(folder: string): KubernetesObject[] {
   requireKubectl();
   return readObjects(runKubectl(['kustomize', folder]));

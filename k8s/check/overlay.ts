@@ -22,7 +22,7 @@ export const listOverlays = (): string[] => readdirSync(OVERLAYS_FOLDER).sort();
 /** Returns the folder of an overlay. */
 export const overlayFolder = (name: string): string => join(OVERLAYS_FOLDER, name);
 
-/** The files of an overlay's Secrets, which are not part of its kustomization. The first file that exists is used. */
+/** The files with an overlay's Secrets. No kustomization includes these files. The first one that exists is used. */
 const SECRETS = { example: ['secrets.example.yaml'], own: ['secrets.yaml', 'secrets.example.yaml'] };
 
 /**
@@ -33,7 +33,7 @@ export function readOverlay(name: string, secrets: keyof typeof SECRETS = 'examp
   return [...buildKustomization(overlayFolder(name)), ...readSecrets(name, secrets)];
 }
 
-/** Returns the same as `readOverlay`, for an overlay with the component `k8s/backups`. */
+/** Like `readOverlay` with the example Secrets, but adds the component `k8s/backups` to the overlay. */
 export function readOverlayWithBackups(name: string): KubernetesObject[] {
   const folder = mkdtempSync(join(tmpdir(), 'bookmarks-overlay-'));
   try {

@@ -15,7 +15,7 @@ const TESTS_FILE = fileURLToPath(new URL('../monitoring/alerts.test.yaml', impor
 /** Matches metrics of a managed Postgres. */
 const OF_PLATFORMS = /\b(aws|stackdriver)_/;
 
-/** A test of alerts.test.yaml: some series, and when each alert fires for them. */
+/** A test of alerts.test.yaml: some series, and the times at which each alert fires or does not fire for them. */
 interface AlertTest {
   name: string;
   /** The time between two values of a series, and between two evaluations. */
@@ -23,12 +23,15 @@ interface AlertTest {
   alert_rule_test: { alertname: string; eval_time: string; exp_alerts: object[] }[];
 }
 
-/** Returns Prometheus's own tool, or undefined if it is not installed. */
+/** Returns the command `promtool`, which tests rules of Prometheus, or undefined if it is not installed. */
 export function findPromtool(): string | undefined {
   return spawnSync('promtool', ['--version']).status === 0 ? 'promtool' : undefined;
 }
 
-/** Returns the syntax errors of rules and dashboard expressions, and the failed tests of alerts. */
+/**
+ * Returns the syntax errors of rules and dashboard expressions or, if there are none, the failed tests of alerts.
+ * Returns an empty list if promtool is not installed.
+ */
 export function checkRules(objects: readonly KubernetesObject[]): string[] {
   const rules = listAlertingRules(objects);
   if (rules.length === 0 || findPromtool() === undefined) return [];
@@ -53,7 +56,7 @@ export interface TestedAlert {
   rules: readonly AlertingRule[];
 }
 
-/** Runs the tests of each alert. Returns the failure of each alert, or undefined if its tests pass. */
+/** Runs the tests of each alert. Returns for each alert a message if a test failed, or undefined if all passed. */
 export function testRules(tested: readonly TestedAlert[]): (string | undefined)[] {
   return inFolder((folder) => {
     const files = writeTests(folder, tested);
@@ -65,7 +68,7 @@ export function testRules(tested: readonly TestedAlert[]): (string | undefined)[
 }
 
 /**
- * Returns whether the tests of each alert fail. Does not return the reasons, because finding a reason needs another run
+ * Returns for each alert whether a test fails. Does not return the reasons, because finding a reason needs another run
  * of the test.
  */
 export function failsTests(tested: readonly TestedAlert[]): boolean[] {
@@ -86,8 +89,8 @@ function listPassed(folder: string, files: readonly string[]): Set<string> {
 }
 
 /**
- * Writes the tests of each alert. Returns each alert's test files. To be fast, each test loads only the rules that its
- * alert reads, and is evaluated once per value.
+ * Writes the tests of each alert to files. Returns the test files of each alert. For speed, each test loads only the
+ * rules that its alert needs, and evaluates them once for each value of the series.
  */
 function writeTests(folder: string, tested: readonly TestedAlert[]): string[][] {
   const { tests }: { tests: AlertTest[] } = parse(readFileSync(TESTS_FILE, 'utf8'));
@@ -114,10 +117,10 @@ function writeTests(folder: string, tested: readonly TestedAlert[]): string[][] 
   });
 }
 
-/** Returns the recorded series that an alert reads, directly or not, followed by the alert. */
+/** Returns the recorded series that an alert reads, directly or through other recorded series, and last the alert. */
 export function listNeeded(rules: readonly AlertingRule[], alert: string): AlertingRule[] {
   const needed = new Set(rules.filter((rule) => rule.alert === alert));
-  // The loop also visits the rules that it adds.
+  // A loop over a Set also visits the elements that are added to the Set during the loop.
   for (const { expr } of needed)
     for (const rule of rules) if (rule.record && expr.includes(rule.record)) needed.add(rule);
   return [...needed].reverse();

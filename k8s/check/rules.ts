@@ -33,7 +33,7 @@ export const RULES: readonly Rule[] = [
   ...citusRules,
 ];
 
-/** Returns the faults of an overlay's objects. If they violate their schemas, the rules are not checked. */
+/** Returns the faults of an overlay's objects. If any object violates its schema, the rules are not checked. */
 export async function findFaults(objects: readonly KubernetesObject[]): Promise<string[]> {
   const checked = await Promise.all(
     objects.map(async (object) =>
@@ -46,7 +46,8 @@ export async function findFaults(objects: readonly KubernetesObject[]): Promise<
 }
 
 /**
- * Applies a rule. Catches what it throws, because an object that violates one rule may make the code of another throw.
+ * Returns the faults that a rule finds. An error that the rule throws also counts as a fault, because an object that
+ * violates one rule may make the code of another rule throw.
  */
 function applyRule(rule: Rule, objects: readonly KubernetesObject[]): string[] {
   try {

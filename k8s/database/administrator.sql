@@ -5,7 +5,7 @@
 --   OWNER_PASSWORD=… SERVING_PASSWORD=… psql "$ADMIN_DATABASE_URL" --set=ON_ERROR_STOP=1 --file=k8s/database/administrator.sql
 \getenv owner_password OWNER_PASSWORD
 \getenv serving_password SERVING_PASSWORD
--- This role owns the tables and migrates.
+-- This role owns the tables and runs migrations.
 select format('create role bookmarks_owner login password %L', :'owner_password')
 where to_regrole('bookmarks_owner') is null \gexec
 grant bookmarks_owner to current_user;

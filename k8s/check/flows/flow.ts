@@ -19,13 +19,13 @@ export interface Flow {
   port: number;
 }
 
-/** Returns for example `api`, `namespace monitoring` or `postgres.example.org`. */
+/** Names a place, for example `api`, `namespace monitoring` or `postgres.example.org`. */
 export function describePlace(place: Place): string {
   if (place.kind === 'pods') return place.workload.owner.metadata.name;
   if (place.kind === 'network') return place.cidr;
   return place.kind === 'namespace' ? `namespace ${place.name}` : place.host;
 }
 
-/** Returns for example `api -> pgbouncer TCP 6432`. */
+/** Describes a flow, for example as `api -> pgbouncer TCP 6432`. */
 export const describeFlow = ({ from, to, protocol, port }: Flow): string =>
   `${describePlace(from)} -> ${describePlace(to)} ${protocol} ${port}`;

@@ -5,8 +5,8 @@ import { listWorkloads, ofKind, selects, type Workload } from '../rules/rule.ts'
 import type { Flow, Place } from './flow.ts';
 
 /**
- * Derives the required connections from the configuration: urls of the environment and of the pooler, routes, and
- * monitors.
+ * Derives the connections that an overlay needs from its objects: from the urls in variables, the databases of the
+ * pooler, the routes, and the monitors.
  */
 
 const DNS: Place = { kind: 'namespace', name: 'kube-system' };
@@ -61,7 +61,7 @@ function listTargets(objects: readonly KubernetesObject[], workload: Workload): 
  */
 const isUsedByMigration = (name: string) => name === 'DATABASE_URL';
 
-/** Returns whether a variable contains addresses that browsers use and pods do not. */
+/** Returns whether a variable contains urls that only browsers use. Pods do not connect to them. */
 const isOwnAddress = (name: string) => name === 'PUBLIC_URL' || name === 'APP_REDIRECTS';
 
 function listUrls(environment: Record<string, string>, workload: Workload): Target[] {
@@ -85,7 +85,7 @@ function readTarget(text: string): Target | undefined {
 
 /**
  * Returns where a connection to this host and port leads: to pods and their own port, to another namespace, or to a
- * host outside the cluster. Throws if it names a Service or a port that does not exist.
+ * host outside the cluster. Throws if the host names a Service that does not exist or does not have this port.
  */
 function findPlace(
   objects: readonly KubernetesObject[],
@@ -93,7 +93,7 @@ function findPlace(
   port: number,
   isPublic: boolean,
 ): { place: Place; port: number } {
-  // A Service has the host name `name`, `name.namespace`, or `name.namespace.svc` and more.
+  // The host name of a Service is `name` or `name.namespace`, or begins with `name.namespace.svc`.
   const [name, namespace, third] = host.split('.');
   const own = ofKind(objects, 'Namespace')[0]?.metadata.name;
   if (namespace === undefined || namespace === own) {
@@ -130,7 +130,7 @@ export function readPort(workload: Workload, port: string | number): number {
   return found.containerPort;
 }
 
-/** Lists the flows that only some clusters need: to NodeLocal DNSCache, for each flow to DNS. */
+/** Lists the flows that only some clusters need: each flow to DNS, but with NodeLocal DNSCache as the target. */
 export const listOptionalFlows = (objects: readonly KubernetesObject[]): Flow[] =>
   listNeededFlows(objects)
     .filter(({ to }) => to === DNS)

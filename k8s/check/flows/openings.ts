@@ -3,17 +3,17 @@ import { listWorkloads, ofKind, selects, type Workload } from '../rules/rule.ts'
 import type { Flow, Place } from './flow.ts';
 import { readPort } from './needed.ts';
 
-/** The side of the pods that a policy restricts. */
+/** The direction of the traffic that a policy restricts: into the selected pods, or out of them. */
 export type Direction = 'Ingress' | 'Egress';
 
-/** The peers that a policy's rule allows. */
+/** A peer with which a policy's rule allows connections. */
 export type Peer =
   | { kind: 'everyone' }
   | { kind: 'pods'; workload: Workload }
   | { kind: 'namespace'; name: string }
   | { kind: 'network'; cidr: string; except: readonly string[] };
 
-/** A connection that a policy allows: with one peer, at one port or at all ports (undefined). */
+/** The connections that a policy allows between a workload and one peer. An undefined `port` means all ports. */
 export interface Opening {
   policy: string;
   direction: Direction;
@@ -35,7 +35,7 @@ interface PolicyPort {
   endPort?: number;
 }
 
-/** Returns every connection that the policies allow. */
+/** Returns all connections that the policies allow. */
 export function listOpenings(objects: readonly KubernetesObject[]): Opening[] {
   return ofKind(objects, 'NetworkPolicy').flatMap((policy) =>
     listWorkloads(objects)
@@ -73,8 +73,9 @@ function openingsOf(
       ? policyPeers.flatMap((policyPeer) => readPeer(objects, policyPeer))
       : [EVERYONE];
     return peers.flatMap((peer) => {
-      // The pods that a named port belongs to.
-      const listener = direction === 'Ingress' ? workload : peer.kind === 'pods' ? peer.workload : undefined;
+      const peerWorkload = peer.kind === 'pods' ? peer.workload : undefined;
+      // If a port has a name, the pods that receive the connection define its number.
+      const listener = direction === 'Ingress' ? workload : peerWorkload;
       return (ports?.length ? ports : [{}]).map(({ protocol = 'TCP', port, endPort }) => ({
         policy: nameOf(policy),
         direction,
@@ -114,7 +115,7 @@ const PRIVATE_NETWORKS = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '169.
 const isNarrow = (cidr: string): boolean =>
   Number(cidr.split('/')[1]) >= (cidr.includes(':') ? 64 : SHORTEST_PREFIX);
 
-/** Returns whether an opening allows a flow at its own end: at the source for `Egress`, at the target for `Ingress`. */
+/** Returns whether an opening allows a flow at one end: at the source for `Egress`, and at the target for `Ingress`. */
 export function serves(opening: Opening, flow: Flow): boolean {
   const [own, other] = opening.direction === 'Egress' ? [flow.from, flow.to] : [flow.to, flow.from];
   return (
@@ -127,8 +128,9 @@ export function serves(opening: Opening, flow: Flow): boolean {
 }
 
 /**
- * Returns whether a peer contains a place. The address of a host outside the cluster is unknown here. So any narrow
- * network can contain it, and a public host may also be in the whole Internet without the private networks.
+ * Returns whether a peer contains a place. The address of a host outside the cluster is unknown here. So every narrow
+ * network counts as containing the host. The whole Internet without the private networks counts as containing every
+ * public host.
  */
 function meets(peer: Peer, place: Place): boolean {
   if (peer.kind === 'pods') return place.kind === 'pods' && place.workload.owner === peer.workload.owner;
@@ -143,17 +145,16 @@ function meets(peer: Peer, place: Place): boolean {
   );
 }
 
+function describePeer(peer: Peer): string {
+  if (peer.kind === 'pods') return peer.workload.owner.metadata.name;
+  if (peer.kind === 'namespace') return `namespace ${peer.name}`;
+  return peer.kind === 'network' ? peer.cidr : 'everyone';
+}
+
 /** Describes an opening, for example as `NetworkPolicy/names opens api -> 0.0.0.0/0 every port`. */
 export function describeOpening({ policy, direction, workload, peer, protocol, port }: Opening): string {
-  const name =
-    peer.kind === 'pods'
-      ? peer.workload.owner.metadata.name
-      : peer.kind === 'namespace'
-        ? `namespace ${peer.name}`
-        : peer.kind === 'network'
-          ? peer.cidr
-          : 'everyone';
   const own = workload.owner.metadata.name;
-  const way = direction === 'Egress' ? `${own} -> ${name}` : `${name} -> ${own}`;
+  const other = describePeer(peer);
+  const way = direction === 'Egress' ? `${own} -> ${other}` : `${other} -> ${own}`;
   return `${policy} opens ${way} ${port === undefined ? 'every port' : `${protocol} ${port}`}`;
 }

@@ -4,8 +4,8 @@ import { type KubernetesObject, nameOf } from '../objects.ts';
 import { ofKind, type Rule, unless } from './rule.ts';
 
 /**
- * Checks the configuration of prometheus-adapter, which is not part of an overlay. It must serve the metrics that
- * autoscalers request.
+ * Checks the configuration of prometheus-adapter, which is not part of an overlay. The adapter must serve the metrics
+ * that autoscalers request.
  */
 
 const FILE = new URL('../../monitoring/prometheus-adapter.yaml', import.meta.url);
@@ -20,7 +20,7 @@ interface AdapterRule {
 
 const seriesOf = ({ seriesQuery }: AdapterRule): string => seriesQuery.replace(/\{.*/s, '');
 
-/** Returns the metric's name for autoscalers. */
+/** Returns the name under which autoscalers request the metric. */
 const servedNameOf = (rule: AdapterRule): string => rule.name?.as ?? seriesOf(rule);
 
 function findRuleFaults(rule: AdapterRule): string[] {

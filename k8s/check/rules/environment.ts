@@ -12,7 +12,7 @@ import {
   type Workload,
 } from './rule.ts';
 
-/** Variables of Node and of libraries, which the service itself does not read. */
+/** Variables that only Node and libraries read. */
 const OF_THE_RUNTIME = /^(NODE_OPTIONS|NODE_EXTRA_CA_CERTS|UV_THREADPOOL_SIZE|TZ)$/;
 
 /**
@@ -21,7 +21,7 @@ const OF_THE_RUNTIME = /^(NODE_OPTIONS|NODE_EXTRA_CA_CERTS|UV_THREADPOOL_SIZE|TZ
  */
 const SHORTEST_PREFIX = { 4: 24, 6: 64 };
 
-/** The most proxies that may add an address: the gateway, and one load balancer or CDN in front of it. */
+/** The maximum number of trusted proxies: the gateway, and one load balancer or CDN in front of it. */
 const MOST_PROXIES = 2;
 
 /** Settings that must be equal for api and worker. */
@@ -39,7 +39,7 @@ interface EnvironmentSource {
   secretRef?: { name: string; optional?: boolean };
 }
 
-/** Returns the decoded values of a Secret of the overlay or of its example. */
+/** Returns the decoded values of a Secret by key, or undefined if the Secret is missing. */
 export function readSecret(
   objects: readonly KubernetesObject[],
   name: string,
@@ -61,7 +61,8 @@ function readVariable(objects: readonly KubernetesObject[], { value, valueFrom }
 }
 
 /**
- * Returns the environment of a container: its ConfigMaps and Secrets, then its own variables, with `$(NAME)` replaced.
+ * Returns the environment of a container. Its own variables override those of its ConfigMaps and Secrets. In the value
+ * of an own variable, `$(NAME)` is replaced by the value of the variable NAME.
  */
 export function readEnvironment(
   objects: readonly KubernetesObject[],
@@ -80,7 +81,7 @@ export function readEnvironment(
   return environment;
 }
 
-/** Removes variables with the path of a file that exists only in pods. */
+/** Removes the paths of files that exist only in pods. `readConfig` would try to read these files. */
 function withoutFiles(environment: Record<string, string>): Record<string, string> {
   const { REDIS_CA_FILE: _, ...rest } = environment;
   const urls = Object.entries(rest).map(([name, text]) => [
@@ -94,7 +95,7 @@ function withoutFiles(environment: Record<string, string>): Record<string, strin
 export const readContainerConfig = (objects: readonly KubernetesObject[], container: Container): Config =>
   readConfig(withoutFiles(readEnvironment(objects, container)));
 
-/** Returns the configuration of one role's pods, if the overlay has them. */
+/** Returns the configuration of one role's pods, or undefined if the overlay has no such pods. */
 export function findConfig(objects: readonly KubernetesObject[], role: 'api' | 'worker'): Config | undefined {
   const workload = findRole(objects, role);
   return workload && readContainerConfig(objects, workload.main);
@@ -148,7 +149,7 @@ function findPortFaults(objects: readonly KubernetesObject[], { owner, main }: W
  */
 const HEAP_SHARES = [0.25, 0.8] as const;
 
-/** Checks options for Node. Only options that open no port and do not change what the code does are allowed. */
+/** Checks the options in NODE_OPTIONS. Other options than these two could open a port or change what the code does. */
 function findOptionFaults(options: string, memoryBytes: number): string[] {
   return options
     .split(/\s+/)
@@ -163,7 +164,7 @@ function findOptionFaults(options: string, memoryBytes: number): string[] {
     });
 }
 
-/** Returns whether a trusted network may contain hosts of others. A name, such as `loopback`, counts as wide. */
+/** Returns whether a trusted network may contain more than the gateway. A name, such as `loopback`, counts as wide. */
 const isWide = (network: string): boolean => {
   const version = network.includes(':') ? 6 : 4;
   const [address, prefix = version === 4 ? '32' : '128'] = network.split('/');

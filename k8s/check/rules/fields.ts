@@ -28,7 +28,10 @@ class Must {
   }
 }
 
-/** One of several values, a range, or the fields of an object or of each object of an array. */
+/**
+ * What a field may contain: any value (`true`), a number in a range, one of several values, or an object with these
+ * fields. If the field contains an array, this applies to each element.
+ */
 type Allowed = true | Range | Must | readonly (string | number | boolean)[] | { [field: string]: Allowed };
 
 const from = (least: number, greatest: number) => new Range(least, greatest);
@@ -56,8 +59,8 @@ const CONTAINER = {
 };
 
 /**
- * A container that serves. Its probes must not kill it because of one slow response. When it cannot serve, it must soon
- * receive no more requests.
+ * A container that serves requests. One slow response must not make its probes restart it. When it can no longer serve,
+ * its readiness probe must soon stop the requests to it.
  */
 const SERVER = {
   ...CONTAINER,
@@ -106,7 +109,7 @@ const SERVERS = {
   },
 };
 
-/** A pod that ends by itself. */
+/** A pod that ends after its work or at a deadline. */
 const ENDING = { ...POD, restartPolicy: must(['Never']) };
 
 const JOB = {
@@ -211,7 +214,7 @@ const SPECS: Record<string, Allowed> = {
   // https://cloud.google.com/kubernetes-engine/docs/how-to/configure-gateway-resources
   GCPBackendPolicy: {
     targetRef: must({ group: [''], kind: must(['Service']), name: must(['api']) }),
-    // The timeout is longer than an export takes, which is the longest request.
+    // The timeout is longer than the longest request, which is an export.
     default: must({
       timeoutSec: must(from(3_600, 86_400)),
       connectionDraining: { drainingTimeoutSec: from(30, 300) },
@@ -245,7 +248,7 @@ const SPECS: Record<string, Allowed> = {
   },
 };
 
-/** Kinds without a `spec`, which other rules check. */
+/** Kinds without a `spec`. Other rules check their objects. */
 const OTHER_KINDS = ['ConfigMap', 'Namespace', 'Secret', 'ServiceAccount'];
 
 function isWithin(value: unknown, { least, greatest }: Range): boolean {

@@ -14,8 +14,8 @@ interface Item {
 }
 
 /**
- * Returns by key the contents of the Secret or ConfigMap that fills a volume. Undefined for other volumes, or if the
- * Secret or ConfigMap is missing.
+ * Returns the values of the Secret or ConfigMap that fills a volume, by key. Returns undefined for other volumes, or if
+ * the Secret or ConfigMap is missing.
  */
 function readSource(
   objects: readonly KubernetesObject[],
@@ -25,7 +25,7 @@ function readSource(
   return ofKind(objects, 'ConfigMap').find(({ metadata }) => metadata.name === volume.configMap?.name)?.data;
 }
 
-/** Returns by path the files that a container mounts from Secrets and ConfigMaps. */
+/** Returns the contents of the files that a container mounts from Secrets and ConfigMaps, by path. */
 export function listMountedFiles(
   objects: readonly KubernetesObject[],
   { spec }: Workload,

@@ -63,7 +63,7 @@ export function listExistingMetrics(): Set<string> {
   return new Set([...METRIC_NAMES, ...ofNode, ...OF_OTHERS]);
 }
 
-/** Returns the metrics that a PromQL expression reads. Histograms count under their base name. */
+/** Returns the metrics that a PromQL expression reads. For the series of a histogram, returns the histogram's name. */
 export function listMetrics(expression: string): string[] {
   // Leaves out strings, label matchers, ranges, offsets, and the labels of groupings and joins.
   const bare = expression
@@ -71,7 +71,7 @@ export function listMetrics(expression: string): string[] {
     .replaceAll(/\{[^}]*\}/g, '')
     .replaceAll(/\[[^\]]*\]|\boffset \d+[a-z]+/g, '')
     .replaceAll(/\b(by|without|on|ignoring|group_left|group_right) *\([^)]*\)/g, '');
-  // A word before a parenthesis is a function.
+  // Finds the words that no parenthesis follows. A word before a parenthesis is a function.
   const words = bare.match(/[a-zA-Z_:][\w:]*(?! *\()\b(?! *\()/g) ?? [];
   return words
     .filter((word) => !KEYWORDS.includes(word) && !/^\d/.test(word))
@@ -126,7 +126,7 @@ export const listAlertingRules = (objects: readonly KubernetesObject[]): Alertin
 export const listAlerts = (objects: readonly KubernetesObject[]): string[] =>
   listAlertingRules(objects).flatMap(({ alert }) => alert ?? []);
 
-/** Returns all expressions of dashboards and alerts, and all metrics of autoscalers, with their places. */
+/** Returns all expressions of dashboards and alerts, and all metrics of autoscalers. `where` names the source. */
 function listExpressions(objects: readonly KubernetesObject[]): { where: string; expr: string }[] {
   const autoscaled = ofKind(objects, 'HorizontalPodAutoscaler').flatMap((autoscaler) =>
     autoscaler.spec.metrics.flatMap((metric: { pods?: { metric: { name: string } } }) =>
@@ -145,7 +145,7 @@ function listExpressions(objects: readonly KubernetesObject[]): { where: string;
   ];
 }
 
-/** Returns the units that fit a panel's first expression. */
+/** Returns Grafana's names of the units that fit an expression. */
 function unitsFor(expression: string): string[] {
   if (/failure_ratio.*\/|\bcount by/.test(expression)) return ['short'];
   if (/failure_ratio|^avg/.test(expression)) return ['percentunit'];
@@ -157,6 +157,9 @@ function unitsFor(expression: string): string[] {
 
 const doNotOverlap = ({ gridPos: a }: Panel, { gridPos: b }: Panel): boolean =>
   a.x + a.w <= b.x || b.x + b.w <= a.x || a.y + a.h <= b.y || b.y + b.h <= a.y;
+
+/** The width of a dashboard, in columns of Grafana's grid. */
+const GRID_WIDTH = 24;
 
 /** The height of a screen, in Grafana's units of 38 pixels. The panels for an incident must fit on it. */
 const SCREEN_HEIGHT = 24;
@@ -177,7 +180,7 @@ function findPanelFaults(panels: readonly Panel[]): string[] {
     return [
       ...unless(!before.some((other) => other.id === id), `${title}: id ${id} is used twice`),
       ...unless(
-        gridPos.x + gridPos.w <= 24 && before.every((other) => doNotOverlap(panel, other)),
+        gridPos.x + gridPos.w <= GRID_WIDTH && before.every((other) => doNotOverlap(panel, other)),
         `${title}: overlaps another panel or the edge`,
       ),
       ...unless(
@@ -194,13 +197,13 @@ const CLOSING: Record<string, string> = { '(': ')', '[': ']', '{': '}' };
 
 /** Returns whether all brackets and quotes of an expression are closed in order. */
 export function isBalanced(expression: string): boolean {
-  const awaited: string[] = [];
+  const awaitedBrackets: string[] = [];
   for (const character of expression.replaceAll(/"(\\.|[^"\\])*"/g, '')) {
     if (character === '"') return false;
-    if (CLOSING[character]) awaited.push(CLOSING[character]);
-    else if (Object.values(CLOSING).includes(character) && awaited.pop() !== character) return false;
+    if (CLOSING[character]) awaitedBrackets.push(CLOSING[character]);
+    else if (Object.values(CLOSING).includes(character) && awaitedBrackets.pop() !== character) return false;
   }
-  return awaited.length === 0;
+  return awaitedBrackets.length === 0;
 }
 
 const findUnknown = (objects: readonly KubernetesObject[]): string[] => {

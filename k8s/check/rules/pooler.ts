@@ -22,7 +22,7 @@ const MIN_POOL_SIZE = 4;
 
 /**
  * The allowed settings of `[pgbouncer]`. The value of a setting must equal a string, match a pattern, or be in an
- * inclusive range. All are required, and others are refused.
+ * inclusive range. All these settings are required, and all other settings are refused.
  */
 const SETTINGS: Record<string, string | RegExp | readonly [number, number]> = {
   listen_addr: '*',
@@ -54,12 +54,13 @@ const SETTINGS: Record<string, string | RegExp | readonly [number, number]> = {
 /** A pooler and the configuration that it starts with. */
 export interface Pooler {
   workload: Workload;
+  /** The values of `[pgbouncer]`, by key. */
   settings: Record<string, string>;
-  /** By the name that clients use: the line of `[databases]`. */
+  /** The lines of `[databases]`, by the name of the database that clients use. */
   databases: Record<string, string>;
 }
 
-/** Parses `[section]` and `key = value` lines. */
+/** Parses an INI file: returns the values of each section by key. */
 export function readIni(text: string): Record<string, Record<string, string>> {
   const sections: Record<string, Record<string, string>> = {};
   let section = '';
@@ -76,7 +77,7 @@ export function readIni(text: string): Record<string, Record<string, string>> {
   return sections;
 }
 
-/** Reads a workload as a pooler, if its command names a file from a ConfigMap. */
+/** Reads PgBouncer's configuration from the file that its command names. Returns undefined for other workloads. */
 export function readPooler(objects: readonly KubernetesObject[], workload: Workload): Pooler | undefined {
   if (workload.labels['app.kubernetes.io/name'] !== 'pgbouncer') return undefined;
   const path: string | undefined = workload.main.command?.at(-1);
@@ -92,17 +93,17 @@ export function readPooler(objects: readonly KubernetesObject[], workload: Workl
 /** Returns the servers in a line of `[databases]`. */
 export const listHosts = (line: string): string[] => /\bhost=(\S+)/.exec(line)?.[1]?.split(',') ?? [''];
 
-/** Returns the databases that lead to one node of a cluster each. */
+/** Returns the databases that each lead to one node of a Citus cluster. */
 export const listNodeDatabases = ({ databases }: Pooler): [name: string, line: string][] =>
   Object.entries(databases).filter(([name]) => !['bookmarks', 'bookmarks_import'].includes(name));
 
-/** Returns the largest number of connections that all pods of the service may open together. */
+/** Returns the largest number of connections to the pooler that all pods of the service may open together. */
 function countClientConnections(objects: readonly KubernetesObject[], nodes: number): number {
   return (['api', 'worker'] as const)
     .map((role) => {
       const { databasePoolSize, databaseImportPoolSize } = findConfig(objects, role)!;
-      const ofPod = databasePoolSize * (1 + nodes) + databaseImportPoolSize + PROBE_CONNECTIONS;
-      return countPodsAtMost(objects, role) * ofPod;
+      const connectionsOfPod = databasePoolSize * (1 + nodes) + databaseImportPoolSize + PROBE_CONNECTIONS;
+      return countPodsAtMost(objects, role) * connectionsOfPod;
     })
     .reduce((sum, connections) => sum + connections, 0);
 }
@@ -175,8 +176,8 @@ export const poolerRules: Rule[] = [
   }),
   poolerRule("the poolers' pools fit into Postgres' connections, even with two roles", (pooler, objects) => {
     const { workload, databases } = pooler;
-    // PgBouncer has a separate pool for each role, and during a rotation the service uses two roles. The host to which
-    // most connections lead decides.
+    // During a rotation the service uses two roles, and PgBouncer has a separate pool for each role. So a database may
+    // open more connections than `pool_size`, up to `max_db_connections`. The host with the most connections counts.
     const perInstance = Math.max(
       ...Object.values(databases)
         .flatMap(listHosts)

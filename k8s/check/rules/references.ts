@@ -103,7 +103,7 @@ function checkProbes({ containers }: Workload): string[] {
   );
 }
 
-/** Returns the files that are named in variables and in urls. */
+/** Returns the paths that a container's variables name: as their value, or in a url as `sslrootcert`. */
 function listNamedFiles(objects: readonly KubernetesObject[], { env = [] }: Container): string[] {
   return env.flatMap(
     ({ name, value, valueFrom }: { name: string; value?: string; valueFrom?: Container }) => {
@@ -181,7 +181,8 @@ const CHECKS: Record<string, (object: KubernetesObject, objects: readonly Kubern
 };
 
 /**
- * Returns whether a name ends in a hash. Pods read settings only when they start, and a new name makes them restart.
+ * Returns whether a name ends in a hash of the content. Pods read settings only when they start. With a hash, a changed
+ * setting gives the ConfigMap a new name, and the new name restarts the pods.
  */
 const hasHash = (name: string): boolean => /-[a-z0-9]{10}$/.test(name);
 
@@ -207,7 +208,7 @@ function findGenerated(objects: readonly KubernetesObject[]): string[] {
 
 export const referenceRules: Rule[] = [
   {
-    // The schemas also include API versions that clusters no longer serve, so they do not find this fault.
+    // The schemas do not check this, because they also include API versions that clusters no longer serve.
     name: 'API versions are stable',
     check: (objects) =>
       objects

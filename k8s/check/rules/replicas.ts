@@ -1,9 +1,9 @@
 import type { KubernetesObject } from '../objects.ts';
 import { find, ofKind } from './rule.ts';
 
-/** Reads a number of pods. A share such as `25%` is rounded up, as in a rollout. */
-export const countPods = (value: string | number, of: number): number =>
-  String(value).endsWith('%') ? Math.ceil((of * Number.parseInt(String(value), 10)) / 100) : Number(value);
+/** Reads a number of pods. A share such as `25%` is a share of `total`, and is rounded up. */
+export const countPods = (value: string | number, total: number): number =>
+  String(value).endsWith('%') ? Math.ceil((total * Number.parseInt(String(value), 10)) / 100) : Number(value);
 
 /** Returns the largest number of pods that a Deployment may have, including those that a rollout adds. */
 export function countPodsAtMost(objects: readonly KubernetesObject[], name: string): number {

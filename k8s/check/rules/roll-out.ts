@@ -19,7 +19,7 @@ import {
 /** With a shorter preStop, nodes and load balancers may still send requests to a pod that has ended. */
 const SHORTEST_PRE_STOP_SECONDS = 5;
 
-/** The minimum time between the end of the service and the moment when Kubernetes kills the container. */
+/** The minimum time between the latest end of the process and the moment when Kubernetes kills the container. */
 const ROOM_SECONDS = 5;
 
 /**
@@ -30,10 +30,10 @@ const PROCESS_BYTES = 150e6;
 const WAITER_BYTES = 40_000;
 const IMPORT_BYTES = 600e6;
 
-/** While Redis is away, replicas run imports themselves, this many at a time. */
+/** The number of large imports that a replica runs at a time while Redis is away. */
 const IMPORTS_WITHOUT_REDIS = 2;
 
-/** Returns how many seconds preStop delays a container's end: its own sleep, or the sleeps of its command. */
+/** Returns how many seconds preStop delays a container's end: its `sleep`, or the sum of the sleeps in its command. */
 function readPreStopSeconds({ lifecycle }: Container): number {
   const { sleep, exec } = lifecycle?.preStop ?? {};
   if (sleep) return sleep.seconds;
@@ -41,7 +41,10 @@ function readPreStopSeconds({ lifecycle }: Container): number {
   return sleeps.reduce((sum, [, seconds]) => sum + Number(seconds), 0);
 }
 
-/** Returns how many seconds each step takes when a pod of this role ends. */
+/**
+ * Returns the seconds that each step takes at most when a pod of this role ends, and the seconds after which Kubernetes
+ * kills the pod (`graceSeconds`).
+ */
 export function readTermination(objects: readonly KubernetesObject[], role: 'api' | 'worker') {
   const { main, spec } = findRole(objects, role)!;
   const { drainSeconds } = readContainerConfig(objects, main);
@@ -88,8 +91,8 @@ const readUrlKey = ({ env = [] }: Container): string | undefined =>
   env.find(({ name }: { name: string }) => name === 'DATABASE_URL')?.valueFrom?.secretKeyRef?.key;
 
 /**
- * Returns whether a disruption budget allows evicting at least one pod, but not all pods. One pod may be evicted if it
- * is the only one.
+ * Returns whether a disruption budget allows evicting at least one pod, but not all pods at once. If there is only one
+ * pod, the budget must allow evicting it.
  */
 function isDrainable({ maxUnavailable, minAvailable }: Container, replicas: number): boolean {
   const evictable =

@@ -19,18 +19,18 @@ export interface Workload {
   spec: any;
   /** All containers, init containers first. */
   containers: Container[];
-  /** The pod's main container, which is the first. */
+  /** The first container that is not an init container. */
   main: Container;
 }
 
 export const ofKind = (objects: readonly KubernetesObject[], kind: string): KubernetesObject[] =>
   objects.filter((object) => object.kind === kind);
 
-/** Returns the object, or undefined if it is missing. */
+/** Returns the object of this kind and name, or undefined if it is missing. */
 export const find = (objects: readonly KubernetesObject[], kind: string, name: string) =>
   ofKind(objects, kind).find(({ metadata }) => metadata.name === name);
 
-/** Returns all objects that create pods. */
+/** Returns a workload for each object that creates pods. */
 export function listWorkloads(objects: readonly KubernetesObject[]): Workload[] {
   return objects
     .filter(({ kind }) => ['Deployment', 'StatefulSet', 'Job', 'CronJob'].includes(kind))
@@ -47,7 +47,7 @@ export const endsByItself = ({ owner }: Workload): boolean => ['Job', 'CronJob']
 export const isOfService = ({ labels }: Workload): boolean =>
   labels['app.kubernetes.io/name'] === 'bookmarks';
 
-/** Returns the workloads with this service's image: api, worker, migrate. */
+/** Returns the workloads whose pods run this service: api, worker and migrate. */
 export const listServiceWorkloads = (objects: readonly KubernetesObject[]): Workload[] =>
   listWorkloads(objects).filter(isOfService);
 
@@ -65,7 +65,7 @@ export const listMigrations = (objects: readonly KubernetesObject[]) =>
       .map((container: Container) => ({ workload, container })),
   );
 
-/** Returns whether a selector matches these labels. Supports labels and expressions with `In`. */
+/** Returns whether a selector matches these labels. Of expressions, it supports only those with `In`. */
 export function selects(
   selector: {
     matchLabels?: object;

@@ -10,7 +10,7 @@ const RUNBOOK = 'docs/runbook.md';
 /** The number of lines that fit on one screen. */
 const SCREEN_LINES = 30;
 
-/** Returns by anchor the second-level sections of a Markdown text. */
+/** Returns the second-level sections of a Markdown text, by anchor. */
 export function readSections(text: string): Map<string, string> {
   const sections = text.split(/^## /m).slice(1);
   return new Map(
@@ -18,7 +18,7 @@ export function readSections(text: string): Map<string, string> {
   );
 }
 
-/** Returns the alerts that a section names, with their urgency. */
+/** Returns the urgency (`page` or `ticket`) of each alert that a section names, by the alert's name. */
 const alertsOf = (section: string): Map<string, string> => {
   const names = /^\*Alerts: ([^*]*)\*$/m.exec(section)?.[1] ?? '';
   return new Map([...names.matchAll(/`(\w+)` \((\w+)\)/g)].map(([, alert, urgency]) => [alert!, urgency!]));

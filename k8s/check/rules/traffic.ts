@@ -36,7 +36,7 @@ function findTimeoutFaults(rule: RouteRule, objects: readonly KubernetesObject[]
   ];
 }
 
-/** Finds a route with another host than PUBLIC_URL. Browsers send cookies only to the host that set them. */
+/** Finds a route without the host of PUBLIC_URL. Browsers send cookies only to the host that set them. */
 function findHostFaults({ spec }: KubernetesObject, objects: readonly KubernetesObject[]): string[] {
   const { publicUrl } = findConfig(objects, 'api')!;
   const host = publicUrl && new URL(publicUrl).hostname;
@@ -90,7 +90,7 @@ function findScalingFaults({ spec }: KubernetesObject, objects: readonly Kuberne
   ];
 }
 
-/** Applies a check to every object of a kind and adds its name to the faults. */
+/** Applies a check to every object of a kind and adds the object's name to the faults. */
 const ofEach =
   (
     kind: string,
@@ -104,8 +104,8 @@ const ofEach =
 export const trafficRules: Rule[] = [
   {
     name: "the route's timeouts are above the long poll, the import and the export",
-    // Google's gateway ignores the route's timeouts. One timeout in its GCPBackendPolicy applies to all routes
-    // (`fields.ts`).
+    // Google's gateway ignores the route's timeouts. It uses the timeout of its GCPBackendPolicy, which `fields.ts`
+    // checks.
     check: ofEach('HTTPRoute', ({ spec }, objects) =>
       ofKind(objects, 'GCPBackendPolicy').length > 0
         ? []
