@@ -5,7 +5,7 @@ import { LongestFirst } from './test/support/longest-first.ts';
 import { findMemoryFolder } from './test/support/memory-folder.ts';
 import { NotRunReporter } from './test/support/not-run-reporter.ts';
 
-// Each worker loads the whole service. The cache saves the workers after the first one from compiling it.
+// Each worker loads the whole service. With this cache, only the first worker compiles it.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/tests');
 
 const memoryFolder = findMemoryFolder();
@@ -26,7 +26,7 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    // Polls for conditions that have no event. The timeout allows for a busy machine.
+    // `expect.poll` waits for conditions that have no event. The timeout is long enough for a busy machine.
     expect: { poll: { timeout: 25_000, interval: 10 } },
     reporters: ['default', new NotRunReporter()],
     // Node strips the types, as in production, so a file that Node cannot run fails here too.

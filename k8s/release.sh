@@ -64,7 +64,7 @@ if [ $mode = abort ]; then
   exit 0
 fi
 
-# Prints the migration Job's end: Complete, Failed, or nothing while it runs.
+# Prints how the migration Job has ended: Complete or Failed. Prints nothing while it runs.
 job_end() {
   in_namespace get job migrate --output 'jsonpath={.status.conditions[?(@.status=="True")].type}' |
     tr ' ' '\n' | grep -xE 'Complete|Failed' || true

@@ -6,14 +6,14 @@
 set -euo pipefail
 file=$1
 : "${DATABASE_URL:?of an empty database, directly to Postgres, as its owner}"
-# Does not restore owners and rights, because roles.sql grants those of the new database. Several jobs cannot share a
-# transaction. If one of them fails, drop the database and start again.
+# Does not restore owners and rights: the role of DATABASE_URL owns the restored tables, and roles.sql grants rights.
+# With several jobs there is no single transaction. If one of them fails, drop the database and start again.
 jobs=${JOBS:-1}
 if [ "$jobs" -gt 1 ]; then how=("--jobs=$jobs"); else how=(--single-transaction); fi
 pg_restore --exit-on-error "${how[@]}" --no-owner --no-privileges --dbname="$DATABASE_URL" "$file"
 psql --no-psqlrc --quiet --set=ON_ERROR_STOP=1 --dbname="$DATABASE_URL" --file="$(dirname "$0")/database/roles.sql"
-# A backup contains no statistics for the query planner. Ids need no adjustment: new ids exceed all that were assigned
-# since the backup (sql/functions/min-id-now.sql).
+# A backup contains no statistics for the query planner, so `analyze` collects them. Ids need no adjustment: new ids
+# exceed all ids that were assigned after the backup (sql/functions/min-id-now.sql).
 psql --no-psqlrc --quiet --set=ON_ERROR_STOP=1 --dbname="$DATABASE_URL" --command='analyze'
 # Compare the printed counts with those of the lost database, or with the dashboard of that time.
 psql --no-psqlrc --expanded --set=ON_ERROR_STOP=1 --dbname="$DATABASE_URL" --file="$(dirname "$0")/database/check.sql"

@@ -218,7 +218,7 @@ read_state() {
   fi
 }
 
-# Removes matching lines from PgBouncer's list of users.
+# Removes the lines that match a regular expression from PgBouncer's list of users.
 forget_users() {
   grep -vE "$1" "$folder/userlist.txt" >"$folder/kept" || true
   mv "$folder/kept" "$folder/userlist.txt"

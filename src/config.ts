@@ -107,6 +107,13 @@ const redisAddress = z
   .optional()
   .meta({ example: 'redis://localhost:6379', secret: true });
 
+/** Returns the share of ordinary requests to log for `all`, `errors` or a share such as `1/100`. */
+function readLogShare(text: string): number {
+  if (text === 'all') return 1;
+  if (text === 'errors') return 0;
+  return 1 / Number(text.slice('1/'.length));
+}
+
 /** A list like `key=value,key=value`. The values are percent-encoded, as OpenTelemetry specifies. */
 const resourceAttributes = z
   .string()
@@ -159,14 +166,14 @@ const SETTINGS = {
       .string()
       .regex(/^(all|errors|1\/[1-9]\d{0,5})$/, 'expected all, errors, or a share such as 1/100')
       .default('all')
-      .transform((text) => (text === 'all' ? 1 : text === 'errors' ? 0 : 1 / Number(text.slice('1/'.length))))
+      .transform(readLogShare)
       .meta({ example: '1/100' }),
   ),
   /** If absent, the service starts an embedded Postgres in `dataDir`. */
   databaseUrl: variable('DATABASE_URL', databaseUrl),
   /**
-   * A separate database url for imports. Their statements may take longer than a pooler such as PgBouncer allows.
-   * Default: `databaseUrl`.
+   * The database url for imports. It lets a pooler such as PgBouncer give longer timeouts to the statements of imports,
+   * which may take minutes. Default: `databaseUrl`.
    */
   databaseImportUrl: variable('DATABASE_IMPORT_URL', databaseUrl),
   dataDir: variable('DATA_DIR', z.string().default('.data').meta({ example: '.data' })),
@@ -199,7 +206,7 @@ const SETTINGS = {
   ),
   /** If absent, there may be only one replica, because replicas share rate limits and notifications through Redis. */
   redisAddress: variable('REDIS_URL', redisAddress),
-  /** The authority that signed the certificate of Redis, as PEM. Default: the authorities that Node trusts. */
+  /** The certificate of the authority that signed Redis's, in PEM. Default: Node trusts its usual authorities. */
   redisCa: variable(
     'REDIS_CA_FILE',
     fileText('expected a file that can be read and is not empty', '/etc/redis/ca.pem'),
@@ -252,8 +259,8 @@ const SETTINGS = {
       .meta({ example: 'https://app.example.org,chrome-extension://abcdefghijklmnop' }),
   ),
   /**
-   * The service's public origin: `https`, or `http` on loopback. If it is absent, a service that listens on loopback
-   * uses its own address. Any other service then has no pages and no browser sessions.
+   * The service's public origin: `https`, or `http` on loopback. If it is absent and the service listens on loopback,
+   * the service uses its own address. If it is absent otherwise, there are no pages and no browser sessions.
    */
   publicUrl: variable(
     'PUBLIC_URL',
@@ -388,7 +395,7 @@ function refuseIncomplete({ production, databaseUrl, redisAddress }: Config): vo
   );
 }
 
-/** Whether the service has pages. It has none if its origin is unknown, because the session cookie depends on it. */
+/** Whether the service has pages. It needs a known origin for them, because the session cookie depends on the origin. */
 export const servesPages = ({ publicUrl, host }: Pick<Config, 'publicUrl' | 'host'>): boolean =>
   publicUrl !== undefined || isLoopback(host);
 

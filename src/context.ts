@@ -37,7 +37,7 @@ export interface Context {
   /** Recent faults of the database. The probe may not notice them, because its own statement may still succeed. */
   readonly databaseFaults: DatabaseFaults;
   readonly principals: KnownPrincipals;
-  /** Collects tokens that were used. The sweeper stores when they were last used. */
+  /** Collects when tokens were last used. The sweeper writes these times to Postgres. */
   readonly lastUses: LastUses;
   readonly pageReader: PageReader<number, Page>;
   readonly changesReader: PageReader<ChangesStart, ChangesPage>;
@@ -53,7 +53,7 @@ export interface Context {
   readonly importPermits: Semaphore<number>;
   /** Parses and checks the bodies of imports. */
   readonly preparers: Preparers;
-  /** The sign-in provider; undefined if people sign in by invite only. */
+  /** The OpenID provider through which people sign in. Undefined if none is configured. */
   readonly provider: Provider | undefined;
   /**
    * The public origin; undefined if the service has no pages. Without `PUBLIC_URL`, the origin is known only once the
@@ -61,7 +61,7 @@ export interface Context {
    */
   readonly site: {
     origin: string | undefined;
-    /** The same origin with the name `localhost`, if `PUBLIC_URL` is not set. Passkeys need a host name. */
+    /** If `PUBLIC_URL` is not set: the same origin, but with the name `localhost`. Passkeys need a name, not an IP. */
     namedOrigin?: string | undefined;
   };
   /** `draining` becomes true when the process begins to end, and stays true. */
@@ -70,7 +70,7 @@ export interface Context {
   close(): Promise<void>;
 }
 
-/** The maximum number of long polls of one token that a replica holds at the same time (decision 16). */
+/** The maximum number of long polls of one token that a replica holds (docs/contract.md, decision 16). */
 const HELD_POLLS_PER_TOKEN = 16;
 
 /**
@@ -89,13 +89,14 @@ const PERMIT_WAIT_MS = 3_000;
 
 /**
  * The number of connections that short reads share. Postgres runs the statements of a connection one after another, so
- * two connections keep two of its cores busy.
+ * two connections can use two cores of Postgres.
  */
 const SHARED_CONNECTIONS = 2;
 
 /**
  * Returns how many connections short reads share: `SHARED_CONNECTIONS`, or none if this is more than a third of the
- * pool. One user has permits for only half of the pool, so one user cannot take all connections that are not shared.
+ * pool, or if statements are not prepared. One user has permits for only half of the pool, so one user cannot take all
+ * connections that are not shared.
  */
 const countShared = ({ databasePoolSize, databasePrepare }: Config): number =>
   databasePrepare && databasePoolSize >= 3 * SHARED_CONNECTIONS ? SHARED_CONNECTIONS : 0;
@@ -214,7 +215,7 @@ export async function openContext(
   return context;
 }
 
-/** Serves metrics for Prometheus. If the port cannot be used, rejects with a message that names the variable. */
+/** Serves metrics for Prometheus. If the port cannot be used, rejects with a message that names METRICS_PORT. */
 async function listenForMetrics({ registry }: Metrics, host: string, port: number) {
   try {
     return await serveMetrics(registry, host, port);

@@ -53,8 +53,8 @@ const isForOperator = (error: unknown): error is Error =>
   ].some((kind) => error instanceof kind);
 
 /**
- * Refuses an unknown command. Without this check, the library commander would take its name for an argument of the
- * default role.
+ * Refuses an unknown command. Without this check, the library `commander` would treat the name as an argument of the
+ * default command.
  */
 function refuseUnknownCommand(program: Command, name: string | undefined): void {
   const isOptionOrHelp = name?.startsWith('-') || name === 'help';

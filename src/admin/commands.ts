@@ -69,7 +69,8 @@ const premium = () =>
   new Option('--premium <flag>', 'whether the account has no bookmark limit').choices(['true', 'false']);
 
 /**
- * For commands that revoke or delete, and commands that show what to revoke: they run with any version of the schema.
+ * Lets a command run with any version of the schema. Commands have this option if they revoke or delete, show what to
+ * revoke, or begin a new epoch.
  */
 const ANY_SCHEMA = { onAnySchema: true };
 
@@ -282,14 +283,14 @@ function addAuditCommands(audit: Command, run: RunCommand): void {
     );
 }
 
-/** Returns the audit record of a command: its name and the options in the command. `audit list` is not recorded. */
+/** Returns the audit record of a command: its name, and the options that were typed. `audit list` is not recorded. */
 function describeCommand(command: Command, operator: string | undefined): AuditedCommand | undefined {
   const action = `${command.parent?.name()} ${command.name()}`;
   if (action === 'audit list') return undefined;
-  const typed = Object.entries(command.opts())
+  const typedOptions = Object.entries(command.opts())
     .filter(([name]) => command.getOptionValueSource(name) === 'cli')
     .sort(([a], [b]) => (a < b ? -1 : 1));
-  const object = typed
+  const object = typedOptions
     .map(([name, value]) => (value === true ? `--${name}` : `--${name} ${value}`))
     .join(' ');
   return { operator: operator ?? null, action, object };
@@ -302,13 +303,13 @@ export function addAdminCommands(admin: Command, host: CommandHost): void {
       parseName,
     ),
   );
-  let running: Command | undefined;
+  let runningCommand: Command | undefined;
   admin.hook('preAction', (_, command) => {
-    running = command;
+    runningCommand = command;
   });
   const run = commandRunner(host, ({ adminOperator }) => {
     const { operator = adminOperator } = admin.opts<{ operator?: string }>();
-    return running && describeCommand(running, operator);
+    return runningCommand && describeCommand(runningCommand, operator);
   });
   addUserCommands(admin.command('user').description('manage users'), run);
   addInviteCommands(admin.command('invite').description('issue invites'), run);

@@ -16,7 +16,7 @@ export class CommandError extends Error {
 /** The dependencies of a command. */
 export interface AdminContext {
   database: Database;
-  /** Wakes the long polls of a channel on every replica. */
+  /** Wakes the long polls of a channel on every replica, after the command has succeeded. */
   notify(channel: string): void;
 }
 
@@ -31,7 +31,7 @@ interface CommandOptions {
 /** What a command gets from its process: the configuration, standard output and standard error. */
 export interface CommandHost {
   readConfig(): Config;
-  /** Writes to standard output. Resolves when more can be written. */
+  /** Writes to standard output. Returns a promise if the caller must wait before it writes more. */
   out(text: string): Promise<unknown> | undefined;
   err(text: string): void;
 }
@@ -61,7 +61,7 @@ export const commandRunner =
       await print(host, await runAndNotify(config, database, command));
       outcome = 'done';
     } finally {
-      // The result of the command does not change if its outcome cannot be recorded.
+      // An error here is ignored, because the command itself has already succeeded or failed.
       if (auditId !== undefined) await endAudit(database, auditId, outcome).catch(() => {});
     }
   };
@@ -75,7 +75,7 @@ async function print(host: CommandHost, result: Result): Promise<void> {
   await host.out('\n');
 }
 
-/** Opens the configured or the embedded database, and adds its end to `stack`. */
+/** Opens the configured or the embedded database. `stack` closes it. */
 async function openCommandDatabase(
   config: Config,
   stack: AsyncDisposableStack,
@@ -108,7 +108,7 @@ async function runAndNotify(
   return result;
 }
 
-/** Wakes the long polls of these channels on all replicas. While Redis is unavailable, polls query the database. */
+/** Wakes the long polls of these channels on all replicas. Without Redis, the polls query Postgres instead. */
 async function notifyAll(config: Config, channels: Iterable<string>): Promise<void> {
   const coordination = await openCoordination(
     { redis: redisAccess(config), windowMs: 1_000, maxHeld: 1, maxHeldPerHolder: 1 },

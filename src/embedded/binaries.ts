@@ -29,6 +29,8 @@ export async function provideBinaries(dataDir: string, account: ServerAccount): 
   const { version } = JSON.parse(readFileSync(join(folder, '../package.json'), 'utf8'));
   const copy = join(dataDir, `binaries-${version}`);
   if (!existsSync(copy)) {
+    // The programs also need the libraries next to them, so this copies the whole folder. If the process is
+    // interrupted, only a draft remains, and the next start removes it.
     const draft = await mkdtemp(join(dataDir, 'draft-binaries-'));
     await cp(folder, draft, { recursive: true, verbatimSymlinks: true });
     giveFolder(account, draft);
@@ -50,7 +52,7 @@ async function findInstalled(): Promise<Binaries> {
   }
 }
 
-/** The packages of some platforms lack the executable bit. */
+/** Makes a program executable. In the packages of some platforms, it is not. */
 function makeExecutable(program: string): void {
   try {
     accessSync(program, constants.X_OK);

@@ -12,7 +12,7 @@ import { giveFolder, type ServerAccount } from './server-account.ts';
 const USER = 'bookmarks';
 const DATABASE = 'bookmarks';
 
-/** The folder with the files of the server (a cluster, in PostgreSQL's manual) and its password. */
+/** The folder of the cluster (PostgreSQL's name for the files of one server), and of the password for it. */
 export const clusterDirOf = (dataDir: string): string => join(dataDir, 'postgres');
 
 /** The folder that the server itself calls its data directory. */
@@ -42,12 +42,13 @@ export async function makeCluster(
   const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
   const access = [`--username=${USER}`, '--auth=scram-sha-256', `--pwfile=${passwordFile}`];
   await run(binaries.initdb, ['-D', pgdata, ...locale, ...access], account);
-  const create = `create database ${DATABASE}\n`;
+  const statement = `create database ${DATABASE}\n`;
+  // In this mode, the program runs the statements of its standard input without a server.
   await run(
     binaries.postgres,
     ['--single', '-D', pgdata, '-c', 'exit_on_error=true', 'postgres'],
     account,
-    create,
+    statement,
   );
   await rename(draft, clusterDirOf(dataDir));
   // Without this, a power loss could undo the renaming. The next start would then delete the draft with the data.
@@ -61,9 +62,10 @@ function syncFolder(folder: string): void {
 }
 
 async function run(program: string, args: string[], account: ServerAccount, input = ''): Promise<void> {
-  // A separate process group, so that Ctrl-C ends only the service. If the service ends before the program, the next
-  // start removes the draft.
+  // `detached` gives the program its own process group, so that Ctrl-C ends only the service. If the service ends
+  // before the program, the next start removes the draft.
   const child = spawn(program, args, { ...account, env: PROGRAM_ENVIRONMENT, detached: true, cwd: '/' });
+  // If the program ends before it reads its input, its exit code reports the failure.
   child.stdin.on('error', () => {});
   child.stdin.end(input);
   child.stdout.resume();

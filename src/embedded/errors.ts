@@ -1,4 +1,4 @@
-/** The embedded PostgreSQL cannot be opened. The message tells the user what to do; no stack trace is shown. */
+/** Thrown if the embedded PostgreSQL cannot be opened. The message tells the user what to do. */
 export class EmbeddedPostgresError extends Error {
   override name = 'EmbeddedPostgresError';
 }

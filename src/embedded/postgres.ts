@@ -21,7 +21,7 @@ import { canReach, chooseServerAccount, type ServerAccount } from './server-acco
 export interface EmbeddedPostgres {
   /** The url of the database `bookmarks`. It contains the password, so never log it. */
   readonly url: string;
-  /** The server's process, if this process started it. */
+  /** The id of the server's process, if this process started the server. */
   readonly pid?: number;
   /** If this process started the server, stops it within 5 s and unlocks the data folder. May be called twice. */
   stop(): Promise<void>;
@@ -29,7 +29,7 @@ export interface EmbeddedPostgres {
 
 /** How to open the embedded Postgres. */
 interface EmbeddedPostgresOptions {
-  /** Created if missing. Relative to the working directory. */
+  /** The data folder, relative to the working directory. It is created if it is missing. */
   dataDir: string;
   log: Pick<BaseLogger, 'info'>;
   /** Server parameters that override the service's own, for tests. */
@@ -45,22 +45,25 @@ const OWNER_WAIT_MS = 30_000;
  */
 export async function openEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const folder = prepareDataDir(options.dataDir);
-  const free = takeFolder(folder.dataDir);
-  if (free === undefined) throw inUse(folder.dataDir);
-  return serve(folder, free, options);
+  const unlock = lockFolder(folder.dataDir);
+  if (unlock === undefined) throw inUse(folder.dataDir);
+  return openLocked(folder, unlock, options);
 }
 
 /**
- * Opens the same database for a command. Uses the server of a running service, or starts one and stops it afterwards.
+ * Opens the database in `dataDir` for a command. Uses the server of a running service, or starts a server, which ends
+ * with `stop`.
  */
 export async function attachEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const folder = prepareDataDir(options.dataDir);
   const { dataDir } = folder;
-  for (const giveUpAt = Date.now() + OWNER_WAIT_MS; Date.now() < giveUpAt; await sleep(POLL_INTERVAL_MS)) {
-    const free = takeFolder(dataDir);
-    if (free) return serve(folder, free, options);
-    const port = readPort(pgdataOf(dataDir));
-    if (port !== undefined) return { url: urlOf(dataDir, port), stop: async () => {} };
+  const giveUpAt = Date.now() + OWNER_WAIT_MS;
+  while (Date.now() < giveUpAt) {
+    const unlock = lockFolder(dataDir);
+    if (unlock) return openLocked(folder, unlock, options);
+    const portOfService = readPort(pgdataOf(dataDir));
+    if (portOfService !== undefined) return { url: urlOf(dataDir, portOfService), stop: async () => {} };
+    await sleep(POLL_INTERVAL_MS);
   }
   throw inUse(dataDir);
 }
@@ -77,22 +80,22 @@ interface DataFolder {
 }
 
 function prepareDataDir(folder: string): DataFolder {
-  const wanted = resolve(folder);
-  const account = chooseServerAccount(clusterDirOf(wanted));
+  const dataDir = resolve(folder);
+  const account = chooseServerAccount(clusterDirOf(dataDir));
   try {
-    // The server's account must be able to enter this folder, because its own folder is inside.
-    mkdirSync(wanted, { recursive: true, mode: account.uid === undefined ? 0o700 : 0o755 });
+    // Another account than the current one must be able to enter the data folder, because the cluster is inside.
+    mkdirSync(dataDir, { recursive: true, mode: account.uid === undefined ? 0o700 : 0o755 });
   } catch (error) {
     throw unusable(error);
   }
-  if (canReach(account, wanted)) return { dataDir: wanted, account };
+  if (canReach(account, dataDir)) return { dataDir, account };
   throw new EmbeddedPostgresError(
-    `PostgreSQL does not run as root but as user ${account.uid}, which cannot reach the data folder ${wanted}: ` +
+    `PostgreSQL does not run as root but as user ${account.uid}, which cannot reach the data folder ${dataDir}: ` +
       'set DATA_DIR to a folder that this user can reach, e.g. DATA_DIR=/var/lib/bookmark-service',
   );
 }
 
-function takeFolder(dataDir: string): (() => void) | undefined {
+function lockFolder(dataDir: string): (() => void) | undefined {
   try {
     return takeFolderLock(dataDir);
   } catch (error) {
@@ -105,12 +108,14 @@ const unusable = (error: unknown) =>
     `cannot create or use the data folder (${messageOf(error)}): set DATA_DIR to another folder`,
   );
 
-async function serve(
+/** Starts the server of a locked data folder, and first creates the database if there is none. */
+async function openLocked(
   { dataDir, account }: DataFolder,
-  free: () => void,
+  unlock: () => void,
   { log, settings = {} }: EmbeddedPostgresOptions,
 ): Promise<EmbeddedPostgres> {
   try {
+    // Interrupted starts may have left drafts.
     for (const draft of globSync('draft-*', { cwd: dataDir }))
       rmSync(join(dataDir, draft), { recursive: true, force: true, maxRetries: 3 });
     const binaries = await provideBinaries(dataDir, account);
@@ -120,10 +125,10 @@ async function serve(
     const server = await startServer({ postgres, pgdata: pgdataOf(dataDir), logFile, account, settings });
     log.info({ dataDir, port: server.port, pid: server.pid }, 'embedded PostgreSQL started');
     let stopping: Promise<void> | undefined;
-    const stop = () => (stopping ??= server.stop().finally(free));
+    const stop = () => (stopping ??= server.stop().finally(unlock));
     return { url: urlOf(dataDir, server.port), pid: server.pid, stop };
   } catch (error) {
-    free();
+    unlock();
     throw error;
   }
 }

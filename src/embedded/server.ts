@@ -14,12 +14,12 @@ export type ServerSettings = Record<string, string | number>;
 
 /** How to start a server. */
 interface ServerOptions {
-  /** The path of the program. */
+  /** The path of the program `postgres`. */
   postgres: string;
   pgdata: string;
   logFile: string;
   account: ServerAccount;
-  /** Override the service's own parameters. */
+  /** Parameters that override those of `SETTINGS`. */
   settings: ServerSettings;
 }
 
@@ -31,27 +31,27 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
-/** For one machine and one service: durable, reachable over loopback only, and without row values in the log. */
+/** Parameters for the server of one service: durable, reachable over loopback only, and no row values in the log. */
 const SETTINGS: ServerSettings = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
   max_connections: 100,
   shared_buffers: '128MB',
   fsync: 'on',
-  // There is no archiving or replication, and bulk loads write less without them.
+  // Nothing archives or replicates the write-ahead log, so bulk loads need to write less to it.
   wal_level: 'minimal',
   max_wal_senders: 0,
-  // Compilation takes longer than any statement of the service, and workers do not pay off on a small machine.
+  // Compiling a statement takes longer than it saves, and parallel workers do not pay off on a small machine.
   jit: 'off',
   max_parallel_workers_per_gather: 0,
   timezone: 'UTC',
   log_timezone: 'UTC',
-  // Clients get every error. Details and statements contain users' data, so they stay out of the log file.
+  // Clients get the whole error. Its details and its statement may contain users' data, so the log file omits them.
   log_error_verbosity: 'terse',
   log_min_error_statement: 'panic',
 };
 
-/** How often to read a file of the server, to find out whether it has changed. */
+/** The pause between two reads of `postmaster.pid`, while something waits for the server to start or end. */
 export const POLL_INTERVAL_MS = 20;
 
 /**
@@ -64,14 +64,15 @@ const FAST_STOP_MS = 4_000;
 const EARLIER_SERVER_MS = 10_000;
 
 /**
- * Runs the server and, next to it, a shell that reads from a pipe of this process. However this process ends, the pipe
- * closes. The shell then shuts the server down.
+ * A shell script that runs the server and, next to it, a subshell that reads from a pipe of this process (file
+ * descriptor 3). However this process ends, the pipe closes. The subshell then shuts the server down. `$$` is the
+ * process id of the server, because `exec` replaces the shell by the server.
  */
 const RUN_SERVER = '(read -r _ <&3; kill -INT $$) 2>/dev/null & exec "$@" 3<&-';
 
 /**
- * Starts the server on a free port, unless the settings name one. Waits for crash recovery. If the server does not
- * start, throws `EmbeddedPostgresError` with its log.
+ * Starts the server on a free port, unless the settings name one. Waits until the server accepts connections, after a
+ * crash also for the recovery. If the server does not start, throws `EmbeddedPostgresError` with its log.
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { pgdata, logFile, settings } = options;
@@ -80,25 +81,31 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const port = Number(settings.port) || (await findFreePort());
   const child = spawnServer(options, port);
   const ended = once(child, 'exit');
+  // If the server ends by itself, the subshell of `RUN_SERVER` must end too.
   void ended.then(() => child.stdio[3]?.destroy());
   if (!(await waitUntilReady(child, pgdata)))
     throw new EmbeddedPostgresError(`PostgreSQL did not start: ${readFileSync(logFile, 'utf8').trim()}`);
   const stop = async () => {
     child.kill('SIGINT');
-    const tooLate = setTimeout(() => child.kill('SIGKILL'), FAST_STOP_MS);
+    const killTimer = setTimeout(() => child.kill('SIGKILL'), FAST_STOP_MS);
     await ended;
-    clearTimeout(tooLate);
+    clearTimeout(killTimer);
   };
   return { pid: child.pid!, port, stop };
 }
 
-/** Reads the port of the server that runs on a cluster. Undefined while it does not accept connections. */
+/** The indexes of lines in `postmaster.pid`. */
+const PID_LINE = 0;
+const PORT_LINE = 3;
+const STATUS_LINE = 7;
+
+/** Reads the port of the server that runs on a cluster. Undefined while no server accepts connections. */
 export function readPort(pgdata: string): number | undefined {
   const lines = readPidFile(pgdata);
-  return lines[7]?.trim() === 'ready' ? Number(lines[3]) : undefined;
+  return lines[STATUS_LINE]?.trim() === 'ready' ? Number(lines[PORT_LINE]) : undefined;
 }
 
-/** The lines of `postmaster.pid`, which describe a server. None if there is no server. */
+/** Returns the lines of `postmaster.pid`, which describe the running server. Empty if there is no such file. */
 function readPidFile(pgdata: string): string[] {
   try {
     return readFileSync(join(pgdata, 'postmaster.pid'), 'utf8').split('\n');
@@ -113,7 +120,8 @@ function readPidFile(pgdata: string): string[] {
  */
 async function waitForEarlierServer(pgdata: string): Promise<void> {
   const giveUpAt = Date.now() + EARLIER_SERVER_MS;
-  while (isAlive(Number(readPidFile(pgdata)[0])) && Date.now() < giveUpAt) await sleep(POLL_INTERVAL_MS);
+  while (isAlive(Number(readPidFile(pgdata)[PID_LINE])) && Date.now() < giveUpAt)
+    await sleep(POLL_INTERVAL_MS);
 }
 
 function isAlive(pid: number): boolean {
@@ -133,11 +141,13 @@ function spawnServer({ postgres, account, pgdata, logFile, settings }: ServerOpt
   try {
     return spawn('/bin/sh', ['-c', RUN_SERVER, 'sh', postgres, '-D', pgdata, ...flags], {
       ...account,
-      // Postgres ignores a `postmaster.pid` that names its grandparent. So it starts even if an unrelated process has
-      // the id of a killed server. It still refuses while the memory of an earlier server is in use.
-      env: { ...PROGRAM_ENVIRONMENT, PG_GRANDPARENT_PID: readPidFile(pgdata)[0] },
+      // Postgres does not start while the process in `postmaster.pid` runs, unless this variable names that process.
+      // So Postgres starts even if an unrelated process has the id of a killed server. It still does not start while
+      // the shared memory of an earlier server is in use.
+      env: { ...PROGRAM_ENVIRONMENT, PG_GRANDPARENT_PID: readPidFile(pgdata)[PID_LINE] },
       cwd: '/',
-      // A separate session, so that Ctrl-C reaches only the service, which stops the server last.
+      // `detached` gives the server its own session, so that Ctrl-C reaches only the service. The service stops the
+      // server last.
       detached: true,
       stdio: ['ignore', log, log, 'pipe'],
     });
@@ -149,7 +159,7 @@ function spawnServer({ postgres, account, pgdata, logFile, settings }: ServerOpt
 /** Resolves to true when the server accepts connections, or to false if the server ends first. */
 async function waitUntilReady(child: ChildProcess, pgdata: string): Promise<boolean> {
   while (child.exitCode === null && child.signalCode === null) {
-    if (readPidFile(pgdata)[0] === String(child.pid) && readPort(pgdata) !== undefined) return true;
+    if (readPidFile(pgdata)[PID_LINE] === String(child.pid) && readPort(pgdata) !== undefined) return true;
     await sleep(POLL_INTERVAL_MS);
   }
   return false;

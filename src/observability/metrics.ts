@@ -59,7 +59,7 @@ const IMPORT_ENDS = ['done', 'failed', 'cancelled', 'given_up'] as const;
 
 export type ImportEnd = (typeof IMPORT_ENDS)[number];
 
-/** Where each scrape reads current values. */
+/** The objects whose current values each scrape reads. */
 interface MetricsSources {
   database: Database;
   importDatabase: Database;
@@ -179,7 +179,7 @@ export class Metrics {
     labelNames: ['credential', 'end'],
     registers: this.#registers,
   });
-  /** Counts a login by the provider that ended or could not start. */
+  /** Counts a login through the provider that ended or could not start. */
   readonly signInEnded = this.#eventsBy(
     'outcome',
     SIGN_IN_OUTCOMES,
@@ -292,15 +292,16 @@ export class Metrics {
       [],
       (gauge, { maxOutboundBacklog }) => gauge.set(maxOutboundBacklog),
     );
-    // These gauges are read before `bookmarks_imports_staged` runs its statement. So they do not count its connection.
-    const ofPools = (name: string, help: string, of: 'size' | 'inUse' | 'waiting') =>
+    // These gauges are defined before `bookmarks_imports_staged`, so they are read before it runs its statement. They
+    // do not count the connection of that statement.
+    const addPoolGauge = (name: string, help: string, value: 'size' | 'inUse' | 'waiting') =>
       this.#gauge(name, help, ['pool'], (gauge, { database, importDatabase }) => {
         for (const [pool, { gauges }] of Object.entries({ api: database, import: importDatabase }))
-          gauge.set({ pool }, gauges[of]);
+          gauge.set({ pool }, gauges[value]);
       });
-    ofPools('bookmarks_database_pool_size', 'Connections of the pool.', 'size');
-    ofPools('bookmarks_database_pool_in_use', 'Connections in use now.', 'inUse');
-    ofPools('bookmarks_database_pool_waiting', 'Statements that wait for a connection.', 'waiting');
+    addPoolGauge('bookmarks_database_pool_size', 'Connections of the pool.', 'size');
+    addPoolGauge('bookmarks_database_pool_in_use', 'Connections in use now.', 'inUse');
+    addPoolGauge('bookmarks_database_pool_waiting', 'Statements that wait for a connection.', 'waiting');
     this.#gauge(
       'bookmarks_imports_staged',
       'Staged imports that have not ended.',
@@ -322,7 +323,7 @@ export class Metrics {
       labelNames: Label[],
       collect: (counter: Counter<Label>, counters: Coordination['counters']) => void,
     ) => {
-      // In `collect`, `this` is the counter.
+      // In `collect` below, `this` is the counter, not this object.
       const sources = () => this.#sources;
       new Counter({
         name,
@@ -331,7 +332,7 @@ export class Metrics {
         registers: this.#registers,
         collect() {
           const counters = sources()?.coordination.counters;
-          // The numbers of `counters` are totals. So the counter is set to 0 before they are added.
+          // `counters` holds totals since the start. So the counter is set to 0 before the totals are added.
           this.reset();
           if (counters !== undefined) collect(this, counters);
         },
@@ -373,8 +374,8 @@ export class Metrics {
       labelNames,
       registers: this.#registers,
       async collect() {
-        const read = sources();
-        if (read !== undefined) await collect(this, read);
+        const currentSources = sources();
+        if (currentSources !== undefined) await collect(this, currentSources);
       },
     });
   }

@@ -20,7 +20,7 @@ interface TracingOptions {
   ratio: number;
   /** The role of the process. */
   role: string;
-  /** Further attributes of the process. They override those that the service sets. */
+  /** Attributes that identify the process, by name. They override those that the service sets. */
   resource: Readonly<Record<string, string>>;
 }
 
@@ -67,7 +67,7 @@ export const tracer = () => trace.getTracer('bookmark-service', VERSION);
 
 /**
  * Runs the function in a child span of the active span. A rejection marks the child span as failed. If no span is
- * active, as in a sweep or a probe, records none. Otherwise most traces of an idle service would show such work.
+ * active, as in a sweep or a probe, records no span. Otherwise sweeps and probes would fill the traces of an idle service.
  */
 function runInSpan<T>(name: string, system: string, run: (rename: RenameSpan) => Promise<T>): Promise<T> {
   if (trace.getActiveSpan() === undefined) return run(() => {});
@@ -83,16 +83,16 @@ export const resumeTrace = <T>(traceParent: string | null, name: string, run: ()
     runAndEnd(active, run),
   );
 
-async function runAndEnd<T>(active: Span, run: () => Promise<T>): Promise<T> {
+async function runAndEnd<T>(span: Span, run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {
     // The span gets only the error's name, because messages of the database may contain row values.
     const message = error instanceof Error ? error.name : 'unknown';
-    active.setStatus({ code: SpanStatusCode.ERROR, message });
+    span.setStatus({ code: SpanStatusCode.ERROR, message });
     throw error;
   } finally {
-    active.end();
+    span.end();
   }
 }
 

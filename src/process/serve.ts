@@ -60,13 +60,13 @@ async function findDatabase(
   return { url: embedded.url, embedded };
 }
 
-/** The e-mail address of the account that the invite and the link of `greet` open. */
+/** The e-mail address of the account that the invite code and the link of `greet` create or open. */
 const EMAIL = 'you@localhost';
 
 const INVITE_DAYS = 7;
 const LINK_DAYS = 1;
 
-/** The exit code after a second signal, which leaves open requests unfinished. */
+/** The exit code if a second signal ends the process before its requests have finished. */
 const INTERRUPTED = 130;
 
 /**
@@ -88,7 +88,7 @@ async function greet(context: Context, origin: string): Promise<void> {
   console.log(lines.join('\n'));
 }
 
-/** Starts the sweeps, the app and the worker that a role needs. Adds to `stack` how to close them. */
+/** Starts the sweeps, the app and the worker that a role needs. `stack` closes them. */
 async function start(
   context: Context,
   role: ServingRole,
@@ -119,7 +119,7 @@ async function start(
  */
 const LISTEN_BACKLOG = 16_384;
 
-/** Listens. If the address cannot be used, rejects with a message that names the variables. */
+/** Listens on HOST and PORT. If the address cannot be used, rejects with a message that names these variables. */
 async function listen(app: FastifyInstance, { host, port }: Config): Promise<void> {
   try {
     await app.listen({ host, port, backlog: LISTEN_BACKLOG });
@@ -141,6 +141,7 @@ function buildHealthApp(context: Context): FastifyInstance {
 function endOnSignal(context: Context, stack: AsyncDisposableStack): void {
   const { log, lifecycle } = context;
   const end = (code: number, drainMs: number, limitMs: number) => {
+    // The process is already ending, so this is the second signal, or an error.
     if (lifecycle.draining) process.exit(code === 0 ? INTERRUPTED : code);
     lifecycle.draining = true;
     void close(context, stack, drainMs, limitMs).then(() => process.exit(code));

@@ -23,8 +23,8 @@ const FILTER_INTERVAL_MS = 3_000;
 
 /**
  * A staged import that has waited for a worker for this long is queued again. Its job may be lost, because Redis
- * restarted empty or a process died. If the worker of an import died, the lease of the import must expire before it is
- * queued again. Another worker begins the import within 13 s after the first one died.
+ * restarted empty or a process died. If the worker of an import died, the import is queued again only after its lease
+ * has expired. Another worker then begins the import, at most 13 s after the first worker died.
  */
 const REQUEUE_AFTER_MS = 3_000;
 
@@ -45,7 +45,7 @@ async function deleteAbandonedImports({ database, log }: Context): Promise<void>
 const writeLastUses = ({ lastUses, database, config }: Context): Promise<void> =>
   lastUses.write(database, config.sessionDays);
 
-/** Deletes expired rows in batches until none are left. One batch in each interval would be too slow. */
+/** Deletes expired rows in batches, until none are left or the process drains. */
 export async function deleteLeftovers({ config, database, lifecycle, log }: Context): Promise<void> {
   let deleted = 0;
   // Each function deletes one batch, and resolves with the number of deleted rows.
@@ -54,8 +54,8 @@ export async function deleteLeftovers({ config, database, lifecycle, log }: Cont
     () => deleteOldResponses(database),
     () => deleteOldChanges(database, config.changesDays),
     () => deleteOldTrash(database, config.trashDays),
-    // This function is the last one, because it fails while a node of a sharded database is down. Every node has a copy
-    // of the invites.
+    // Every node of a sharded database has a copy of the invites, so this function fails while a node is down. It is
+    // the last one, so that the others run anyway.
     () => deleteExpiredInvites(database),
   ];
   for (const deleteBatch of deleteBatches) {
@@ -77,7 +77,7 @@ function repeat(
   intervalMs: number,
   sweep: (context: Context) => Promise<void>,
 ): () => Promise<void> {
-  /** Undefined once the repetition is stopped. */
+  /** The timer of the next or the current run. Undefined after the repetition was stopped. */
   let timer: NodeJS.Timeout | undefined;
   let running = Promise.resolve();
   const schedule = () => {
@@ -115,7 +115,7 @@ export function startSweeper(context: Context, hasWorker: boolean): () => Promis
   ];
   return async () => {
     await Promise.all(stops.map((stop) => stop()));
-    // Store the uses since the last sweep. If this fails, the next use of each token is stored instead.
+    // Writes the uses since the last sweep. If this fails, Postgres has older times until the tokens are used again.
     await writeLastUses(context).catch(() => {});
   };
 }
