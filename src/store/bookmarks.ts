@@ -161,7 +161,9 @@ export async function editBookmark(
  */
 function searchLines(change: Readonly<Record<string, unknown>>): Record<string, string> {
   const changedNames = SEARCHED_NAMES.filter((name) => change[name] !== undefined);
-  return Object.fromEntries(changedNames.map((name) => [`${name}_line`, searchTextLine(change[name] as string)]));
+  return Object.fromEntries(
+    changedNames.map((name) => [`${name}_line`, searchTextLine(change[name] as string)]),
+  );
 }
 
 /** The maximum number of bookmarks that `findBookmarks` returns for one url. */
