@@ -14,12 +14,11 @@ import { invalid } from '../domain/errors.ts';
  */
 
 /**
- * The reserved time for one chunk, in milliseconds. It is about ten times the CPU time of a chunk, so one user's chunks
- * take at most a tenth of a core.
+ * The reserved time for one chunk, in milliseconds. With this time, one user's chunks take at most a tenth of a core.
  */
 const CHUNK_MS = 0.02;
 
-/** Time is reserved after every 256 chunks. 256 chunks of 64 KiB are 16 MiB, so most bodies never pause. */
+/** Time is reserved for at least this many chunks at once. 256 chunks of 64 KiB are 16 MiB: most bodies never pause. */
 const CHUNKS_PER_PAUSE = 256;
 
 /** Reading pauses while this many bytes are gathered. */

@@ -273,7 +273,7 @@ function applyChange(current: Bookmark, change: (current: LinkdingFields) => Lin
   const after = change(before);
   if (after.description !== before.description || after.notes !== before.notes) return fromLinkding(after);
   // Description and notes are unchanged, so the stored comment is kept. It is not built again from them, because
-  // another program may have written the comment, with different line breaks around the line that separates the notes.
+  // another program may have written the comment, and put the line that separates the notes anywhere.
   return { ...fromLinkding({ ...after, description: '', notes: '' }), comment: current.comment };
 }
 
