@@ -52,8 +52,9 @@ function parsePosition(cursor: string | number): Position {
  * bookmarks.
  *
  * No bookmark is lost between the list and the sync. Both return ascending ids, and a user's ids become visible in
- * order (decision 15). So if a bookmark becomes visible after a page of the list was read, its id is larger than all
- * ids of that page, and the sync finds it. For the same reason, the sync needs only the last id in order to continue.
+ * order (docs/contract.md, decision 15). So if a bookmark becomes visible after a page of the list was read, its id is
+ * larger than all ids of that page, and the sync finds it. For the same reason, the sync needs only the last id in
+ * order to continue.
  */
 export async function* followBookmarks(
   requester: Requester,

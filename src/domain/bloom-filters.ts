@@ -53,13 +53,13 @@ export function buildBloomFilter(texts: string | null): Buffer {
 
 /** Returns the bits of a term. Bits of longer sequences come first, because fewer texts contain longer sequences. */
 function bitsOf(term: string): number[] {
-  const found: { bit: number; length: number }[] = [];
+  const sequences: { bit: number; length: number }[] = [];
   // Later letters are ignored, because this many letters nearly always have enough sequences.
   const usedLength = Math.min(term.length, 4 * MOST_BITS);
   for (let start = 0; start < usedLength; start += 1) {
-    visitSequences(term, start, (bit, length) => found.push({ bit, length }));
+    visitSequences(term, start, (bit, length) => sequences.push({ bit, length }));
   }
-  return found.toSorted((a, b) => b.length - a.length).map(({ bit }) => bit);
+  return sequences.toSorted((a, b) => b.length - a.length).map(({ bit }) => bit);
 }
 
 /**
@@ -67,7 +67,7 @@ function bitsOf(term: string): number[] {
  * returns none.
  */
 export function bloomFilterBits(terms: readonly string[]): number[] {
-  const longest = terms.toSorted((a, b) => b.length - a.length).slice(0, MOST_BITS);
-  const bitsPerTerm = Math.floor(MOST_BITS / longest.length);
-  return [...new Set(longest.flatMap((term) => bitsOf(term).slice(0, bitsPerTerm)))];
+  const longestTerms = terms.toSorted((a, b) => b.length - a.length).slice(0, MOST_BITS);
+  const bitsPerTerm = Math.floor(MOST_BITS / longestTerms.length);
+  return [...new Set(longestTerms.flatMap((term) => bitsOf(term).slice(0, bitsPerTerm)))];
 }

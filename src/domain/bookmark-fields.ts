@@ -7,21 +7,22 @@
 export type Operation = 'add' | 'edit' | 'import';
 
 interface FieldBase {
+  /** The requests that can contain the field. */
   givenTo: readonly Operation[];
   examples: readonly unknown[];
 }
 
-/** Fields with `isSearched` become lines of the search text, in this order. */
+/** Fields with `isSearched` become lines of the search text, in the order of `BOOKMARK_FIELDS`. */
 type TextField = FieldBase & { kind: 'text'; max: number; default: string; isSearched?: true };
 type UrlField = FieldBase & { kind: 'url'; max: number; isRequired: true; isSearched?: true };
 type TagsField = FieldBase & { kind: 'tags'; default: readonly string[] };
 type TimeField = FieldBase & { kind: 'time' };
 type FlagField = FieldBase & { kind: 'flag'; default: boolean };
 
-/** Lengths count Unicode code points after trimming. A field with a `default` may be omitted. */
+/** `max` counts Unicode code points after trimming. A field with a `default` may be omitted. */
 export type Field = TextField | UrlField | TagsField | TimeField | FlagField;
 
-/** The fields, in their order in a response. There, the id comes before them. */
+/** The fields of a bookmark except the id, in their order in a response. */
 export const BOOKMARK_FIELDS = {
   /** Absolute, http or https. Stored as sent. */
   url: {

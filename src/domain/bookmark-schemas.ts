@@ -13,7 +13,7 @@ import { importedTagNames, tagNames, text, timestamp, url } from './fields.ts';
 
 /** Schemas of the bookmarks in requests, derived from the description of the fields. */
 
-/** By kind of field: the function that makes the schema of such a field in a request. */
+/** For each kind of field, the function that makes the schema of such a field in a request. */
 const GIVEN = {
   url: (field: Field & { kind: 'url' }) => url(field),
   text: (field: Field & { kind: 'text' }) => text(field),
@@ -22,7 +22,7 @@ const GIVEN = {
   flag: () => z.boolean(),
 };
 
-/** In an import, a tag may also be an object. */
+/** Like `GIVEN`, for the entries of an import. There, a tag may also be an object. */
 const IMPORTED = { ...GIVEN, tags: () => importedTagNames };
 
 interface Kinds {
@@ -44,14 +44,15 @@ type GivenSchema<Op extends Operation, Name extends FieldName> = Op extends 'edi
       ? z.ZodPrefault<Schema<Op, Name>>
       : z.ZodOptional<Schema<Op, Name>>;
 
+/** Makes the schema of a field in the requests of an operation. */
 function givenSchema(name: FieldName, operation: Operation): z.ZodType {
   const field: Field = BOOKMARK_FIELDS[name];
   const schemaMakers = operation === 'import' ? IMPORTED : GIVEN;
   const schema: z.ZodType = schemaMakers[field.kind](field as never);
-  const shown = schema.meta({ ...schema.meta(), examples: [...field.examples] });
-  if (operation === 'edit') return shown.optional();
-  if ('isRequired' in field) return shown;
-  return 'default' in field ? shown.prefault(field.default) : shown.optional();
+  const withExamples = schema.meta({ ...schema.meta(), examples: [...field.examples] });
+  if (operation === 'edit') return withExamples.optional();
+  if ('isRequired' in field) return withExamples;
+  return 'default' in field ? withExamples.prefault(field.default) : withExamples.optional();
 }
 
 /** Returns the schemas of the fields in an operation's body, by name. */
@@ -69,7 +70,7 @@ export const addedBookmark = z.object(shapeOf('add'));
 /** The body of `/bookmarks/edit` without the id. */
 export const bookmarkChange = z.object(shapeOf('edit'));
 
-/** An entry of an import (decision 18). */
+/** An entry of an import (docs/contract.md, decision 18). */
 export const importedEntry = z.object(shapeOf('import'));
 
 /** Returns the schemas of a bookmark's fields in a response. `kinds` has a schema for each kind of field. */

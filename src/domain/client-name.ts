@@ -34,14 +34,18 @@ const SYSTEMS: readonly [RegExp, string][] = [
   [/\bLinux\b/i, 'Linux'],
 ];
 
+/** The rest of a longer header is ignored, so that the search for a name takes little time. */
+const MAX_EXAMINED_LENGTH = 512;
+
 /**
  * Returns a short name for the program behind a `User-Agent`, for example `Firefox on Linux` or `curl`; null if
  * unknown. The name consists only of the texts above, so nothing else of the header is stored.
  */
 export function nameClient(userAgent: string | undefined): string | null {
-  const agent = (userAgent ?? '').slice(0, 512);
-  const find = (list: readonly [RegExp, string][]) => list.find(([pattern]) => pattern.test(agent))?.[1];
-  const [program, system] = [find(PROGRAMS), find(SYSTEMS)];
+  const agent = (userAgent ?? '').slice(0, MAX_EXAMINED_LENGTH);
+  const findName = (list: readonly [RegExp, string][]) => list.find(([pattern]) => pattern.test(agent))?.[1];
+  const program = findName(PROGRAMS);
+  const system = findName(SYSTEMS);
   if (program && system) return `${program} on ${system}`;
   return program ?? system ?? null;
 }

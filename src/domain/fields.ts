@@ -13,7 +13,7 @@ export const MAX_ID = Number.MAX_SAFE_INTEGER;
 
 /**
  * Makes the schema of a text. The text has `min` to `max` code points after trimming, and no characters that Postgres
- * cannot store (decision 5).
+ * cannot store (docs/contract.md, decision 5).
  */
 export function text({ max, min = 0 }: { max: number; min?: number }) {
   return z
@@ -27,7 +27,8 @@ export function text({ max, min = 0 }: { max: number; min?: number }) {
 }
 
 /**
- * Makes the schema of an absolute http or https url. The url is trimmed, and otherwise stored as sent (decision 10).
+ * Makes the schema of an absolute http or https url. The url is trimmed, and otherwise stored as sent
+ * (docs/contract.md, decision 10).
  */
 export const url = ({ max }: { max: number }) =>
   text({ max, min: 1 })
@@ -39,7 +40,7 @@ export const url = ({ max }: { max: number }) =>
     // This sets no `format: uri`: a gateway that checks the format would refuse urls with blanks or non-ASCII letters.
     .meta({ maxLength: max });
 
-/** A time from a client, converted to UTC with milliseconds (decision 18). */
+/** A time from a client, converted to UTC with milliseconds (docs/contract.md, decision 18). */
 export const timestamp = z
   .string()
   .transform((given, ctx) => {
@@ -54,7 +55,7 @@ export const timestamp = z
   })
   .meta({ format: 'date-time' });
 
-/** A search query. A blank query matches everything (decision 13). */
+/** A search query. A blank query matches everything (docs/contract.md, decision 13). */
 export const searchQuery = text({ max: BOUNDS.query }).meta({
   maxLength: BOUNDS.query,
   examples: ['postgres sync'],
@@ -87,21 +88,21 @@ export interface TagNames {
 }
 
 /**
- * Reads tag names. If names differ only in case, keeps the first of them (decision 12). Stops at the first fault,
- * because a body may have millions of faults, and their errors would exhaust the memory.
+ * Reads tag names. If names differ only in case, keeps the first of them (docs/contract.md, decision 12). Stops at the
+ * first fault, because a body may have millions of faults, and their errors would exhaust the memory.
  */
 function readTagNames(
-  given: readonly unknown[],
+  tags: readonly unknown[],
   ctx: z.RefinementCtx,
   nameOf: (entry: unknown) => unknown,
 ): TagNames {
   const nameByKey = new Map<string, string>();
-  const seen = new Set<unknown>();
-  for (const [index, entry] of given.entries()) {
+  const checkedNames = new Set<unknown>();
+  for (const [index, entry] of tags.entries()) {
     const raw = nameOf(entry);
     // A name that was sent twice is checked only once.
-    if (seen.has(raw)) continue;
-    seen.add(raw);
+    if (checkedNames.has(raw)) continue;
+    checkedNames.add(raw);
     const name = typeof raw === 'string' ? cleanTagName(raw) : undefined;
     const rule = name === undefined ? 'expected a string' : textRule(name, BOUNDS.tagName, 1);
     if (name === undefined || rule !== undefined) {
@@ -111,7 +112,7 @@ function readTagNames(
     const key = foldText(name);
     if (!nameByKey.has(key)) nameByKey.set(key, name);
     if (nameByKey.size > BOUNDS.tagsPerBookmark) {
-      ctx.issues.push({ code: 'custom', message: `at most ${BOUNDS.tagsPerBookmark} tags`, input: given });
+      ctx.issues.push({ code: 'custom', message: `at most ${BOUNDS.tagsPerBookmark} tags`, input: tags });
       return z.NEVER;
     }
   }
@@ -119,8 +120,8 @@ function readTagNames(
 }
 
 /**
- * Makes the schema of one bookmark's tag names, at most 100 (decision 9). `nameOf` returns the name of an entry.
- * `items` is the JSON Schema of an entry.
+ * Makes the schema of one bookmark's tag names, at most 100 (docs/contract.md, decision 9). `nameOf` returns the name
+ * of an entry. `items` is the JSON Schema of an entry.
  */
 const tagNamesBy = <Entry>(nameOf: (entry: unknown) => unknown, items: object) =>
   z
@@ -173,10 +174,14 @@ export const importedTagNames = tagNamesBy<string | { name: string }>(nameOfImpo
   anyOf: [TAG_NAME, { type: 'object', required: ['name'], properties: { name: TAG_NAME } }],
 });
 
-/** Matches what no host contains: a separator of a url's parts, white space, or a port at the end. */
+/**
+ * Matches a text that contains what no host contains: a separator of a url's parts, white space, or a port at the end.
+ */
 const NO_HOST = /[/?#@\\\s]|:\d*$/;
 
-/** A host name. It is converted like the host of a url (decision 10), and a trailing dot is removed. */
+/**
+ * A host name. It is converted like the host of a url (docs/contract.md, decision 10), and a trailing dot is removed.
+ */
 export const site = text({ max: MAX_HOST_LENGTH, min: 1 })
   .transform((given, ctx) => {
     const host = NO_HOST.test(given) ? undefined : parseWebUrl(`http://${given}/`)?.hostname;
@@ -187,7 +192,7 @@ export const site = text({ max: MAX_HOST_LENGTH, min: 1 })
   })
   .meta({ minLength: 1, maxLength: MAX_HOST_LENGTH, examples: ['example.org'] });
 
-/** The id of a bookmark or tag (decision 6). */
+/** The id of a bookmark or tag (docs/contract.md, decision 6). */
 export const id = z
   .int({
     error: (issue) => (issue.input === undefined ? 'is required' : `expected an integer from 1 to ${MAX_ID}`),
@@ -269,7 +274,7 @@ export const bookmarkVersions = z
     examples: [[{ id: 42, if_updated_at: '2026-01-02T03:04:05.678Z' }]],
   });
 
-/** Makes the schema of an integer from `min` to `max`. Default: `byDefault`. */
+/** Makes the schema of an integer from `min` to `max`. If the field is absent, its value is `byDefault`. */
 export const integer = (min: number, max: number, byDefault: number) => {
   const rule = `expected an integer from ${min} to ${max}`;
   return z.int(rule).min(min, rule).max(max, rule).default(byDefault);

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { parse } from 'secure-json-parse';
 import { invalid } from './errors.ts';
 
-/** Decodes a body. Throws `VALIDATION_ERROR` for an empty body or invalid UTF-8. */
+/** Decodes the bytes of a body to text. Throws `VALIDATION_ERROR` for an empty body or invalid UTF-8. */
 export function decodeJson(bytes: Buffer): string {
   if (bytes.length === 0) throw invalid('body: is required');
   if (!isUtf8(bytes)) throw invalid('body: is not UTF-8');
@@ -10,8 +10,8 @@ export function decodeJson(bytes: Buffer): string {
 }
 
 /**
- * Parses a JSON body. Throws `VALIDATION_ERROR` for malformed JSON (decision 2), and for keys that would change an
- * object's prototype.
+ * Parses a JSON body. Throws `VALIDATION_ERROR` for malformed JSON (docs/contract.md, decision 2), and for keys that
+ * would change an object's prototype.
  */
 function parseJson(bytes: Buffer): unknown {
   return parseJsonText(decodeJson(bytes));
@@ -47,6 +47,7 @@ export function parseShortJson(bytes: Buffer): unknown {
   return parseJson(bytes);
 }
 
+/** Returns whether a body has more than `limit` commas and opening brackets. */
 function hasMoreStructure(bytes: Buffer, limit: number): boolean {
   let count = 0;
   for (const byte of bytes) if (byte === COMMA || byte === OPEN_BRACKET || byte === OPEN_BRACE) count += 1;

@@ -2,9 +2,9 @@ import type { BookmarkFields, FieldName, GivenName, Operation } from './bookmark
 import type { Sort } from './bounds.ts';
 
 /**
- * The resources, requests and responses of docs/contract.md, as they are sent. The section numbers in this file are
- * those of docs/contract.md. The service and its clients share these types. `http/route.ts` compares every schema with
- * them at compile time.
+ * The resources, requests and responses of docs/contract.md, as they are sent. The numbers of sections and decisions in
+ * this file are those of docs/contract.md. The service and its clients share these types. `src/http/route.ts` compares
+ * every schema with them at compile time.
  */
 
 /** A tag inside a bookmark (decision 8). */
@@ -82,7 +82,7 @@ export interface Profile {
   bookmark_limit: number | null;
   /** The scope of the request's token. */
   scope: 'read' | 'write';
-  /** When that token expires; `null` means never. */
+  /** When the request's token expires; `null` means never. */
   token_expires_at: string | null;
 }
 
@@ -260,7 +260,7 @@ export interface TrashDeletion {
 /** Exactly one of the two fields must be present. */
 export interface BookmarkChoice {
   id?: number | undefined;
-  /** Finds all bookmarks with the same url (decision 10). */
+  /** Finds all bookmarks with this url (decision 10). */
   url?: string | undefined;
 }
 
@@ -411,7 +411,8 @@ export interface TagRename {
   id: number;
   name: string;
   /**
-   * Whether to rename all tags below it too (`a/b` is below `a`). If one cannot be renamed, none is. Default: false.
+   * Whether to rename all tags below this tag too (`a/b` is below `a`). If one of them cannot be renamed, none is.
+   * Default: false.
    */
   with_children?: boolean | undefined;
 }
@@ -479,7 +480,7 @@ export interface CreatedToken extends ApiToken {
 /** A user's own session. */
 export interface OpenSession extends ShownToken {
   kind: 'session';
-  /** The app that the session was opened for; null means a browser or an invite exchange. */
+  /** The app that opened the session; null if a browser or the exchange of an invite opened it. */
   app_name: string | null;
   /** The program that signed in, for example `Firefox on Linux` or `curl`; null means unknown. */
   client: string | null;

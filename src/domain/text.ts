@@ -1,7 +1,7 @@
 import { SEARCHED_NAMES } from './bookmark-fields.ts';
 import { BOUNDS } from './bounds.ts';
 
-/** How the service compares, counts and checks text (decision 5). */
+/** How the service compares, counts and checks text (docs/contract.md, decision 5). */
 
 /**
  * The time of Unicode normalization grows with the square of the number of combining marks in a row. Half a million
@@ -20,19 +20,24 @@ function normalize(text: string): string {
   return text.replace(CHUNKS, (chunk) => chunk.normalize('NFC'));
 }
 
-/** Matches most urls and many texts. To normalize such a text, it is enough to convert it to lower case. */
+/** Matches most urls and many other texts. To normalize a text of these characters, lower case is enough. */
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 
 /**
  * Normalizes text so that comparisons ignore case: to NFC, to lower case, and a final sigma to sigma. The database
  * stores the result with the text. So searches and comparisons do not depend on the locale of the database.
  */
-export const foldText = (text: string): string =>
-  PRINTABLE_ASCII.test(text)
-    ? text.toLowerCase()
-    : normalize(normalize(text).toLowerCase().replaceAll('ς', 'σ'));
+export function foldText(text: string): string {
+  if (PRINTABLE_ASCII.test(text)) return text.toLowerCase();
+  const lowerCase = normalize(text).toLowerCase().replaceAll('ς', 'σ');
+  // The lower case of a text in NFC is not always in NFC.
+  return normalize(lowerCase);
+}
 
-/** Returns the normalized terms of a query, split at ECMAScript white space. A blank query has none (decision 13). */
+/**
+ * Returns the normalized terms of a query, split at ECMAScript white space. A blank query has none (docs/contract.md,
+ * decision 13).
+ */
 export const searchTerms = (query: string): string[] =>
   [...new Set(foldText(query).split(/\s+/u))].filter(Boolean);
 
@@ -49,13 +54,14 @@ export function searchText(bookmark: Record<(typeof SEARCHED_NAMES)[number], str
   return text;
 }
 
-/** Counts Unicode code points. If there are more than `limit`, the result may be too low, but still exceeds `limit`. */
-function countCodePoints(text: string, limit: number): number {
-  if (text.length <= limit) return text.length;
-  if (text.length > 2 * limit) return limit + 1;
+/** Returns whether a text has more than `limit` Unicode code points. */
+function hasMoreCodePoints(text: string, limit: number): boolean {
+  // `length` counts UTF-16 code units. A code point has one or two of them.
+  if (text.length <= limit) return false;
+  if (text.length > 2 * limit) return true;
   let count = 0;
   for (const _ of text) count += 1;
-  return count;
+  return count > limit;
 }
 
 /**
@@ -64,28 +70,36 @@ function countCodePoints(text: string, limit: number): number {
  */
 export function compareByCodePoints(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
-  for (let at = 0; at < length; at += 1) {
-    const [left, right] = [a.charCodeAt(at), b.charCodeAt(at)];
-    if (left === right) continue;
-    return rankUnit(left) - rankUnit(right);
+  for (let index = 0; index < length; index += 1) {
+    const unitOfA = a.charCodeAt(index);
+    const unitOfB = b.charCodeAt(index);
+    if (unitOfA !== unitOfB) return rankUnit(unitOfA) - rankUnit(unitOfB);
   }
   return a.length - b.length;
 }
 
+const FIRST_SURROGATE = 0xd800;
+const AFTER_SURROGATES = 0xe000;
+
 /**
  * Returns the rank of a UTF-16 code unit in the order by code points. Surrogates, which encode U+10000 and above, get
- * the highest ranks.
+ * the highest ranks. The code units above the surrogates move down and take their place.
  */
-const rankUnit = (unit: number): number =>
-  unit >= 0xe000 ? unit - 0x800 : unit >= 0xd800 ? unit + 0x2000 : unit;
+function rankUnit(unit: number): number {
+  if (unit < FIRST_SURROGATE) return unit;
+  if (unit >= AFTER_SURROGATES) return unit - (AFTER_SURROGATES - FIRST_SURROGATE);
+  return unit + (0x10000 - AFTER_SURROGATES);
+}
 
 /** Whether Postgres can store the text unchanged: it contains neither U+0000 nor a lone surrogate. */
 export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0');
 
 /** Returns the first `limit` code points, with an ellipsis if the text was cut. Lone surrogates become U+FFFD. */
 export function cutText(text: string, limit: number): string {
-  const kept = [...text.slice(0, 2 * limit)].slice(0, limit).join('').toWellFormed();
-  return kept.length < text.length ? `${kept}…` : kept;
+  // A code point has at most two code units.
+  const firstUnits = text.slice(0, 2 * limit);
+  const firstPart = [...firstUnits].slice(0, limit).join('').toWellFormed();
+  return firstPart.length < text.length ? `${firstPart}…` : firstPart;
 }
 
 /** Removes trailing slashes. In a search for a tag and the tags below it, `a/` and `a//` mean `a`. */
@@ -101,7 +115,7 @@ export const isUnder = (name: string, path: string): boolean => name === path ||
 /** Returns the rule that a text breaks; undefined if it is valid. */
 export function textRule(text: string, max: number, min: number): string | undefined {
   if (!isStorable(text)) return 'may not contain U+0000 or a lone surrogate';
-  if (countCodePoints(text, max) > max) return `at most ${max} characters`;
+  if (hasMoreCodePoints(text, max)) return `at most ${max} characters`;
   return text.length < min ? 'may not be empty' : undefined;
 }
 
@@ -113,10 +127,12 @@ export function textRule(text: string, max: number, min: number): string | undef
  * - It is too long as sent, and has many combining marks in a row. Normalizing it would take too much time.
  */
 const isRefusedUnnormalized = (name: string): boolean =>
-  name.length > 8 * BOUNDS.tagName ||
-  (countCodePoints(name, BOUNDS.tagName) > BOUNDS.tagName && hasManyMarks(name));
+  name.length > 8 * BOUNDS.tagName || (hasMoreCodePoints(name, BOUNDS.tagName) && hasManyMarks(name));
 
-/** Returns a tag name trimmed and in NFC (decision 12). A name that is refused as too long is not normalized. */
+/**
+ * Returns a tag name trimmed and in NFC (docs/contract.md, decision 12). A name that is refused as too long is not
+ * normalized.
+ */
 export function cleanTagName(name: string): string {
   const trimmed = name.trim();
   return isRefusedUnnormalized(trimmed) ? trimmed : trimmed.normalize('NFC');

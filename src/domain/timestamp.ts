@@ -4,7 +4,7 @@ const TIME = String.raw`(?<hour>\d{2}):(?<minute>\d{2}):(?<second>\d{2})(?:\.(?<
 const OFFSET = String.raw`(?:Z|(?<sign>[+-])(?<offsetHour>\d{2}):(?<offsetMinute>\d{2}))`;
 const RFC3339 = new RegExp(`^${DATE}T${TIME}${OFFSET}$`, 'i');
 
-/** Matches the service's own format, except for the days 29 to 31. Such a time needs no other check. */
+/** Matches the service's own format, except for the days 29 to 31. A text that matches is valid as it is. */
 const PLAIN =
   /^(?!0000)\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
 
@@ -24,7 +24,7 @@ function isMonthStart(ms: number): boolean {
 /**
  * Converts an RFC 3339 timestamp to UTC with milliseconds and `Z`, and drops finer digits. A leap second becomes the
  * second after it. Returns undefined for any other text, for a day that does not exist, and for a UTC year outside of
- * 0001 to 9999 (decision 18).
+ * 0001 to 9999 (docs/contract.md, decision 18).
  */
 export function parseTimestamp(text: string): string | undefined {
   if (PLAIN.test(text)) return text;

@@ -59,7 +59,7 @@ export function createSecret(): NewSecret {
   return { secret, hash: hashSecret(secret), lastFour: secret.slice(-4) };
 }
 
-/** Makes the text of a token (decision 23) from its kind, its user's id and its secret. */
+/** Makes the text of a token (docs/contract.md, decision 23) from its kind, its user's id and its secret. */
 export const formatToken = (kind: TokenKind, userId: number, secret: string): string =>
   `${PREFIX_BY_KIND[kind]}_${userId}_${secret}`;
 
@@ -91,6 +91,7 @@ function makeRoom(entries: Map<string, unknown> | Set<string>, capacity: number)
 export class KnownPrincipals {
   /** The keys of tokens that were valid when this process last looked them up, however long ago. */
   readonly #seen = new Set<string>();
+  /** The remembered principals, keyed by the token's `key`. `untilMs` is when each is forgotten, by `Date.now()`. */
   readonly #principals = new Map<string, { principal: Principal; untilMs: number }>();
   readonly #capacity: number;
   readonly #ttlMs: number;
@@ -109,9 +110,11 @@ export class KnownPrincipals {
       return undefined;
     }
     const { principal } = known;
+    // The key is made of the secret only. So a token with another user or kind, but the same secret, also gets here.
     return principal.userId === token.userId && principal.kind === token.kind ? principal : undefined;
   }
 
+  /** Remembers the principal of a token that was just looked up. */
   add(principal: Principal, nowMs = Date.now()): void {
     makeRoom(this.#principals, this.#capacity);
     this.#principals.set(principal.key, { principal, untilMs: nowMs + this.#ttlMs });
@@ -126,6 +129,7 @@ export class KnownPrincipals {
     return this.#seen.has(key);
   }
 
+  /** Forgets a token that is no longer valid. */
   forget(token: PresentedToken): void {
     this.#principals.delete(token.key);
     this.#seen.delete(token.key);

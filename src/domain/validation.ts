@@ -14,7 +14,7 @@ function formatPath(path: readonly PropertyKey[]): string {
   return text || 'body';
 }
 
-/** By Zod's name of a type: its name in messages. */
+/** The names of types in messages, keyed by Zod's names. */
 const TYPE_NAMES: Record<string, string> = {
   string: 'a string',
   number: 'a number',
@@ -31,19 +31,19 @@ export function describeIssue(issue: RawIssue): string | undefined {
     return `expected ${TYPE_NAMES[issue.expected] ?? issue.expected}`;
   }
   if (issue.code === 'invalid_value')
-    return `expected ${issue.values.map((v) => `"${String(v)}"`).join(' or ')}`;
+    return `expected ${issue.values.map((value) => `"${String(value)}"`).join(' or ')}`;
   if (issue.code === 'too_big' && issue.origin === 'array') return `at most ${issue.maximum} entries`;
   if (issue.code === 'too_big') return `at most ${issue.maximum}`;
   if (issue.code === 'too_small') return `at least ${issue.minimum}`;
   return undefined;
 }
 
-/** Formats an issue as `field: rule`, for error responses (decision 2). */
+/** Formats an issue as `field: rule`, for error responses (docs/contract.md, decision 2). */
 export const formatIssue = (issue: Issue): string => `${formatPath(issue.path)}: ${issue.message}`;
 
 /**
- * Makes a rule for a body: exactly one of these fields must be present. If several are, the error names the second of
- * them; if none is, the first field.
+ * Makes a rule for a body: exactly one of the fields `names` must be present. If several are present, the error names
+ * the second of those. If none is present, the error names the first of `names`.
  */
 export const exactlyOne =
   <Name extends string>(...names: readonly [Name, Name, ...Name[]]) =>

@@ -1,6 +1,6 @@
 /**
- * Parses http and https urls in bounded time. It imports nothing, because the page, the CLI and the client contain it
- * too.
+ * This file parses http and https urls in bounded time. It imports nothing, because the page, the CLI and the client
+ * contain it too.
  */
 
 /** The maximum length of a host. The time that `URL` takes grows with the square of the host's length. */
@@ -23,7 +23,10 @@ function hostLength(authority: string): number {
   return host.replace(/:\d*$/, '').length;
 }
 
-/** Parses an absolute http or https url without white space at its ends. Returns the broken rule for any other text. */
+/**
+ * Parses an absolute http or https url without white space at its ends. For any other text, returns the rule that it
+ * breaks, as a message.
+ */
 function readWebUrl(text: string): URL | string {
   if (CONTROL_CHARACTERS.test(text)) return 'may not contain control characters';
   const authority = AUTHORITY.exec(text)?.groups?.authority;
@@ -42,13 +45,16 @@ function parseUrl(text: string): URL | null {
   }
 }
 
-/** Returns the rule that a url breaks; undefined if it is valid for a bookmark (decision 10). */
+/**
+ * Returns the rule that a text breaks as the url of a bookmark (docs/contract.md, decision 10). Returns undefined if
+ * the text is valid.
+ */
 export function findUrlFault(text: string): string | undefined {
   const urlOrRule = readWebUrl(text);
   return typeof urlOrRule === 'string' ? urlOrRule : undefined;
 }
 
-/** Parses an http or https url. Returns null for any other text. */
+/** Parses an http or https url. Ignores white space at its ends. Returns null for any other text. */
 export function parseWebUrl(text: string): URL | null {
   const urlOrRule = readWebUrl(text.trim());
   return typeof urlOrRule === 'string' ? null : urlOrRule;
