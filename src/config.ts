@@ -395,7 +395,7 @@ function refuseIncomplete({ production, databaseUrl, redisAddress }: Config): vo
   );
 }
 
-/** Whether the service has pages. It needs a known origin for them, because the session cookie depends on the origin. */
+/** Whether the service has pages. They need a known origin, because the session cookie depends on the origin. */
 export const servesPages = ({ publicUrl, host }: Pick<Config, 'publicUrl' | 'host'>): boolean =>
   publicUrl !== undefined || isLoopback(host);
 
