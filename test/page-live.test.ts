@@ -342,6 +342,35 @@ describe('unsaved input', () => {
     await page.getByRole('button', { name: 'Save' }).click();
     await shows(page).toEqual(['Typed before']);
   });
+
+  browserTest('is not covered by a second dialog if a request of the old session fails late', async () => {
+    const browser = await browsers.signedIn(service);
+    await add(browser, 'Found');
+    const page = await browser.open();
+    await shows(page).toEqual(['Found']);
+    const signedIn = Promise.withResolvers<void>();
+    await browser.context.route(
+      '**/bookmarks/search',
+      async (route) => {
+        await signedIn.promise;
+        await route.fulfill({ status: 401, json: { error: 'invalid token', code: 'INVALID_TOKEN' } });
+      },
+      { times: 1 },
+    );
+    const search = page.waitForRequest('**/bookmarks/search');
+    await page.getByLabel('Search bookmarks').fill('found');
+    await search;
+    await call(browser, '/logout');
+    const dialog = page.getByRole('dialog', { name: 'Sign in again' });
+    await dialog.getByLabel('Invite code').fill(await service.invite(browser.email));
+    await page.keyboard.press('Enter');
+    await dialog.waitFor({ state: 'detached' });
+    const repeated = page.waitForResponse((response) => response.url().endsWith('/search') && response.ok());
+    signedIn.resolve();
+    await repeated;
+    await shows(page).toEqual(['Found']);
+    expect(await dialog.count()).toBe(0);
+  });
 });
 
 describe('when something fails', () => {

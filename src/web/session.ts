@@ -58,15 +58,24 @@ function sayRetry({ path, error, waitMs }: RetryEvent): void {
 
 export const client = new EndpointClient({ baseUrl: API_BASE, fetch: watchedFetch, onRetry: sayRetry });
 
-/** Calls the API. If the session has ended, asks the user to sign in again and repeats the call. */
+/** How often the user has signed in again on this page. */
+let renewals = 0;
+
+/**
+ * Calls the API. If the session has ended, asks the user to sign in again and repeats the call. If the user has signed
+ * in again since the call began, repeats it without asking, because the refused session is not the current one.
+ */
 export async function ask<T>(call: () => Promise<T>): Promise<T> {
   for (;;) {
+    const renewalsBefore = renewals;
     try {
       return await call();
     } catch (error) {
       if (!hasCode(error, 'INVALID_TOKEN')) throw error;
+      if (renewals > renewalsBefore) continue;
       signals.postMessage('ended');
       if (!(await askToSignIn())) throw error;
+      renewals++;
       await requireSameUser();
     }
   }
