@@ -152,7 +152,7 @@ const WAIT_AT_GATE = `if not exists (
 /** By function that writes bookmarks: a pattern for the statement that locks the account's row and counts. */
 const COUNT_BY_FUNCTION = {
   add_bookmark: /update accounts set bookmark_count = bookmark_count \+ 1[^;]*;/,
-  import_bookmarks: /update accounts\s+set bookmark_count = v_new [^;]*;/,
+  import_bookmarks: /update accounts\s+set bookmark_count = v_new_count [^;]*;/,
 };
 
 /** Changes a function so that it takes ids first and locks afterwards. Concurrent writers then commit in any order. */

@@ -92,10 +92,10 @@ export const withUnlockedNumbers: Mutation = {
     await rewrite(fleet, 'note_changes', [
       [
         'update accounts set last_change = greatest(last_change, v_min_revision) + cardinality(p_object_ids)',
-        `v_last := coalesce(nullif(current_setting('chaos.number', true), '')::bigint, nextval('chaos_numbers'));
-        update accounts set last_change = greatest(last_change, v_last)`,
+        `v_last_revision := coalesce(nullif(current_setting('chaos.number', true), '')::bigint, nextval('chaos_numbers'));
+        update accounts set last_change = greatest(last_change, v_last_revision)`,
       ],
-      ['returning last_change into v_last', ''],
+      ['returning last_change into v_last_revision', ''],
     ]);
     await rewrite(fleet, 'edit_bookmark', [
       [

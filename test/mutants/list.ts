@@ -37,8 +37,8 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'src/formats/entry.ts',
-    from: 'Date.parse(isLocal ?',
-    to: 'Date.parse(isLocal && false ?',
+    from: 'Date.parse(hasNoOffset ?',
+    to: 'Date.parse(hasNoOffset && false ?',
     caughtBy:
       'test/formats.test.ts › a date without an offset is UTC, even in the time zone Pacific/Kiritimati',
   },
