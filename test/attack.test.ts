@@ -354,7 +354,7 @@ describe('bodies in very many chunks', () => {
   const importOf = (length: number) =>
     JSON.stringify({ bookmarks: [{ url: 'http://e/', x: 'x'.repeat(length) }] });
 
-  /** The length of a text whose chunks of one byte take several of the 64 KiB that Node reads at a time. */
+  /** The length of a text that, sent in chunks of one byte, takes several times the 64 KiB that Node reads at once. */
   const SHORT = 60_000;
 
   /**

@@ -59,8 +59,8 @@ function sharesByRank(counts: Map<string, number>, ranks: object): Record<string
 }
 
 /**
- * Checks that each figure is near the fitted one: at most the share `part` away from it or, for fitted figures from 2
- * to 30, at most two away.
+ * Checks that each figure is near the fitted one. The two may differ by the share `part` of the fitted figure. Fitted
+ * figures from 2 to 30 may differ by 2, if that is more.
  */
 function expectNear(found: object, fitted: object, part: number): void {
   for (const [name, expected] of Object.entries(fitted)) {

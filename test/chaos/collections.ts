@@ -1,7 +1,7 @@
 import type { Fleet } from './fleet.ts';
 import type { Collection } from './journal.ts';
 
-/** Returns by user id the user's data. Reads it from the tables without any code of the service. */
+/** Returns the data of each user, by user id. Reads it from the tables, without any code of the service. */
 export async function readCollections({ sql }: Fleet): Promise<Map<number, Collection>> {
   const tags = await sql<TagRow[]>`
     select user_id::float8 as user, id::float8, name

@@ -9,7 +9,7 @@ export const crowdOf = ({ quick }: Plan) => (quick ? 200 : 10_000);
 /** The number of polls that one token may hold. */
 const WAITS_PER_TOKEN = 16;
 
-/** The number of further users, who have many tokens each: one token for every 16 users of the crowd. */
+/** The number of users in addition to the crowd. Each of them has a token for every 16 users of the crowd. */
 export const USERS_WITH_MANY_TOKENS = 3;
 
 export const tokensForAll = (plan: Plan): number => Math.ceil(crowdOf(plan) / WAITS_PER_TOKEN);

@@ -88,7 +88,7 @@ interface Span {
 }
 
 function listDisturbances({ faults, lives }: Journal): Span[] {
-  // Without Redis, each process counts separately from its start to its end, so only its start and its end matter.
+  // If no process ever used Redis, each has its own limiter. Its counts are lost only when it starts or ends.
   const isAlone = lives.every(({ startMs, fallbacks }) => fallbacks[0]?.startMs === startMs);
   if (isAlone) return lives.flatMap(({ startMs, endMs }) => [startMs, endMs].map(around));
   const ofRedis = faults.filter(({ target }: Fault) => target.includes('redis'));

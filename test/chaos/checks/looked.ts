@@ -57,7 +57,7 @@ function findMissing(story: Story, look: Look): string[] {
     .map(({ id }) => `${nameLook(look)} lacks ${id}`);
 }
 
-/** Returns by bookmark id when the first deletion of the bookmark was acknowledged. */
+/** Returns when the first deletion of each bookmark was acknowledged, by bookmark id. */
 function listDeleted({ evidence }: Story): Map<number, number> {
   const deletedMs = new Map<number, number>();
   for (const call of evidence.journal.calls) {

@@ -3,9 +3,9 @@ import { append, type Story } from './births.ts';
 import type { Result } from './findings.ts';
 
 /**
- * A held poll must return another replica's commit within this time, if no fault is or was recently active.
- * Milliseconds are usual, and an overloaded machine takes seconds. If the notification is lost, the poll takes up to 29
- * s.
+ * A held poll must return another replica's commit within this time, unless a fault is active or has just ended.
+ * Usually the poll takes milliseconds, and on an overloaded machine seconds. If the notification is lost, it takes up
+ * to 29 s.
  */
 export const WAKE_PROMISE_MS = 8_000;
 
