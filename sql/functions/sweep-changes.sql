@@ -5,9 +5,11 @@ create or replace function sweep_changes(p_days integer) returns bigint
 language plpgsql as $$
 declare
   v_user_id bigint;
-  v_floor bigint;
+  v_last_old_number bigint;
   v_count bigint;
 begin
+  -- Find the user with the oldest change. `rows_of_shards` replaces `%s` by the name of a shard, which `format` must
+  -- leave in the text, so it is written `%%s` here.
   select (oldest ->> 'user_id')::bigint into v_user_id
   from rows_of_shards(
     'changes',
@@ -22,15 +24,16 @@ begin
     return 0;
   end if;
   perform from accounts where user_id = v_user_id for no key update;
-  select max(number) into v_floor
+  -- Numbers rise with time, so all changes up to this one are old.
+  select max(number) into v_last_old_number
   from changes
   where user_id = v_user_id and changed_at < now() - make_interval(days => p_days);
-  if v_floor is null then
+  if v_last_old_number is null then
     return 0;
   end if;
-  delete from changes where user_id = v_user_id and number <= v_floor;
+  delete from changes where user_id = v_user_id and number <= v_last_old_number;
   get diagnostics v_count = row_count;
-  update accounts set changes_floor = greatest(changes_floor, v_floor) where user_id = v_user_id;
+  update accounts set changes_floor = greatest(changes_floor, v_last_old_number) where user_id = v_user_id;
   return v_count;
 end
 $$;

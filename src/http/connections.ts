@@ -47,7 +47,7 @@ export class Connection {
   #writtenBefore = 0;
   /** How many bytes in total the kernel had taken from the socket when the client last made progress. */
   #takenAtProgress = 0;
-  /** The time of that progress, by `performance.now()`; undefined while all bytes are sent. */
+  /** When the client last made progress, by `performance.now()`; undefined while all bytes are sent. */
   #progressAt: number | undefined;
   #isStalled = false;
 

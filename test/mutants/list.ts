@@ -306,7 +306,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'sql/functions/sweep-changes.sql',
-    from: 'greatest(changes_floor, v_floor)',
+    from: 'greatest(changes_floor, v_last_old_number)',
     to: 'changes_floor',
     caughtBy:
       'test/spec-4-2-changes.test.ts › is sent for a cursor older than the kept changes, and for no other',
