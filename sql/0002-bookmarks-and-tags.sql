@@ -28,8 +28,8 @@ alter table tags alter column user_id set statistics 0;
 -- `accounts` anyway, and a foreign key would slow down adds and imports (docs/decisions/0096-smaller-choices.md).
 --
 -- A bookmark stores its tags twice: as an array of tag ids, and as JSON text for responses. Reads are much more
--- frequent than renames of tags. So it is acceptable that a rename rewrites the text of every bookmark with the tag. The
--- GIN index finds these bookmarks (docs/decisions/0181-tags-as-an-array.md).
+-- frequent than renames of tags. So it is acceptable that a rename rewrites the text of every bookmark with the tag.
+-- The GIN index finds these bookmarks (docs/decisions/0181-tags-as-an-array.md).
 --
 -- The order of the columns: first columns of fixed width, then columns that searches scan, then columns that only
 -- responses need.
@@ -61,8 +61,8 @@ alter table bookmarks alter column user_id set statistics 0;
 -- scan of compressed texts takes two to three times as long.
 alter table bookmarks alter column search_text set storage external;
 
--- These two indexes end with `id + 0` for the order of bookmarks with the same url or time. If they ended with the plain
--- id, Postgres would also use them to look up ids, and read all index entries of the user
+-- These two indexes end with `id + 0` for the order of bookmarks with the same url or time. If they ended with the
+-- plain id, Postgres would also use them to look up ids, and read all index entries of the user
 -- (docs/decisions/0093-plans-that-stay-good.md).
 
 create index bookmarks_url_key on bookmarks (user_id, url_key, (id + 0));

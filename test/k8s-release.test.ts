@@ -11,7 +11,8 @@ import { runDir } from './support/run.ts';
 
 /**
  * Runs `k8s/release.sh` with a script in place of kubectl and the cluster. That script builds the manifests with the
- * real kubectl, once per overlay, and records the other commands. Each test decides how the migration and the roll-outs end.
+ * real kubectl, once per overlay, and records the other commands. Each test decides how the migration and the roll-outs
+ * end.
  */
 
 const SCRIPT = join(import.meta.dirname, '../k8s/release.sh');

@@ -1,7 +1,6 @@
 -- Opens a session for the owner of a passkey, after the caller has verified the signature. The outcome is
--- `passkey_missing` if the passkey was removed meanwhile. The outcome is the same if the counter of the passkey did not
--- rise, because a copy of the passkey may then exist. Authenticators that do not count always send 0, and this is
--- accepted.
+-- `passkey_missing` if the passkey was removed meanwhile, or if its counter did not rise. A counter that does not rise
+-- may mean that a copy of the passkey exists. But 0 after 0 is accepted, because some authenticators do not count.
 create or replace function sign_in_by_passkey(
   p_user_id bigint, p_credential_id text, p_counter bigint, p_token_hash bytea, p_last_four text, p_session_days integer,
   out outcome text, out email text

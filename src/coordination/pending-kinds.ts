@@ -19,9 +19,8 @@ export const PENDING_KINDS = {
    */
   exchanges: { lifeMs: 600_000, capacity: 20_000 },
   /**
-   * Codes for apps that somebody sent although they were invalid. At its end, each exchange of a code looks here for
-   * the same code, because somebody may have sent the code again during the exchange. No exchange takes longer than the
-   * lifetime.
+   * Codes for apps that somebody sent although they were invalid. Before an exchange of a code ends, it looks here for
+   * its code, because somebody else may have sent the code in the meantime. The lifetime is longer than any exchange.
    */
   repeats: { lifeMs: 60_000, capacity: 20_000 },
   /** Codes that sign in another device. The lifetime gives people time to find the device and to type the code. */

@@ -81,8 +81,8 @@ export const textOf = (value: unknown): string =>
 type NamedEntry = Omit<ImportEntry, 'tags'> & { tags: string[] };
 
 /**
- * Converts a time that is a number to milliseconds since 1970. Files contain seconds, milliseconds or microseconds since
- * 1970, or microseconds since 1601. The size of the number shows which of these four it is.
+ * Converts a time that is a number to milliseconds since 1970. Files contain seconds, milliseconds or microseconds
+ * since 1970, or microseconds since 1601. The size of the number shows which of these four it is.
  */
 function epochToMs(value: number): number {
   // Seconds. Dates before 1970 are negative numbers.

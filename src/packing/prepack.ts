@@ -21,8 +21,8 @@ execFileSync('tsc', ['--project', 'tsconfig.build.json'], {
   shell: process.platform === 'win32',
 });
 
-// The TypeScript compiler rewrites `.ts` to `.js` in the imports of `.js` files, but not in the imports of `.d.ts` files.
-// Older TypeScript compilers, which users may have, cannot read `.d.ts` files that import `.ts` files.
+// The TypeScript compiler rewrites `.ts` to `.js` in the imports of `.js` files, but not in the imports of `.d.ts`
+// files. Older TypeScript compilers, which users may have, cannot read `.d.ts` files that import `.ts` files.
 for (const name of readdirSync(join(folder, 'dist'), { recursive: true, encoding: 'utf8' })) {
   if (!name.endsWith('.d.ts')) continue;
   const path = join(folder, 'dist', name);

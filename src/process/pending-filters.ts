@@ -30,13 +30,14 @@ export const beginRound = (usersPerGroup = USERS_PER_GROUP): Round => ({ after: 
  * whose work never ends or always fails does not block other users, because each round goes on to the next group.
  */
 export async function buildPendingFilters(context: Context, round = beginRound()): Promise<void> {
-  let hasPending: boolean;
-  do {
+  let hasPending = true;
+  while (hasPending && !context.lifecycle.draining) {
     hasPending = false;
+    // One round. After its last group, `after` is 0 again.
     do {
       if (await serveNextUsers(context, round)) hasPending = true;
     } while (round.after > 0 && !context.lifecycle.draining);
-  } while (hasPending && !context.lifecycle.draining);
+  }
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
- * The addresses to which a browser may take the code of an app (RFC 8252 section 7, RFC 9700 section 2.1): a port of the
- * person's own computer, or an address that the operator configured. Addresses are compared character by character.
+ * The addresses to which a browser may take the code of an app (RFC 8252 section 7, RFC 9700 section 2.1): a port of
+ * the person's own computer, or an address that the operator configured. Addresses are compared character by character.
  */
 
 /** The maximum length of an address. */

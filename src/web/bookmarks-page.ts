@@ -158,8 +158,8 @@ function keepPlace(): void {
 }
 
 /**
- * Runs the search, reads about as many bookmarks as the list had at `place`, and scrolls to the same position. Without a
- * place, reads only the first page. Never reads more than about 500 bookmarks.
+ * Runs the search, reads about as many bookmarks as the list had at `place`, and scrolls to the same position. Without
+ * a place, reads only the first page. Never reads more than about 500 bookmarks.
  */
 async function returnTo(place: Place | undefined): Promise<void> {
   await collection.search(box.text, orders.value, place?.count);

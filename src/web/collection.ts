@@ -33,8 +33,8 @@ export interface Collection {
   /** Inserts or moves a bookmark that this page has saved. */
   put(bookmark: Bookmark): void;
   /**
-   * Hides bookmarks while they are being deleted. If the deletion fails, call `show` to show them again. If it succeeds,
-   * call `forget` to remove them.
+   * Hides bookmarks while they are being deleted. If the deletion fails, call `show` to show them again. If it
+   * succeeds, call `forget` to remove them.
    */
   hide(ids: readonly number[]): void;
   show(ids: readonly number[]): void;
@@ -110,7 +110,9 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     if (found !== undefined) found += difference;
   };
 
-  /** Reads the first page, or the page at the cursor `from`. Returns undefined if a newer request has aborted this one. */
+  /**
+   * Reads the first page, or the page at the cursor `from`. Returns undefined if a newer request has aborted this one.
+   */
   const read = async (perPage: number, from?: string) => {
     reading?.abort();
     const own = new AbortController();

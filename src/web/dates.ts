@@ -10,7 +10,9 @@ const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** Formats how long ago a time is, for example `5 min. ago` or `yesterday`. After four weeks, formats its date instead. */
+/**
+ * Formats how long ago a time is, for example `5 min. ago` or `yesterday`. After four weeks, formats its date instead.
+ */
 export function formatAgo(time: string, nowMs = Date.now()): string {
   const seconds = Math.round((Date.parse(time) - nowMs) / 1_000);
   const distance = Math.abs(seconds);

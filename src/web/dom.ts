@@ -3,14 +3,15 @@
 type Child = Node | string | false | null | undefined;
 
 /**
- * A function that handles an event. TypeScript compares the parameters of methods less strictly than those of functions.
- * So this type, which comes from a method, also accepts a function that takes only a `MouseEvent`, for example.
+ * A function that handles an event. TypeScript compares the parameters of methods less strictly than those of
+ * functions. So this type, which comes from a method, also accepts a function that takes only a `MouseEvent`, for
+ * example.
  */
 type Listener = { listen(event: Event): void }['listen'];
 
 /**
- * The attributes of an element by name. `true` sets an empty attribute. False and undefined set no attribute. A function
- * becomes a listener. Its name is `on` and the name of the event, for example `onclick`.
+ * The attributes of an element by name. `true` sets an empty attribute. False and undefined set no attribute. A
+ * function becomes a listener. Its name is `on` and the name of the event, for example `onclick`.
  */
 type Attributes = Record<string, string | number | boolean | undefined | Listener>;
 
@@ -102,7 +103,9 @@ let ids = 0;
 /** Returns an id that is unique in the page. */
 export const newId = (): string => `e${++ids}`;
 
-/** Puts a label above an input, and a hint below it. If the input is inside another element, `shown` is that element. */
+/**
+ * Puts a label above an input, and a hint below it. If the input is inside another element, `shown` is that element.
+ */
 export function field(label: string, input: HTMLElement, hint?: string, shown = input): HTMLElement {
   input.id ||= newId();
   const hintElement = hint === undefined ? undefined : make('p', { class: 'hint', id: newId() }, hint);

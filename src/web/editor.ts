@@ -181,8 +181,8 @@ export const addForm = (
   options: EditorOptions,
   onEdit: (bookmark: Bookmark) => void,
 ): Editor => {
-  // If the user saves the same input again, the request has the same idempotency key. So the bookmark is not added twice
-  // if the first response was lost.
+  // If the user saves the same input again, the request has the same idempotency key. So the bookmark is not added
+  // twice if the first response was lost.
   let last: { text: string; key: string } | undefined;
   return buildEditor({
     title: texts.editor.add,

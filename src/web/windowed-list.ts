@@ -49,7 +49,9 @@ export function windowedList<Item extends { id: number }>({
   const probe = make('div', { class: 'row-probe', 'aria-hidden': 'true' });
   const lowProbe = make('div', { class: 'row-probe low', 'aria-hidden': 'true' });
   const frame = make('div', { class: 'rows-frame' }, probe, lowProbe, element);
-  /** The rows that have elements. The key is the id of the row's item. If `item` is undefined, the row is drawn again. */
+  /**
+   * The rows that have elements. The key is the id of the row's item. If `item` is undefined, the row is drawn again.
+   */
   const drawn = new Map<number, { item: Item | undefined; row: HTMLElement }>();
   let items: readonly Item[] = [];
   let total = 0;
