@@ -20,7 +20,7 @@ export const tokenIsValid = (sql: Sql, { userId, hash }: PrincipalKey) => sql`ex
   select from tokens where user_id = ${userId} and token_hash = ${hash} and expires_at > now()
 )`;
 
-/** Returns the user's id of these principals, who must all be the same user. Throws if the list is empty. */
+/** Returns the id of the user of these principals. All must have the same user. Throws if the list is empty. */
 export function userOf([principal]: readonly PrincipalKey[]): number {
   if (principal === undefined) throw new Error('no principal was given');
   return principal.userId;
