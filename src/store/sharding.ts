@@ -37,7 +37,7 @@ export async function readSharding(sql: Sql, wanted: 'citus' | undefined): Promi
 
 /**
  * Throws if this node is not the coordinator, which alone can change the tables of the cluster. Also throws if two
- * nodes would give the same ids.
+ * nodes would give the same ids, because their group numbers have the same remainder modulo 256 (`make_sequence`).
  */
 export async function checkCluster(sql: Sql): Promise<void> {
   const rows = await sql<{ isWorkerNode: boolean; clashingGroups: string | null }[]>`
@@ -51,7 +51,7 @@ export async function checkCluster(sql: Sql): Promise<void> {
           where noderole = 'primary'
           group by groupid % 256
           having count(distinct groupid) > 1
-        ) same
+        ) clashes
       ) as "clashingGroups"`;
   const { isWorkerNode, clashingGroups } = onlyRow(rows);
   if (isWorkerNode)
@@ -163,7 +163,8 @@ export async function prepareNodes(
     select run_command_on_workers(format('select make_sequence(%L)', relname))
     from pg_class
     where relnamespace = current_schema()::regnamespace and relkind = 'S'`;
-  // Begins an epoch on each node that has none.
+  // Begins an epoch on each node that has none. The nodes do this one after another, because each writes a row to a
+  // table that all of them have.
   await sql`select run_command_on_all_nodes('select current_epoch()', parallel => false)`;
   const refused = await sql<{ node: number; reason: string }[]>`
     select nodeid as node, result as reason from run_command_on_all_nodes(${setOnNode(mode)}) where not success`;
