@@ -60,7 +60,7 @@ const CONTAINER = {
 
 /**
  * A container that serves requests. One slow response must not make its probes restart it. When it can no longer serve,
- * its readiness probe must soon stop the requests to it.
+ * its readiness probe must fail soon, so that it gets no more requests.
  */
 const SERVER = {
   ...CONTAINER,
