@@ -43,7 +43,7 @@ begin
         over (order by number rows between unbounded preceding and 1 preceding) as bytes_before
     from rendered
   )
-  -- If `object` is null, the bookmark or tag was deleted.
+  -- If `object` is null, the tag or bookmark was deleted, or the bookmark's id is above `p_bookmark_id`.
   select
     coalesce(string_agg(object, ',' order by number) filter (where kind = 'bookmark'), ''),
     coalesce(string_agg(object_id::text, ',' order by number) filter (
