@@ -230,7 +230,7 @@ export const listenError = (variables: string, address: string, cause: unknown, 
     `${variables}: cannot listen on ${address} (${systemCodeOf(cause)}); for example ${example}`,
   );
 
-/** Returns the options of the import pool. A statement may take as long as a request waits for its import. */
+/** Returns the options of the import pool. The limits of time are that of a request that waits for an import. */
 function importPoolOptions(config: Config): Partial<DatabaseOptions> {
   const longestMs = config.importWaitSeconds * 1_000;
   return {

@@ -279,8 +279,8 @@ const appCode = (rule: string, ...values: string[]): Field => ({
 });
 
 /**
- * The address of an invite. `good` is empty, because no invite has one of these addresses. Long addresses in other
- * scripts are left out, because they exceed the limit of the body.
+ * The address of an invite. `good` is empty, because no invite is for any of these addresses. No long address has
+ * letters of more than one byte, because then the body would exceed its limit.
  */
 const invitedEmail: Field = {
   good: [],

@@ -129,7 +129,7 @@ test("a runbook section is refused if it is renamed, incomplete or too long, or 
     ['`BookmarksSlow` (ticket)', '`BookmarksSlow` (ticket), `BookmarksSlower` (page)'],
     ['`BookmarksSlow` (ticket), ', ''],
     ['**It means** that more than 14 %', 'More than 14 %'],
-    ['**It helped when** the p99', 'The p99'],
+    ['**Resolved when** the p99', 'The p99'],
     ['## Everything is slow\n', `## Everything is slow\n${'\n'.repeat(30)}`],
   ] as const) {
     expect(text).toContain(from);

@@ -24,8 +24,8 @@ const TRACE_ID = 'a'.repeat(32);
 const SAMPLED = { headers: { traceparent: `00-${TRACE_ID}-${'b'.repeat(16)}-01` } };
 
 /**
- * Starts a service with a collector, calls `use`, and closes the service. Returns everything that the service logged
- * and that it sent to the collector.
+ * Starts a service with a collector, calls `use`, and closes the service. Returns everything that the service logged,
+ * and everything that it sent to the collector.
  */
 async function collect(config: Partial<Config>, use: (service: TestService) => Promise<void>): Promise<Sent> {
   const sent: Sent = { spans: [], resources: [], lines: [], text: '' };

@@ -117,7 +117,7 @@ function writeTests(folder: string, tested: readonly TestedAlert[]): string[][] 
   });
 }
 
-/** Returns the recorded series that an alert reads, directly or through other recorded series, and last the alert. */
+/** Returns the recorded series that an alert reads, directly or through other recorded series. The alert comes last. */
 export function listNeeded(rules: readonly AlertingRule[], alert: string): AlertingRule[] {
   const needed = new Set(rules.filter((rule) => rule.alert === alert));
   // A loop over a Set also visits the elements that are added to the Set during the loop.

@@ -1,9 +1,9 @@
--- Links an identity to a user when a person first signs in with it at a provider. If a user has the same address, the
--- identity is linked to this user if `p_is_trusted`, and refused otherwise. If no user has the address, a user is
--- created, which needs an invite or `p_is_open`.
+-- Links an identity to a user when a person first signs in with it at a provider. If a user already has the
+-- person's e-mail address, the identity is linked to this user if `p_is_trusted`. Without `p_is_trusted` it is refused.
+-- If no user has the address, a user is created, which needs an invite or `p_is_open`.
 --
 -- A user has at most one identity of an issuer. So if the provider later gives the address to another person, that
--- person cannot open the account.
+-- person cannot sign in to the first person's account.
 create or replace function first_sign_in(
   p_issuer text, p_subject text, p_email text, p_email_key text, p_is_trusted boolean, p_is_open boolean,
   out outcome text, out id bigint

@@ -143,7 +143,8 @@ begin
       else cardinality(v_ids)
     end;
     has_more := p_offset + p_limit < total;
-    -- Positions in arrays are below 2^31. No user has 2,000,000,000 bookmarks, so a page beyond that position is empty.
+    -- Positions in arrays are below 2^31, so larger ones are reduced to 2,000,000,000. No user has so many bookmarks,
+    -- so the page is empty in both cases.
     v_ids := v_ids[least(p_offset + 1, 2000000000)::integer:least(p_offset + p_limit, 2000000000)::integer];
   else
     has_more := cardinality(v_ids) > p_limit;

@@ -25,7 +25,7 @@ export class NotInCollection extends Error {
   override readonly name = 'NotInCollection';
 }
 
-/** The most times that one `sync` starts again because another process has changed the same store. */
+/** How many times one `sync` may start again because another process has changed the same store. */
 const MAX_RESTARTS = 100;
 
 /**

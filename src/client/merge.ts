@@ -57,7 +57,7 @@ export function mergeTags(
  *
  * - `send`: send a request
  * - `done`: send nothing, because the service already has the wanted state
- * - `gone`, `kept`: drop the write and report this reason
+ * - `gone`, `kept`: drop the write, and report the plan's kind as the reason
  */
 export type Plan =
   | ({ kind: 'send' } & Pick<Attempt, 'body' | 'version' | 'conflicts'>)

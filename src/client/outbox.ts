@@ -131,8 +131,8 @@ export interface CollectionStore extends MirrorStore {
   /**
    * Returns the ids of bookmarks that were stored from the response to an add, and that no page of changes has
    * contained since. Such a bookmark was added after the store's cursor. If it has been deleted, the changes after the
-   * cursor do not say so. If it still exists, one of their pages contains it. So when the mirror applies the last page,
-   * it removes the bookmarks that no page has contained.
+   * cursor do not say so. If it still exists, one of the pages of these changes contains it. So when the mirror applies
+   * the last page, it removes the bookmarks that no page has contained.
    */
   readAhead(): Promise<number[]>;
   /** Returns the reports that `dropReports` has not removed. */

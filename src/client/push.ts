@@ -119,7 +119,7 @@ async function request(
 
 /**
  * Returns whether the service still knows the key of a request that was made at this time. Returns false if that is
- * uncertain, for example because the clock was set back since.
+ * uncertain, for example because the clock has been set back.
  */
 function isFresh(startedMs: number): boolean {
   const ageMs = Date.now() - startedMs;

@@ -200,9 +200,9 @@ export interface Coordination {
   /** The parts that Redis cannot do now. Empty if no Redis is configured. */
   readonly away: readonly SharedPart[];
   readonly counters: Readonly<Counters>;
-  /** The clock that deadlines of waits refer to: a deadline is `clock.now()` plus a number of milliseconds. */
+  /** The clock for the deadlines of waits. A deadline is `clock.now()` plus a number of milliseconds. */
   readonly clock: Clock;
-  /** Ends all connections, timers and waits. Before it, call `imports.stopWorker`, so that running imports can end. */
+  /** Ends all connections, timers and waits. Call `imports.stopWorker` before, so that running imports can end. */
   close(): Promise<void>;
 }
 

@@ -35,7 +35,7 @@ export function openLimiters<Limiter, Counters extends object>(
   open: (keyPart: string, windowMs: number, counters: Counters) => Limiter,
 ): Readonly<Record<LimiterName, Limiter>> {
   const windows: [string, Window][] = Object.entries(WINDOWS);
-  // A limiter that counts failures gets a copy of the counters, which nobody reads.
+  // A limiter that counts failures gets counters of its own. Nobody reads them.
   const limiters = windows.map(([name, { keyPart, windowMs = configuredWindowMs, countsFailures }]) => [
     name,
     open(keyPart, windowMs, countsFailures ? { ...counters } : counters),

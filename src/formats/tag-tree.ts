@@ -8,7 +8,7 @@ export interface TagNode {
   name: string;
   /** The full path of this node. A search for `under:` this path finds everything at and below the node. */
   path: string;
-  /** The full name of the tag. Null if only tags below this node exist, and no tag of its own. */
+  /** The full name of the tag. Null if no tag has this path, so that the node only contains other nodes. */
   tag: string | null;
   /** The number of bookmarks that have this tag itself. Tags below it do not count. */
   bookmark_count: number;

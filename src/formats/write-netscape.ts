@@ -41,7 +41,7 @@ const escapeLine = (text: string): string => escapeText(text).replaceAll('\n', '
 const LAST_SECOND = 99_999_999_999;
 
 /**
- * Formats a time as seconds since 1970, or as RFC 3339 if readers would misread the number. Readers take 0 for no time.
+ * Formats a time as seconds since 1970, or as RFC 3339 if readers would misread the number. Readers treat 0 as no time.
  */
 function formatSeconds(time: string): string {
   const seconds = Math.floor(Date.parse(time) / 1_000);

@@ -129,7 +129,7 @@ async function readPage(
     const readIfRoom = async () => {
       // While this request waited for its permit, another one may have taken the room.
       if (!outboundBacklog.hasRoomForExport(userId)) return undefined;
-      // Reserves the room while the page is read, so that other exports of the user see it.
+      // Reserves room while the page is read, so that the user's other exports cannot take the same room.
       const releaseReserved = outboundBacklog.hold(userId, PAGE_BYTES);
       try {
         const page = await readExportPage(database, principal, afterId, bounds, PAGE_SIZE);

@@ -52,7 +52,7 @@ const encodeJson = (parts: readonly unknown[]): string => encode(JSON.stringify(
 
 /**
  * Returns the decoded parts of a cursor. Throws `VALIDATION_ERROR` if the cursor is malformed or belongs to another
- * user. A cursor is also malformed if `encodeParts` makes another text from its parts.
+ * user. A cursor is also malformed if `encodeParts` does not turn its parts into the same text again.
  */
 function checkParts<Parts extends readonly [number, number, ...unknown[]]>(
   cursor: string,

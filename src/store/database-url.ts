@@ -49,9 +49,9 @@ const HOSTS = /^(?<before>\w+:\/\/(?:[^/]*@)?)(?<hosts>[^/]*)(?<after>.*)$/s;
 const HOSTS_AND_DATABASE = /^(?<upToCredentials>\w+:\/\/(?:[^/?]*@)?)[^/?]*(?:\/[^?]*)?/;
 
 /**
- * Reads a url as libpq does: `sslmode` with the files of `sslrootcert`, `sslcert` and `sslkey`, `host=/folder` for a
- * Unix socket, and several hosts. With `load_balance_hosts=random` it shuffles the hosts, unless `inOrder` is true.
- * Throws if a file cannot be read.
+ * Reads a url as libpq does. The url may have several hosts, or `host=/folder` for a Unix socket. It may have
+ * `sslmode`, and name the files of TLS with `sslrootcert`, `sslcert` and `sslkey`. With `load_balance_hosts=random` it
+ * shuffles the hosts, unless `inOrder` is true. Throws if a file cannot be read.
  */
 export function parseDatabaseUrl(text: string, { inOrder = false } = {}): Target {
   // The group takes everything after the first question mark.

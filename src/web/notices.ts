@@ -39,7 +39,7 @@ export function notify(
 /** Shows a notice that disappears after a few seconds. */
 export const notifyBriefly = (text: string): (() => void) => notify(text, { forMs: 4_000 });
 
-/** Shows an error, or a text about an error, until the user closes it. */
+/** Shows the message of an error, or this text, until the user closes the notice. */
 export const notifyError = (error: unknown): (() => void) =>
   notify(typeof error === 'string' ? error : describeError(error), { kind: 'error' });
 

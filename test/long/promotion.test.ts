@@ -127,7 +127,7 @@ function startFollower(replica: Replica, user: Principal) {
   return { got, end: () => controller.abort() };
 }
 
-/** Starts to mirror into the store, until `end`. */
+/** Starts to mirror the user's bookmarks into the store. The returned `end` stops this. */
 function startMirror(replica: Replica, user: Principal, store: Store) {
   const controller = new AbortController();
   const mirroring = (async () => {

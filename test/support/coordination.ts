@@ -130,7 +130,7 @@ export const expectShared = async (one: Replica, two: Replica) => {
   expect(await end).toBe('woken');
 };
 
-/** Checks decision 27: without Redis, a replica limits exactly by itself, and no request waits for Redis. */
+/** Checks decision 27: without Redis, a replica enforces the exact limit on its own, and no request waits for Redis. */
 export const expectAlone = async (replica: Replica) => {
   const key = randomUUID();
   for (let i = 0; i < LIMIT; i += 1) {

@@ -11,7 +11,10 @@ const ROUNDS = 30;
 const [folder = ''] = process.argv.slice(2);
 const inside = join(folder, 'inside');
 
-/** Returns whether no other process has the lock: if two processes have it, only one can make the folder. */
+/**
+ * Returns false if another process has the lock, too. Each process with the lock makes the folder `inside` for a
+ * moment. If two processes do so at the same time, one of them fails.
+ */
 async function isAlone(): Promise<boolean> {
   try {
     mkdirSync(inside);

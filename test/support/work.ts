@@ -19,7 +19,7 @@ export interface RanStatement {
   text: string;
   /** The rows that all nodes of its plan returned or discarded. */
   rows: number;
-  /** The types of the nodes and their rows, for the message of a failed test. */
+  /** The type of each node and its number of rows, for the message of a failed test. */
   plan: string;
   /**
    * The indexes from which the statement read all entries of a user, because it has a condition on a later column and

@@ -49,7 +49,7 @@ function findSectionFaults(anchor: string, section: string, known: ReadonlySet<s
       'does not begin with what its alerts mean',
     ),
     ...unless(!isSymptom || section.includes('**Look here.**'), 'does not say where to look'),
-    ...unless(!isSymptom || section.includes('**It helped when**'), 'does not say how to see that it helped'),
+    ...unless(!isSymptom || section.includes('**Resolved when**'), 'does not say how to see that it helped'),
   ].map((fault) => `#${anchor} ${fault}`);
 }
 

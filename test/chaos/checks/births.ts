@@ -108,7 +108,8 @@ function earliestDeletes({ evidence }: Story): Map<number, number> {
 
 /** Returns when the first `replace` that may have removed a bookmark was sent. */
 export function wipedFromMs(story: Story, { user, url, call }: Pick<Birth, 'user' | 'url' | 'call'>): number {
-  // A merge with this url may have created the bookmark again at any time.
+  // If an import with `merge` repeated this url, it may have created the bookmark again at any time. Then no `replace`
+  // is too early.
   const bornFromMs = story.repeats.has(url) ? 0 : (call?.sentMs ?? 0);
   const later = (story.replaces.get(user) ?? []).filter(
     (replace) => replace !== call && effectEndMs(replace) >= bornFromMs,
