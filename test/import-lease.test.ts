@@ -16,6 +16,7 @@ import { finishImport } from '../src/store/imports.ts';
 import { jobIdOf, type StagedImport } from '../src/store/staged-imports.ts';
 import { findQueuedImports } from '../src/store/sweep.ts';
 import type { ApiResponse } from './support/responses.ts';
+import { runOn } from './support/run-on.ts';
 import { startService, type TestService, type TestUser } from './support/service.ts';
 import { holdAccount, untilBlocked } from './support/sessions.ts';
 import { until } from './support/until.ts';
@@ -184,6 +185,22 @@ describe('the lease of a staged import', () => {
     expect(await rows()).toMatchObject([{ state: 'queued', attempts: 1 }]);
     await run();
     expect((await response).body).toMatchObject({ imported: 3 });
+  });
+
+  test('uses up an attempt if the import takes longer than a statement may', async () => {
+    await using account = await holdAccount(service.database.url, user);
+    for (const attempts of [1, 2, 3]) {
+      const ended = expect(run()).rejects.toMatchObject({ reason: 'cancelled' });
+      const { pid, url } = await untilBlocked(service.database.url, 'import_bookmarks');
+      // Postgres ends a statement after `statement_timeout` with the same error.
+      await runOn(url, `select pg_cancel_backend(${pid})`);
+      await ended;
+      expect(await rows()).toMatchObject([{ state: 'queued', attempts }]);
+    }
+    await account.release();
+    await run();
+    expect((await response).body).toMatchObject({ code: 'UNAVAILABLE' });
+    expect((await user.post('/bookmarks/search')).body.total).toBe(0);
   });
 
   test('does not let an import run after its token was revoked: nothing is imported, and the response is 401', async () => {

@@ -175,7 +175,7 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
     expect(await response).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
     const [row] = await fleet.sql`select id, state from imports where user_id = ${user.id}`;
     expect(row!.state).toBe('cancelled');
-    const line = await last.untilLogged('import given up: every worker that began it has ended');
+    const line = await last.untilLogged('import given up: all its attempts failed');
     expect(line).toMatchObject({ importId: row!.id, user: user.id, attempts: 3 });
     expect((await scrape(port)).get('bookmarks_import_jobs_total{state="given_up"}')).toBe(1);
     expect(await fleet.urls(user)).toEqual([]);

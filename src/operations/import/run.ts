@@ -49,10 +49,7 @@ function notifyWaiters({ coordination: { notifier } }: ImportContext, staged: St
 }
 
 function noteGivenUp({ log, metrics }: ImportContext, { userId, id }: Lease, { attempts }: Claim): void {
-  log.error(
-    { importId: id, user: userId, attempts },
-    'import given up: every worker that began it has ended',
-  );
+  log.error({ importId: id, user: userId, attempts }, 'import given up: all its attempts failed');
   metrics.importEnded('given_up', 0);
 }
 
@@ -74,14 +71,21 @@ async function runClaimed(
     ]);
     if (end !== undefined) noteEnd(context, lease, end, clock.now() - begunAt, traceParent);
   } catch (error) {
-    // The attempt does not count if the worker was stopped or lost the database. If it lost its lease,
-    // `release` changes nothing, and the attempt counts.
-    await release(context, lease, signal.aborted || error instanceof DatabaseUnavailable);
+    // If the worker lost its lease, `release` changes nothing, and the attempt counts.
+    await release(context, lease, signal.aborted || isFaultOfDatabase(error));
     if (!signal.aborted) throw error;
   } finally {
     cancelRenewal();
   }
 }
+
+/**
+ * Returns whether an attempt failed because the database was away, so that it does not count. An attempt whose
+ * statement took too long counts. Otherwise an import that always takes too long would be repeated for a day, and each
+ * time hold the lock on the account.
+ */
+const isFaultOfDatabase = (error: unknown): boolean =>
+  error instanceof DatabaseUnavailable && error.reason !== 'cancelled' && error.reason !== 'deadline';
 
 /**
  * Renews a lease regularly until the returned function is called. Aborts `lost` if the worker no longer has the lease,
