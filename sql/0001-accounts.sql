@@ -12,8 +12,8 @@ begin
 end
 $$;
 
--- A counter is a number that is never negative. This rule is the check of a domain, which Postgres caches. If it were a
--- check of each table, every statement that writes the table would parse it again
+-- A counter is a number that is never negative. This rule is the check of a domain, because Postgres caches such a
+-- check. If each table had the check instead, every statement that writes to the table would parse the check again
 -- (docs/decisions/0092-cost-of-an-add.md).
 create domain counter as bigint constraint counter_not_negative check (value >= 0);
 
