@@ -152,7 +152,7 @@ export function handleErrors(context: Context) {
       return send(replacement, request, reply);
     }
   };
-  // Most errors are 429, thrown before `request.principal` is set. They need no lookup, so they are sent at once.
+  // Most errors are 429, thrown before `request.principal` is set. They need no lookup, so they are sent immediately.
   return (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
     request.principal === undefined ? send(error, request, reply) : confirmAndSend(error, request, reply);
 }
