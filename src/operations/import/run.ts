@@ -74,8 +74,8 @@ async function runClaimed(
     ]);
     if (end !== undefined) noteEnd(context, lease, end, clock.now() - begunAt, traceParent);
   } catch (error) {
-    // The attempt does not count if the worker was stopped or lost the database. If it lost its lease,
-    // `release` changes nothing, and the attempt counts.
+    // The attempt does not count if the worker was stopped or could not reach the database. If the worker lost its
+    // lease, `release` changes nothing, and the attempt counts.
     await release(context, lease, signal.aborted || error instanceof DatabaseUnavailable);
     if (!signal.aborted) throw error;
   } finally {
