@@ -67,8 +67,8 @@ export class ProcessRateLimiter implements RateLimiter {
     this.#timeCount -= log.dropUntil(now - this.#windowMs);
     // A key that is full under a higher limit is also full under this one.
     if (log.limit >= limit && log.fullUntil > now) return quotaOf(limit, limit, log.fullUntil - now);
-    // After the limit was lowered, the window may hold more than `limit` requests. Then a slot becomes free when the
-    // `limit`-th newest request leaves the window, and not when the oldest one does.
+    // After the limit was lowered, the window may hold more than `limit` requests. In that case, a slot becomes free
+    // when the `limit`-th newest request leaves the window, and not when the oldest one does.
     const nextToLeave = log.fromNewest(limit) ?? log.oldest;
     return quotaOf(limit, log.size, nextToLeave === undefined ? 0 : nextToLeave + this.#windowMs - now);
   }

@@ -31,7 +31,7 @@ export interface RedisSide {
 /** Tests one of `SHARED_PARTS`: limits or notifications. Resolves if Redis serves it, and rejects if Redis does not. */
 export type Check = (client: RedisClient) => Promise<unknown>;
 
-/** Called with each client once it is connected, and with `undefined` as soon as it is lost. */
+/** Called with each client as soon as it is connected, and with `undefined` as soon as it is lost. */
 type ClientListener = (client: RedisClient | undefined) => void;
 
 /**
@@ -101,7 +101,7 @@ export class RedisLink {
   async connect(): Promise<void> {
     try {
       const client = await this.#opener.openClient(this.#attempt++);
-      // The client may have disconnected already. Then no later event reports the loss.
+      // The client may have disconnected already. In that case, no later event reports the loss.
       if (client.status !== 'ready') throw new Error('connection lost');
       if (this.#ended) client.disconnect();
       else this.#useClient(client);

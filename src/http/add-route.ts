@@ -92,7 +92,7 @@ async function sendResponse(
   reply: FastifyReply,
   body: ResponseBody,
 ): Promise<void> {
-  // The handler may have taken over the connection with `reply.hijack`. Then it has ended the response itself.
+  // The handler may have taken over the connection with `reply.hijack`. In that case, it has ended the response itself.
   if (reply.sent) return;
   const { principal } = request;
   const mayCompress = config.compress && !holdsSecret(route);

@@ -18,7 +18,9 @@ import { invalid } from '../domain/errors.ts';
  */
 const CHUNK_MS = 0.02;
 
-/** Time is reserved for at least this many chunks at once. 256 chunks of 64 KiB are 16 MiB: most bodies never pause. */
+/**
+ * Time is reserved for at least this many chunks at a time. 256 chunks of 64 KiB are 16 MiB: most bodies never pause.
+ */
 const CHUNKS_PER_PAUSE = 256;
 
 /** Reading pauses while this many bytes are gathered. */

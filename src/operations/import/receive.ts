@@ -16,8 +16,8 @@ import type { ImportContext } from './context.ts';
 export const IMPORT_BODY_BYTES = 67_108_864;
 
 /**
- * Once more bytes than this have been received, they are stored in Postgres as a chunk. With longer chunks, the process
- * would keep more unused memory.
+ * As soon as more bytes than this have been received, they are stored in Postgres as a chunk. With longer chunks, the
+ * process would keep more unused memory.
  */
 const CHUNK_BYTES = 49_152;
 
