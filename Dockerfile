@@ -1,7 +1,7 @@
 # The service with its production dependencies. The argument is the role:
 #   docker run … bookmark-service api|worker|all|migrate|admin …
 # Build with --build-arg VERSION=1.0.0 --build-arg REVISION=$(git rev-parse HEAD).
-# The base images are named by tag. To pin them, append the digest of each as @sha256:…, which this prints:
+# The base images are named by tag. To pin them, append the digest of each as @sha256:… This command prints it:
 #   docker buildx imagetools inspect node:26.10.0-trixie-slim --format '{{.Manifest.Digest}}'
 
 FROM node:26.10.0-trixie-slim AS build
@@ -62,7 +62,7 @@ LABEL org.opencontainers.image.title="Bookmark Service" \
   org.opencontainers.image.revision="$REVISION" \
   org.opencontainers.image.base.name="debian:trixie-slim"
 # Checks that the process is alive, but not that it is ready. A container engine must not restart containers because the
-# database is away.
+# database cannot be reached.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/livez`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["/usr/bin/tini", "--", "node", "src/main.ts"]

@@ -63,8 +63,8 @@ run_sql() {
     --set=ON_ERROR_STOP=1 --set=VERBOSITY=terse --dbname="$admin_url"
 }
 
-# Takes a lock, because two runs at once would give one role two passwords. The lock belongs to a session that ends with
-# this process.
+# Takes a lock, because two runs at the same time would give one role two passwords. The lock belongs to a session that
+# ends with this process.
 take_lock() {
   mkfifo "$folder/open"
   {
@@ -231,8 +231,8 @@ take_lock
 find_cluster
 read_state
 
-# After an interruption, PgBouncer may no longer know the old role. Then no pod uses that role, and the only step left
-# is to lock it.
+# After an interruption, PgBouncer may no longer know the old role. In that case, no pod uses that role, and the only
+# step left is to lock it.
 if [ "$serving" = "$old" ] || grep -q "^\"$old\" " "$folder/userlist.txt"; then
   echo "== $new may log in"
   verifier=$(make_verifier)

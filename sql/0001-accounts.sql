@@ -12,8 +12,8 @@ begin
 end
 $$;
 
--- A counter is a number that is never negative. This rule is the check of a domain, which Postgres caches. If it were a
--- check of each table, every statement that writes the table would parse it again
+-- A counter is a number that is never negative. This rule is the check of a domain, because Postgres caches such a
+-- check. If each table had the check instead, every statement that writes to the table would parse the check again
 -- (docs/decisions/0092-cost-of-an-add.md).
 create domain counter as bigint constraint counter_not_negative check (value >= 0);
 
@@ -59,7 +59,7 @@ create index invites_expires_at on invites (expires_at);
 -- takes an id. So the ids of one user become visible in ascending order, and the counters in the row make caps exact.
 --
 -- Every add updates the row. The fill factor leaves half of each page free, so that Postgres can store the new version
--- of a row on the same page. Then the update changes no index (a HOT update).
+-- of a row on the same page. If it does so, the update changes no index (a HOT update).
 create table accounts (
   user_id bigint,
   is_premium boolean not null default false,

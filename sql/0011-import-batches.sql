@@ -2,7 +2,7 @@
 -- Adds batches of large imports. A batch holds valid entries of an import as JSON, and the errors of invalid ones.
 
 -- A worker fills this table when it prepares an import, and `end_import` deletes the rows. The table is unlogged,
--- except on a cluster. So a crash of the server empties it, and a worker then prepares the import again.
+-- except on a Citus cluster. If a crash of the server empties the unlogged table, a worker prepares the import again.
 create unlogged table import_batches (
   user_id bigint,
   import_id uuid,

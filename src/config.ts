@@ -206,7 +206,10 @@ const SETTINGS = {
   ),
   /** If absent, there may be only one replica, because replicas share rate limits and notifications through Redis. */
   redisAddress: variable('REDIS_URL', redisAddress),
-  /** The certificate of the authority that signed Redis's, in PEM. Default: Node trusts its usual authorities. */
+  /**
+   * The certificate of the authority that signed the certificate of Redis, in PEM. Default: Node trusts its usual
+   * authorities.
+   */
   redisCa: variable(
     'REDIS_CA_FILE',
     fileText('expected a file that can be read and is not empty', '/etc/redis/ca.pem'),

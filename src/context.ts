@@ -34,7 +34,7 @@ export interface Context {
   readonly coordination: Coordination;
   /** Checks whether the database responds. It has a connection of its own, so it does not wait behind requests. */
   readonly probe: DatabaseProbe;
-  /** Recent faults of the database. The probe may not notice them, because its own statement may still succeed. */
+  /** Recent faults of the database. The probe can miss them, because its own statement may still succeed. */
   readonly databaseFaults: DatabaseFaults;
   readonly principals: KnownPrincipals;
   /** Collects when tokens were last used. The sweeper writes these times to Postgres. */

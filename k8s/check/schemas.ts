@@ -1,7 +1,7 @@
 import type { KubernetesObject } from './objects.ts';
 import { watchReads } from './watch-reads.ts';
 
-/** By API group: the package with its schemas. Built-in groups are in `kubernetes-models`. */
+/** For each API group, the package with its schemas. Built-in groups are in `kubernetes-models`. */
 const PACKAGES: Record<string, string> = {
   'gateway.networking.k8s.io': '@kubernetes-models/gateway-api',
   'monitoring.coreos.com': '@kubernetes-models/prometheus-operator',

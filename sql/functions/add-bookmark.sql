@@ -62,7 +62,7 @@ begin
   v_min_id := min_id_now();
   if cardinality(p_tag_keys) > 0 then
     v_next_id := nextval(to_regclass('tags_id_seq'));
-    -- If this node has no sequence yet, `v_next_id` is null, and the condition is not true.
+    -- If this node has no sequence yet, `v_next_id` is null, so the condition in parentheses is not true.
     if (v_next_id > v_floor and v_next_id >= v_min_id) is not true then
       v_next_id := next_id('tags_id_seq', v_floor);
     end if;
@@ -78,7 +78,7 @@ begin
       returning t.id, t.name into v_tag_id, v_tag_name;
       v_tag_ids := v_tag_ids || v_tag_id;
       v_tags := concat_ws(',', v_tags, render_tag(v_tag_id, v_tag_name));
-      -- If the returned id is the new one, the tag was created. Then the next tag needs another id.
+      -- If the returned id is the new one, the tag was created, and the next tag needs another id.
       if v_tag_id = v_next_id then
         v_new_ids := v_new_ids || v_tag_id;
         v_next_id := nextval('tags_id_seq');

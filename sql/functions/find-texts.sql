@@ -19,7 +19,7 @@ declare
   v_short_pattern text := case
     when length(v_term_1) <= 2 then '%' || regexp_replace(v_term_1, '([\\%_])', '\\\1', 'g') || '%'
   end;
-  -- Most searches have one term of three or more letters. Then the other conditions are skipped.
+  -- Most searches have one term of three or more letters. For such a search, the other conditions are skipped.
   v_is_one_long_term boolean := v_term_2 is null and v_short_pattern is null;
   -- These are variables, because they are tested for every block, and an array element takes longer to read.
   v_bit_1 integer := p_bits[1];
@@ -35,7 +35,8 @@ declare
 begin
   select last_id into v_packed_to from search_blocks where user_id = p_user_id order by last_id desc limit 1;
   v_packed_to := coalesce(v_packed_to, 0);
-  -- This uses an aggregate and no subquery, because a Citus cluster keeps no plan of a statement with a subquery.
+  -- This statement uses an aggregate and no subquery, because a Citus cluster keeps no plan of a statement with a
+  -- subquery.
   select array_agg(id order by id desc) into v_unpacked_matches
   from bookmarks
   where user_id = p_user_id and id > v_packed_to

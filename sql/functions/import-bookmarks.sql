@@ -78,7 +78,7 @@ begin
     where user_id = p_user_id and import_id = p_import_id
   );
   if p_idempotency_key is not null and error_bytes > kept_room(p_user_id) then
-    -- So many errors need nearly all of the 16 MiB. Trying again later would hardly help.
+    -- These errors alone need nearly all of the 16 MiB, so another attempt later would hardly help.
     outcome := case when error_bytes > 16000000 then 'response_too_long' else 'responses_full' end;
     return;
   end if;
@@ -172,7 +172,7 @@ begin
 
   -- Insert the new entries, one batch after the other.
   v_now := date_trunc('milliseconds', clock_timestamp());
-  -- This raises the sequence if it is too far behind. From then on, the ids come from the sequence itself.
+  -- This call raises the sequence if it is too far behind. From then on, the ids come from the sequence itself.
   perform next_id('bookmarks_id_seq', v_account.id_floor);
   for v_batch in
     select position, url_keys, tag_sets, entries

@@ -1,5 +1,5 @@
 -- Returns whether any node has this epoch. A cursor may hold the epoch of another node, if the user's rows were moved
--- from there to this node. The function is volatile, so that it sees an epoch that the calling statement began.
+-- from that node to this one. The function is volatile, so that it sees an epoch that the calling statement began.
 create or replace function knows_epoch(p_epoch bigint) returns boolean
 language plpgsql volatile as $$
 begin

@@ -1,6 +1,6 @@
 -- Raises a sequence above `min_id_now()` and `p_above`, unless it is above them already. `min_id_now()` rises ten times
--- a second. So all connections together need this at most ten times a second. If a sequence counts in steps, its values
--- keep their remainder, which no other node of a sharded database uses.
+-- a second. So all connections together raise a sequence at most ten times a second. If a sequence counts in steps, its
+-- values keep their remainder, which no other node of a sharded database uses.
 --
 -- Only one connection at a time may call `setval`. Otherwise a connection could set the sequence back after another one
 -- has raised it, and an id would be given twice. The function releases the advisory lock itself, after microseconds. A

@@ -4,8 +4,8 @@
 -- `response` is null, and the caller must call again with `last_id` as `p_after`.
 --
 -- After each step, every bookmark shows either the old or the new names. If a rename was interrupted, the client
--- finishes it by the same request. If a rename with children is refused, `detail` is the name of the tag that is the
--- reason.
+-- finishes it by sending the same request again. If a rename with children is refused, `detail` is the name of the tag
+-- that is the reason.
 create or replace function rename_tag(
   p_user_id bigint, p_token_hash bytea, p_id bigint, p_name text, p_name_key text, p_after bigint, p_work integer,
   p_idempotency_key text, p_request_hash bytea, p_with_children boolean default false,

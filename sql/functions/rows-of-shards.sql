@@ -11,7 +11,7 @@ begin
     return;
   end if;
   -- `run_command_on_all_nodes` opens one connection for each node. `run_command_on_shards` would open one for each
-  -- shard, all at once.
+  -- shard, all of them at the same time.
   for v_node_rows in execute 'select result::jsonb from run_command_on_all_nodes($1) where success'
     using format('select coalesce(jsonb_agg(query_row), ''[]'') from rows_of_node(%L, %L) query_row', p_table, p_query)
   loop

@@ -34,8 +34,8 @@ begin
       end
     from bookmarks b
     where b.user_id = p_user_id and b.id = any (v_ids)
-    -- No index has the order of `b.id + 0`. Ordered by `b.id`, Postgres might read all bookmarks of the user in the
-    -- order of the key.
+    -- No index has the order of `b.id + 0`. If the query ordered by `b.id`, Postgres might read all bookmarks of the
+    -- user in the order of the key.
     order by b.id + 0 desc
   loop
     v_texts := v_texts || v_text;

@@ -7,7 +7,7 @@ create or replace function sign_in_by_passkey(
 )
 language plpgsql as $$
 declare
-  -- An update of a distributed table may call only immutable functions, so the time is computed before.
+  -- An update of a distributed table may call only immutable functions, so the time is computed before the update.
   v_now timestamptz := date_trunc('milliseconds', now());
 begin
   perform from accounts where user_id = p_user_id for key share;

@@ -6,7 +6,7 @@ create or replace function suspend_user(p_email_key text)
 returns table (id bigint, email text, suspended_at text, import_ids uuid[])
 language plpgsql as $$
 declare
-  -- An update of a distributed table may call only immutable functions, so the time is computed before.
+  -- An update of a distributed table may call only immutable functions, so the time is computed before the update.
   v_now timestamptz := date_trunc('milliseconds', now());
   v_suspended_at timestamptz;
 begin

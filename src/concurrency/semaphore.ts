@@ -84,7 +84,7 @@ export class Semaphore<Key> {
 
   /**
    * Calls `start` once the caller has a permit, or `refuse` if the caller gets none. If `start` returns true, the
-   * permit is taken until `release` is called. If `start` returns false, the permit is free again at once. `waitMs`
+   * permit is taken until `release` is called. If `start` returns false, the permit is free again immediately. `waitMs`
    * replaces the semaphore's own limit for this caller.
    */
   enter(key: Key, start: () => boolean, refuse: (error: Error) => void, waitMs = this.#options.waitMs): void {

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { type Counters, SHARED_PARTS, type SharedPart } from './port.ts';
 import { NOT_CONNECTED } from './redis-calls.ts';
 
-/** By part: the text in the log that says what this replica does while Redis does not serve the part. */
+/** For each part, the text in the log that says what this replica does while Redis does not serve the part. */
 const WITHOUT: Record<SharedPart, string> = {
   limits: 'this replica limits by itself',
   wakes: 'waits query the database',
@@ -10,7 +10,7 @@ const WITHOUT: Record<SharedPart, string> = {
 
 /**
  * Knows which of `SHARED_PARTS` (`limits` and `wakes`) Redis serves now. Logs the loss of a part once, and logs when
- * Redis serves all parts again. Until the first successful check of a part, Redis does not serve the part.
+ * Redis serves all parts again. A part counts as not served until its first successful check.
  */
 export class LinkState {
   readonly #log: Logger;
@@ -18,7 +18,7 @@ export class LinkState {
   readonly #onNotifications: (connected: boolean) => void;
   readonly #away = new Set<SharedPart>(SHARED_PARTS);
   readonly #firstShared = Promise.withResolvers<void>();
-  /** Whether a loss, or that Redis serves all parts, was logged. */
+  /** Whether a state was logged: a loss, or that Redis serves all parts. */
   #isLogged = false;
   #reason = 'not reached at the start';
   #ended = false;
@@ -51,7 +51,7 @@ export class LinkState {
   /** Sets whether Redis serves these parts. Writes one log line for all parts that are lost together. */
   set(parts: Iterable<SharedPart>, isServed: boolean, reason: string): void {
     if (this.#ended) return;
-    // `NOT_CONNECTED` only follows from an earlier fault. The reason of that fault is kept.
+    // `NOT_CONNECTED` is only a consequence of an earlier fault, so the reason of that fault is kept.
     if (!isServed && reason !== NOT_CONNECTED) this.#reason = reason;
     const changed = [...parts].filter((part) => this.serves(part) !== isServed);
     if (changed.length === 0) return;

@@ -14,8 +14,8 @@ export const PENDING_KINDS = {
   /** Codes for apps. RFC 6749 (4.1.2) allows ten minutes, but an app needs only seconds to exchange its code. */
   codes: { lifeMs: 60_000, capacity: 20_000 },
   /**
-   * By exchanged code for apps: the session that the exchange opened. If somebody sends the code again, that session
-   * ends. A value is kept for ten minutes, because RFC 6749 allows a code to last that long.
+   * For each exchanged code for an app, the session that the exchange opened. If somebody sends the code again, that
+   * session ends. A value is kept for ten minutes, because RFC 6749 allows a code to last that long.
    */
   exchanges: { lifeMs: 600_000, capacity: 20_000 },
   /**
@@ -25,7 +25,7 @@ export const PENDING_KINDS = {
   repeats: { lifeMs: 60_000, capacity: 20_000 },
   /** Codes that sign in another device. The lifetime gives people time to find the device and to type the code. */
   deviceCodes: { lifeMs: 300_000, capacity: 20_000 },
-  /** By session: the device code that it created last. Both the key and the value are hashes. */
+  /** For each session, the device code that it created last. Both the key and the value are hashes. */
   deviceSessions: { lifeMs: 300_000, capacity: 20_000 },
   /**
    * Challenges for signing in by a passkey. Anybody can request these challenges, and a flood of them must not displace

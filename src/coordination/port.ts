@@ -55,8 +55,9 @@ export interface Group {
  * neither. If one of them refuses, its quota is returned. If both refuse, the returned quota is the one whose refusal
  * ends later. If both admit, it is the quota with fewer requests left.
  *
- * To limit only failures, call `refusal` before each attempt and `consume` after each failure. Then each replica may
- * exceed the limit by one failure, and by the failures of attempts that are in progress when the limit is reached.
+ * To limit only failures, call `refusal` before each attempt and `consume` after each failure. In this case, each
+ * replica may exceed the limit by one failure, and by the failures of attempts that are in progress when the limit is
+ * reached.
  */
 export interface RateLimiter {
   /** Returns the refusal of a key, or `undefined` if the key may have a free slot. Does not ask Redis. */
@@ -74,7 +75,7 @@ export type Limiters = Readonly<Record<LimiterName, RateLimiter>>;
  * - `woken`: a notification came.
  * - `check`: a notification may have been lost, so the poll must ask the database.
  * - `timeout`: the deadline has passed, and as far as this replica knows, no notification was lost since the poll last
- *   queried.
+ *   queried the database.
  * - `drain`: this replica is shutting down.
  * - `gone`: the client has disconnected.
  */
@@ -88,7 +89,7 @@ export type HoldRefusal = 'holder-full' | 'replica-full';
 
 /**
  * The registration of one long poll on a channel, from `register` to `release`. The request of a staged import also has
- * one, to wait for the result. A notification that arrives between two waits ends the next wait at once.
+ * one, to wait for the result. A notification that arrives between two waits ends the next wait immediately.
  */
 export interface Waiter {
   /**
@@ -121,9 +122,9 @@ export interface Notifier {
    * polls are counted.
    */
   register(channel: string, holder: string): Waiter;
-  /** Wakes the channel's waiters, on this replica at once and on other replicas soon. Never throws. */
+  /** Wakes the channel's waiters, on this replica immediately and on other replicas soon. Never throws. */
   notify(channel: string): void;
-  /** Ends all waits of this replica with `drain`, at random times within `spreadMs`. Later waits end at once. */
+  /** Ends all waits of this replica with `drain`, at random times within `spreadMs`. Later waits end immediately. */
   drain(spreadMs: number): void;
 }
 

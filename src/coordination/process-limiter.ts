@@ -1,8 +1,8 @@
 import type { Clock, Counters, Group, Quota, RateLimiter } from './port.ts';
 
 /**
- * How many keys one limiter keeps in memory, and how many times of admitted requests. Beyond that, it forgets the keys
- * that were used longest ago.
+ * The maximum number of keys that one limiter keeps in memory, and of recorded times of admitted requests. Beyond these
+ * limits, it forgets the keys that were used longest ago.
  */
 const MAX_KEYS = 250_000;
 const MAX_TIMES = 4_000_000;
@@ -18,7 +18,7 @@ export class ProcessRateLimiter implements RateLimiter {
   readonly #counters: Counters;
   /** The log of each key. The key that was used last comes last, so expired logs are at the front. */
   readonly #logs = new Map<string, AdmissionLog>();
-  /** How many times of admitted requests all logs hold together. */
+  /** The number of recorded times of admitted requests in all logs together. */
   #timeCount = 0;
 
   constructor(windowMs: number, clock: Clock, counters: Counters) {
@@ -67,8 +67,8 @@ export class ProcessRateLimiter implements RateLimiter {
     this.#timeCount -= log.dropUntil(now - this.#windowMs);
     // A key that is full under a higher limit is also full under this one.
     if (log.limit >= limit && log.fullUntil > now) return quotaOf(limit, limit, log.fullUntil - now);
-    // After the limit was lowered, the window may hold more than `limit` requests. Then a slot becomes free when the
-    // `limit`-th newest request leaves the window, and not when the oldest one does.
+    // After the limit was lowered, the window may hold more than `limit` requests. In that case, a slot becomes free
+    // when the `limit`-th newest request leaves the window, and not when the oldest one does.
     const nextToLeave = log.fromNewest(limit) ?? log.oldest;
     return quotaOf(limit, log.size, nextToLeave === undefined ? 0 : nextToLeave + this.#windowMs - now);
   }

@@ -77,7 +77,7 @@ export type Warn = (message: string, error: unknown) => void;
 
 /** Logs each kind of warning at most once a minute. */
 export function throttleWarnings(log: Logger): Warn {
-  /** By warning and reason: the time of the last log line. */
+  /** The time of the last log line for each warning and reason. */
   const loggedAt = new Map<string, number>();
   return (message, error) => {
     const reason = describeRedisError(error);

@@ -11,7 +11,7 @@ export type RedisClient = Redis | Cluster;
 type ConnectionOptions = Omit<RedisOptions, 'replyMapping'>;
 
 /**
- * With these options, a command without a connection fails at once, because its caller need not wait for Redis. A
+ * With these options, a command without a connection fails immediately, because its caller need not wait for Redis. A
  * server that does not respond for a second counts as lost. A connection never reconnects by itself. Instead, the link
  * opens a new connection and asks the server again whether it is a master.
  */

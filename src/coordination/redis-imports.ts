@@ -31,8 +31,8 @@ const TAKER = 'worker';
  * These are the steps of an import:
  *
  * 1. `add` puts a job with the import's id into the queue.
- * 2. One worker takes the job, passes the id to `local`, and removes the job at once.
- * 3. `local` runs the import. From now on the import's lease in Postgres names its worker. If that worker dies, the
+ * 2. One worker takes the job, passes the id to `local`, and immediately removes the job.
+ * 3. `local` runs the import. From then on, the import's lease in Postgres names its worker. If that worker dies, the
  *    sweep of staged imports adds the import again.
  */
 export class RedisImportQueue implements ImportQueue {
@@ -126,7 +126,7 @@ export class RedisImportQueue implements ImportQueue {
   }
 }
 
-/** Takes jobs from the queue while `local` can run their imports at once. Waits for jobs on its own connection. */
+/** Takes jobs from the queue while `local` can run their imports immediately. Waits for jobs on its own connection. */
 class ImportWorker {
   readonly #local: ProcessImportQueue;
   readonly #onError: (error: unknown) => void;

@@ -147,7 +147,10 @@ class RedisRateLimiter implements RateLimiter {
  */
 type Admit = (keyCount: number, ...rest: (string | number)[]) => Promise<number[]>;
 
-/** Runs the limiters' script for one request. Returns the reply for each key. Rejects at once without a connection. */
+/**
+ * Runs the limiters' script for one request. Returns the reply for each key. Rejects immediately if there is no
+ * connection.
+ */
 async function admit(
   client: RedisClient & { admit?: Admit },
   windowMs: number,

@@ -31,12 +31,12 @@ export interface RedisSide {
 /** Tests one of `SHARED_PARTS`: limits or notifications. Resolves if Redis serves it, and rejects if Redis does not. */
 export type Check = (client: RedisClient) => Promise<unknown>;
 
-/** Called with each client once it is connected, and with `undefined` as soon as it is lost. */
+/** Called with each client as soon as it is connected, and with `undefined` as soon as it is lost. */
 type ClientListener = (client: RedisClient | undefined) => void;
 
 /**
- * Keeps the process connected to Redis. When the connection is lost, the link calls its listeners at once and opens a
- * new client, perhaps at another address.
+ * Keeps the process connected to Redis. When the connection is lost, the link calls its listeners immediately and opens
+ * a new client, perhaps at another address.
  *
  * The link regularly tests each of `SHARED_PARTS` (limits and notifications). When a check of a part fails, or `fail`
  * is called for it, the part counts as unavailable until its next check succeeds.
@@ -58,7 +58,7 @@ export class RedisLink {
   constructor(access: RedisAccess, state: LinkState) {
     this.#opener = new RedisOpener(access, ({ message }) => {
       // The master has become a Redis replica, which refuses writes. It still accepts PUBLISH, but subscribers of the
-      // new master do not receive its messages. So find the new master at once.
+      // new master do not receive its messages. So find the new master immediately.
       if (message.startsWith('READONLY')) this.reconnect('READONLY');
     });
     this.#state = state;
@@ -92,7 +92,7 @@ export class RedisLink {
     this.#scheduleChecks(RECHECK_MS);
   }
 
-  /** Runs the checks at once, because Redis may serve again. */
+  /** Runs the checks immediately, because Redis may serve again. */
   checkNow(): void {
     this.#scheduleChecks(0);
   }
@@ -101,7 +101,7 @@ export class RedisLink {
   async connect(): Promise<void> {
     try {
       const client = await this.#opener.openClient(this.#attempt++);
-      // The client may have disconnected already. Then no later event reports the loss.
+      // The client may have disconnected already. In that case, no later event reports the loss.
       if (client.status !== 'ready') throw new Error('connection lost');
       if (this.#ended) client.disconnect();
       else this.#useClient(client);

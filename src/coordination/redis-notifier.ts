@@ -17,8 +17,8 @@ const EVERYBODY = '*';
 const MAX_MISSED = 2;
 
 /**
- * Wakes the waiters of this replica at once. For other replicas, it publishes one message with all channels that were
- * notified in the same tick.
+ * Wakes the waiters of this replica immediately. For other replicas, it publishes one message with all channels that
+ * were notified in the same tick.
  *
  * Redis does not say whether a message was delivered. So each check publishes a heartbeat, which this replica receives
  * through its own subscription. A heartbeat that arrives shows that all earlier messages were delivered. Until a
@@ -136,7 +136,7 @@ export class RedisNotifier implements Notifier {
     if (this.#subscription.connection === undefined) throw new Error(NOT_CONNECTED);
     if (this.#missed >= MAX_MISSED) {
       this.#missed = 0;
-      // The link ignores the outcome of this check, because it replaces the client.
+      // The link ignores the outcome of this check, because `reconnect` replaces the client.
       return link.reconnect('heartbeat not heard');
     }
     addChannels(this.#publishedBefore, this.#publishedAfter);

@@ -3,10 +3,11 @@ import type { Clock, HoldRefusal, Notifier, WaitEnd, Waiter } from './port.ts';
 /**
  * The waiters of this replica. A waiter is in one of these states:
  *
- * - **registered**: `register` was called, and the poll queries. A notification is remembered, so the next wait ends at
- *   once.
+ * - **registered**: `register` was called, and the poll queries. A notification is remembered, so the next wait ends
+ *   immediately.
  * - **pending**: `next` was called. The wait ends with `woken` by a notification, `timeout` at its deadline, `check` if
- *   a notification may have been lost, or `drain` when the process drains. Then the waiter is registered again.
+ *   a notification may have been lost, or `drain` when the process drains. After the wait, the waiter is registered
+ *   again.
  * - **gone**: `cancel` or `release` was called. Every further wait ends with `gone`.
  *
  * In any state, `hold` counts the waiter towards the limits of its holder and its replica, until `release`.
@@ -228,7 +229,7 @@ class LocalWaiter implements Waiter {
       return 'woken';
     }
     const isOver = deadline <= this.#registry.clock.now();
-    // If notifications arrive again, the poll checks at once. Otherwise, `schedule` sets when it checks.
+    // If notifications arrive again, the poll checks immediately. Otherwise, `schedule` sets when it checks.
     if (this.mayHaveMissed && (isOver || this.#registry.connected)) return this.#requestCheck();
     if (isOver) return 'timeout';
     this.deadline = deadline;

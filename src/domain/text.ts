@@ -83,7 +83,7 @@ const AFTER_SURROGATES = 0xe000;
 
 /**
  * Returns the rank of a UTF-16 code unit in the order by code points. Surrogates, which encode U+10000 and above, get
- * the highest ranks. The code units above the surrogates move down and take their place.
+ * the highest ranks. The code units above the surrogates move down into the ranks of the surrogates.
  */
 function rankUnit(unit: number): number {
   if (unit < FIRST_SURROGATE) return unit;

@@ -85,8 +85,8 @@ function makeRoom(entries: Map<string, unknown> | Set<string>, capacity: number)
 }
 
 /**
- * Remembers the principals of recently checked tokens, to save lookups. A revoked token is useless at once, even if it
- * is remembered here, because every operation's statement checks the token again.
+ * Remembers the principals of recently checked tokens, to save lookups. A revoked token is useless immediately, even if
+ * it is remembered here, because every operation's statement checks the token again.
  */
 export class KnownPrincipals {
   /** The keys of tokens that were valid when this process last looked them up, however long ago. */

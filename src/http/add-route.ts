@@ -92,7 +92,7 @@ async function sendResponse(
   reply: FastifyReply,
   body: ResponseBody,
 ): Promise<void> {
-  // The handler may have taken over the connection with `reply.hijack`. Then it has ended the response itself.
+  // The handler may have taken over the connection with `reply.hijack`. In that case, it has ended the response itself.
   if (reply.sent) return;
   const { principal } = request;
   const mayCompress = config.compress && !holdsSecret(route);
@@ -152,7 +152,7 @@ export function handleErrors(context: Context) {
       return send(replacement, request, reply);
     }
   };
-  // Most errors are 429, thrown before `request.principal` is set. They need no lookup, so they are sent at once.
+  // Most errors are 429, thrown before `request.principal` is set. They need no lookup, so they are sent immediately.
   return (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
     request.principal === undefined ? send(error, request, reply) : confirmAndSend(error, request, reply);
 }

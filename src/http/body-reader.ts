@@ -18,7 +18,9 @@ import { invalid } from '../domain/errors.ts';
  */
 const CHUNK_MS = 0.02;
 
-/** Time is reserved for at least this many chunks at once. 256 chunks of 64 KiB are 16 MiB: most bodies never pause. */
+/**
+ * Time is reserved for at least this many chunks at a time. 256 chunks of 64 KiB are 16 MiB: most bodies never pause.
+ */
 const CHUNKS_PER_PAUSE = 256;
 
 /** Reading pauses while this many bytes are gathered. */
@@ -104,7 +106,10 @@ export class BodyReader {
     return undefined;
   }
 
-  /** Reads and discards the rest, because many clients read the response only after they have sent the whole body. */
+  /**
+   * Reads and discards the rest of the body, because many clients read the response only after they have sent the whole
+   * body.
+   */
   drop(pace: ChunkPace): void {
     if (this.#end !== undefined) return;
     this.#isDropped = true;
@@ -131,13 +136,13 @@ export class BodyReader {
     }
     if (this.#chunks >= CHUNKS_PER_PAUSE && this.#pauseTimer === undefined) this.#reserveTime();
     this.#setFlow();
-    // One read of the socket can emit many chunks in the same tick. The caller gets all of them at once.
+    // One read of the socket can emit many chunks in the same tick. The caller gets all of them together.
     if (this.#resume !== undefined) this.#resuming ??= setImmediate(() => this.#resumeCaller());
   }
 
   /**
-   * Reserves time for the new chunks, and pauses until it is over. Repeats this if many more chunks have arrived by
-   * then. Does nothing before `begin`.
+   * Reserves time for the new chunks, and pauses until the reserved time is over. Repeats both steps if many more
+   * chunks have arrived by then. Does nothing before `begin`.
    */
   #reserveTime(): void {
     if (this.#reservation === undefined) return;

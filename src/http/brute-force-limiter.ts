@@ -80,8 +80,8 @@ export function limitInviteFailures<Result>(
 
 /**
  * Looks up a token that this replica does not remember. Once the network's budget is used up, its lookups run one at a
- * time. Then a wrong token gives `RATE_LIMITED`, and so does a lookup that gets no permit. These limits do not apply to
- * a token that was valid when this replica last looked it up.
+ * time. From then on, a wrong token gives `RATE_LIMITED`, and so does a lookup that gets no permit. These limits do not
+ * apply to a token that was valid when this replica last looked it up.
  */
 export function limitTokenFailures<Result>(
   context: Context,

@@ -4,8 +4,8 @@ import type { Socket } from 'node:net';
 
 /**
  * A connection with more open requests than this is cut. A client may send requests without waiting for responses. Node
- * handles all of them at once and sends the responses in order, so each open request costs memory. Browsers, proxies
- * and libraries send one request at a time.
+ * handles all of them at the same time and sends the responses in order, so each open request costs memory. Browsers,
+ * proxies and libraries send one request at a time.
  */
 const MAX_OPEN_REQUESTS = 16;
 

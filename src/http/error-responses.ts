@@ -57,7 +57,7 @@ const describeUnavailable = ({ reason }: DatabaseUnavailable): string =>
  */
 export function toApiError(error: unknown): ApiError | undefined {
   if (error instanceof ApiError) return error;
-  // The delay is random between 1 and 5 s, so that clients do not all return at once.
+  // The delay is random between 1 and 5 s, so that clients do not all return at the same time.
   if (error instanceof DatabaseUnavailable)
     return unavailable(describeUnavailable(error), 1 + Math.floor(Math.random() * 5));
   if (error instanceof PendingUnavailable)

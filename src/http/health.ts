@@ -13,9 +13,10 @@ const nameState = (state: DatabaseState): string =>
   state === 'reachable' || isNamedFault(state) ? state : 'unreachable';
 
 /**
- * Adds `/livez` (200 while the event loop runs) and `/readyz` (503 while the process drains). A replica that loses its
- * database or Redis stays ready, because all replicas lose these together. Then a response with `Retry-After` serves
- * clients better than a gateway without replicas. `/readyz` still reports the state of both.
+ * Adds `/livez` (200 while the event loop runs) and `/readyz` (503 while the process drains). A replica that cannot
+ * reach its database or Redis stays ready, because usually no other replica can reach them either. A response with
+ * `Retry-After` then serves clients better than a gateway without replicas. `/readyz` still reports the states of the
+ * database and Redis.
  */
 export function healthRoutes(
   app: FastifyInstance,

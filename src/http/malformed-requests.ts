@@ -11,7 +11,7 @@ import { SECURITY_HEADERS, STATUS_BY_CODE } from './error-responses.ts';
 
 /**
  * How long the client may keep its side of the connection open after the response. If the service closed the connection
- * at once, the response could be lost on its way.
+ * immediately, the response could be lost on its way.
  */
 const LINGER_MS = 2_000;
 

@@ -60,7 +60,7 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output', shared: Shared): Js
     unrepresentable: 'any',
     target: 'draft-2020-12',
     override({ zodSchema, jsonSchema }) {
-      // Zod drops the examples of values that it transforms, so this sets them again.
+      // Zod drops the examples of values that it transforms, so they are set again here.
       const meta = z.globalRegistry.get(zodSchema);
       if (Array.isArray(meta?.examples)) jsonSchema.examples = meta.examples;
       delete jsonSchema.additionalProperties;

@@ -109,7 +109,8 @@ export function reportAborted(
     {
       route: request.routeOptions.url,
       user: request.principal?.userId,
-      // A response has no socket while it waits for an earlier one on the same connection. Then nothing of it was sent.
+      // A response has no socket while it waits for an earlier one on the same connection. In that case, no byte of it
+      // was sent.
       sentBytes: reply.raw.socket ? connection.sentBytes : 0,
       reason,
       ms: Math.round(reply.elapsedTime),

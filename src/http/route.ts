@@ -38,7 +38,7 @@ interface Described {
   errors?: readonly ErrorCode[];
   /** The maximum length of a body in bytes. Default: `DEFAULT_BODY_BYTES`. */
   bodyLimit?: number;
-  /** Whether the handler checks the body itself. Then only the reference uses the schema of the body. */
+  /** Whether the handler checks the body itself. If so, only the reference uses the schema of the body. */
   checksOwnBody?: boolean;
   /** Whether requests may have an `Idempotency-Key`. */
   isIdempotent?: boolean;
@@ -91,8 +91,8 @@ type Fields<T> = T extends readonly (infer Entry)[]
 
 /**
  * Compares `Type`, the type of a schema's values, with `Declared`, the type in `resources.ts`. If they are equal, the
- * result is `Schema`. Otherwise the result is a type that no schema has. Then the route does not compile, and the
- * compiler's message contains the declared type.
+ * result is `Schema`. Otherwise the result is a type that no schema has. In that case, the route does not compile, and
+ * the compiler's message contains the declared type.
  *
  * Two types are equal if each is assignable to the other and both have the same field names. The names count, because
  * types that differ only in optional fields are assignable to each other.

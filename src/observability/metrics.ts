@@ -24,7 +24,7 @@ interface FinishedRequest {
   class: RequestClass;
   status: number;
   seconds: number;
-  /** Whether the request was held as a long poll. Then `seconds` is mostly a wait. */
+  /** Whether the request was held as a long poll. If so, `seconds` is mostly the wait. */
   held: boolean;
 }
 
@@ -308,8 +308,8 @@ export class Metrics {
       ['state'],
       async (gauge, { database }) => {
         gauge.reset();
-        // If the database is away, this gauge is empty. A failed scrape would also hide the metrics that report the
-        // outage.
+        // If the database cannot be reached, this gauge is empty. A failed scrape would also hide the metrics that
+        // report the outage.
         const counts = await countStagedImports(database).catch(() => []);
         for (const [state, count] of counts) gauge.set({ state }, count);
       },

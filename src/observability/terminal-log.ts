@@ -3,7 +3,7 @@ export const LISTENING = 'listening';
 
 const WARN = 40;
 
-/** By pino's number of a level: the word for it. Lines of the usual level `info` (30) get no word. */
+/** The word for each level, keyed by pino's number of the level. Lines of the usual level `info` (30) get no word. */
 const LEVELS: Record<number, string> = { 10: 'trace', 20: 'debug', 40: 'warning', 50: 'error', 60: 'fatal' };
 
 const CLEAR_LINE = '\r\u001b[2K';
@@ -14,7 +14,7 @@ const toPlain = (value: unknown): string =>
 
 /**
  * Prints pino's lines for people. Until the service listens, each message below a warning replaces the one before it in
- * the same line. Then that line disappears.
+ * the same line. When the service listens, that line disappears.
  */
 export class TerminalLog {
   readonly #out: { write(text: string): unknown; columns?: number };

@@ -67,7 +67,8 @@ export const tracer = () => trace.getTracer('bookmark-service', VERSION);
 
 /**
  * Runs the function in a child span of the active span. A rejection marks the child span as failed. If no span is
- * active, as in a sweep or a probe, records no span. Otherwise an idle service would send traces of little but these.
+ * active, as in a sweep or a probe, records no span. Otherwise nearly all traces of an idle service would be those of
+ * sweeps and probes.
  */
 function runInSpan<T>(name: string, system: string, run: (rename: RenameSpan) => Promise<T>): Promise<T> {
   if (trace.getActiveSpan() === undefined) return run(() => {});

@@ -13,7 +13,7 @@ const TOO_BUSY = 'the service is overloaded';
 /** While the bodies of all users together exceed their limit, bodies of at least this length are refused. */
 const SHORT_BODY_BYTES = 65_536;
 
-/** By reason: the message of the error. */
+/** The message of the error for each reason. */
 const MESSAGES: Record<OverloadReason, string> = {
   event_loop: TOO_BUSY,
   pool: TOO_BUSY,

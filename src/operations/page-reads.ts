@@ -96,7 +96,7 @@ export class PageReader<Start, Result> {
   readonly #source: PageSource<Start, Result>;
   readonly #permits: Semaphore<number>;
   readonly #deadlineMs: number;
-  /** By page: the batch that was opened last, until it has ended. */
+  /** For each page, the batch that was opened last, until that batch has ended. */
   readonly #last = new Map<string, Batch<Result>>();
   /** The checks that wait for the next statement. */
   #checks: (Check<Start> & { news: PromiseWithResolvers<boolean> })[] = [];
@@ -130,7 +130,7 @@ export class PageReader<Start, Result> {
 
   /**
    * Whether the principal should read the page again, because there is news or the token is no longer valid. When Redis
-   * fails, all polls may ask at once. So one statement answers for the polls of all users.
+   * fails, all polls may ask at the same time. So one statement answers for the polls of all users.
    */
   hasNews(principal: Principal, start: Start): Promise<boolean> {
     const news = Promise.withResolvers<boolean>();

@@ -7,7 +7,10 @@ import { buildNextFilters, findPendingFilters } from '../store/sweep.ts';
  * without a filter.
  */
 
-/** The time for one group of users. Then the next group begins, even if blocks of this group still have no filter. */
+/**
+ * The time for one group of users. After this time, the next group begins, even if blocks of this group still have no
+ * filter.
+ */
 const GROUP_MS = 1_000;
 
 /** The number of users in a group. */

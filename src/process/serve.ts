@@ -15,16 +15,22 @@ import { startSweeper } from './sweeper.ts';
 
 export type ServingRole = 'all' | 'api' | 'worker';
 
-/** A draining process spreads its responses to held polls over this time, so that clients do not all return at once. */
+/**
+ * A draining process spreads its responses to held polls over this time, so that clients do not all return at the same
+ * time.
+ */
 const DRAIN_SPREAD_MS = 3_000;
 
-/** How long a stopping worker may continue an import. Then it returns the import to the queue for another worker. */
+/**
+ * How long a stopping worker may continue an import. After this time, it returns the import to the queue for another
+ * worker.
+ */
 const WORKER_GRACE_MS = 15_000;
 
 /** How long closing may take after `DRAIN_SECONDS`. Kubernetes waits longer before it kills a pod. */
 export const CLOSE_LIMIT_MS = 20_000;
 
-/** How long requests may continue after an uncaught error. Then the process exits with code 1. */
+/** How long requests may continue after an uncaught error. After this time, the process exits with code 1. */
 const FAULT_LIMIT_MS = 5_000;
 
 /** Starts to serve in a role. Resolves when the process listens. If the start fails, closes everything and rejects. */
@@ -71,8 +77,8 @@ const INTERRUPTED = 130;
 
 /**
  * Prints the API's address, an invite code, and a link to the page. The link signs in once. Its code is in the URL's
- * fragment, which browsers do not send. On loopback, the page signs in with this code at once. On any other host, it
- * only fills in the field for the code.
+ * fragment, which browsers do not send. On loopback, the page signs in with this code immediately. On any other host,
+ * it only fills in the field for the code.
  */
 async function greet(context: Context, origin: string): Promise<void> {
   const invite = await issueInvite(context.database, EMAIL, INVITE_DAYS);
@@ -106,7 +112,7 @@ async function start(
     closeSteps.push(() => coordination.imports.stopWorker(WORKER_GRACE_MS));
   }
   await listen(app, config);
-  // Until here, a signal ends the process at once. From here on, a signal lets open requests finish.
+  // Until here, a signal ends the process immediately. From here on, a signal lets open requests finish.
   endOnSignal(context, stack);
   log.info({ role, origin: app.listeningOrigin }, LISTENING);
   log.flush();
@@ -114,8 +120,8 @@ async function start(
 }
 
 /**
- * The length of the queue for new connections. It is long because all clients reconnect at once after a failover. Linux
- * limits it to `net.core.somaxconn`.
+ * The length of the queue for new connections. It is long because all clients reconnect at the same time after a
+ * failover. Linux limits it to `net.core.somaxconn`.
  */
 const LISTEN_BACKLOG = 16_384;
 

@@ -77,7 +77,7 @@ export async function exchangeDeviceCode(
   if (newSession === undefined || newToken === undefined) throw notFound('the code');
   // If revoking fails, the new session stays listed until it expires. Nobody can use it, because nobody has its token.
   const endNewSession = () => revokeToken(database, newToken).catch(() => {});
-  // The user may have ended all sessions while the new one was opened. Then the code is no longer confirmed.
+  // The user may have ended all sessions while the new one was opened. In that case, the code cannot be confirmed.
   const isConfirmed = await confirmDeviceCode(coordination.pending, code, issuer).catch(async (error) => {
     await endNewSession();
     throw error;

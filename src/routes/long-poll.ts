@@ -64,8 +64,8 @@ export async function readOrWait<Page>(
 
 /**
  * Holds a poll, and returns true. If this replica already holds the maximum number of polls of this token, returns
- * false. Then the poll must respond at once. Throws `UNAVAILABLE` if the replica already holds the maximum of all
- * polls.
+ * false. In that case, the poll must respond immediately. Throws `UNAVAILABLE` if the replica already holds the maximum
+ * of all polls.
  */
 function tryHold(waiter: Waiter): boolean {
   const refusal = waiter.hold();

@@ -8,7 +8,7 @@ const LATE_COMMIT_MS = 7_000;
 
 /**
  * Runs a write, then calls `notify` to notify the user's polls. If the response of the database was lost, the write may
- * have happened, or may still happen. In that case, this function notifies the polls at once, and again after
+ * have happened, or may still happen. In that case, this function notifies the polls immediately, and again after
  * `LATE_COMMIT_MS`. It then throws the error of the write.
  */
 export async function notifyAfter<Result>(

@@ -146,8 +146,8 @@ const revokeOthers = principalRoute({
   response: z.object({ revoked: schemas.count }),
   isIdempotent: true,
   async handle({ context, principal, idempotency }) {
-    // If the code for another device cannot be cancelled, the sessions must still end. While Redis is away, nobody can
-    // use the code anyway.
+    // If the code for another device cannot be cancelled, the sessions must still end. While Redis cannot be reached,
+    // nobody can use the code anyway.
     await cancelDeviceCode(context.coordination.pending, principal).catch(() => {});
     return notifyAfter(context, principal, notifyPolls, () =>
       revokeOtherSessions(context.database, principal, idempotency),

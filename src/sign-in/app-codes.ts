@@ -100,7 +100,7 @@ export type ExchangedSession = z.output<typeof exchangedSession>;
 
 /**
  * Remembers the session that a code was exchanged for. Returns true if somebody sent the code again during the
- * exchange. Then the caller must end the session.
+ * exchange. In that case, the caller must end the session.
  *
  * `noteExchange` and `noteRepeat` both write before they read. So if they run at the same time, at least one of them
  * sees what the other wrote.

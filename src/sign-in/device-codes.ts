@@ -56,7 +56,7 @@ export async function takeDeviceCode(pending: PendingValues, code: string): Prom
 
 /**
  * Returns false if the code was cancelled after `takeDeviceCode` had used it up. Call this function after opening the
- * new session. Another request may end all sessions of the user at the same time, and call `cancelDeviceCode`. Then
+ * new session. Meanwhile, another request may end all sessions of the user and call `cancelDeviceCode`. In that case,
  * either this function returns false, or the other request ends the new session too.
  */
 export const confirmDeviceCode = async (

@@ -55,7 +55,10 @@ export function hrefKey(href: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;
 }
 
-/** What `addBookmark` does if the user already has a bookmark of the same url. Its comment explains the values. */
+/**
+ * What `addBookmark` does if the user already has a bookmark of the same url. The comment of `addBookmark` explains the
+ * values.
+ */
 type OnDuplicate = 'add' | 'return' | 'error';
 
 /** Matches the host of a url, after the scheme and an optional user. An IPv6 address is in brackets. */

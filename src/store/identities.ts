@@ -28,7 +28,7 @@ export interface Claim {
 
 /** The session that a sign-in opens. */
 export interface LoginSession {
-  /** When the person authenticated. Null if this is unknown; it then counts as long ago. */
+  /** When the person authenticated. Null if the time is unknown, which counts as long ago. */
   authenticatedAt: Date | null;
   /** The lifetime of the session in days (`SESSION_DAYS`). */
   days: number;

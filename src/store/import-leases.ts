@@ -34,9 +34,10 @@ export interface Claim {
 }
 
 /**
- * Claims a staged import for one attempt. If three workers have begun it already, gives it up instead. The import stays
- * as it is if another worker holds its lease, or if the transaction that writes the import holds the lock on its row. A
- * claim deletes the batches that an earlier worker prepared. Returns undefined if there is no such import.
+ * Claims a staged import for one attempt. If three workers have already begun the import, cancels it instead. The
+ * import stays as it is if another worker holds its lease, or if the transaction that writes the import holds the lock
+ * on its row. A claim deletes the batches that an earlier worker prepared. Returns undefined if there is no such
+ * import.
  */
 export async function claimImport(db: Database, { userId, id, leaseId }: Lease): Promise<Claim | undefined> {
   const [row] = await db.write(
@@ -52,8 +53,8 @@ export async function claimImport(db: Database, { userId, id, leaseId }: Lease):
 }
 
 /**
- * Renews a lease. Returns false if the lease is lost. If the transaction that writes the import has locked the row, the
- * statement does not wait and renews nothing, because nobody can claim the import then.
+ * Renews a lease. Returns false if the lease is lost. While the transaction that writes the import locks the row,
+ * nobody can claim the import, so the statement does not wait and renews nothing.
  */
 export async function renewLease(db: Database, { userId, id, leaseId }: Lease): Promise<boolean> {
   const rows = await db.write(

@@ -44,8 +44,8 @@ interface MigrateOptions {
   /** How long the migration waits for a table in use, from 1 to 30 s. Default: 30 s. */
   lockWaitMs?: number;
   /**
-   * Does not replace the functions if the schema has the version of this code. Then `migrate` needs only the right to
-   * read.
+   * Does not replace the functions if the schema has the version of this code. In that case, `migrate` needs only the
+   * right to read.
    */
   onlyIfBehind?: boolean;
   log?: DatabaseLog & { info(facts: object, message: string): void };

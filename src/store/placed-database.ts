@@ -96,7 +96,7 @@ class PlacedDatabase implements Database {
   #shards: PlacedShard[] = [];
   #refreshing: Promise<void> | undefined;
   readonly #timer: NodeJS.Timeout;
-  /** By node, or `placement`: the reason of the last warning. A fault that continues is logged only once. */
+  /** The reason of the last warning, keyed by node or by `placement`. A fault that continues is logged only once. */
   readonly #warned = new Map<string, string>();
 
   /** `any` is the pool to any node. `options` are the options of the pools to single nodes, except their url. */
@@ -219,8 +219,8 @@ const readShards = (sql: Sql) => sql<Shard[]>`
   order by min`;
 
 /**
- * Opens a pool. If `nodes` is given, it is the template of `urlOfNode`, and this also opens a pool to each node of the
- * cluster (docs/citus.md, "Ask the user's node"). Rejects like `openDatabase` if no node can be reached.
+ * Opens a pool. If `nodes` is given, it is the template of `urlOfNode`, and the function also opens a pool to each node
+ * of the cluster (docs/citus.md, "Ask the user's node"). Rejects like `openDatabase` if no node can be reached.
  */
 export async function openPlaced(options: DatabaseOptions, nodes: string | undefined): Promise<Database> {
   const any = await openDatabase(options);

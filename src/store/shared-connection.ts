@@ -41,14 +41,16 @@ export class SharedConnection {
   readonly #inFlight = new Set<() => void>();
   #current: Sql;
   #state: 'connecting' | 'serving' | 'abandoned' | 'closed' = 'connecting';
-  /** When the last response arrived, or later, when a read was sent while no other one was in flight. */
+  /**
+   * When the last response arrived, or when a read was last sent while no other read was in flight, whichever is later.
+   */
   #respondedAt = 0;
   /** The next call of `#check`. */
   #timer: NodeJS.Timeout | undefined;
 
   /**
-   * `open` creates a driver with one connection that accepts `DEPTH` statements at once. The shared connection is
-   * serving once the driver is connected. `onAbandoned` is called when a serving connection is abandoned.
+   * `open` creates a driver with one connection that accepts `DEPTH` statements at a time. The shared connection is
+   * serving as soon as the driver is connected. `onAbandoned` is called when a serving connection is abandoned.
    */
   constructor(open: () => Sql, onAbandoned: (reason: 'stalled' | 'failed') => void) {
     this.#open = open;
@@ -80,7 +82,7 @@ export class SharedConnection {
           resolve(rows);
         },
         () => {
-          // Otherwise this read was on a connection that was abandoned before, and was sent elsewhere then.
+          // Otherwise the connection of this read was already abandoned, and the read was sent elsewhere.
           if (sql === this.#current) this.#abandon('failed');
         },
       );

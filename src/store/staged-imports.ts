@@ -92,8 +92,8 @@ interface ReceivedWhole {
 }
 
 /**
- * Queues an import whose body is complete. From now on, a worker may run it. Does nothing if the state is no longer
- * `receiving`. Throws `INVALID_TOKEN` if the token was revoked meanwhile.
+ * Queues an import whose body is complete. From then on, a worker may run the import. Does nothing if the state is no
+ * longer `receiving`. Throws `INVALID_TOKEN` if the token was revoked meanwhile.
  */
 export async function queueImport(
   db: Database,

@@ -14,7 +14,7 @@ export type PrincipalKey = Pick<Principal, 'userId' | 'hash'>;
 
 /**
  * Selects whether the principal's token is neither revoked nor expired. Every statement that reads or changes a user's
- * data checks this, so that a revocation takes effect at once.
+ * data checks this, so that a revocation takes effect immediately.
  */
 export const tokenIsValid = (sql: Sql, { userId, hash }: PrincipalKey) => sql`exists (
   select from tokens where user_id = ${userId} and token_hash = ${hash} and expires_at > now()

@@ -16,8 +16,8 @@ import {
 const OF_THE_RUNTIME = /^(NODE_OPTIONS|NODE_EXTRA_CA_CERTS|UV_THREADPOOL_SIZE|TZ)$/;
 
 /**
- * By IP version: the shortest allowed prefix of a network whose `X-Forwarded-For` is trusted. Such a network should
- * contain only the few pods of the gateway.
+ * For each IP version, the shortest allowed prefix of a network whose `X-Forwarded-For` is trusted. Such a network
+ * should contain only the few pods of the gateway.
  */
 const SHORTEST_PREFIX = { 4: 24, 6: 64 };
 
@@ -149,7 +149,10 @@ function findPortFaults(objects: readonly KubernetesObject[], { owner, main }: W
  */
 const HEAP_SHARES = [0.25, 0.8] as const;
 
-/** Checks the options in NODE_OPTIONS. Other options than these two could open a port or change what the code does. */
+/**
+ * Checks the options in NODE_OPTIONS. Allows only two of them, because others could open a port or change what the code
+ * does.
+ */
 function findOptionFaults(options: string, memoryBytes: number): string[] {
   return options
     .split(/\s+/)

@@ -192,7 +192,7 @@ function findPanelFaults(panels: readonly Panel[]): string[] {
   return [...heightFaults, ...panelFaults];
 }
 
-/** By opening bracket: the bracket that closes it. */
+/** For each opening bracket, the bracket that closes it. */
 const CLOSING: Record<string, string> = { '(': ')', '[': ']', '{': '}' };
 
 /** Returns whether all brackets and quotes of an expression are closed in order. */

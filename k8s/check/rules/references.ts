@@ -161,7 +161,7 @@ function checkWorkload(workload: Workload, objects: readonly KubernetesObject[])
   ];
 }
 
-/** By kind of object: the function that checks the references of such an object. */
+/** For each kind of object, the function that checks the references of such an object. */
 const CHECKS: Record<string, (object: KubernetesObject, objects: readonly KubernetesObject[]) => string[]> = {
   Service: checkService,
   HTTPRoute: checkRoute,

@@ -30,7 +30,7 @@ const PROCESS_BYTES = 150e6;
 const WAITER_BYTES = 40_000;
 const IMPORT_BYTES = 600e6;
 
-/** The number of large imports that a replica runs at a time while Redis is away. */
+/** The number of large imports that a replica runs at a time while Redis cannot be reached. */
 const IMPORTS_WITHOUT_REDIS = 2;
 
 /** Returns how many seconds preStop delays a container's end: its `sleep`, or the sum of the sleeps in its command. */
@@ -91,8 +91,8 @@ const readUrlKey = ({ env = [] }: Container): string | undefined =>
   env.find(({ name }: { name: string }) => name === 'DATABASE_URL')?.valueFrom?.secretKeyRef?.key;
 
 /**
- * Returns whether a disruption budget allows evicting at least one pod, but not all pods at once. If there is only one
- * pod, the budget must allow evicting it.
+ * Returns whether a disruption budget allows evicting at least one pod, but not all pods at the same time. If there is
+ * only one pod, the budget must allow evicting it.
  */
 function isDrainable({ maxUnavailable, minAvailable }: Container, replicas: number): boolean {
   const evictable =

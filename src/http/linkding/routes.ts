@@ -180,7 +180,7 @@ async function listBookmarks(request: LinkdingRequest, filter: BookmarkSearch): 
     ...(tags.length > 0 && { tags }),
     sort: 'created',
   };
-  // The range may begin in the middle of a page of `/bookmarks/search`. Then its end is in the next page.
+  // If the range begins in the middle of a page of `/bookmarks/search`, it may end on the next page.
   const bookmarks: Bookmark[] = [];
   const firstPage = Math.floor(range.offset / range.limit) + 1;
   const skippedCount = range.offset % range.limit;
@@ -233,8 +233,8 @@ async function createBookmark({ run, body, reply }: LinkdingRequest): Promise<ob
   };
   const add = async () =>
     toLinkding(await run('/bookmarks/add', { ...fromLinkding(wanted), on_duplicate: 'error' }));
-  // Another request may add the same url after `editExisting` has found nothing. Then `add` fails, and the bookmark of
-  // the other request is edited.
+  // Another request may add the same url after `editExisting` has found nothing. In that case, `add` fails, and the
+  // bookmark of the other request is edited.
   return (await editExisting()) ?? (await recoverWith(add(), editExisting));
 }
 

@@ -27,7 +27,7 @@ export interface Assets {
   hash: string;
   /** The files, keyed by their paths below that folder. */
   files: Map<string, Asset>;
-  /** For each page, the paths of the modules that the page loads at once. The page's own module comes first. */
+  /** For each page, the paths of the modules that the page loads immediately. The page's own module comes first. */
   modules: Map<string, string[]>;
 }
 
@@ -123,7 +123,7 @@ function readModules(entries: readonly string[]): Map<string, Module> {
 }
 
 /**
- * Returns the paths of the modules that a page loads at once: its own module, and all static imports, direct and
+ * Returns the paths of the modules that a page loads immediately: its own module, and all static imports, direct and
  * indirect.
  */
 function listLoadedAtOnce(modules: ReadonlyMap<string, Module>, entry: string): string[] {

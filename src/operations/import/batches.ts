@@ -11,7 +11,7 @@ const SLICE_MS = 5;
 
 /**
  * A batch is full when it has about this many bytes of entries, or this many characters of errors. Errors need a limit
- * because a response reads all errors of a batch at once.
+ * because a response reads all errors of a batch together.
  */
 const ENTRIES_LENGTH = 4_194_304;
 const ERRORS_LENGTH = 65_536;

@@ -123,7 +123,7 @@ export class Preparers {
       mayKeep = bytes <= KEPT_UP_TO_BYTES;
       return prepared;
     } catch (error) {
-      // If `signal` has ended the child, its reason explains the error.
+      // If `signal` has ended the child, the reason of `signal` explains the error.
       signal?.throwIfAborted();
       throw error;
     } finally {

@@ -16,8 +16,8 @@ import type { ImportContext } from './context.ts';
 export const IMPORT_BODY_BYTES = 67_108_864;
 
 /**
- * Once more bytes than this have been received, they are stored in Postgres as a chunk. With longer chunks, the process
- * would keep more unused memory.
+ * As soon as more bytes than this have been received, they are stored in Postgres as a chunk. With longer chunks, the
+ * process would keep more unused memory.
  */
 const CHUNK_BYTES = 49_152;
 
@@ -137,8 +137,8 @@ class Upload {
     try {
       await beginImport(database, this.#principal, staged.id, bytes, config.importStagedBytes);
     } catch (error) {
-      // The statement may have begun the import although its response was lost. A user may have only one import at a
-      // time, so `#staged` is set, and `drop` cancels the import.
+      // The statement may have begun the import although its response was lost. That import would block the user's next
+      // one, so `#staged` is set, and `drop` cancels the import.
       if (error instanceof DatabaseUnavailable && error.mayHaveRun) this.#staged = staged;
       throw error;
     }

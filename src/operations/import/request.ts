@@ -112,7 +112,7 @@ async function waitForEnd(
       // `receiving` means that the import is not queued yet, because the statement was lost. So send it again.
       if (state?.state === 'receiving') await unlessUnavailable(queue);
       else if (state !== undefined && state.state !== 'queued') return state;
-      // While the replica drains, `waiter.next` returns at once, so the loop must pause by itself.
+      // While the replica drains, `waiter.next` returns immediately, so the loop must pause by itself.
       if (isDraining) await sleep(RETRY_INTERVAL_MS);
       else if ((await waiter.next(Math.min(deadline, clock.now() + READ_INTERVAL_MS))) === 'drain') {
         isDraining = true;
