@@ -1,7 +1,9 @@
 import { type ApiError, connectionCodes } from './errors.ts';
 import { backoffMs } from './timing.ts';
 
-/** If the service asks for a wait, the client adds up to this share of it. So not all clients return at once. */
+/**
+ * The client waits up to this share longer than the service asks, so that clients do not all return at the same time.
+ */
 const STRETCH = 0.1;
 
 /** Node's codes for a connection that was never made. In these cases nothing was sent. */
