@@ -12,7 +12,7 @@ import type { Session } from './session.ts';
  * of this computer.
  */
 
-/** How long the command waits for the approval. If the user must sign in first, that may take up to ten minutes. */
+/** How long the command waits for the approval. Signing in first may take the user up to ten minutes. */
 const WAIT_MS = 15 * 60_000;
 
 const RETURN_PATH = '/signed-in';

@@ -38,7 +38,7 @@ async function login(
   { email: invitedEmail, paste = false }: { email?: string; paste?: boolean },
 ): Promise<void> {
   const { terminal, environment, signal } = session;
-  // The login replaces the stored credentials, so they may be damaged.
+  // The login replaces the stored credentials, so damaged ones are ignored.
   const stored = await readCredentials(environment.configDir).catch(() => undefined);
   const baseUrl = findBaseUrl(session, stored);
   warnOfPlainHttp(session, baseUrl);
