@@ -58,7 +58,7 @@ export const commandRunner =
     const database = await openCommandDatabase(config, stack, onAnySchema);
     const auditId = auditRecord && (await beginAudit(database, auditRecord));
     if (auditRecord && auditId === undefined)
-      host.err('this command is not in the audit: the schema is too old\n');
+      host.err('this command is not recorded in the audit: the schema is too old\n');
     let outcome: 'done' | 'failed' = 'failed';
     try {
       await print(host, await runAndNotify(config, database, command));

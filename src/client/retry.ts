@@ -10,9 +10,9 @@ const STRETCH = 0.1;
 const NEVER_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']);
 
 /**
- * Returns the wait in ms before a request is sent again. Returns undefined if it must not be sent again. `failures` is
- * the number of its failures in a row. `isRepeatable` means that a repeat is safe even if the service has already
- * processed the request.
+ * Returns the wait in ms before a request is sent again. Returns undefined if the request must not be sent again.
+ * `failures` is the number of its failures in a row. `isRepeatable` means that a repeat is safe even if the service has
+ * already processed the request.
  */
 export function retryDelayMs(
   error: ApiError,

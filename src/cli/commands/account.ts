@@ -27,7 +27,7 @@ export function addAccountCommands(program: Command, run: Run): void {
   program
     .command('logout')
     .description('end the session and delete the stored token')
-    .option('--local', 'only delete the stored token; it stays valid')
+    .option('--local', 'delete only the stored token; the token stays valid')
     .action(run(logout));
   program.command('whoami').description('show who is logged in').action(run(whoami));
 }
