@@ -233,7 +233,7 @@ function addTokenCommands(token: Command, run: RunCommand): void {
     );
   token
     .command('revoke')
-    .description('revoke a token, or all tokens of a user; their held requests end at once')
+    .description('revoke a token, or all tokens of a user; their held requests end immediately')
     .option('--id <id>', 'the id from `token list`')
     .option('--all', 'all tokens and sessions of the user given by --email')
     .option('--email <email>', "the user's e-mail address; use it with --all", parseEmail)

@@ -23,7 +23,7 @@ export interface AdminContext {
 interface CommandOptions {
   /**
    * Whether the command runs with any version of the database's schema. An operator must be able to revoke and delete
-   * at once, even without the version of the service that matches the schema.
+   * immediately, even without the version of the service that matches the schema.
    */
   onAnySchema?: boolean;
 }
@@ -45,7 +45,10 @@ export type RunCommand = (
   options?: CommandOptions,
 ) => Promise<void>;
 
-/** Returns a function that runs commands. `describe` returns the audit record, or undefined for no record. */
+/**
+ * Returns a function that runs commands. `describe` returns the audit record, or undefined if the command is not
+ * recorded.
+ */
 export const commandRunner =
   (host: CommandHost, describe: (config: Config) => AuditedCommand | undefined): RunCommand =>
   async (command, { onAnySchema = false } = {}) => {
@@ -55,7 +58,7 @@ export const commandRunner =
     const database = await openCommandDatabase(config, stack, onAnySchema);
     const auditId = auditRecord && (await beginAudit(database, auditRecord));
     if (auditRecord && auditId === undefined)
-      host.err('this command is not in the audit: the schema is too old\n');
+      host.err('this command is not recorded in the audit: the schema is too old\n');
     let outcome: 'done' | 'failed' = 'failed';
     try {
       await print(host, await runAndNotify(config, database, command));
@@ -96,7 +99,7 @@ async function openCommandDatabase(
   return database;
 }
 
-/** Runs a command. If it succeeds, sends its notifications, each channel once. */
+/** Runs a command. If it succeeds, notifies each of the command's channels once. */
 async function runAndNotify(
   config: Config,
   database: Database,

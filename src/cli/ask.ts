@@ -30,7 +30,7 @@ export async function askLine(
   signal.addEventListener('abort', stop, { once: true });
   lines.once('SIGINT', stop);
   try {
-    // Only the first line is needed, so the loop ends at once.
+    // Only the first line is needed, so the loop ends after it.
     for await (const line of lines) return line.trim();
     if (isInterrupted) throw new Interrupted();
     return undefined;

@@ -12,7 +12,7 @@ import type { Session } from './session.ts';
  * of this computer.
  */
 
-/** How long the command waits for the approval. If the user must sign in first, that may take up to ten minutes. */
+/** How long the command waits for the approval. Signing in first may take the user up to ten minutes. */
 const WAIT_MS = 15 * 60_000;
 
 const RETURN_PATH = '/signed-in';
@@ -51,8 +51,8 @@ export async function loginByBrowser(
 }
 
 /**
- * Returns the name that the browser shows for this app. The name has at most 60 characters, all of which the service
- * allows in names of apps.
+ * Returns the name that the browser shows for this app. The name has at most 60 characters, and contains only
+ * characters that the service allows in names of apps.
  */
 const nameOfThisComputer = (): string =>
   `bookmarks on ${hostname().replace(/[^\w.-]/g, '') || 'a computer'}`.slice(0, 60);
@@ -86,7 +86,7 @@ const receiveCode = (server: Server, state: string, issuer: string, signal: Abor
       if (parameters === undefined) return respond(response, 404, 'Page not found.');
       const code = parameters.get('code');
       if (parameters.get('iss') !== issuer) {
-        const message = `the browser was at ${parameters.get('iss')}, not at ${issuer}`;
+        const message = `the browser logged in at ${parameters.get('iss')}, not at ${issuer}`;
         reject(new CliError(message, 'Set the right address with --url', 'FAILED'));
         return respond(response, 400, 'This login came from a different service.');
       }

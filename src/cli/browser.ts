@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 /** For each platform, the program that opens a page in the default browser, and its arguments before the url. */
 const OPENERS: Partial<Record<NodeJS.Platform, [string, ...string[]]>> = {
   darwin: ['open'],
-  // Windows' command `start` would change `&` and `^` in a url. This program does not.
+  // Windows' command `start` would change `&` and `^` in a url. `rundll32` does not.
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 };
 

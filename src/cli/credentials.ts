@@ -34,8 +34,8 @@ export async function readCredentials(configDir: string): Promise<Credentials | 
 }
 
 /**
- * Stores credentials in a file that only its owner can read. The write is atomic: after a crash, either the old or the
- * new file is there.
+ * Stores credentials in a file that only its owner can read. The write is atomic: after a crash, the file is either the
+ * old or the new one.
  */
 export async function storeCredentials(configDir: string, credentials: Credentials): Promise<void> {
   await mkdir(configDir, { recursive: true, mode: 0o700 });

@@ -73,7 +73,7 @@ export class Terminal {
     this.streams.stderr.write(`${writeOutControls(text)}\n`);
   }
 
-  /** Starts a progress line on standard error. With `--json`, or if standard error is no terminal, prints nothing. */
+  /** Starts a progress line on standard error. Prints nothing with `--json`, or if standard error is no terminal. */
   progress(): Progress {
     const { stderr } = this.streams;
     this.#progress = new Progress(stderr.isTTY === true && !this.isJson ? stderr : undefined);
@@ -81,7 +81,7 @@ export class Terminal {
   }
 }
 
-/** How often a progress line is drawn again, with the current time and text. */
+/** The interval at which a progress line is drawn again, with the current time and text. */
 const REDRAW_MS = 100;
 
 /** A line on standard error that shows the progress of an operation and disappears when it ends. */
@@ -96,7 +96,9 @@ class Progress implements Disposable {
     if (stream !== undefined) this.#timer = setInterval(() => this.#draw(), REDRAW_MS).unref();
   }
 
-  /** Sets the text of the line. The first text is drawn at once, and later ones at the next redraw. */
+  /**
+   * Sets the text of the line. If the line is empty, the text is drawn immediately, and otherwise at the next redraw.
+   */
   set(text: string): void {
     if (this.#text === '') {
       this.#text = text;

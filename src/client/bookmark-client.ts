@@ -17,9 +17,9 @@ export class BookmarkClient extends EndpointClient {
   }
 
   /**
-   * Yields every bookmark after a cursor once, in batches and in order of ids. Then it waits for new bookmarks and
-   * yields these too, unless `follow` is false. It retries after lost connections and temporary errors for as long as
-   * they last. It throws if the service refuses the request, for example because the token was revoked. Store the
+   * Yields every bookmark after a cursor exactly once, in batches and in order of ids. Then it waits for new bookmarks
+   * and yields these too, unless `follow` is false. It retries after lost connections and temporary errors for as long
+   * as they last. It throws if the service refuses the request, for example because the token was revoked. Store the
    * cursor of each batch together with its bookmarks.
    */
   sync(options?: FollowOptions): AsyncGenerator<SyncBatch, void, undefined> {

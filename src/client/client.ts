@@ -71,7 +71,7 @@ export class EndpointClient {
   /**
    * Exchanges a single-use invite code for a session token (docs/contract.md, section 4.1). The request is not retried
    * if the service may already have processed it. Pass the invite's `email` if you know it: while strangers guess
-   * codes, the service may refuse exchanges without it.
+   * codes, the service may refuse an exchange without an `email`.
    */
   exchangeInvite(
     code: string,
@@ -100,7 +100,7 @@ export class EndpointClient {
 
   /**
    * Changes the given fields of a bookmark (docs/contract.md, section 4.2). `tags` replaces all its tags. With
-   * `if_updated_at`, it rejects with `CONFLICT` if the bookmark has changed since that time.
+   * `if_updated_at`, the call rejects with `CONFLICT` if the bookmark has changed since that time.
    */
   editBookmark(edit: BookmarkEdit, options?: KeyedOptions): Promise<EditedBookmark> {
     return this.requester.request('/bookmarks/edit', edit, options);
@@ -112,7 +112,7 @@ export class EndpointClient {
   }
 
   /**
-   * Deletes a bookmark (docs/contract.md, section 4.2). With `if_updated_at`, it rejects with `CONFLICT` if the
+   * Deletes a bookmark (docs/contract.md, section 4.2). With `if_updated_at`, the call rejects with `CONFLICT` if the
    * bookmark has changed since that time.
    */
   deleteBookmark(bookmark: number | BookmarkVersion, options?: KeyedOptions): Promise<Deleted> {
@@ -122,7 +122,7 @@ export class EndpointClient {
 
   /**
    * Deletes at most 500 bookmarks in one transaction (docs/contract.md, section 4.2). Ids that do not exist are not an
-   * error. With `items`, it skips bookmarks that have changed since their `if_updated_at`.
+   * error. With `items`, the service skips bookmarks that have changed since their `if_updated_at`.
    */
   deleteBookmarks(choice: number[] | BookmarksChoice, options?: KeyedOptions): Promise<DeletedBookmarks> {
     const body = Array.isArray(choice) ? { ids: choice } : choice;
@@ -216,7 +216,7 @@ export class EndpointClient {
 
   /**
    * Creates an API token. Only this response contains the token itself. The request is not retried after a lost
-   * response: the token may exist by then, and a repeat would be refused because its name is taken.
+   * response: the token may exist by then, and a repeat would be refused because the name is taken.
    */
   createToken(token: NewToken, options?: RequestOptions): Promise<CreatedToken> {
     return this.requester.request('/tokens/create', token, options);

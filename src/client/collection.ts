@@ -15,8 +15,8 @@ export interface CollectionOptions {
 }
 
 /**
- * The fields to change. `tags` is the complete new list. The store keeps it as added and removed tags, so that `sync`
- * can merge it with tags that another client has changed.
+ * The fields to change. `tags` is the complete new list. The store keeps only the added and the removed tags, so that
+ * `sync` can merge them with changes of other clients.
  */
 export type LocalEdit = Omit<BookmarkEdit, 'id' | 'if_updated_at'>;
 
@@ -191,7 +191,7 @@ export class Collection {
 
 /**
  * Returns a bookmark with its pending changes. Throws `NotInCollection` if the bookmark does not exist. `id` is the id
- * to name in the error: the one that the user passed.
+ * that the user passed, for the message of the error.
  */
 function requireBookmark(state: BookmarkState, id: number): Bookmark {
   const shown = showState(state);

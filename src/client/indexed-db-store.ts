@@ -39,7 +39,7 @@ const CURSOR = 'cursor';
 
 /**
  * A local copy in an IndexedDB database, for browsers. Each change is one transaction, which is on disk when its
- * promise resolves. Any number of tabs may use the same database at once.
+ * promise resolves. Any number of tabs may use the same database at the same time.
  */
 export class IndexedDbStore implements CollectionStore {
   readonly #name: string;
@@ -146,7 +146,7 @@ export class IndexedDbStore implements CollectionStore {
       const [workResult] = await Promise.all([work(openTables(transaction)), end]);
       return workResult;
     } catch (error) {
-      // Without an error of its own, the transaction is still open: `work` has thrown.
+      // If the transaction has no error, `work` has thrown while the transaction is still open.
       if (transaction.error === null) abort(transaction);
       throw error;
     }
@@ -171,7 +171,7 @@ async function open(name: string, onClose: () => void): Promise<IDBDatabase> {
   request.onupgradeneeded = () => createTables(request.result);
   const db = await resultOf(request);
   db.onclose = onClose;
-  // The event means that another tab deletes the database, or opens it with a newer version.
+  // The event means that another tab wants to delete the database, or to open it with a newer version.
   db.onversionchange = () => {
     onClose();
     db.close();

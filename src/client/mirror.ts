@@ -50,7 +50,7 @@ export function requireNext(
 
 /**
  * Throws `MirrorConflict` while the outcome of a sent write (`attempt`) is unknown. The response to that write could be
- * older than the page, and would later replace newer content.
+ * older than the page. Storing the response would replace newer content.
  */
 export function requireNoAttempt(attempt: object | undefined): void {
   if (attempt !== undefined) throw new MirrorConflict('a write to this store is in progress');

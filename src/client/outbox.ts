@@ -18,8 +18,8 @@ export type Intent =
       fields: { [Name in TextField]?: { from: string; to: string } };
       addTags: string[];
       /**
-       * A tag is identified by its id, so that it is found after a rename. A tag with the id 0 is identified by its
-       * name, because the copy does not know its real id yet.
+       * A tag is identified by its id, so that it is found even after a rename. A tag with the id 0 is identified by
+       * its name, because the copy does not know its real id yet.
        */
       removeTags: BookmarkTag[];
     }
@@ -76,7 +76,7 @@ export interface PendingWrite {
  * - `conflict`: another client changed the same field; `conflict` has both values and the one that was kept
  * - `kept`: a deletion was dropped because the bookmark was edited elsewhere
  * - `gone`: an edit was dropped because the bookmark was deleted elsewhere; `intent` has the lost edit
- * - `refused`: the service will never accept the write, or has refused the add of its bookmark
+ * - `refused`: the service will never accept the write, or has refused the add of the same bookmark
  * - `duplicate`: the url was already saved, and `on_duplicate` asked for the existing bookmark
  */
 export type Report = {
@@ -131,8 +131,8 @@ export interface CollectionStore extends MirrorStore {
   /**
    * Returns the ids of bookmarks that were stored from the response to an add, and that no page of changes has
    * contained since. Such a bookmark was added after the store's cursor. If it has been deleted, the changes after the
-   * cursor do not say so. If it still exists, one of the pages of these changes contains it. So when the mirror applies
-   * the last page, it removes the bookmarks that no page has contained.
+   * cursor do not say so. If it still exists, a page of these changes contains it. So when the mirror applies the last
+   * page, it removes the bookmarks that no page has contained.
    */
   readAhead(): Promise<number[]>;
   /** Returns the reports that `dropReports` has not removed. */

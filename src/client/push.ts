@@ -37,8 +37,8 @@ export async function finishAttempt(pushing: Pushing): Promise<void> {
 }
 
 /**
- * Sends all writes. Rejects if the service cannot be reached or refuses the token. Then the remaining writes stay in
- * the outbox.
+ * Sends all writes. Rejects if the service cannot be reached or refuses the token. In that case, the remaining writes
+ * stay in the outbox.
  */
 export async function pushWrites(pushing: Pushing): Promise<void> {
   for (;;) {
@@ -50,8 +50,8 @@ export async function pushWrites(pushing: Pushing): Promise<void> {
 }
 
 /**
- * Stores the request for a write and returns it. If there is nothing to send, removes the write instead. Returns
- * undefined then, and also if another process has stored the request or finished the write in the meantime.
+ * Stores the request for a write and returns it. If there is nothing to send, removes the write instead and returns
+ * undefined. Also returns undefined if another process has stored the request or finished the write in the meantime.
  */
 async function begin({ store, policy }: Pushing, { id, seq }: PendingWrite): Promise<Attempt | undefined> {
   let attempt: Attempt | undefined;

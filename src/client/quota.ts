@@ -17,7 +17,7 @@ export class Quota {
   readonly #clock: Clock;
   readonly #onWait: ((waitMs: number) => void) | undefined;
   #remaining = Number.POSITIVE_INFINITY;
-  /** While the quota is used up: when the next request may be sent. On `#clock`. */
+  /** The time by `#clock` at which the next request may be sent if the quota is used up. */
   #resetAtMs = 0;
   /** The number of requests sent so far. It is also the number of the newest request. */
   #sent = 0;

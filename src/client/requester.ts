@@ -12,7 +12,7 @@ export type Path = keyof Endpoints;
 export interface RetryEvent {
   path: Path;
   error: ApiError;
-  /** How often this request has failed in a row. */
+  /** How many times this request has failed in a row. */
   failures: number;
   /** The time until it is sent again. */
   waitMs: number;
@@ -138,8 +138,8 @@ const KINDS: Readonly<Record<Path, Kind>> = {
 };
 
 /**
- * Returns how long the service may take before it responds, in ms. A poll with `wait` is held for up to 30 s. An import
- * may take 2 minutes to upload and 2 minutes to run.
+ * Returns how long the service may take before it responds, in ms. The service holds a poll with `wait` for up to 29 s.
+ * An import may take 2 minutes to upload and 2 minutes to run.
  */
 function holdMs(path: Path, body: object): number {
   if (path === '/import') return 240_000;
@@ -234,7 +234,7 @@ export class Requester {
     const startedMs = Date.now();
     let firstFailureMs: number | undefined;
     for (let attempt = 1; ; attempt += 1) {
-      // The service logs this id. So an attempt can be found in the log even if its response was lost.
+      // The service logs this id. So an operator can find the attempt in the log even if its response was lost.
       const requestId = `${callId}.${attempt}`;
       const headers = { ...prepared.headers, 'x-request-id': requestId };
       try {

@@ -1,16 +1,18 @@
 import { type ApiError, connectionCodes } from './errors.ts';
 import { backoffMs } from './timing.ts';
 
-/** If the service asks for a wait, the client adds up to this share of it. So not all clients return at once. */
+/**
+ * The client waits up to this share longer than the service asks, so that clients do not all return at the same time.
+ */
 const STRETCH = 0.1;
 
 /** Node's codes for a connection that was never made. In these cases nothing was sent. */
 const NEVER_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']);
 
 /**
- * Returns the wait in ms before a request is sent again. Returns undefined if it must not be sent again. `failures` is
- * the number of its failures in a row. `isRepeatable` means that a repeat is safe even if the service has already
- * processed the request.
+ * Returns the wait in ms before a request is sent again. Returns undefined if the request must not be sent again.
+ * `failures` is the number of its failures in a row. `isRepeatable` means that a repeat is safe even if the service has
+ * already processed the request.
  */
 export function retryDelayMs(
   error: ApiError,

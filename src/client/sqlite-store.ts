@@ -104,8 +104,8 @@ function isUnusable(error: unknown): boolean {
 
 /**
  * A local copy in a SQLite file, for Node. Each page of changes is one transaction, so the copy continues from its
- * cursor after a crash. Several processes can read and write a file at once. But only one mirror can use a file at a
- * time: after one mirror has applied a page, the next page of any other mirror throws `MirrorConflict`.
+ * cursor after a crash. Several processes can read and write a file at the same time. But only one mirror can use a
+ * file at a time: after one mirror has applied a page, the next page of any other mirror throws `MirrorConflict`.
  */
 export class SqliteStore implements CollectionStore, Disposable {
   readonly #db: DatabaseSync;
@@ -331,8 +331,8 @@ export class SqliteStore implements CollectionStore, Disposable {
   }
 
   /**
-   * Runs `work` in a transaction. `begin immediate` takes the write lock at once. If another process has the lock, this
-   * process waits for up to 5 s (`busy_timeout`), instead of failing later in the transaction.
+   * Runs `work` in a transaction. `begin immediate` takes the write lock before `work` runs. If another process has the
+   * lock, this process waits for up to 5 s (`busy_timeout`), instead of failing later in the transaction.
    */
   #transact<T>(work: () => T, begin = 'begin immediate'): T {
     this.#db.exec(begin);

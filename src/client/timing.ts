@@ -6,7 +6,7 @@ export interface Clock {
   after(delayMs: number, run: () => void): () => void;
 }
 
-/** The longest delay that a timer supports. A timer with a longer delay would fire at once. */
+/** The longest delay that a timer supports. A timer with a longer delay would fire immediately. */
 const MAX_DELAY_MS = 2_147_483_647;
 
 /** The platform's clock. Adjustments of the wall clock do not affect it. */
@@ -19,8 +19,8 @@ export const systemClock: Clock = {
 };
 
 /**
- * Resolves after a delay. If the signal is aborted, rejects at once with its reason. Leaves no timer or listener
- * behind.
+ * Resolves after a delay. If the signal is aborted, rejects immediately with the signal's reason. Leaves no timer or
+ * listener behind.
  */
 export async function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted();
@@ -73,8 +73,8 @@ const BACKOFF_CAP_MS = 20_000;
 
 /**
  * Returns the wait after the nth failure in a row, in ms. The longest wait doubles with each failure, from 0.3 s up to
- * 20 s. The actual wait is random, between half of the longest wait and all of it. So clients do not all return at once
- * when the service recovers.
+ * 20 s. The actual wait is random, between half of the longest wait and all of it. So clients do not all return at the
+ * same time when the service recovers.
  */
 export function backoffMs(failures: number, random: () => number): number {
   const longestMs = Math.min(BACKOFF_CAP_MS, BACKOFF_FIRST_MS * 2 ** (failures - 1));

@@ -146,7 +146,7 @@ function describeFailure(
     return new ApiError(`no response within ${timeoutMs} ms`, { code: 'TIMEOUT', requestId });
   }
   if (signal?.aborted) return signal.reason;
-  // Node names a redirect only in this message. Browsers do not tell it from a lost connection.
+  // Node names a redirect only in this message. Browsers report it like a lost connection.
   if (error instanceof Error && error.cause instanceof Error && /redirect/.test(error.cause.message))
     return new ApiError('the address redirects to another one', { code: 'UNEXPECTED_ANSWER', requestId });
   return new ApiError('the connection was lost or could not be made', {

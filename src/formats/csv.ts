@@ -89,8 +89,8 @@ function readFoldersAndState(format: Format, row: Row): { folders: string[][]; t
   if (stateTag !== undefined) return { folders: [], tags: [stateTag] };
   const hasNoFolder = format === 'pocket' || (format === 'raindrop' && folder.trim() === 'Unsorted');
   if (hasNoFolder) return { folders: [], tags: [] };
-  // Instapaper has no folders inside folders. In other tables, a backslash may escape a `/` in a folder's name, which
-  // `splitFolders` reads. If the text is no such path, it is split at each `/`.
+  // Instapaper has no folders inside folders. In other tables, a backslash may escape a `/` in a folder's name.
+  // `splitFolders` reads such a path. If the text is not a valid path, it is split at each `/`.
   const path = format === 'instapaper' ? [folder] : (splitFolders(folder) ?? folder.split('/'));
   return { folders: [path], tags: [] };
 }

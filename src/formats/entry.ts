@@ -77,7 +77,7 @@ export const stringsIn = (value: unknown): string[] =>
 export const textOf = (value: unknown): string =>
   typeof value === 'string' ? value.replaceAll('\0', '').toWellFormed().trim() : '';
 
-/** An entry whose tags are only their names. */
+/** An entry whose tags are all strings, the names of the tags. */
 type NamedEntry = Omit<ImportEntry, 'tags'> & { tags: string[] };
 
 /**

@@ -10,7 +10,9 @@ import { GENERATOR } from './write-netscape.ts';
 
 type Attributes = Record<string, string>;
 
-/** Whether the browser or service created a folder itself. Then its name says nothing about the bookmarks in it. */
+/**
+ * Whether the browser or service created a folder itself. The name of such a folder says nothing about its bookmarks.
+ */
 const isBuiltInFolder = (attributes: Attributes): boolean =>
   attributes.personal_toolbar_folder === 'true' || attributes.unfiled_bookmarks_folder === 'true';
 

@@ -6,9 +6,12 @@ import { joinFolders, splitFolders } from './folders.ts';
 export interface TagNode {
   /** The last part of the tag's path. */
   name: string;
-  /** The full path of this node. A search for `under:` this path finds everything at and below the node. */
+  /**
+   * The full path of this node. A search for `under:` with this path finds the bookmarks of this node and of all nodes
+   * below it.
+   */
   path: string;
-  /** The full name of the tag. Null if no tag has this path, so that the node only contains other nodes. */
+  /** The full name of the tag. Null if no tag has this path, and only tags below it exist. */
   tag: string | null;
   /** The number of bookmarks that have this tag itself. Tags below it do not count. */
   bookmark_count: number;

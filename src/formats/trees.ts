@@ -11,7 +11,7 @@ interface Shape {
   title: string;
   createdAt: string;
   updatedAt: string;
-  /** Whether the program created this folder itself. Then its name says nothing about the bookmarks in it. */
+  /** Whether the program created this folder itself. The name of such a folder says nothing about its bookmarks. */
   isBuiltIn(node: JsonObject): boolean;
 }
 

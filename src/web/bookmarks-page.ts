@@ -242,7 +242,7 @@ function drawEmpty(): void {
  * the draft comes from a bookmark that was deleted elsewhere.
  */
 function openAdd(draft: Draft, warning?: 'gone'): void {
-  // A draft with a warning always gets another form, because its text would otherwise be lost.
+  // A draft with a warning always gets a form of its own, because its text would otherwise be lost.
   if (adding && warning === undefined) {
     adding.focus();
     return;
@@ -337,7 +337,7 @@ function warnEditor(page: Changes): void {
   if (changed && changed.updated_at > bookmark.updated_at) editor.warn('changed', changed.updated_at);
 }
 
-/** Replaces the old name of a tag by its new name in the search text. The tag may have been renamed elsewhere. */
+/** Replaces the old name of a tag with its new name in the search text. The tag may have been renamed elsewhere. */
 function followRename(from: string, to: string): void {
   const renamed = renameInSearch(box.text, from, to);
   if (renamed !== box.text) replaceSearch(renamed);

@@ -77,8 +77,9 @@ export function createCollection({ onChange, onRead }: Options): Collection {
    */
   const counted = new Set<number>();
   /**
-   * The highest id seen so far. A bookmark with a higher id was not there when the page read the total. This holds even
-   * if the bookmark was edited long ago, because restoring a bookmark from the trash gives it a new id.
+   * The highest id seen so far. If the search finds all bookmarks, the total includes every bookmark up to this id. The
+   * total may lack a bookmark with a higher id, even one that was edited long ago, because restoring a bookmark from
+   * the trash gives it a new id.
    */
   let highestId = 0;
   /** The changes that arrived while a page of the search was being read. */
@@ -195,7 +196,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     /** True if the bookmark comes after all rows that were read, and more pages follow. */
     const isBeyond = nextIndex < 0 && cursor !== undefined;
     if (!matches(bookmark)) {
-      // An edited bookmark whose row was not read may have matched before. Then the total still includes it.
+      // An edited bookmark whose row was not read may have matched before. In that case, the total still includes it.
       if (before !== undefined) addToTotal(-1);
       else if (!isNew && cursor !== undefined && (isBeyond || order === 'updated')) return undefined;
       return -1;
@@ -214,8 +215,8 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     const newIndex = nextIndex < 0 ? all.length : nextIndex;
     all = all.toSpliced(newIndex, 0, bookmark);
     if (before !== undefined) return newIndex;
-    // In the order `updated`, an edited bookmark may come from a page that was not read yet. Then the total already
-    // includes it.
+    // In the order `updated`, an edited bookmark may come from a page that was not read yet. In that case, the total
+    // already includes it.
     if (isNew || order !== 'updated' || cursor === undefined) addToTotal(1);
     else if (!isInTotal) return undefined;
     return newIndex;
@@ -329,8 +330,8 @@ function applyTags(bookmarks: Bookmark[], { tags, deleted_tags }: Changes): Book
 }
 
 /**
- * Returns the bookmarks of `found`. Takes the object of `shown` for each bookmark that has not changed, so that its row
- * is not drawn again.
+ * Returns the bookmarks of `found`. Reuses the object from `shown` for each bookmark that has not changed, so that its
+ * row is not drawn again.
  */
 function keepSame(shown: readonly Bookmark[], found: readonly Bookmark[]): Bookmark[] {
   const shownById = new Map(shown.map((bookmark) => [bookmark.id, bookmark]));

@@ -11,7 +11,7 @@ import { texts } from './texts.ts';
  * from the trash.
  */
 
-/** How long the page shows the notice of a deletion, which has a button that undoes the deletion. */
+/** How long the page shows the notice of a deletion. The notice has a button that undoes the deletion. */
 const NOTICE_MS = 10_000;
 
 /** How long a deletion can be undone with the keyboard or after a reload. */
@@ -116,8 +116,8 @@ export function createDeletions(collection: Collection, user: string): Deletions
 }
 
 /**
- * Deletes bookmarks. Skips bookmarks that no longer exist. All requests start at once, so that none is left out if the
- * user closes the page.
+ * Deletes bookmarks. Skips bookmarks that no longer exist. All requests start immediately, so that none is left out if
+ * the user closes the page.
  */
 async function deleteAll(ids: readonly number[]): Promise<void> {
   await Promise.all(batchesOf(ids).map((batch) => client.deleteBookmarks(batch, { retryForMs: 10_000 })));

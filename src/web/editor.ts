@@ -41,7 +41,7 @@ export interface Editor {
   read(): Required<Draft>;
   /**
    * Warns that the bookmark was changed or deleted elsewhere while the user edits it. `updatedAt` is the time of that
-   * change. After the warning, saving overwrites the version of this time.
+   * change. After the warning, saving overwrites the version that this change created.
    */
   warn(what: 'changed' | 'gone', updatedAt?: string): void;
 }
@@ -51,7 +51,10 @@ interface EditorForm {
   draft: Draft;
   options: EditorOptions;
   save(draft: Required<Draft>): Promise<Bookmark>;
-  /** Called when the text of the address field changes, and at first if it has a text. `notice` is below the field. */
+  /**
+   * Called when the text of the address field changes, and once at the start if the field has a text. `notice` is below
+   * the field.
+   */
   onUrl?(url: string, notice: HTMLElement): void;
 }
 

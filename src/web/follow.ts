@@ -7,7 +7,7 @@ import { ask, client, signals } from './session.ts';
 import { texts } from './texts.ts';
 
 /**
- * Reports changes soon after they are made elsewhere. Because of a lock, only one tab of the browser polls. That tab
+ * Reports changes soon after they are made elsewhere. A lock ensures that only one tab of the browser polls. That tab
  * passes each page of changes to the other tabs. When it closes, another tab takes the lock. Every tab keeps the cursor
  * of the last page, so the new polling tab continues from that cursor. Applying the same page twice does no harm.
  */
@@ -18,8 +18,8 @@ const timing = { clock: systemClock, random: Math.random };
 const LATE_MS = 5_000;
 
 /**
- * If a poll returns nothing and took less than this many ms, the service probably did not hold it. Then the page waits
- * longer before the next poll.
+ * If a poll returns nothing and took less than this many ms, the service probably did not hold it. In that case, the
+ * page waits longer before the next poll.
  */
 const SHORT_MS = 1_000;
 
@@ -42,8 +42,8 @@ interface Message {
 
 /**
  * Calls `onChanges` with every page of changes from now on. `sinceMs` is a time before all changes of that page.
- * Resolves when it has the cursor to begin with. It polls only after the caller has called `resume`. The caller reads
- * its bookmarks before, so it misses no change.
+ * Resolves when it has the cursor to begin with. Polling begins when the caller calls `resume`. The caller reads its
+ * bookmarks in between, so it misses no change.
  */
 export async function followChanges(
   userEmail: string,

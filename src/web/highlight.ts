@@ -11,8 +11,8 @@ const MOST_TERMS = 10;
 const MOST_MARKS = 20;
 
 /**
- * Normalizes a text for search. `places[n]` is the position in the original text of the nth code unit of `folded`.
- * `places` is undefined if each code unit has the same position in both texts.
+ * Normalizes a text for search. `places[n]` is the position, in the original text, of the letter that code unit `n` of
+ * `folded` comes from. `places` is undefined if each code unit has the same position in both texts.
  */
 function foldWithPlaces(text: string): { folded: string; places: number[] | undefined } {
   const folded = foldText(text);

@@ -31,7 +31,7 @@ export function notify(
   if (isClosable) put(element, iconButton('close', texts.close, remove));
   if (forMs !== undefined) setTimeout(remove, forMs);
   region.append(element);
-  // More than four notices would cover the list. The oldest are removed.
+  // More than four notices would cover the list, so the oldest ones are removed.
   while (region.childElementCount > 4) region.firstElementChild?.remove();
   return remove;
 }

@@ -17,10 +17,10 @@ export interface RowActions {
   terms(): readonly string[];
 }
 
-/** The number of tags that fit next to a title. If there are more, the row shows how many. */
+/** The number of tags that fit next to a title. If there are more, the row shows the number of the others. */
 const SHOWN_TAGS = 3;
 
-/** The number of different colours of the letters. */
+/** The number of different colours of the tiles. */
 const HUES = 8;
 
 export const hostOf = (url: string): string => (parseWebUrl(url)?.host ?? '').replace(/^www\./, '');
@@ -64,7 +64,7 @@ export function drawLink(bookmark: Pick<Bookmark, 'url' | 'title'>, terms: reado
 }
 
 function drawTags({ tags }: Bookmark, actions: RowActions): HTMLElement {
-  // A single further tag is shown too, because it takes no more room than its number.
+  // If only one tag is left, the row shows it too, because a number would take as much room.
   const shown = tags.length > SHOWN_TAGS + 1 ? tags.slice(0, SHOWN_TAGS) : tags;
   const others = tags.slice(shown.length);
   const chips = shown.map(({ name }) =>

@@ -11,8 +11,8 @@ interface Selection {
   readonly element: HTMLElement;
   has(bookmark: Bookmark): boolean;
   /**
-   * Selects or deselects a bookmark. With `isRange`, does the same for all bookmarks between it and the one of the
-   * previous call.
+   * Selects or deselects a bookmark. With `isRange`, does the same for all bookmarks between this bookmark and that of
+   * the previous call.
    */
   select(bookmark: Bookmark, isSelected: boolean, isRange: boolean): void;
   clear(): void;
@@ -127,7 +127,9 @@ export function createSelection(collection: Collection, { onChange, onDelete, ow
     ),
     button(texts.selection.clear, clear),
   );
-  /** Returns the ids of the rows from the previous bookmark to this one. Only this one if the previous one is gone. */
+  /**
+   * Returns the ids of the rows from the previous bookmark to this one. If the previous one is gone, returns only `id`.
+   */
   const rangeTo = (id: number): number[] => {
     const shown = collection.rows.map((row) => row.id);
     const [from, to] = [shown.indexOf(lastId ?? id), shown.indexOf(id)];

@@ -14,7 +14,9 @@ import { texts } from './texts.ts';
 
 const API_BASE = `${location.origin}/web/api/v1`;
 
-/** The remaining quota in the last response. Searches while the user types leave some of it for other requests. */
+/**
+ * The remaining quota in the last response. Searches that run while the user types leave some of it for other requests.
+ */
 let left = Number.POSITIVE_INFINITY;
 
 export const quotaLeft = (): number => left;
@@ -58,7 +60,7 @@ function sayRetry({ path, error, waitMs }: RetryEvent): void {
 
 export const client = new EndpointClient({ baseUrl: API_BASE, fetch: watchedFetch, onRetry: sayRetry });
 
-/** How often the user has signed in again on this page. */
+/** How many times the user has signed in again on this page. */
 let renewals = 0;
 
 /**
@@ -90,7 +92,7 @@ export const hasSession = (): boolean => /(^|; )signed-in=1(;|$)/.test(document.
 export async function findUser(): Promise<Profile | undefined> {
   if (!hasSession()) return undefined;
   try {
-    // Without a network, this fails at once, so that the page without a network appears (`offline-page.ts`).
+    // Without a network, the request fails immediately, so that the page without a network appears (`offline-page.ts`).
     user = await client.profile(navigator.onLine ? {} : { retryForMs: 0 });
   } catch (error) {
     if (!hasCode(error, 'INVALID_TOKEN')) throw error;
@@ -105,7 +107,7 @@ async function requireSameUser(): Promise<void> {
   const after = await client.profile();
   if (before !== undefined && after.email !== before) {
     location.reload();
-    // Nothing else may run before the page is gone.
+    // Nothing else may run until the browser has left this page.
     await new Promise(() => {});
   }
 }

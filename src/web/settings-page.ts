@@ -37,5 +37,5 @@ const main = make('main', { class: 'settings' }, make('h1', {}, texts.menu.setti
 showShell('settings', make('div', { class: 'layout' }, index, main));
 document.title = `${texts.menu.settings} · ${texts.name}`;
 watchSession();
-// The browser looked for the section in the address before the section existed.
+// The browser has already looked for the section that the address names, but the section did not exist yet.
 if (location.hash !== '') document.getElementById(location.hash.slice(1))?.scrollIntoView();

@@ -69,7 +69,7 @@ interface SignInForm {
 }
 
 /**
- * Makes the form. Calls `onSignedIn` once a session exists. With `isAgain`, the provider opens in a new tab, because
+ * Makes the form. Calls `onSignedIn` when a session exists. With `isAgain`, the provider opens in a new tab, because
  * leaving the page would lose unsaved input.
  */
 function signInForm(onSignedIn: () => void, returnTo: string, isAgain: boolean): SignInForm {
@@ -109,8 +109,8 @@ function signInForm(onSignedIn: () => void, returnTo: string, isAgain: boolean):
 
 /**
  * Takes the code from a link's fragment (`#code=…`), which browsers do not send to servers. The service prints such a
- * link when it starts on the user's own machine. There, the code signs in at once. On other machines, the code only
- * fills in the field, so that a link cannot sign somebody in to another person's account.
+ * link when it starts on the user's own machine. On that machine, the code signs the user in immediately. On other
+ * machines, the code only fills in the field, so that a link cannot sign somebody in to another person's account.
  */
 function takeLinkedCode(): string | undefined {
   const code = /^#code=([A-Z0-9]{8,12})$/.exec(location.hash)?.[1];
@@ -123,7 +123,7 @@ const isOwnMachine = (): boolean => ['127.0.0.1', 'localhost', '[::1]'].includes
 /** Removes a link's code if the user is already signed in. */
 export const dropLinkedCode = (): void => void takeLinkedCode();
 
-/** Shows the page for signing in. Resolves once the user has signed in. */
+/** Shows the page for signing in. Resolves when the user has signed in. */
 export async function showSignIn(): Promise<void> {
   const linked = takeLinkedCode();
   if (linked !== undefined && isOwnMachine()) {

@@ -13,7 +13,7 @@ interface TagCounts {
 interface Known {
   ids: readonly number[];
   updatedAt: string;
-  /** True if the bookmark came with a page of changes. Then the counts include its tags. */
+  /** True if the bookmark came with a page of changes. In that case, the counts include its tags. */
   isCounted: boolean;
 }
 

@@ -27,7 +27,7 @@ interface TagsPanel {
    * Applies a page of changes that were made after `sinceMs`. Reads the tags again if it cannot determine the counts.
    */
   apply(page: Changes, sinceMs: number): void;
-  /** Reads the tags. Shows them once `first` has resolved. */
+  /** Reads the tags. Shows them after `first` has resolved. */
   read(first?: Promise<unknown>): Promise<void>;
 }
 

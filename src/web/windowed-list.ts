@@ -35,7 +35,7 @@ const MARGIN = 8;
 /** The most new rows to draw in one frame, so that no frame takes long. The visible rows are drawn first. */
 const ROWS_A_FRAME = 16;
 
-/** Once the user has scrolled, the next page is read when this many rows are left. */
+/** After the user has scrolled, the next page is read when this many rows are left. */
 const NEAR_END = 40;
 
 export function windowedList<Item extends { id: number }>({
@@ -170,7 +170,8 @@ export function windowedList<Item extends { id: number }>({
     const view = findVisible(opened);
     const rows = chooseRows(listWanted(view, opened, focused(), also));
     const kept = new Set(rows.map(([, { id }]) => id));
-    // Old rows are removed before new ones are inserted. So no row moves, because a moved element loses the focus.
+    // Old rows are removed before new ones are inserted, so that the other rows need not move. A moved element would
+    // lose the focus.
     for (const [id, { row }] of drawn) {
       if (kept.has(id)) continue;
       row.remove();

@@ -27,7 +27,7 @@ export function addAccountCommands(program: Command, run: Run): void {
   program
     .command('logout')
     .description('end the session and delete the stored token')
-    .option('--local', 'only delete the stored token; it stays valid')
+    .option('--local', 'delete only the stored token; the token stays valid')
     .action(run(logout));
   program.command('whoami').description('show who is logged in').action(run(whoami));
 }
@@ -38,7 +38,7 @@ async function login(
   { email: invitedEmail, paste = false }: { email?: string; paste?: boolean },
 ): Promise<void> {
   const { terminal, environment, signal } = session;
-  // The login replaces the stored credentials, so they may be damaged.
+  // The login replaces the stored credentials, so damaged ones are ignored.
   const stored = await readCredentials(environment.configDir).catch(() => undefined);
   const baseUrl = findBaseUrl(session, stored);
   warnOfPlainHttp(session, baseUrl);

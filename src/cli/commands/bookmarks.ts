@@ -191,7 +191,7 @@ async function edit(session: Session, ids: number[], options: EditOptions): Prom
   if (changesFields && changesTags)
     throw new CliError(
       '--add-tag and --remove-tag cannot be combined with other changes',
-      'Run one command for the tags and another one for the rest',
+      'Run one command for the tags and another one for the other changes',
     );
   if (changesFields && others.length > 0)
     throw new CliError(

@@ -25,7 +25,7 @@ async function serveMcp(session: Session): Promise<void> {
   });
   const server = serveStdio(() => createMcpServer(client, VERSION));
   const ended = once(process.stdin, 'end', { signal: session.signal });
-  // On Ctrl-C, `ended` rejects. The command then ends in the same way.
+  // On Ctrl-C, `ended` rejects. The command then ends as it does at the end of the input.
   await ended.catch(() => {});
   await server.close();
 }

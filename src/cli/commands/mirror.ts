@@ -32,7 +32,7 @@ async function mirror(
     if (!(error instanceof MirrorConflict)) throw error;
     throw new CliError(
       `${file}: another process is writing to it`,
-      `Stop one of them, or run bookmarks sync ${file}. Nothing is lost.`,
+      `Stop one of the two processes, or run bookmarks sync ${file}. Nothing is lost.`,
       'FAILED',
     );
   }

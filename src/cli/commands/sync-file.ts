@@ -27,7 +27,8 @@ export async function syncFile(session: Session, file: string, onConflict: Confl
       `${formatCount(bookmarks, 'bookmark')}; ${formatCount(pending, 'local change')} processed\n`,
     );
   }
-  // Acknowledge the reports only after they are printed. If the process is killed before, the next run prints them.
+  // Acknowledge the reports only after they are printed. If the process is killed before this line, the next run prints
+  // them again.
   await collection.acknowledge(reports);
   if (notApplied.length === 0) return;
   throw new CliError(

@@ -153,7 +153,7 @@ const FROM_START = '0';
 /** Matches a cursor of `sync --follow`, and any cursor of `sync` without a dot. */
 const FOLLOW_CURSOR = /^[\w-]{1,200}$/;
 
-/** Whether `sync` without `--follow` wrote this cursor: a bookmark id, after which a dot and more text may follow. */
+/** Whether `sync` without `--follow` wrote this cursor: a bookmark id, which a dot and more text may follow. */
 const isSyncCursor = (cursor: string): boolean => /^\d{1,16}(\.\S+)?$/.test(cursor);
 
 /**

@@ -23,7 +23,7 @@ export function importSection(profile: Profile): HTMLElement {
     transfer = undefined;
   };
   const [nameId, hintId] = [newId(), newId()];
-  // The style sheet puts the field over its label, so the user can also drop a file there.
+  // The style sheet puts the field over its label, so the user can also drop a file on the label.
   const input = make('input', {
     type: 'file',
     accept: '.html,.htm,.json,.csv,.xml,.txt',

@@ -81,6 +81,6 @@ export function download(name: string, content: Blob): void {
   const href = URL.createObjectURL(content);
   const link = make('a', { href, download: name });
   link.click();
-  // The browser may read the file only a little later.
+  // The browser may read the file after `click` has returned.
   setTimeout(() => URL.revokeObjectURL(href), 60_000);
 }
