@@ -97,14 +97,14 @@ class Progress implements Disposable {
   }
 
   /**
-   * Sets the text of the line. If the line is empty, the text is drawn immediately, and otherwise at the next redraw.
+   * Sets the text of the line. If the line is empty, the text is drawn immediately, and otherwise at the next redraw. An
+   * empty text removes the line from the screen.
    */
   set(text: string): void {
-    if (this.#text === '') {
-      this.#text = text;
-      this.#draw();
-    }
+    if (text === '') this.clear();
+    const isFirst = this.#text === '';
     this.#text = text;
+    if (isFirst) this.#draw();
   }
 
   #draw(): void {
