@@ -7,7 +7,7 @@ import { runOn } from '../support/run-on.ts';
 import { silentLog } from '../support/silent-log.ts';
 import type { Random } from './random.ts';
 
-/** The ways to end a node at once. After either of them, Postgres does not flush memory to disk. */
+/** The ways to end a node immediately. With either of them, Postgres does not write its memory to disk. */
 export type Crash = 'SIGQUIT' | 'SIGKILL';
 
 /** One Postgres, or the nodes of a cluster. */
@@ -15,7 +15,8 @@ export interface DatabaseNodes extends AsyncDisposable {
   /** The database on each node. All rows are visible through each node. The first one is the coordinator. */
   urls: readonly string[];
   /**
-   * Ends a node at once. The node starts again by itself or is restarted. Resolves when it accepts connections again.
+   * Ends a node immediately. The node starts again by itself or is restarted. Resolves when it accepts connections
+   * again.
    */
   crash(url: string, how: Crash, draw: Random): Promise<void>;
   /** Moves rows between nodes during writes, if there are several. */

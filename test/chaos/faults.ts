@@ -107,7 +107,7 @@ const killRedis: FaultKind = {
   async run(fleet, target, draw) {
     const node = findNode(fleet, target);
     await node.kill();
-    // With a pause of 0, clients notice only that the data is gone.
+    // With a pause of 0, clients can reconnect almost immediately, but the data is gone.
     await linger(draw, 0, draw.pick([0, 3_000]));
     await node.restart();
   },
@@ -151,7 +151,8 @@ const stallConnections: FaultKind = {
     const proxy = proxies.get(target)!;
     proxy.stall();
     await linger(draw, 500, 4_000);
-    // The delayed bytes are lost, so this connection is useless. New connections work.
+    // The proxy dropped the bytes that were sent meanwhile, so the stalled connections are useless. New connections
+    // work.
     proxy.cut('reset');
   },
 };

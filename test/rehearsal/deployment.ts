@@ -190,7 +190,7 @@ export class Deployment {
     onEnd(await ended);
   }
 
-  /** Ends all pods at once. */
+  /** Ends all pods at the same time. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#loop;

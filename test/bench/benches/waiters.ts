@@ -19,8 +19,8 @@ const WAKES_PER_SECOND = 200;
 const NEW_URL = 'https://bench.example/new';
 
 /**
- * Returns the number of polls. It is at most half of this process's limit of open files, because both ends of a
- * connection count.
+ * Returns the number of polls: one for each user of the crowd, or fewer if a process may not open that many files. 500
+ * files are left for other purposes.
  */
 export function countWaiters(plan: Plan): number {
   const limit = Number(
