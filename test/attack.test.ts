@@ -612,7 +612,7 @@ describe('responses that are stored for Idempotency-Keys', () => {
     const { body } = await greedy.post('/bookmarks/search', { per_page: 1 });
     expect(body.total).toBe(sent);
 
-    // Requests with a key that was used before still get their responses, and requests without a key are served.
+    // Requests with a key that was used before still get the stored responses, and requests without a key are served.
     expect((await greedy.post('/import', bodyOf(0), keyed('key-0'))).text).toBe(first);
     expect(await greedy.post('/import', bodyOf(sent))).toMatchObject({ status: 200, body: { imported: 1 } });
     // Another account has its own limit.

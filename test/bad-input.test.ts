@@ -24,7 +24,10 @@ beforeAll(async () => {
 
 interface Case {
   value: unknown;
-  /** The expected text after `field: ` in the message. For a fault inside the field, the place and then the rule. */
+  /**
+   * The expected text after `field: ` in the message. If the fault is inside the field, the text begins with the place,
+   * such as `[1]`.
+   */
   rule: string;
 }
 

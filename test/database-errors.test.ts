@@ -67,7 +67,7 @@ test.each([
   const failure = translateError(Object.assign(sqlState('XX000'), { message }), true);
   expect(failure).toBeInstanceOf(DatabaseUnavailable);
   expect(failure).toMatchObject({ reason: 'lost', code: 'XX000', mayHaveRun: true });
-  // The log contains neither the statement nor an address.
+  // The logged message contains neither the statement nor an address.
   expect((failure as Error).message).toBe('database unavailable: lost (XX000)');
 });
 

@@ -17,7 +17,7 @@ export interface CapRaceOptions {
 const ROOM = 5;
 const EXCESS = 5;
 
-/** The pause between two races, long enough that the limiter admits all requests. */
+/** The pause between two races, long enough for the limiter to admit all requests. */
 const PAUSE_MS = 4_000;
 
 /**

@@ -12,7 +12,9 @@ export type Crash = 'SIGQUIT' | 'SIGKILL';
 
 /** One Postgres, or the nodes of a cluster. */
 export interface DatabaseNodes extends AsyncDisposable {
-  /** The database on each node. All rows are visible through each node. The first one is the coordinator. */
+  /**
+   * The url of the database on each node. All rows are visible through each node. The first node is the coordinator.
+   */
   urls: readonly string[];
   /**
    * Ends a node immediately. The node starts again by itself or is restarted. Resolves when it accepts connections
@@ -24,8 +26,8 @@ export interface DatabaseNodes extends AsyncDisposable {
 }
 
 /**
- * fsync is off. A killed Postgres loses nothing anyway, because the system keeps the cache. Only a power failure would
- * lose data.
+ * fsync is off. A killed Postgres loses nothing anyway, because the operating system keeps its cache. Only a power
+ * failure would lose data.
  */
 const POSTGRES_SETTINGS = { max_connections: 200, shared_buffers: '128MB' };
 

@@ -198,8 +198,9 @@ async function killAndRestart(
 const ENTRIES = 60;
 
 /**
- * Kills the worker that runs an import. The exercise holds the account's lock, so that no import can finish before the
- * kill. Afterwards it ends the statement that still waits for the lock. A worker must run the import again.
+ * Kills the workers while one of them runs an import. The exercise holds the account's lock, so that no import can
+ * finish before the kill. Afterwards it ends the statement that still waits for the lock. A worker must run the import
+ * again.
  */
 async function killRunnerOfImport({ fleet, journal }: ExerciseOptions): Promise<void> {
   const { id: user, tokens } = await fleet.user(1);

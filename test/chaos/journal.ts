@@ -56,7 +56,7 @@ export interface DeleteCall extends Call {
   ids: number[];
 }
 
-/** Adds tags to several bookmarks and removes others. All their names begin with `PASSING_PREFIX`. */
+/** Adds tags to several bookmarks and removes other tags. All their names begin with `PASSING_PREFIX`. */
 export interface EditSeveralCall extends Call {
   kind: 'edit several';
   ids: number[];

@@ -47,8 +47,8 @@ const listReplaces = ({ calls }: Journal) =>
   calls.filter((call) => call.kind === 'import' && call.mode === 'replace' && call.outcome === 'done');
 
 describe.concurrent('the checks of a run find', { timeout: 300_000 }, () => {
-  // The pauses between writes are long. The next write also notifies the polls of its replica, and would hide that an
-  // earlier notification is missing.
+  // The pauses between writes are long, because the next write also notifies the polls of its replica, and would hide
+  // that an earlier notification is missing.
   const SELDOM = {
     fleet: { apis: 3, workers: 1 },
     users: 12,

@@ -67,7 +67,7 @@ async function compareReads(plan: Plan, url: string, replica: Replica): Promise<
 }
 
 interface Edits {
-  /** When the edit to each title was sent. */
+  /** By title: when the edit that sets this title was sent. */
   sentAt: Map<string, number>;
   /** Sends this many edits, each of a different bookmark. */
   send(count: number, perSecond: number): Promise<void>;

@@ -7,7 +7,8 @@ import { compareSides, ratioOf, type Side } from '../harness/rounds.ts';
 import { range } from './waiters.ts';
 
 /**
- * Measures the same hundred users while the number of other users' bookmarks grows from ten thousand to ten million.
+ * Measures requests of the same hundred users while the number of other users' bookmarks grows from ten thousand to ten
+ * million.
  */
 
 const USERS = 100;
