@@ -663,7 +663,7 @@ describe('export', () => {
   test('to HTML preserves any text', () => {
     const line = fc.string({ unit: 'grapheme' }).map((made) => made.replace(/\s+/g, ' ').trim());
     // Tags with paths would come back in another order, so no tag here contains a `/`. The test of CSV and HTML above
-    // covers them.
+    // covers paths.
     const tag = line.map((name) => name.replace(/[,/]/g, '').trim()).filter((name) => name !== '');
     const someTags = fc.uniqueArray(tag, { maxLength: 5, selector: foldText });
     const markup = fc.constantFrom('<b>', '</DL>', '&amp;', '&', '"', "'", '<DT><A HREF="x">', '-->', '\n');

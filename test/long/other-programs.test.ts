@@ -262,7 +262,7 @@ testWith('buku', 'imports what is exported here, and what it writes is imported 
   expect(read(at('own.json')).format).toBe('buku');
   expect(readBack('own.json')).toEqual(expected);
 
-  // buku writes text into HTML without escaping, so texts with `<`, `&` or `"` are left out.
+  // buku writes text into HTML without escaping, so the texts of bookmarks with `<`, `&` or `"` are not compared.
   await buku('--export', at('own.html'));
   const isPlain = ({ title, comment, tags }: (typeof expected)[number]) =>
     !/[&<"]/.test(title + comment + tags.join());
