@@ -55,7 +55,7 @@ async function userWithEverything(): Promise<TestUser> {
   const { body } = await user.post('/bookmarks/add', { url: 'https://b.example/' });
   await user.post('/bookmarks/delete', { id: body.id });
   await user.post('/tokens/create', { name: 'n' });
-  // These are enough bookmarks for a search block.
+  // 64 bookmarks fill a search block.
   await user.post('/import', {
     bookmarks: Array.from({ length: 64 }, (_, n) => ({ url: `https://${n}.example/` })),
   });

@@ -26,7 +26,7 @@ const MIB = 1_048_576;
 /** Retries for up to 20 seconds, because the machine may be busy. */
 const eventually = <T>(read: () => T) => expect.poll(read, { timeout: 20_000, interval: 20 });
 
-/** Starts to watch how many bytes are held. Returns a function that returns the highest number since the start. */
+/** Starts watching how many bytes `held` counts. Returns a function that returns the highest number since the start. */
 function watchHighest(held: HeldBytes): () => number {
   let highest = held.total;
   const hold = held.hold.bind(held);
@@ -132,8 +132,8 @@ describe('responses that nobody reads', () => {
   afterAll(() => slow[Symbol.asyncDispose]());
 
   const outboundBacklog = () => slow.context.outboundBacklog.total;
-  // The server notices the end of a connection later than the client, so this waits until the previous test has left no
-  // backlog.
+  // The server notices the end of a connection later than the client, so each test first waits until the backlog of the
+  // previous test is gone.
   beforeEach(() => eventually(outboundBacklog).toBe(0));
 
   const LIST = { limit: 500 };
@@ -301,7 +301,7 @@ describe('responses that nobody reads', () => {
       tokens.map((token) =>
         sendUnread(
           slow.origin,
-          // Many polls are sent, because the kernel takes the first few pages out of the backlog.
+          // The test sends many polls, because the kernel buffers the first few pages, which do not count as backlog.
           formatPost('/bookmarks/sync', token, { cursor: 0, limit: 100, wait: true }).repeat(16),
         ),
       ),
@@ -354,7 +354,10 @@ describe('bodies in very many chunks', () => {
   const importOf = (length: number) =>
     JSON.stringify({ bookmarks: [{ url: 'http://e/', x: 'x'.repeat(length) }] });
 
-  /** The length of a text that, sent in chunks of one byte, takes several times the 64 KiB that Node reads at once. */
+  /**
+   * The length of a text. Sent in chunks of one byte, the text takes several times the 64 KiB that Node reads at a
+   * time.
+   */
   const SHORT = 60_000;
 
   /**
@@ -397,7 +400,7 @@ describe('bodies in very many chunks', () => {
       );
       const responses = await connection.responses();
       expect(responses.map(({ status }) => status)).toEqual([200, 200]);
-      // Node reads 64 KiB at a time. If nothing stopped it, it would read on before it serves others.
+      // Node reads 64 KiB at a time. If nothing stopped Node, it would keep reading before it serves other connections.
       expect(most()).toBeLessThanOrEqual(65_536);
     },
     120_000,
@@ -609,7 +612,7 @@ describe('responses that are stored for Idempotency-Keys', () => {
     const { body } = await greedy.post('/bookmarks/search', { per_page: 1 });
     expect(body.total).toBe(sent);
 
-    // Requests with a key that was used before still get their responses, and requests without a key are served.
+    // Requests with a key that was used before still get the stored responses, and requests without a key are served.
     expect((await greedy.post('/import', bodyOf(0), keyed('key-0'))).text).toBe(first);
     expect(await greedy.post('/import', bodyOf(sent))).toMatchObject({ status: 200, body: { imported: 1 } });
     // Another account has its own limit.

@@ -26,7 +26,8 @@ test('a scheduled backup is made by the reading role and verified, and the oldes
   const as = (username: string) => Object.assign(new URL(owner), { username }).href;
   await runOn(as('postgres'), 'alter role bookmarks_backup login');
   await runOn(owner, readFileSync(join(K8S, 'database/roles.sql'), 'utf8'));
-  // roles.sql ran before any table existed. Its rights also cover the tables that migrations create afterwards.
+  // roles.sql ran before any table existed. The rights that it grants also cover the tables that migrations create
+  // afterwards.
   await migrate({ url: owner });
   await runOn(
     owner,
@@ -47,8 +48,8 @@ test('a scheduled backup is made by the reading role and verified, and the oldes
   expect(said).toMatch(/users +\| 0\n(.*\n)*unchecked_constraints \| 0\ninvalid_indexes +\| 0\n/);
   expect(await runOn(restored, 'select email from invites')).toEqual([{ email: 'ann@example.org' }]);
 
-  // A dump by several jobs is a folder. A dump is named after the second in which it was made. The earlier dump is
-  // renamed, because both could be made in the same second.
+  // With several jobs, a dump is a folder. The earlier dump is renamed, because a dump is named after the second in
+  // which it was made, and both could be made in the same second.
   renameSync(join(folder, kept[1]!), join(folder, OLDEST));
   const jobs = { JOBS: '2' };
   await postgres.runScript(SCHEDULED, reader, [folder, '1'], jobs);

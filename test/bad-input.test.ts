@@ -24,7 +24,10 @@ beforeAll(async () => {
 
 interface Case {
   value: unknown;
-  /** The expected text after `field: ` in the message. For a fault inside the field, the place and then the rule. */
+  /**
+   * The expected text after `field: ` in the message. If the fault is inside the field, the text begins with the place,
+   * such as `[1]`.
+   */
   rule: string;
 }
 
@@ -502,11 +505,11 @@ const bookmarks: Field = {
 };
 
 interface RouteCases<Name extends string = string> {
-  /** Returns a complete valid body. Each request of the user gets a new one. */
+  /** Returns a complete valid body. Each request of the user gets a new body. */
   body(user: TestUser): Promise<Record<string, unknown>> | Record<string, unknown>;
   fields: Record<Name, Field>;
   required?: string[];
-  /** By field, the body to use if the field must not be in the usual body. */
+  /** By field, the body to use instead if the usual body must not contain the field. */
   instead?: Record<string, object>;
   /** Set if the route accepts ids that do not exist. */
   takesAnyId?: true;
@@ -514,7 +517,10 @@ interface RouteCases<Name extends string = string> {
 
 const newBookmark = async (user: TestUser) =>
   (await user.post('/bookmarks/add', { url: 'http://a' })).body.id;
-/** Returns the id of a new token. Revokes earlier tokens first, because these tests would reach the limit of tokens. */
+/**
+ * Returns the id of a new token. Revokes earlier tokens first, because these tests would otherwise reach the limit of
+ * tokens.
+ */
 const newToken = async (user: TestUser) => {
   for (const { id } of (await user.post('/tokens/list')).body.tokens)
     await user.post('/tokens/revoke', { id });

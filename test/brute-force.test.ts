@@ -152,7 +152,7 @@ describe('tokens that do not exist', () => {
     await using service = await startService({ trustProxy: 1 });
     const user = await service.user();
     const profile = (token: string) => service.post('/user/profile', {}, { token, headers: from(3) });
-    /** Sends this many made-up tokens at once, and returns the statuses. */
+    /** Sends this many made-up tokens at the same time, and returns the statuses. */
     const failMany = async (first: number, count: number) => {
       const made = Array.from(
         { length: count },
@@ -164,7 +164,7 @@ describe('tokens that do not exist', () => {
     const guessed = failMany(1_000, 50);
     expect((await profile(user.token)).status).toBe(200);
     expect(await guessed).toEqual(new Set([429]));
-    // Requests beyond the limit of waiting requests are refused at once.
+    // Requests beyond the limit of waiting requests are refused immediately.
     expect(await failMany(2_000, 300)).toEqual(new Set([429]));
     expect((await profile(await service.token(user.id, 'read'))).status).toBe(200);
   }, 60_000);

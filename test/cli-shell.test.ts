@@ -60,7 +60,7 @@ describe('completion', () => {
     expect(await completeIn('fish', complete, LINES)).toEqual(EXPECTED);
   });
 
-  // Replaces only zsh's own functions _describe and _files, because they draw on the screen.
+  // The test replaces only zsh's own functions `_describe` and `_files`, because they draw on the screen.
   test('offers the same in zsh', async () => {
     const complete = (line: string) => `
       compdef() { :; }

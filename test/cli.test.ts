@@ -377,7 +377,7 @@ describe('import', () => {
     const { run, all } = await openShell();
     const { bookmarks, report } = EXPECTED[name]!;
     const { code, out } = await run(['import', join(SAMPLES, name), '--json']);
-    // The service refuses one entry of this sample.
+    // The service refuses one entry of `bookmark-service.json`.
     expect(code).toBe(name === 'bookmark-service.json' ? 1 : 0);
     const { imported, combined, format, left_out } = JSON.parse(out);
     const leftOut = left_out.map(({ title }: { title: string }) => title);
@@ -662,7 +662,8 @@ describe('export', () => {
 
   test('to HTML preserves any text', () => {
     const line = fc.string({ unit: 'grapheme' }).map((made) => made.replace(/\s+/g, ' ').trim());
-    // Tags with paths come back in another order, so they are left out. The test of CSV and HTML above covers them.
+    // Tags with paths would come back in another order, so no tag here contains a `/`. The test of CSV and HTML above
+    // covers paths.
     const tag = line.map((name) => name.replace(/[,/]/g, '').trim()).filter((name) => name !== '');
     const someTags = fc.uniqueArray(tag, { maxLength: 5, selector: foldText });
     const markup = fc.constantFrom('<b>', '</DL>', '&amp;', '&', '"', "'", '<DT><A HREF="x">', '-->', '\n');

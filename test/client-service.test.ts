@@ -139,7 +139,7 @@ describe('every endpoint', () => {
     const declared = ROUTES.map(({ path }) => path) satisfies string[] as (keyof Endpoints)[];
     expect(new Set(declared).size).toBe(declared.length);
     const codes = STATUS_BY_CODE satisfies Record<ErrorCode, number>;
-    // A code of the service that the client does not know would not compile.
+    // This line does not compile if the service has a code that the client does not know.
     const known: ErrorCode[] = Object.keys(codes) as (keyof typeof STATUS_BY_CODE)[];
     expect(known).toHaveLength(10);
   });

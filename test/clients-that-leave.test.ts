@@ -18,7 +18,7 @@ test('an export whose client disconnects before the first byte is not logged as 
   socket.write(describeRequest('/export', token, 2, '{}'));
   await fleet.untilBlocked('exportedAt');
   socket.resetAndDestroy();
-  // Once the replica has responded to a later request, it has noticed the disconnect.
+  // When the replica responds to a later request, it has already noticed the disconnect.
   await replica.readiness();
   await lock.release();
   await replica.untilLogged('the client disconnected');
@@ -33,17 +33,17 @@ test('an upload whose client disconnects midway is not logged as a fault of the 
     const socket = connect(Number(new URL(replica.origin).port), '127.0.0.1');
     socket.write(describeRequest('/import', token, 1_000, sent));
     await once(socket, 'connect');
-    // Once the service has responded to a later request, it has received this one up to here.
+    // When the service responds to a later request, it has already received the first bytes of this upload.
     await replica.post('/tags/list', {}, token);
     socket.resetAndDestroy();
   }
   await replica.stop();
-  // The service may look up the token after it has closed the database. Then it logs a warning.
+  // The service may look up the token after it has closed the database. In that case, it logs a warning.
   expect(replica.log.filter(({ level }) => level >= 50)).toEqual([]);
 });
 
 test('a connection is closed if its client reads less than 16 KiB within the stall time', () => {
-  // A kernel would accept larger chunks at once, so the test uses a fake socket.
+  // A kernel takes bytes in larger chunks, so the test uses a fake socket.
   const handle = { bytesWritten: 100_000, writeQueueSize: 100_000 };
   let isCut = false;
   const socket = {

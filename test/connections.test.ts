@@ -164,7 +164,8 @@ test('a pooler that refuses timeouts is used without them, with a warning until 
     server.url,
     `alter role ${username} in database ${pathname.slice(1)} set statement_timeout = '6s'`,
   );
-  // PgBouncer gives the sessions that it already has to new clients. Those sessions began before the role had timeouts.
+  // The first PgBouncer would give new clients its existing sessions, which began before the role had timeouts. So the
+  // test starts another one.
   const fresh = await startPgBouncer(server.url);
   warnings.length = 0;
   await open({ url: fresh, prepare: false, log });

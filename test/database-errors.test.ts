@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { DatabaseUnavailable, translateError } from '../src/store/errors.ts';
 
-// Tests whether a failed statement is known to have had no effect. This alone decides what the service tells a client
-// about a failed write.
+// Tests after which errors a failed statement is known to have had no effect. Only this decides what the service tells
+// a client about a failed write.
 
 const withCode = (code: string) => Object.assign(new Error('a fault'), { code });
 const sqlState = (code: string) => Object.assign(withCode(code), { name: 'PostgresError' });
@@ -67,7 +67,7 @@ test.each([
   const failure = translateError(Object.assign(sqlState('XX000'), { message }), true);
   expect(failure).toBeInstanceOf(DatabaseUnavailable);
   expect(failure).toMatchObject({ reason: 'lost', code: 'XX000', mayHaveRun: true });
-  // The log contains neither the statement nor an address.
+  // The logged message contains neither the statement nor an address.
   expect((failure as Error).message).toBe('database unavailable: lost (XX000)');
 });
 

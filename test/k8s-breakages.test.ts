@@ -26,7 +26,7 @@ import {
 } from './k8s/overlay-copy.ts';
 import { provide } from './support/programs.ts';
 
-/** Possible mistakes in the manifests. Each violates a rule, and the check must report it by that rule. */
+/** Possible mistakes in the manifests. Each violates a rule, and the check must report that rule. */
 
 const BREAKAGES: Breakage[] = [
   ...PODS,

@@ -25,7 +25,7 @@ interface Played {
   job: string[];
   /** The reasons why the migration's pod does not run, one after another. The last one repeats. */
   waits?: string[];
-  /** True if the cluster does not know one kind of the manifests. */
+  /** True if the manifests contain an object of a kind that the cluster does not know. */
   isRefused?: boolean;
   /** A Deployment whose roll-out does not progress. */
   stuck?: string;

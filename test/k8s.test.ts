@@ -81,7 +81,8 @@ test('an invalid YAML file is refused, and so is one with a repeated key', () =>
 });
 
 test('the local overlay contains only objects that can be applied again', () => {
-  // A Job is left out, because its template cannot be changed, and a new setting or image would change it.
+  // The overlay contains no Job, because a Job's template cannot be changed, and a new setting or image would change
+  // it.
   expect(readOverlay('local').filter(({ kind }) => kind === 'Job')).toEqual([]);
 });
 

@@ -249,7 +249,7 @@ describe.each(STORES)('with two mirrors on one store %s', (_, open, test) => {
   test('the mirror that lags changes nothing and reports it', async () => {
     const store = await open();
     await store.apply(page({ bookmarks: [bookmark(1, 'old')], cursor: 'c1' }), undefined);
-    // Both mirrors continue from c1. One has read two pages. The other one reads the first of these late.
+    // Both mirrors continue from c1. One of them applies two pages before the other one applies its first page.
     await store.apply(page({ bookmarks: [bookmark(1, 'new')], cursor: 'c2' }), 'c1');
     await store.apply(page({ bookmarks: [bookmark(2, 'two')], cursor: 'c3' }), 'c2');
     const late = page({ bookmarks: [bookmark(1, 'old')], deleted: [2], cursor: 'c2' });

@@ -13,7 +13,7 @@ const read = (path: string): string => readFileSync(join(import.meta.dirname, '.
 
 /**
  * Returns whether a test of this code has this title. In the name of a parameterized test, a placeholder matches any
- * text. If a name is only a placeholder, it matches the texts that the code contains as a string.
+ * text. If a name is only a placeholder, it matches every string in the code.
  */
 function hasTest(code: string, title: string): boolean {
   const isWritten = ["'", '"', '`'].some((quote) => code.includes(`${quote}${title}${quote}`));

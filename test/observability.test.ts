@@ -79,8 +79,8 @@ test('metrics are served while the database is unavailable, except those that co
   await using _service = await startService({ metricsPort }, { database });
   expect((await scrape(metricsPort)).get('bookmarks_imports_staged{state="queued"}')).toBe(0);
   await server.kill();
-  // A backend may outlive the Postgres server for a moment, and a replica keeps the result of a health check for a
-  // second.
+  // The loss takes a moment to show: a backend may outlive the Postgres server, and a replica keeps the result of a
+  // health check for a second.
   const samples = await until(async () => {
     const scraped = await scrape(metricsPort);
     return scraped.get('bookmarks_database_reachable') === 0 && scraped;

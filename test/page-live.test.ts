@@ -26,7 +26,7 @@ const add = (browser: UserBrowser, title: string, more: object = {}) =>
     ...more,
   });
 
-/** Resolves when the service holds this many polls. From then on, the page learns of changes at once. */
+/** Resolves when the service holds this many polls. From then on, the page learns of changes immediately. */
 const untilFollowing = (of: TestService, count = 1) =>
   expect.poll(() => of.context.coordination.notifier.held).toBe(count);
 

@@ -6,7 +6,7 @@ import { browserTest, titlesOf, type UserBrowser, useBrowser } from './support/b
 import { useService } from './support/service.ts';
 
 // Tests of what all pages have in common: axe finds nothing, attacks in texts have no effect, and a keyboard is enough.
-// `npm run bench -- web` measures frames.
+// `npm run bench -- web` measures how fast the page is.
 
 const service = useService({ freeBookmarkLimit: 200_000 });
 const browsers = useBrowser();

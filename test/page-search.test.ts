@@ -464,7 +464,7 @@ browserTest('all results can be selected, even those that the page has not read 
   await page.getByText('Tag “pair” added to 360 bookmarks.').waitFor();
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
   await page.getByText('Nothing found').first().waitFor();
-  // The list hides the bookmarks at once. The requests follow.
+  // The list hides the bookmarks immediately. The requests follow.
   await expect
     .poll(() => browser.post('/web/api/v1/bookmarks/search', { per_page: 1 }))
     .toMatchObject({ total: 360 });

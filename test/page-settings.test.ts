@@ -273,7 +273,7 @@ browserTest('the page is in the language of the browser, or in the one that the 
   await page.goto(service.origin);
   await page.getByText('1 of 10,000 bookmarks').waitFor();
   expect(await moment()).toMatch(/^\w+, \w+ \d+, 2020 at \d+:\d\d\s[AP]M$/);
-  // If the page lacks a language, it uses English, also for dates and numbers.
+  // If the page is not translated into the user's language, it uses English, even for dates and numbers.
   const other = await browsers.signedIn(service, { locale: 'fr-FR' });
   await call(other, '/bookmarks/add', { url: 'https://example.org/', title: 'Un' });
   const french = await other.open();

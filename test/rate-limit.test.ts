@@ -358,7 +358,8 @@ describe('limiters of several replicas on one Redis', () => {
           : new ProcessRateLimiter(60_000, new ManualClock(), startCounters());
       const ask = (key: string, limitOfGroup = 4) =>
         limiter.consume(`{u1}:${key}`, 2, { key: '{u1}', limit: limitOfGroup });
-      // If both keys have the same number of requests left, the response describes the token's key.
+      // The response describes the key with fewer requests left. If both have the same number, it describes the token's
+      // key.
       expect(await ask('a')).toMatchObject({ admitted: true, limit: 2, remaining: 1 });
       expect(await ask('a')).toMatchObject({ admitted: true, limit: 2, remaining: 0 });
       for (let i = 0; i < 5; i += 1) {

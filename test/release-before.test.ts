@@ -132,8 +132,8 @@ if (before !== undefined)
       await migrate({ url, folder });
       const seen = await replay(url, calls.slice(0, done));
       await migrate({ url });
-      // One pod of the previous release may start late and run its own `migrate`. This does not change the newer
-      // schema, and the pod starts.
+      // One pod of the previous release may start late and run its own `migrate`. That `migrate` does not change the
+      // newer schema, and the pod starts.
       if (present.migrations.length > schema.migrations.length)
         expect(await migrate({ url, folder })).toEqual([]);
       const sql = postgres(url, { max: 1 });

@@ -36,8 +36,8 @@ describe('three replicas', () => {
     const responses = await Promise.all(
       Array.from({ length: 300 }, (_, n) => replicas[n % 3]!.post('/tags/list', {}, token)),
     );
-    // A busy machine refuses some requests with 503. It does so after they were admitted, with the headers of the
-    // limiter, or before they reached the limiter, without the headers.
+    // On a busy machine, a replica refuses some requests with 503. If the limiter had already admitted such a request,
+    // its response has the limiter's headers.
     const counted = responses.filter(({ headers }) => headers.has('x-ratelimit-limit'));
     const admitted = counted.filter(({ status }) => status !== 429);
     const refused = responses.filter(({ status }) => status === 429);

@@ -58,7 +58,7 @@ test('requests that are not logged are still counted', async () => {
   await user.post('/bookmarks/list');
   await user.post('/bookmarks/list', { limit: 0 });
   await user.post('/logout');
-  // A request is logged only after its response was sent, so this waits for the last line.
+  // A request is logged only after its response was sent, so the test waits for the last line.
   const requests = () => lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request');
   await expect.poll(() => requests().at(-1)?.route).toBe('/api/v1/logout');
   // Slow requests are always logged, and on a busy machine any request may be slow. So slow ones are left out.

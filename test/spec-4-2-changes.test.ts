@@ -282,7 +282,7 @@ describe('a reset', () => {
     expect(row!.kept).toBe(true);
   });
 
-  // Does not run on a sharded database. There `file_path` is the file of the coordinator's empty table, which is never
+  // Does not run on a sharded database. There, `file_path` is the file of the coordinator's empty table, which is never
   // rewritten.
   test.runIf(inject('citusUrl') === undefined)('is not sent if the table was only rewritten', async () => {
     const user = await service.user();

@@ -594,7 +594,7 @@ describe('export (decision 17)', () => {
     expect(response.status).toBe(200);
     const reader = response.body!.getReader();
     const chunks: Uint8Array[] = [(await reader.read()).value!];
-    /** Reads the rest. Returns the whole text, and whether the response ended without an error. */
+    /** Reads the rest of the response. Returns the whole text, and whether the response ended without an error. */
     const rest = async () => {
       try {
         for (;;) {

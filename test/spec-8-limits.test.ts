@@ -16,7 +16,7 @@ const limitsOf = ({ headers }: ApiResponse) => ({
 
 /**
  * Checks that the headers agree with each other and with the clock. X-RateLimit-Reset is rounded up. Only a 429 has
- * Retry-After, and it leads to the same moment.
+ * Retry-After, which names the same moment.
  */
 function checkReset({ status, headers }: ApiResponse, windowSeconds: number): void {
   const now = Date.now() / 1_000;

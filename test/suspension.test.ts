@@ -188,7 +188,7 @@ test("a suspension ends the account's held polls at once with ACCOUNT_SUSPENDED 
     ),
   );
   for (const replica of replicas) {
-    // One of the two polls may already have ended, because `changes` without a cursor responds at once.
+    // One of the two polls may already have ended, because `changes` without a cursor responds immediately.
     await expect.poll(() => replica.context.coordination.notifier.held).toBeGreaterThanOrEqual(1);
   }
   await admin(`user suspend --email ${user.email}`, { REDIS_URL: redis.url });

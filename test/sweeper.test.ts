@@ -7,7 +7,7 @@ import { runOn } from './support/database.ts';
 import { useService } from './support/service.ts';
 import { holdAccount, holdLock, untilBlocked } from './support/sessions.ts';
 
-// The sweep deletes everything that has expired, even if there is very much, and nothing else.
+// The sweep deletes everything that has expired, however much that is, and nothing else.
 
 const service = useService();
 

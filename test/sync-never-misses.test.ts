@@ -149,7 +149,10 @@ const WAIT_AT_GATE = `if not exists (
     perform pg_advisory_xact_lock(${GATE});
   end if;`;
 
-/** By function that writes bookmarks: a pattern for the statement that locks the account's row and counts. */
+/**
+ * By function that writes bookmarks: a pattern for the statement that updates the account's count of bookmarks, which
+ * also locks the row.
+ */
 const COUNT_BY_FUNCTION = {
   add_bookmark: /update accounts set bookmark_count = bookmark_count \+ 1[^;]*;/,
   import_bookmarks: /update accounts\s+set bookmark_count = v_new_count [^;]*;/,

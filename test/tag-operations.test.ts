@@ -6,8 +6,8 @@ import { runOn } from './support/database.ts';
 import { findFaults } from './support/invariants.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-// Section 4.3 of docs/contract.md: to rename, delete or merge a tag that many bookmarks have takes several steps. Other
-// operations may run between any two steps.
+// Section 4.3 of docs/contract.md: renaming, deleting or merging a tag that many bookmarks have takes several steps.
+// Other operations may run between any two steps.
 
 const service = useService();
 
@@ -126,7 +126,7 @@ test.each(Object.keys(STEPPED))(
           reached = writes;
           if (writes === point) await second(collection, database);
         });
-        // The operation fails if the other one deleted its tag or its account.
+        // The first operation fails if the second one deleted its tag or its account.
         await STEPPED[first]!(collection, database).catch((error) =>
           expect(error, name).toMatchObject({ code: expect.stringMatching(/NOT_FOUND|INVALID_TOKEN/) }),
         );

@@ -59,8 +59,8 @@ function sharesByRank(counts: Map<string, number>, ranks: object): Record<string
 }
 
 /**
- * Checks that each figure is near the fitted one. The two may differ by the share `part` of the fitted figure. Fitted
- * figures from 2 to 30 may differ by 2, if that is more.
+ * Checks that each figure is near the fitted one. The two may differ by the share `part` of the fitted figure. If the
+ * fitted figure is at least 2 and below 30, a difference of 2 is always allowed.
  */
 function expectNear(found: object, fitted: object, part: number): void {
   for (const [name, expected] of Object.entries(fitted)) {

@@ -199,7 +199,7 @@ test('five devices that may die at any step lose no write, apply none twice, and
     checkWrites(device, transitions, reports, ids);
     device.close();
   }
-  // The run must have covered its subject. A short run may not produce every kind of report.
+  // The run must have tested enough writes. A short run may not produce every kind of report.
   expect(transitions.length).toBeGreaterThan(ROUNDS);
   if (ROUNDS >= 100) {
     expect(devices.reduce((sum, { revocations }) => sum + revocations, 0)).toBeGreaterThan(0);

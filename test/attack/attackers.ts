@@ -5,7 +5,7 @@ import { HOSTILE_IMPORTS } from '../support/hostile-imports.ts';
 import { post } from '../support/post.ts';
 import { formatPost, sendUnread } from '../support/unread.ts';
 
-/** This program runs all attacks on a replica at once, in a process of its own. It ignores the responses. */
+/** This program runs all attacks on a replica at the same time, in a process of its own. It ignores the responses. */
 
 /** The target, the duration and the tokens of an attack. */
 export interface Targets {

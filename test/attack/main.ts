@@ -16,14 +16,14 @@ import { createPrincipal } from '../support/users.ts';
 import type { Targets } from './attackers.ts';
 
 /**
- * `npm run test:attack` runs all attacks at once against one replica and one worker, on loopback, while another user
- * works. Exits with 1 if that user got a wrong response or memory exceeded its limits. Prints times but does not judge
- * them.
+ * `npm run test:attack` runs all attacks at the same time against one replica and one worker, on loopback, while
+ * another user works. Exits with 1 if that user got a wrong response or memory exceeded its limits. Prints times but
+ * does not judge them.
  */
 
 const MIB = 1_048_576;
 
-/** The most that memory may grow above its level at rest, in a replica and in a worker, while imports run. */
+/** While imports run, the memory of a replica and of a worker may exceed its level at rest by at most this much. */
 const API_GROWTH_BYTES = 200 * MIB;
 const WORKER_GROWTH_BYTES = 384 * MIB;
 

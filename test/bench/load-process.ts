@@ -44,7 +44,7 @@ async function runJob(job: LoadJob): Promise<LoadReport> {
       const send = () => {
         const now = performance.now();
         due = takeDue(now);
-        // If the server is far too slow, stops sending. Counts how long each request that was not sent has waited.
+        // If the server is far too slow, stops sending, and counts how long each unsent request has waited.
         for (; due !== undefined && now > giveUpAt; due = takeDue(now)) latencies.push(now - due);
         if (due === undefined) {
           connection.close();

@@ -31,7 +31,7 @@ class Client {
     const { path, body, token } = this.poller;
     const request = formatRequest(path, JSON.stringify({ ...body, cursor: this.#cursor }), token);
     this.#connection.send(request, (response) => {
-      // The server asks clients to retry later, so this client does.
+      // With this status, the server asks clients to retry later.
       if (response.status === 503) return void setTimeout(() => this.poll(), 1_000);
       if (response.status !== 200)
         fail(new Error(`a poll was answered ${response.status}: ${response.body}`));
@@ -49,7 +49,7 @@ const clients: Client[] = [];
 
 /**
  * By port, the connections for triggers. A trigger is the request that wakes a poll. `free` resolves when the
- * connection can take the next one.
+ * connection can take the next trigger.
  */
 const triggers = new Map<
   number,

@@ -50,7 +50,7 @@ export async function settleCall(
     call.code = error instanceof ApiError ? error.code : 'CONNECTION_LOST';
     const wasSentOnce = recorded.count - before === 1;
     if (REFUSALS.has(call.code) && wasSentOnce) call.outcome = 'refused';
-    // For UNAVAILABLE, the contract makes this promise only for imports: the import did not happen and will not happen.
+    // After UNAVAILABLE, the contract promises only for imports that the request had no effect and will have none.
     if (call.kind === 'import' && call.code === 'UNAVAILABLE' && wasSentOnce) call.outcome = 'refused';
   }
   call.attempts = recorded.count - before;

@@ -17,12 +17,12 @@ export interface CapRaceOptions {
 const ROOM = 5;
 const EXCESS = 5;
 
-/** The pause between two races, long enough that the limiter admits all requests. */
+/** The pause between two races, long enough for the limiter to admit all requests. */
 const PAUSE_MS = 4_000;
 
 /**
- * Makes adds of one user compete for the last free places below the limit of bookmarks. Fills the account once. Then
- * repeats until the signal: sends more adds at once than there are free places, and deletes some bookmarks. Calls
+ * Makes adds of one user compete for the last free places below the limit of bookmarks. First fills the account. Then
+ * repeats until the signal: sends more simultaneous adds than there are free places, and deletes some bookmarks. Calls
  * `onFirst` after the first race.
  */
 export async function raceAtCap(

@@ -7,15 +7,18 @@ import { runOn } from '../support/run-on.ts';
 import { silentLog } from '../support/silent-log.ts';
 import type { Random } from './random.ts';
 
-/** The ways to end a node at once. After either of them, Postgres does not flush memory to disk. */
+/** The ways to end a node immediately. With either of them, Postgres does not write its memory to disk. */
 export type Crash = 'SIGQUIT' | 'SIGKILL';
 
 /** One Postgres, or the nodes of a cluster. */
 export interface DatabaseNodes extends AsyncDisposable {
-  /** The database on each node. All rows are visible through each node. The first one is the coordinator. */
+  /**
+   * The url of the database on each node. All rows are visible through each node. The first node is the coordinator.
+   */
   urls: readonly string[];
   /**
-   * Ends a node at once. The node starts again by itself or is restarted. Resolves when it accepts connections again.
+   * Ends a node immediately. The node starts again by itself or is restarted. Resolves when it accepts connections
+   * again.
    */
   crash(url: string, how: Crash, draw: Random): Promise<void>;
   /** Moves rows between nodes during writes, if there are several. */
@@ -23,8 +26,8 @@ export interface DatabaseNodes extends AsyncDisposable {
 }
 
 /**
- * fsync is off. A killed Postgres loses nothing anyway, because the system keeps the cache. Only a power failure would
- * lose data.
+ * fsync is off. A killed Postgres loses nothing anyway, because the operating system keeps its cache. Only a power
+ * failure would lose data.
  */
 const POSTGRES_SETTINGS = { max_connections: 200, shared_buffers: '128MB' };
 

@@ -116,7 +116,7 @@ function connect({ balancer }: Fleet, journal: Journal, token: string, send: typ
 
 const COLLISIONS = 15;
 
-/** Makes two clients read the same version and edit it at once. One of them must get a conflict. */
+/** Makes two clients read the same version and edit it at the same time. One of them must get a conflict. */
 async function collideEdits(options: ExerciseOptions): Promise<void> {
   const { fleet, journal } = options;
   const { id: user, tokens } = await fleet.user(2);
@@ -144,7 +144,7 @@ async function collideEdits(options: ExerciseOptions): Promise<void> {
 
 const BURSTS = 3;
 
-/** For each of several new tokens, sends three times as many requests at once as its limit admits. */
+/** For each of several new tokens, sends three times as many simultaneous requests as its limit admits. */
 async function exhaustLimit({ fleet, journal, limits }: ExerciseOptions): Promise<void> {
   const { tokens } = await fleet.user(BURSTS);
   for (const token of tokens) {
@@ -162,7 +162,7 @@ async function exhaustLimit({ fleet, journal, limits }: ExerciseOptions): Promis
   }
 }
 
-/** Kills the replica that added a bookmark, and drops its response. So the client sends the add again. */
+/** Drops the response to an add and kills the replica that sent it, so that the client sends the add again. */
 async function killServerOfAdd(options: ExerciseOptions): Promise<void> {
   const { fleet, journal } = options;
   const { id: user, tokens } = await fleet.user(1);
@@ -198,8 +198,9 @@ async function killAndRestart(
 const ENTRIES = 60;
 
 /**
- * Kills the worker that runs an import. The exercise holds the account's lock, so that no import can finish before the
- * kill. Afterwards it ends the statement that still waits for the lock. A worker must run the import again.
+ * Kills the workers while one of them runs an import. The exercise holds the account's lock, so that no import can
+ * finish before the kill. Afterwards it ends the statement that still waits for the lock. A worker must run the import
+ * again.
  */
 async function killRunnerOfImport({ fleet, journal }: ExerciseOptions): Promise<void> {
   const { id: user, tokens } = await fleet.user(1);

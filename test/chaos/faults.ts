@@ -8,7 +8,7 @@ import type { ServiceProcess } from './service-process.ts';
 /** A kind of fault. `run` causes the fault, repairs it, and then resolves. */
 export interface FaultKind {
   kind: string;
-  /** Its probability relative to the others. */
+  /** Its probability relative to other kinds of faults. */
   weight: number;
   /** Returns the parts of the fleet that this kind of fault can affect. A part has only one fault at a time. */
   targets(fleet: Fleet): string[];
@@ -107,7 +107,7 @@ const killRedis: FaultKind = {
   async run(fleet, target, draw) {
     const node = findNode(fleet, target);
     await node.kill();
-    // With a pause of 0, clients notice only that the data is gone.
+    // With a pause of 0, clients can reconnect almost immediately, but the data is gone.
     await linger(draw, 0, draw.pick([0, 3_000]));
     await node.restart();
   },
@@ -151,7 +151,8 @@ const stallConnections: FaultKind = {
     const proxy = proxies.get(target)!;
     proxy.stall();
     await linger(draw, 500, 4_000);
-    // The delayed bytes are lost, so this connection is useless. New connections work.
+    // The proxy dropped the bytes that were sent meanwhile, so the stalled connections are useless. New connections
+    // work.
     proxy.cut('reset');
   },
 };

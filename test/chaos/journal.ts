@@ -42,8 +42,8 @@ export interface EditCall extends Call {
   comment: string | undefined;
   tags: string[] | undefined;
   /**
-   * The version that the edit's writer read. The edit fails if the bookmark has another one. Undefined if it names
-   * none.
+   * The version that the edit's writer read. The edit fails if the bookmark has another one. Undefined if the edit
+   * names none.
    */
   seen: string | undefined;
   /** The version that the edit created, if it is done. */
@@ -56,7 +56,7 @@ export interface DeleteCall extends Call {
   ids: number[];
 }
 
-/** Adds tags to several bookmarks and removes others. All their names begin with `PASSING_PREFIX`. */
+/** Adds tags to several bookmarks and removes other tags. All their names begin with `PASSING_PREFIX`. */
 export interface EditSeveralCall extends Call {
   kind: 'edit several';
   ids: number[];
@@ -229,7 +229,7 @@ export interface Journal {
   lives: Life[];
   /** Events that no client should ever see. */
   surprises: string[];
-  /** The most polls that the replicas held at once before the faults. */
+  /** The most polls that the replicas held at the same time before the faults. */
   heldPolls: number;
 }
 

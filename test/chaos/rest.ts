@@ -11,7 +11,7 @@ import type { ProcessReport, ServiceProcess } from './service-process.ts';
 const CATCH_UP_MS = 60_000;
 const SETTLE_MS = 30_000;
 
-/** How much the heap may grow since the start, because pools fill, code is compiled, and caches fill. */
+/** How much the heap may grow after the start, because pools and caches fill, and code is compiled. */
 const HEAP_GROWTH_BYTES = 40 * 1_048_576;
 /**
  * How many more timers, and how many more sockets, a process may have than before the run. Each pooled connection has
@@ -98,7 +98,7 @@ async function findHeld({ name, metricsPort }: ServiceProcess): Promise<string[]
 
 /**
  * Finds resources of the processes that grew since the start. Connections close one by one after the balancer has
- * ended, so this waits. What remains after the time limit is a leak.
+ * ended, so this function waits for that. Resources that remain after the time limit are leaks.
  */
 async function findGrowth(fleet: Fleet, before: Reports): Promise<string[]> {
   for (const giveUpAt = nowMs() + SETTLE_MS; ; ) {

@@ -170,8 +170,8 @@ async function within(
 }
 
 /**
- * The running clients, as promises that resolve when the clients end. `writers` end with the work. `readers` end when
- * they have read everything.
+ * The running clients, as promises that resolve when the clients end. The writers end with the work, and the readers
+ * when they have read everything.
  */
 interface RunningClients {
   writers: Promise<unknown>[];

@@ -5,8 +5,8 @@ import { type Fault, type Journal, nowMs } from './journal.ts';
 import { type Random, seedRandom } from './random.ts';
 
 /**
- * During a storm, a new fault begins every 1 to 3 seconds, and faults may overlap. After each storm comes a calm, in
- * which checks of times apply.
+ * During a storm, a new fault begins every 1 to 3 seconds, and faults may overlap. After each storm comes a calm,
+ * because some checks leave out the times of faults.
  */
 const PAUSE_MS = { min: 1_000, max: 3_000 };
 const STORM_MS = 24_000;

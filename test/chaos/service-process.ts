@@ -70,7 +70,8 @@ export async function openProcess(place: Place, journal: Journal): Promise<Servi
     },
     async start() {
       writeFileSync(commands, '{"stepMs":0}');
-      // Starts the process again if it exits, as a supervisor would. A process may exit because the database is away.
+      // Starts the process again if it exits, as a supervisor would. A process may exit because it cannot reach the
+      // database.
       for (let isAnswering = false; !isAnswering; ) {
         run = launch(place, commands, journal);
         isAnswering = await untilAnswering(place.port, run.life);

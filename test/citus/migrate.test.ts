@@ -53,8 +53,8 @@ test('each table is distributed by user or replicated on every node, and migrati
   expect(whole).toEqual(['audit', 'epoch', 'identities', 'invites', 'schema_migrations', 'users']);
   expect(await migrate({ url, sharding })).toEqual([]);
   expect(await migrate({ url })).toEqual([]);
-  // A worker node may be the database of a replica with the role `all`. If no migration is missing, the replica starts
-  // there.
+  // A worker node may be the database of a replica with the role `all`. If no migration is missing, the replica can
+  // start with this node.
   expect(await migrate({ url: nodes[1]!.url, sharding, onlyIfBehind: true })).toEqual([]);
 });
 
@@ -141,8 +141,8 @@ test('a database whose tables are distributed differently is refused', async () 
 });
 
 /**
- * Brings a node into the state that it has after pg_upgrade: Citus no longer knows its tables, and only a copy of that
- * knowledge is left.
+ * Brings a node into the state that it has after pg_upgrade: Citus no longer knows the node's tables, and only a copy
+ * of the list of tables is left.
  */
 const afterPgUpgrade = (url: string) =>
   runOn(url, 'select citus_prepare_pg_upgrade(); delete from pg_catalog.pg_dist_partition');

@@ -18,7 +18,7 @@ import { runRoles } from './roles.ts';
 const IMAGE = 'localhost/bookmark-service-test:1.2.3';
 const REVISION = '0123456789abcdef0123456789abcdef01234567';
 
-/** The most bytes that a registry may receive after a change of only the code. */
+/** The most bytes that a registry may receive after a change that affects only the code. */
 const MOST_BYTES_OF_A_CHANGE = 8 * 2 ** 20;
 
 const isModules = ({ step }: Layer): boolean => / \/app\/node_modules/.test(step);

@@ -31,7 +31,7 @@ export async function usePage(origin: string, code: string): Promise<void> {
     await page.keyboard.press('Control+Enter');
     await page.getByRole('link', { name: 'example.org/by-page' }).waitFor();
     await page.goto(`${origin}/settings`);
-    // A web worker of the page reads this file, with modules of its own.
+    // The page reads this file in a web worker, which loads its own modules.
     await page.locator('input[type=file]').setInputFiles({
       name: 'bookmarks.csv',
       mimeType: 'text/csv',

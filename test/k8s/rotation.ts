@@ -31,9 +31,9 @@ export interface Rotation {
   programs: string;
   /** The urls of the database on each node, with the superuser. The first one is the coordinator. */
   nodes: string[];
-  /** Runs the script. The folder `path` is put in front of PATH. */
+  /** Runs the script with this administrator's url, and with `path` as its PATH. Both have defaults. */
   run(given?: { admin?: string; path?: string }): Promise<Ran>;
-  /** Returns what the pods' connections to each node showed during the roll-outs since the last call. */
+  /** Returns, for each roll-out since the last call, the roles with which the pods reached the nodes. */
   takeSeen(): string[];
   /** Returns the roles with which the pods reach the nodes now. Rejects if a pod cannot connect. */
   reach(): Promise<string[]>;

@@ -31,8 +31,8 @@ export interface Verdict {
 }
 
 /**
- * Returns how many of these requests may miss an objective. It is at least one, because a single one is a large share
- * of few requests.
+ * Returns how many of these requests may miss an objective: at least one, because a single request is already a large
+ * share of few.
  */
 const allow = (total: number, share: number): number => Math.max(1, Math.floor(total * share));
 

@@ -31,9 +31,9 @@ export const LAST_URL = 'https://last.example/';
 const IDLE_POLLS = 12;
 
 /**
- * For each user, starts a writer, a searcher and a long-polling follower. Each of these waits `pauseMs` after a
- * response before it sends its next request. Also starts polls for each idle user, which end only when their replica
- * ends.
+ * For each user, starts a writer, a searcher and a long-polling follower. The writer and the searcher wait `pauseMs`
+ * after a response before they send the next request. Also starts polls for each idle user. Only their deadline or the
+ * end of their replica ends these polls.
  */
 export function startClients(
   origin: string,

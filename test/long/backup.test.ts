@@ -95,7 +95,8 @@ async function catchUp({ origin }: Replica, { token }: Principal, store: MemoryS
 /** A dump that was taken during writes, and what had been acknowledged before the dump began. */
 interface Backup {
   /**
-   * The users who wrote, with their states. `mirror` has followed all writes of its user, also those after the dump.
+   * The users who wrote, with their states. `mirror` has followed all writes of its user, including those after the
+   * dump.
    */
   writers: { user: Principal; states: Bookmark[][]; acknowledged: number; mirror: MemoryStore }[];
   /** A user who replaced the collection by an empty import. The import was queued during the dump, and ran later. */
@@ -150,7 +151,8 @@ async function backUpUnderWrites(postgres: SystemPostgres, fleet: Fleet, file: s
 // Installing the package may take a minute or two.
 beforeAll(() => provide('postgresql'), 300_000);
 
-// The test starts the service twice, dumps and restores, while other test files run. It needs this much time.
+// The test starts the service twice, takes a dump and restores it, all while other test files run. So it has a long
+// time limit.
 test('a backup of a running service contains everything acknowledged before it, and no partial writes', {
   timeout: 90_000,
 }, async () => {

@@ -18,7 +18,8 @@ import { SMALL_RUN } from '../chaos/small-run.ts';
 
 // Shows that `npm run test:chaos` can fail. Each mutation breaks a fleet, and a check must find the defect.
 
-// Each fleet has about ten processes. With more than three fleets at once, a defect would take too long to show.
+// Each fleet has about ten processes. With more than three fleets at the same time, a defect would take too long to
+// show.
 vi.setConfig({ maxConcurrency: 3 });
 
 /** A run ends after this many findings. One finding is not enough, because a later response may still explain it. */
@@ -26,7 +27,7 @@ const ENOUGH = 3;
 
 /**
  * Runs a broken fleet until the check finds the defect. A defect shows only with unlucky timing, so the run continues
- * until the first proof. The test fails after a time in which a proof is practically certain.
+ * until there are enough findings. The test fails if there is none within a time in which one is practically certain.
  */
 async function expectFound(
   mutation: Mutation,
@@ -46,8 +47,8 @@ const listReplaces = ({ calls }: Journal) =>
   calls.filter((call) => call.kind === 'import' && call.mode === 'replace' && call.outcome === 'done');
 
 describe.concurrent('the checks of a run find', { timeout: 300_000 }, () => {
-  // The pauses between writes are long. The next write also notifies the polls of its replica, and would hide that an
-  // earlier notification is missing.
+  // The pauses between writes are long, because the next write also notifies the polls of its replica, and would hide
+  // that an earlier notification is missing.
   const SELDOM = {
     fleet: { apis: 3, workers: 1 },
     users: 12,
@@ -74,7 +75,7 @@ describe.concurrent('the checks of a run find', { timeout: 300_000 }, () => {
   test('a duplicated job, because bookmarks exist twice', () =>
     expectFound(withDuplicatedJobs, 'asked', /came to be \d+ times/, { users: 6 }));
 
-  // A replace would make each mirror start again and so repair what it missed.
+  // After a replace, each mirror starts again, which would repair what the mirror missed.
   const MISSED = { users: 6, seconds: 20, withReplaces: false };
 
   test('a missing change row, because mirrors hold old values', () =>

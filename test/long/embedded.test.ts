@@ -281,7 +281,7 @@ describe('only one service uses the data', () => {
     const contested = makeFolder('contested', runDir());
     onTestFinished(() => removeFolder(contested));
     const script = join(projectDir, 'test/support/lock-contender.ts');
-    /** Runs one contender after another, and kills each while it has the lock. */
+    /** Runs one contender after another. Each contender kills itself while it has the lock. */
     const contend = async () => {
       const violations: string[] = [];
       for (let n = 0; n < 4; n += 1) {

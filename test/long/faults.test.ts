@@ -60,7 +60,7 @@ describe('Redis under a running service', () => {
     until(() => told(message).every((count, index) => count >= counts[index]!));
   const plus = (counts: number[]) => counts.map((count) => count + 1);
 
-  /** Sends requests to both replicas at once, half of them to each. Returns how many were admitted. */
+  /** Sends requests to both replicas at the same time, half of them to each. Returns how many were admitted. */
   const countAdmitted = async (requests: number) => {
     const { token } = await fleet.user();
     const sent = Array.from({ length: requests }, (_, n) => replicas[n % 2]!.post('/tags/list', {}, token));

@@ -208,8 +208,8 @@ async function startNodes(): Promise<Rotation> {
 const portOf = (url: string): string => new URL(url).port;
 
 /**
- * Takes the last node away from the coordinator: it gets a port without a server, until `comeBack`. `sql` is the
- * statement that does this.
+ * Returns `sql`, a statement that makes the last node unreachable for the coordinator, by changing the node's port in
+ * the coordinator's list. `comeBack` restores the port. `name` is how the script names the unreachable node.
  */
 async function loseLast({
   nodes,
@@ -222,7 +222,7 @@ async function loseLast({
   return { name: `127.0.0.1:${port}`, sql: change(portOf(last), port), comeBack };
 }
 
-/** Checks that a run has changed nothing. This must be so if the run stops before it changes PgBouncer and the pods. */
+/** Checks, after a run that stopped early, that PgBouncer and the pods still use the old role and its old password. */
 async function expectUntouched(rotation: Rotation): Promise<void> {
   expect(rotation.readSecret('pgbouncer/userlist.txt')).toBe('"bookmarks_a" "first"\n"metrics" "stats"\n');
   expect(rotation.readSecret('connections/DATABASE_URL')).toContain('//bookmarks_a:first@');
@@ -267,7 +267,7 @@ describe('with several nodes', () => {
       await expectUntouched(rotation);
     }
     // Nobody knows the new passwords that the earlier runs gave to the other two nodes. This run gives all nodes
-    // another one.
+    // another password.
     await lost.comeBack();
     expect((await rotation.run()).code).toBe(0);
     await expectRotated(rotation);

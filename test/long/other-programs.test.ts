@@ -262,7 +262,7 @@ testWith('buku', 'imports what is exported here, and what it writes is imported 
   expect(read(at('own.json')).format).toBe('buku');
   expect(readBack('own.json')).toEqual(expected);
 
-  // buku writes text into HTML without escaping, so texts with `<`, `&` or `"` are left out.
+  // buku writes text into HTML without escaping, so the texts of bookmarks with `<`, `&` or `"` are not compared.
   await buku('--export', at('own.html'));
   const isPlain = ({ title, comment, tags }: (typeof expected)[number]) =>
     !/[&<"]/.test(title + comment + tags.join());
@@ -304,8 +304,8 @@ testWith('php', "Shaarli's parser reads what is exported here", async (program, 
       note: comment,
       time: Date.parse(created_at) / 1_000,
     });
-    // Shaarli splits the names of folders into words. It also splits a tag that is the only one of its bookmark. So
-    // only these tags are compared.
+    // Shaarli splits the names of folders into words. It also splits the tag of a bookmark with only one tag. So the
+    // test compares only tags in `TAGS`, and only for bookmarks with several of them.
     const plain = tags.filter((tag) => TAGS.includes(tag)).map((tag) => tag.toLowerCase());
     expect(link.tags.map((tag) => decode(tag).toLowerCase())).toEqual(
       expect.arrayContaining(plain.length > 1 ? plain : []),

@@ -19,7 +19,7 @@ import { startSentinels as openSentinels, type SentinelOptions } from '../suppor
 
 // A failover pair, Sentinel and Cluster give the same guarantees as a single Redis (decision 27).
 
-/** A replica notices a fault that closes no connection within this time. */
+/** Within this time, a replica notices a fault that closes no connection. */
 const MAX_NOTICE_MS = 3_000;
 
 const PASSWORD = 'p@ss:w/rd%';
@@ -27,7 +27,9 @@ const PASSWORD = 'p@ss:w/rd%';
 const untilAllSay = (text: string, replicas: readonly Replica[]) =>
   Promise.all(replicas.map((replica) => replica.untilSays(text)));
 
-/** Resolves when every replica has lost Redis and has found it again. Each of the two must happen in time. */
+/**
+ * Resolves when every replica has lost Redis and has found it again. The loss and the return must each happen in time.
+ */
 const untilMoved = async (replicas: readonly Replica[]) => {
   const losses = () => replicas.map(({ counters }) => counters.degradations);
   await expect.poll(losses, { interval: 5, timeout: MAX_NOTICE_MS }).toEqual(replicas.map(() => 1));

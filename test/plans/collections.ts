@@ -110,7 +110,10 @@ export const KNOWLEDGE: Readonly<Record<string, Knowledge>> = {
   },
 };
 
-/** The tables that are filled. Autovacuum is off for them, because their statistics must not change during a test. */
+/**
+ * The tables that the filling and the operations write. Autovacuum is off for them, because their statistics must not
+ * change during a test.
+ */
 export const TABLES = [
   'users',
   'accounts',

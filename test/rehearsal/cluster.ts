@@ -152,7 +152,7 @@ export class Cluster implements AsyncDisposable {
 
   #get([kind, name, value, output = '']: readonly string[]): string {
     const isChosen = name === '--selector';
-    // A Job's pod runs at once, so there is never a reason why it waits.
+    // A Job's pod runs immediately, so there is never a reason why it waits.
     if (kind === 'pods') return isChosen ? '' : this.#listPods();
     if (kind === 'deployment') return this.#deployments.has(name!) ? `deployment.apps/${name}` : '';
     if (kind === 'deployments')

@@ -126,7 +126,7 @@ export class Deployment {
     }
   }
 
-  /** Returns the last lines of output of the pods that are not available yet. */
+  /** Returns the end of the output of each pod that is not available yet. */
   #describeWaits(): string {
     const waits = this.#pods.filter(({ isAvailable }) => !isAvailable);
     return waits.map(({ name, log }) => `\n${name}: ${log.slice(-2_000)}`).join('');
@@ -190,7 +190,7 @@ export class Deployment {
     onEnd(await ended);
   }
 
-  /** Ends all pods at once. */
+  /** Ends all pods at the same time. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#loop;

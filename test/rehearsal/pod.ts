@@ -194,7 +194,7 @@ export class Pod {
 
   /** Runs preStop. Returns the seconds that it would take in a cluster. */
   async #runPreStop(): Promise<number> {
-    // After preStop the process may be gone, so its peak memory is read before.
+    // After preStop, the process may have ended. So its peak memory is read first.
     this.#peakBytes = readPeakBytes(this.pid);
     const { scale } = this.#node;
     const { sleep: pause, exec } = this.#container.lifecycle?.preStop ?? {};

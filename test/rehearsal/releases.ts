@@ -39,15 +39,16 @@ const unpack = (commit: string, folder: string): void =>
   void execFileSync('tar', ['-x', '-C', folder], { input: git('archive', commit, ...FILES) });
 
 /**
- * As long as no release is published, an older commit can be the previous release only if these are the same there as
- * in this commit: the schema, the modules, and their patches.
+ * Before the first release, an older commit can serve as the previous release only if it has the same schema, modules
+ * and patches of modules as this commit.
  */
 const SHARED = ['sql', 'package-lock.json', 'src/store/patches'];
 
 /**
- * Finds the commit of the previous release: the newest tag below this commit. Before the first release there is no tag,
- * and tables and functions may be changed in place. In that case, it is the commit that last changed the schema, the
- * modules or their patches. Undefined if git's history is missing or contains no such commit.
+ * Finds the commit of the previous release: the tag of the newest version before this commit. Before the first release
+ * there is no tag, and tables and functions may be changed in place. In that case, the result is the commit that last
+ * changed the schema, the modules or their patches. Undefined if that commit is this one, if there are uncommitted
+ * changes of these files, or if git's history is missing.
  */
 export function findReleaseBefore(): string | undefined {
   try {

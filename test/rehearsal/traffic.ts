@@ -3,9 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { post } from '../support/post.ts';
 import type { Principal } from '../support/users.ts';
 
-/** Clients that work while the operator does. They add, read their additions by sync, and import. */
+/**
+ * Clients that send requests while the operator works. They add bookmarks, read their additions by sync, and import.
+ */
 
-/** The time for one add and one sync. A client then sends 86 of the 100 requests per minute that its token may send. */
+/**
+ * The time for one add and one sync. At this rate, a client sends 86 of the 100 requests per minute that its token may
+ * send.
+ */
 const ROUND_MS = 1_400;
 
 /** The size of an import. The body is larger than `IMPORT_INLINE_BYTES`, so a worker runs the import. */

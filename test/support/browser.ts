@@ -91,7 +91,7 @@ export function useBrowser(): Browsers {
     const opened: Opened = { context, tab: undefined, faults: [] };
     context.on('weberror', (error) => opened.faults.push(String(error.error().stack)));
     context.on('console', (message) => {
-      // The browser reports every response with status 401 as an error. Some tests expect such responses.
+      // The browser reports every response with an error status. Some tests expect such responses.
       if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
         opened.faults.push(message.text());
     });

@@ -15,7 +15,7 @@ export interface Outcome {
 /** A running command. */
 export interface RunningCommand {
   ended: Promise<Outcome>;
-  /** Resolves when the command's output contains the text. Rejects if the command ends before. */
+  /** Resolves when the command's output contains the text. Rejects if the command ends before that. */
   untilLogged(text: string): Promise<void>;
 }
 

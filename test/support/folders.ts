@@ -2,7 +2,10 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Makes an empty folder that every user may enter. If the tests run as root, they run servers as another user. */
+/**
+ * Makes an empty folder that every user may enter. Tests that run as root start their servers as another user, who
+ * needs access.
+ */
 export function makeFolder(name: string, parent = tmpdir()): string {
   const folder = mkdtempSync(join(parent, `bookmark-${name}-`));
   chmodSync(folder, 0o755);

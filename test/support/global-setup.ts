@@ -34,7 +34,9 @@ export default async function provideServers(project: TestProject): Promise<() =
   return () => cleanUp.disposeAsync();
 }
 
-/** On Ctrl-C, Vitest exits at once without teardown. The servers would go on running, so this handler ends them. */
+/**
+ * On Ctrl-C, Vitest exits immediately, without teardown. The servers would go on running, so this handler ends them.
+ */
 function endOnSignals(cleanUp: AsyncDisposableStack): void {
   const end = () => void cleanUp.disposeAsync().finally(() => process.exit(130));
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, end);

@@ -10,7 +10,10 @@ import { runOn, withDatabase } from './run-on.ts';
 import { silentLog } from './silent-log.ts';
 import { until } from './until.ts';
 
-/** Settings that make a server faster. With them it may lose data at a power loss, but not when it is killed. */
+/**
+ * Settings that make a server faster. With them, the server may lose data in a power failure, but not when it is
+ * killed.
+ */
 export const FAST_SETTINGS: ServerSettings = {
   fsync: 'off',
   full_page_writes: 'off',

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /**
  * What the proxy does with a new connection: connect it to the server (`pass`), accept it and send nothing (`silence`),
- * close it at once (`close`), or keep it until `release` (`hold`).
+ * close it immediately (`close`), or keep it until `release` (`hold`).
  */
 export type Reception = 'pass' | 'silence' | 'close' | 'hold';
 

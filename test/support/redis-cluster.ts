@@ -7,10 +7,13 @@ import { certificate, privateKey } from './tls/localhost.ts';
 /** The requirements on a cluster. */
 export interface ClusterOptions {
   masters?: number;
-  /** Whether each master has a replica. The replica takes the master's place if the master is away for two seconds. */
+  /**
+   * Whether each master has a replica. The replica takes the master's place if the master does not respond for two
+   * seconds.
+   */
   withReplicas?: boolean;
   password?: string;
-  /** Whether the nodes use only TLS. Then they announce a name, because their certificate has no address. */
+  /** Whether the nodes use only TLS. If so, they announce a name, because their certificate contains no address. */
   tls?: boolean;
 }
 

@@ -5,7 +5,7 @@ import { runDir } from './run.ts';
 
 /** One run of the server, as a process or in a container. */
 export interface RedisRun {
-  /** Sends the signal. Resolves when the server has ended, or at once if it had ended before. */
+  /** Sends the signal. Resolves when the server has ended, or immediately if it has already ended. */
   end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
   /** Resolves with false after the server has ended. */
   isRunning(): Promise<boolean>;

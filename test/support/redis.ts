@@ -40,7 +40,7 @@ export interface RedisServer extends AsyncDisposable {
   shutDown(): Promise<void>;
   /** Starts the server again on the same port, empty, after `kill` or `shutDown`. If it still runs, kills it first. */
   restart(): Promise<void>;
-  /** Sends SIGSTOP. Then the server accepts connections and never responds. */
+  /** Sends SIGSTOP. After that, connections to the server succeed, but the server never responds. */
   freeze(): Promise<void>;
   /** Sends SIGCONT. */
   thaw(): Promise<void>;
@@ -101,7 +101,7 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
 
 /**
  * Returns a Redis for tests that never stop it: the one that `TEST_REDIS_URL` names, or else a private one. Other test
- * files may use the former at the same time, so keys and channels need names of their own.
+ * files may use the Redis of `TEST_REDIS_URL` at the same time, so keys and channels need names of their own.
  */
 export async function openRedis(): Promise<{ url: string; stop(): Promise<void> }> {
   const url = inject('redisUrl');

@@ -84,8 +84,8 @@ export async function startReplica(role: ServingRole, env: ReplicaEnv): Promise<
     ended,
     post(path, body, token, options) {
       const response = post(String(origin), path, body, { ...options, token });
-      // A test that fails early kills the replica without awaiting this promise. Then only the test's own failure
-      // should be reported.
+      // A test that fails early kills the replica without awaiting this promise. In that case, only the test's own
+      // failure should be reported.
       response.catch(() => {});
       return response;
     },

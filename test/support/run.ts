@@ -8,7 +8,7 @@ declare module 'vitest' {
     postgresUrl: string;
     /** The name of a migrated database that tests copy. */
     templateDatabase: string;
-    /** The url of a Citus cluster's coordinator, if the tests run on one. Then every database is sharded. */
+    /** The url of a Citus cluster's coordinator, if the tests run on one. In that case, every database is sharded. */
     citusUrl: string | undefined;
     /** The name of a migrated database on all nodes of the cluster, which tests copy. */
     citusTemplate: string | undefined;

@@ -22,8 +22,8 @@ export interface RanStatement {
   /** The type of each node and its number of rows, for the message of a failed test. */
   plan: string;
   /**
-   * The indexes from which the statement read all entries of a user, because it has a condition on a later column and
-   * none on the second. `rows` does not count these entries.
+   * The indexes from which the statement read all entries of a user, because the statement has a condition on a later
+   * column of the index and none on the second column. `rows` does not count these entries.
    */
   indexesReadWhole: string[];
 }

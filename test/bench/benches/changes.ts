@@ -17,7 +17,7 @@ const CONNECTIONS = 8;
 const EDITOR = ADDING.first;
 const EDITS_PER_SECOND = 50;
 const MIRRORS = 10;
-/** Each edit goes to all mirrors at once. At this rate, all of them wait again before the next edit. */
+/** Each edit goes to all mirrors at the same time. At this rate, all of them wait again before the next edit. */
 const MIRRORED_EDITS_PER_SECOND = 20;
 /** The number of edits before measuring starts. */
 const WARM_UPS = 10;
@@ -67,7 +67,7 @@ async function compareReads(plan: Plan, url: string, replica: Replica): Promise<
 }
 
 interface Edits {
-  /** When the edit to each title was sent. */
+  /** By title: when the edit that sets this title was sent. */
   sentAt: Map<string, number>;
   /** Sends this many edits, each of a different bookmark. */
   send(count: number, perSecond: number): Promise<void>;

@@ -10,7 +10,7 @@ import { spreadOf } from '../harness/stats.ts';
 import { openCrowd, readLastId } from './crowd.ts';
 import { countWaiters } from './waiters.ts';
 
-/** Measures how many polls of a replica that shuts down move to the other replicas in any 100 ms. */
+/** When a replica shuts down, measures how many of its polls the clients would send to other replicas within 100 ms. */
 
 const BUCKET_MS = 100;
 

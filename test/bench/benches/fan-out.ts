@@ -16,8 +16,8 @@ import { spreadOf } from '../harness/stats.ts';
 const WAIT_MS = 3_600_000;
 
 /**
- * After this many notifications, the benchmark waits until all are delivered, so that the queue does not delay a
- * replica's heartbeat.
+ * After this many notifications, the benchmark waits until all are delivered, so that queued notifications do not delay
+ * a replica's heartbeat.
  */
 const BURST = 20;
 

@@ -7,7 +7,8 @@ import { compareSides, ratioOf, type Side } from '../harness/rounds.ts';
 import { range } from './waiters.ts';
 
 /**
- * Measures the same hundred users while the number of other users' bookmarks grows from ten thousand to ten million.
+ * Measures requests of the same hundred users while the number of other users' bookmarks grows from ten thousand to ten
+ * million.
  */
 
 const USERS = 100;
@@ -18,8 +19,8 @@ const sizesOf = ({ quick, large }: Plan): number[] =>
 
 async function openGrown({ environment, quick }: Plan, others: number): Promise<string> {
   return environment.database(`grown_${others}`, async (url) => {
-    // Half of the other users come before the hundred users and half after, so that these are in the middle of the
-    // tables.
+    // Half of the other users come before the hundred users and half after, so that the hundred users are in the middle
+    // of the tables.
     const half = { users: others / 200, bookmarks: 100, tags: 10 };
     await populate(url, { firstUser: 1_001, ...half });
     await populate(url, { firstUser: 1, users: USERS, bookmarks: quick ? 20 : EACH, tags: 20 });

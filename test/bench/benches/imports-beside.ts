@@ -16,7 +16,9 @@ import { makeImport, makeImporters } from './import.ts';
 const FIRST_USER = 3_001;
 const IMPORTS = 10;
 
-/** About as long as the ten imports take on two cores. A shorter measurement would see only how their bodies arrive. */
+/**
+ * About as long as the ten imports take on two cores. A shorter measurement would end while their bodies still arrive.
+ */
 const MEASURED_SECONDS = 30;
 
 /** Returns requests of many users that add and read, for eight connections. */

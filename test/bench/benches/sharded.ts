@@ -14,9 +14,9 @@ import { cpuLineOf, type Line } from '../harness/report.ts';
 import { compareSides, type Side } from '../harness/rounds.ts';
 
 /**
- * Measures what an operation of one user costs the nodes of a Citus cluster, compared with one Postgres. This Postgres
- * is a database without the extension on the coordinator's own server. The replica queries each user's node directly.
- * The nodes that `TEST_CITUS_URL` leads to must run on this machine.
+ * Measures what an operation of one user costs the nodes of a Citus cluster, compared with one Postgres. The one
+ * Postgres is a database without the Citus extension, on the coordinator's own server. The replica queries each user's
+ * node directly. `TEST_CITUS_URL` is the url of the coordinator. All nodes must run on this machine.
  */
 
 const CONNECTIONS = 4;

@@ -19,8 +19,8 @@ const WAKES_PER_SECOND = 200;
 const NEW_URL = 'https://bench.example/new';
 
 /**
- * Returns the number of polls. It is at most half of this process's limit of open files, because both ends of a
- * connection count.
+ * Returns the number of polls: one for each user of the crowd, or fewer if a process may not open that many files. 500
+ * files are left for other purposes.
  */
 export function countWaiters(plan: Plan): number {
   const limit = Number(
@@ -51,7 +51,7 @@ const barePollerOf = (bare: Replica, user: number): Poller => ({
   wake: { port: bare.port, path: '/wake', body: { user, url: NEW_URL } },
 });
 
-/** The times from an add until the poll's response. `cpuMicros` is by group of processes: the CPU time of one wake. */
+/** The times from an add until the poll's response. By group of processes, `cpuMicros` is the CPU time of one wake. */
 interface Woken extends WakeReport {
   cpuMicros: Record<string, number>;
 }
@@ -71,8 +71,8 @@ async function runHeld(server: Replica, pollers: Poller[], wakes: number): Promi
 }
 
 /**
- * Wakes clients one after another. First wakes a tenth as many without measuring, so that all polls are held when
- * measuring starts.
+ * Wakes clients one after another. First wakes a tenth of that number without measuring, so that all polls are held
+ * when measuring starts.
  */
 async function wakeAfterWarmUp(clients: PollProcess, wakes: number, groups: ProcessGroups): Promise<Woken> {
   await clients.wake(wakes / 10, WAKES_PER_SECOND / 2);

@@ -157,8 +157,8 @@ export async function issueTokens(url: string, firstUser: number, users: number,
 }
 
 /**
- * Does at once what sweeps and autovacuum do over time: builds Bloom filters, updates statistics and visibility, and
- * empties the pending list of the tags' index.
+ * Immediately does what sweeps and autovacuum would do over time: builds Bloom filters, updates statistics and
+ * visibility, and empties the pending list of the tags' index.
  */
 export async function settle(url: string): Promise<void> {
   await signAll(url);

@@ -16,7 +16,7 @@ export interface Environment extends AsyncDisposable {
   folder: string;
   postgresPid: number;
   redis: { url: string; pid: number };
-  /** Variables for every replica. They override the benchmark's own. */
+  /** Variables for every replica. They override the benchmark's own settings. */
   settings: Record<string, string>;
   /**
    * Returns the url of a database by name. The first call creates and migrates the database, loads the sample texts,

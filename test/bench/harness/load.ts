@@ -54,7 +54,7 @@ export async function runLoad(job: LoadJob): Promise<LoadReport> {
   return report;
 }
 
-/** Sends requests once, at full speed. Returns the rate. */
+/** Runs a load at full speed. Returns its rate. */
 export async function sampleLoad(job: LoadJob): Promise<Sample> {
   const report = await runLoad(job);
   if (report.failure !== undefined) throw new Error(`${job.path} answered: ${report.failure}`);

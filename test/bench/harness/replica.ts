@@ -45,7 +45,7 @@ export function openReference({ environment, quick }: Plan, url: string): Promis
   return quick ? borrow(environment.share(`reference of ${url}`, start)) : start();
 }
 
-/** Returns the server without its dispose function, so that its user does not end it. */
+/** Returns the server without its dispose function, so that a benchmark that uses the server does not end it. */
 const borrow = async (server: Promise<Replica>): Promise<Replica> => {
   const { port, pid } = await server;
   return { port, pid, [Symbol.asyncDispose]: async () => {} };

@@ -51,7 +51,7 @@ function setHeaders(reply: FastifyReply, admitted: number, resetMs: number): voi
   });
 }
 
-/** Does the same as `/row`, with one call of the limiter's script and the service's headers. */
+/** Does the same as `/row`. Also calls the limiter's script once, and sends the service's headers. */
 app.post<{ Body: { user: number } }>('/limited-row', async ({ body }, reply) => {
   const [admitted, resetMs] = await admit.call(redis, `bench:${body.user}`, WINDOW_MS, LIMIT);
   setHeaders(reply, admitted!, resetMs!);

@@ -5,8 +5,8 @@ import type { Result } from './findings.ts';
 
 /**
  * Checks that every bookmark that appeared in a response is in the database, unless somebody may have removed it. A
- * bookmark that was certainly removed must not be there. Each row must contain the values of its last writer, in some
- * order of writes that the times of the calls allow.
+ * bookmark that was certainly removed must not be in the database. Each row must contain the values of its last writer,
+ * in some order of writes that the times of the calls allow.
  */
 export function checkAdded(story: Story): Result {
   const { journal, rest } = story.evidence;

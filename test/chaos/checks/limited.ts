@@ -27,7 +27,8 @@ export function checkCapped({ evidence }: Story): Result {
 }
 
 /**
- * How much later a log line may arrive than the event that it describes. The times without Redis are extended by this.
+ * How much later a log line may arrive than the event that it describes. The times without Redis are extended by this
+ * much.
  */
 const MARGIN_MS = 1_500;
 
@@ -88,7 +89,8 @@ interface Span {
 }
 
 function listDisturbances({ faults, lives }: Journal): Span[] {
-  // If no process ever used Redis, each has its own limiter. Its counts are lost only when it starts or ends.
+  // If no process ever used Redis, each process has its own limiter. Counts are then lost only when a process starts or
+  // ends.
   const isAlone = lives.every(({ startMs, fallbacks }) => fallbacks[0]?.startMs === startMs);
   if (isAlone) return lives.flatMap(({ startMs, endMs }) => [startMs, endMs].map(around));
   const ofRedis = faults.filter(({ target }: Fault) => target.includes('redis'));

@@ -88,7 +88,7 @@ function findErrors({ name, problems, answeredMs }: Life): string[] {
     .map(({ text }) => `${name}: ${text.slice(0, 600)}`);
 }
 
-/** Checks that processes and users became idle. */
+/** Checks that the processes released all resources after the work. */
 export function checkRested({ evidence }: Story): Result {
   const { leftovers, looked } = evidence.rest;
   const counts = { ...looked, 'polls held before': evidence.journal.heldPolls };

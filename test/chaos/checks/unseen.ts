@@ -2,10 +2,7 @@ import type { EditCall } from '../journal.ts';
 import { append, type Story } from './births.ts';
 import type { Result } from './findings.ts';
 
-/**
- * Checks the edits that name the version which their writer had read. None of them overwrote an edit that came after
- * that version.
- */
+/** Checks edits that name the version that their writer had read. None of them may have overwritten a later edit. */
 export function checkUnseen({ evidence }: Story): Result {
   const calls = evidence.journal.calls.filter((call): call is EditCall => call.kind === 'edit');
   const done = calls.filter(({ version }) => version !== undefined);

@@ -3,9 +3,9 @@ import { append, type Story } from './births.ts';
 import type { Result } from './findings.ts';
 
 /**
- * A held poll must return another replica's commit within this time, unless a fault is active or has just ended.
- * Usually the poll takes milliseconds, and on an overloaded machine seconds. If the notification is lost, it takes up
- * to 29 s.
+ * A held poll must return a write of another replica within this time, unless a fault is active or has just ended.
+ * Usually that takes milliseconds, and on an overloaded machine seconds. If the notification is lost, it takes up to 29
+ * s.
  */
 export const WAKE_PROMISE_MS = 8_000;
 
@@ -13,8 +13,8 @@ export const WAKE_PROMISE_MS = 8_000;
 const AFTERMATH_MS = 4_000;
 
 /**
- * A change that a poll returned. The poll was held before the call that made the change was sent. So only a
- * notification could end the poll early.
+ * A change that a poll returned. The service already held the poll when a client sent the call that made the change. So
+ * only a notification could end the poll early.
  */
 interface Wake {
   call: AnyCall;

@@ -64,8 +64,8 @@ export async function rotate(stage: Stage): Promise<void> {
   await rotateServing(stage);
   await rotateMigrating(stage);
   await rotateRedis(stage);
-  // While PgBouncer is replaced, a statement may lose its connection. Its request then gets 503, and succeeds when the
-  // client retries.
+  // While PgBouncer is replaced, a statement may lose its connection. In that case, the request gets 503, and succeeds
+  // when the client retries.
   const failures = failuresOf(stage, 'rotate');
   const served = traffic.served.get('rotate') ?? 0;
   const retried = traffic.retried.get('rotate') ?? 0;
