@@ -263,7 +263,8 @@ const SETTINGS = {
   ),
   /**
    * The service's public origin: `https`, or `http` on loopback. If it is absent and the service listens on loopback,
-   * the service uses its own address. If it is absent otherwise, there are no pages and no browser sessions.
+   * the service uses its own address. If it is absent and the service listens elsewhere, there are no pages and no
+   * browser sessions.
    */
   publicUrl: variable(
     'PUBLIC_URL',

@@ -8,8 +8,8 @@ declare
   v_last_old_number bigint;
   v_count bigint;
 begin
-  -- Find the user with the oldest change. `rows_of_shards` replaces `%s` by the name of a shard, which `format` must
-  -- leave in the text, so it is written `%%s` here.
+  -- Find the user with the oldest change. `rows_of_shards` replaces `%s` by the name of a shard. `%%s` becomes `%s`
+  -- here, because `format` comes first.
   select (oldest ->> 'user_id')::bigint into v_user_id
   from rows_of_shards(
     'changes',

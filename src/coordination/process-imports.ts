@@ -7,7 +7,10 @@ import type { Clock, Counters, ImportQueue } from './port.ts';
  */
 export type RunImport = (id: string, stop: AbortSignal) => Promise<void>;
 
-/** How many imports run at a time if `startWorker` was not called. Such a process mainly serves requests. */
+/**
+ * How many imports run at a time if `startWorker` was not called. A process that does not call it mainly serves
+ * requests.
+ */
 const DEFAULT_CONCURRENCY = 2;
 
 /** How long `stopWorker` waits for the imports that it has told to stop. */

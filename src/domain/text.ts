@@ -24,8 +24,9 @@ function normalize(text: string): string {
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 
 /**
- * Normalizes text so that comparisons ignore case: to NFC, to lower case, and a final sigma to sigma. The database
- * stores the result with the text. So searches and comparisons do not depend on the locale of the database.
+ * Normalizes text so that comparisons ignore case: converts it to NFC and to lower case, and replaces each final sigma
+ * (ς) by the ordinary one (σ). The database stores the result with the text. So searches and comparisons do not depend
+ * on the locale of the database.
  */
 export function foldText(text: string): string {
   if (PRINTABLE_ASCII.test(text)) return text.toLowerCase();

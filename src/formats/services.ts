@@ -56,7 +56,7 @@ export const fromBuku = ({ uri, title, description, tags }: JsonObject): Foreign
   tags: textOf(tags).split(','),
 });
 
-/** Reads Karakeep's JSON export. Its texts and uploaded files get an empty url, so that `collect` leaves them out. */
+/** Reads Karakeep's JSON export. A saved text or uploaded file gets an empty url, so that `collect` leaves it out. */
 export function fromKarakeep(bookmarks: JsonObject[], lists: unknown): ForeignBookmark[] {
   const validLists = Array.isArray(lists) ? lists.filter(isObject) : [];
   const listById = new Map(validLists.map((list) => [textOf(list.id), list]));

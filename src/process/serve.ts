@@ -147,7 +147,7 @@ function buildHealthApp(context: Context): FastifyInstance {
 function endOnSignal(context: Context, stack: AsyncDisposableStack): void {
   const { log, lifecycle } = context;
   const end = (code: number, drainMs: number, limitMs: number) => {
-    // The process is already ending, so this is the second signal, or an error.
+    // If the process is ending already, a second signal or an error ends it immediately.
     if (lifecycle.draining) process.exit(code === 0 ? INTERRUPTED : code);
     lifecycle.draining = true;
     void close(context, stack, drainMs, limitMs).then(() => process.exit(code));

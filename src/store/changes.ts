@@ -14,7 +14,7 @@ import {
 /** How far a reader of `/bookmarks/changes` has read. The cursor of the client holds this. */
 export interface ChangesPosition {
   /**
-   * The number of the database's history to which the position belongs. After a restore of the database, another
+   * Identifies the history of the database to which the position belongs. After a restore of the database, another
    * history begins.
    */
   epoch: number;

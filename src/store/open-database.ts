@@ -157,10 +157,11 @@ function timeouts(settings: Settings): Record<string, number> {
 }
 
 /**
- * Settings that the statements of the service need, whatever the settings of the role or the database are. Caps are
- * exact only if a statement sees everything that was committed before it. The driver expects bytes as hex, and writes
- * null into arrays. `jit` is off, because in a large table Postgres overestimates the rows of a user. It would then
- * compile statements, which takes longer than running them.
+ * Settings that the statements of the service need, whatever the settings of the role or the database are. With `read
+ * committed`, each statement sees everything that was committed before it. Otherwise an account could exceed its
+ * maximum number of bookmarks or tags. The driver expects bytes as hex, and writes null into arrays. `jit` is off,
+ * because in a large table Postgres overestimates the rows of a user. It would then compile statements, which takes
+ * longer than running them.
  */
 export const NEEDED_SETTINGS = {
   default_transaction_isolation: 'read committed',

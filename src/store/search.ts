@@ -36,8 +36,8 @@ const WHOLE_PAGE = 67_108_864;
 const likePattern = (term: string): string => `%${term.replace(/[\\%_]/g, '\\$&')}%`;
 
 /**
- * How many terms get a condition of their own. The limit keeps the number of different statements small, because each
- * connection prepares each of them.
+ * How many terms get a condition of their own. Each connection prepares every different statement, so this limit keeps
+ * their number small.
  */
 const SINGLE_TERMS = 3;
 

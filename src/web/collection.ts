@@ -196,8 +196,8 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     /** True if the bookmark comes after all rows that were read, and more pages follow. */
     const isBeyond = nextIndex < 0 && cursor !== undefined;
     if (!matches(bookmark)) {
-      // An edited bookmark whose row was not read may have matched before. In that case, the total still includes it.
       if (before !== undefined) addToTotal(-1);
+      // The bookmark was edited, and its row was not read. If it matched before this edit, it is still in the total.
       else if (!isNew && cursor !== undefined && (isBeyond || order === 'updated')) return undefined;
       return -1;
     }

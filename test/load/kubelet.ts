@@ -16,7 +16,7 @@ export interface PodLife {
   graceMs: number;
 }
 
-/** Variables whose values depend on the machine. These tests set them, so the values of the manifests are left out. */
+/** Variables whose values depend on the machine. The tests set them, and ignore their values in the manifests. */
 const OF_THE_PLACE = [
   'DATABASE_URL',
   'DATABASE_IMPORT_URL',

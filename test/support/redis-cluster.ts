@@ -112,7 +112,7 @@ const tryCall = (admin: Redis, command: string, ...args: string[]): Promise<bool
     () => false,
   );
 
-/** Returns whether a node knows all others, and follows its master if it is a replica. */
+/** Returns true if a node knows all other nodes and, if it is a replica, follows its master. */
 async function isWhole(admin: Redis, count: number, masters: number): Promise<boolean> {
   const facts = String(await admin.cluster('INFO'));
   if (!facts.includes('cluster_state:ok') || !facts.includes(`cluster_known_nodes:${count}`)) return false;

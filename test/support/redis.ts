@@ -28,8 +28,8 @@ export interface RedisOptions {
 }
 
 /**
- * A Redis for one test, which may stop or freeze it. The server does not store its data, so it is empty after a
- * restart.
+ * A Redis for one test. The test may stop or freeze the server. The server does not store its data, so it is empty
+ * after a restart.
  */
 export interface RedisServer extends AsyncDisposable {
   readonly url: string;

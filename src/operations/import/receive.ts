@@ -89,9 +89,9 @@ class Upload {
   #staged: StagedImport | undefined;
   /** The number of chunks so far. It is the position of the next chunk. */
   #chunks = 0;
-  /** When the last chunk was given to Postgres, or when the import began if there is no chunk yet. */
+  /** When the latest chunk was given to Postgres, or when the import began if there is no chunk yet. */
   #stagedAt = 0;
-  /** Settles when Postgres has stored the last chunk. Meanwhile, the next bytes arrive. */
+  /** Settles when Postgres has stored the latest chunk. Meanwhile, the next bytes arrive. */
   #staging: Promise<void> = Promise.resolve();
 
   constructor(context: ImportContext, principal: Principal, facts: BodyFacts) {

@@ -44,7 +44,7 @@ async function openReplicas(
   return replicas;
 }
 
-/** Registers a waiter for each channel on one of the replicas. Returns the bytes per waiter. */
+/** Registers one waiter for each channel, in turn on the given replicas. Returns the bytes per waiter. */
 function holdWaits(replicas: readonly Coordination[], count: number): number {
   const before = process.memoryUsage.rss();
   for (let user = 0; user < count; user += 1) {
