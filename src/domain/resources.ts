@@ -46,8 +46,7 @@ type GivenFields<Op extends Operation, Values extends Record<keyof GivenValues, 
 };
 
 /**
- * A bookmark in the responses of add, list, search, sync and export (section 2.2). `BOOKMARK_FIELDS` describes its
- * fields.
+ * A bookmark as all endpoints except `/bookmarks/edit` return it (section 2.2). `BOOKMARK_FIELDS` describes its fields.
  */
 export interface Bookmark extends BookmarkValues {
   id: number;
@@ -187,7 +186,7 @@ export type AnyEdit = {
 
 /** The result of an operation that handled several bookmarks in one transaction. */
 interface SeveralDone {
-  /** The number of affected bookmarks. */
+  /** How many of the bookmarks exist and are not in `conflicts`. */
   count: number;
   /** The ids that do not exist. */
   missing: number[];
@@ -304,7 +303,7 @@ export interface BookmarkSearch {
   per_page?: number | undefined;
 }
 
-/** A page of a search, in the order of `sort`. It has at most about 1 MiB. */
+/** A page of a search, in the order of `sort`. A page by cursor has at most about 1 MiB. */
 export interface FoundBookmarks {
   bookmarks: Bookmark[];
   /** The exact number of matches. With a cursor, it is the number when the first page was read. */
@@ -312,7 +311,10 @@ export interface FoundBookmarks {
   page: number;
   per_page: number;
   has_more: boolean;
-  /** The cursor of the next page. Concurrent writes cause no duplicates and no gaps. Absent on the last page. */
+  /**
+   * The cursor of the next page. With it, no bookmark that stays unchanged is missed or returned twice, whatever other
+   * requests write meanwhile. Absent on the last page.
+   */
   next_cursor?: string | undefined;
 }
 
@@ -349,7 +351,7 @@ export interface SyncedBookmarks {
   /** Whether the request was held (decision 16). */
   waited: boolean;
   /**
-   * How long to wait before the next request. Only present in the empty response of a replica that is shutting down.
+   * How long to wait before the next request. Present only in the empty response of a replica that is shutting down.
    */
   retry_after_ms?: number | undefined;
 }
@@ -480,7 +482,7 @@ export interface CreatedToken extends ApiToken {
 /** A user's own session. */
 export interface OpenSession extends ShownToken {
   kind: 'session';
-  /** The app that opened the session; null if a browser or the exchange of an invite opened it. */
+  /** The app that the session was opened for; null for a browser, an invite or a code from another device. */
   app_name: string | null;
   /** The program that signed in, for example `Firefox on Linux` or `curl`; null means unknown. */
   client: string | null;

@@ -45,7 +45,7 @@ tags, import and export. Every endpoint is a POST with a JSON body. Send an empt
 **Errors** are \`{ "error": string, "code": string }\`. **Limits**: 100 requests per token and 500 per account
 in any 60 s. A deployment can set other limits, and separate ones for premium accounts. Every response to a valid token
 describes the limit that has fewer requests left, in \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\`,
-\`X-RateLimit-Reset\` and \`X-RateLimit-Scope\`. **Scopes**: \`read\` reads; \`write\` reads and changes.`;
+\`X-RateLimit-Reset\` and \`X-RateLimit-Scope\`. **Scopes**: \`read\` allows reading. \`write\` also allows changes.`;
 
 /** Schemas that operations share, by name. */
 type Shared = Record<string, Json>;
@@ -82,10 +82,10 @@ const HEADERS = {
     schema: { type: 'string' },
   },
   'X-RateLimit-Limit': {
-    description: "Requests allowed per window, by the account's tier.",
+    description: "How many requests are allowed per window. Depends on the account's tier.",
     schema: { type: 'integer' },
   },
-  'X-RateLimit-Remaining': { description: 'Requests left now.', schema: { type: 'integer' } },
+  'X-RateLimit-Remaining': { description: 'How many requests are left now.', schema: { type: 'integer' } },
   'X-RateLimit-Reset': {
     description:
       'Unix time in seconds when the oldest counted request leaves the window. After a refusal: when the next request is allowed.',
@@ -125,14 +125,16 @@ const CONDITIONS: Record<ErrorCode, string> = {
   VALIDATION_ERROR: 'A field is missing or invalid. The message names the field and the rule.',
   INVALID_TOKEN: 'The token is missing, invalid, expired or revoked.',
   ACCOUNT_SUSPENDED: 'The operator has suspended the account. Its data is kept.',
-  PERMISSION_DENIED: 'The token does not have the required scope.',
+  PERMISSION_DENIED:
+    'The token does not have the required scope, or the operation requires a session or a recent sign-in.',
   LIMIT_EXCEEDED: 'A limit of the account is reached.',
   NOT_FOUND: 'The requested item does not exist.',
-  CONFLICT: 'The bookmark was changed after `if_updated_at`. Nothing was done.',
+  CONFLICT: 'The bookmark was changed after `if_updated_at`. The request changed nothing.',
   RATE_LIMITED: 'Too many requests.',
   INTERNAL_ERROR: 'An unexpected failure of the service.',
   UNAVAILABLE:
-    'The service is temporarily unavailable. Nothing was changed, unless the response was lost on its way.',
+    'The service is temporarily unavailable. The request changed nothing, unless the service lost the response of ' +
+    'its database.',
 };
 
 function codesOf(route: Route): ErrorCode[] {
@@ -253,7 +255,10 @@ export function describeApi(routes: readonly Route[], basePath: string): Json {
           type: 'object',
           required: ['error', 'code'],
           properties: {
-            error: { type: 'string', description: 'A text for people that names the field and the rule.' },
+            error: {
+              type: 'string',
+              description: 'A text for people. If a field is invalid, the text names the field and the rule.',
+            },
             code: { type: 'string', enum: Object.keys(STATUS_BY_CODE) },
           },
         },

@@ -64,9 +64,9 @@ const exchange = publicRoute({
   summary: 'Exchange an invite code for a session token',
   description:
     'An invite works once. A code of 12 characters comes from a signed-in page. It signs in another device once, ' +
-    'within five minutes. The token is shown once; its scope is write. If you know the e-mail address that the ' +
-    'invite was sent to, send it too. A code for another address is then refused, and your request is not limited ' +
-    'when strangers guess codes.',
+    'within five minutes. Only this response contains the token. The scope of the token is `write`. If you know the ' +
+    'e-mail address that the invite was sent to, send it too. A code for another address is then refused, and your ' +
+    'request is not limited when strangers guess codes.',
   body: exchangeBody,
   exampleLeavesOut: ['email'],
   // The longest valid address, with every character escaped as a surrogate pair, has 3,048 bytes.
@@ -95,8 +95,8 @@ const profile = principalRoute({
   scope: 'read',
   summary: 'Read the profile of the current user',
   description:
-    "The token's user, how many bookmarks the account holds and may hold (null: no limit), the token's scope, and when " +
-    'the token expires (null: never).',
+    "Returns the token's user, how many bookmarks the account holds and may hold (null: no limit), the token's " +
+    'scope, and when the token expires (null: never).',
   body: z.object({}),
   response: z.object({
     id,
@@ -117,7 +117,8 @@ const logout = principalRoute({
   scope: 'read',
   summary: 'Revoke the session token of this request',
   description:
-    'The token is invalid on every replica once this returns. API tokens cannot log out: revoke them with `/tokens/revoke`.',
+    'As soon as the response is sent, the token is invalid on every replica. API tokens cannot log out: revoke them ' +
+    'with `/tokens/revoke`.',
   body: z.object({}),
   response: z.object({
     logged_out: z.literal(true),
@@ -138,8 +139,8 @@ const remove = principalRoute({
   needsSession: true,
   summary: 'Delete the account and all its data',
   description:
-    'Deletes bookmarks, tags, tokens and sessions permanently. If a provider is linked to the account, the session must ' +
-    'come from a sign-in through the provider or by a passkey within the last 15 minutes.',
+    'Deletes bookmarks, tags, tokens and sessions permanently. If an OpenID provider is linked to the account, the ' +
+    'session must come from a sign-in through the provider or by a passkey within the last 15 minutes.',
   body: z.object({ confirm: text({ max: 254, min: 1 }).meta({ examples: ['you@example.org'] }) }),
   response: deleted,
   async handle({ context, principal, body, request, reply }) {

@@ -49,12 +49,13 @@ const NO_TAGS: TagNames = { names: [], keys: [] };
 const edit = principalRoute({
   path: '/bookmarks/edit',
   scope: 'write',
-  summary: 'Edit a bookmark, or the tags of several',
+  summary: 'Edit a bookmark, or the tags of several bookmarks',
   description:
-    'With `id`: changes only the given fields. A list of tags replaces the tags. With `ids` or `items`: adds `add_tags` ' +
-    'and removes `remove_tags`, in one transaction. `missing` lists ids that do not exist. If one bookmark would exceed ' +
-    'a limit, none is changed. `if_updated_at` is the `updated_at` that the client saw last. If the bookmark has ' +
-    'changed since, it is not edited, and the response is a CONFLICT or, with `items`, lists the id in `conflicts`.',
+    'With `id`: changes only the given fields. A list of tags replaces the tags. With `ids` or `items`: adds ' +
+    '`add_tags` and removes `remove_tags`, in one transaction. `missing` lists ids that do not exist. If one ' +
+    'bookmark would exceed a limit, none is changed. `if_updated_at` is the `updated_at` that the client saw last. ' +
+    'If the bookmark has changed since, it is not edited, and the response is a CONFLICT or, with `items`, lists the ' +
+    'id in `conflicts`.',
   body: z
     .object({
       id: id.optional(),
@@ -108,8 +109,8 @@ const remove = principalRoute({
   summary: 'Move bookmarks to the trash',
   description:
     'Bookmarks in the trash keep their tags and can be restored for 30 days. `ids` and `items` are deleted in one ' +
-    'transaction. `missing` lists ids that do not exist. `if_updated_at` is the `updated_at` that the client ' +
-    'saw last. If the bookmark has changed since, it is kept, and the response is a CONFLICT or, with `items`, lists the ' +
+    'transaction. `missing` lists ids that do not exist. `if_updated_at` is the `updated_at` that the client saw ' +
+    'last. If the bookmark has changed since, it is kept, and the response is a CONFLICT or, with `items`, lists the ' +
     'id in `conflicts`.',
   body: z
     .object({
@@ -145,10 +146,11 @@ const remove = principalRoute({
 const get = principalRoute({
   path: '/bookmarks/get',
   scope: 'read',
-  summary: 'Find a bookmark by its id, or all with a url',
+  summary: 'Find a bookmark by its id, or all bookmarks with a url',
   description:
-    'Takes either `id` or `url`. A url finds all bookmarks with the same url, newest first, at most 100 and about 1 MiB. ' +
-    'The case of scheme and host, a default port and an empty path are ignored. The list is empty if there is no match.',
+    'Takes either `id` or `url`. A url finds all bookmarks with the same url, newest first, at most 100 and about 1 ' +
+    'MiB. The comparison ignores the case of scheme and host, a default port and an empty path. The list is empty if ' +
+    'there is no match.',
   body: z.object({ id: id.optional(), url: bookmarkUrl.optional() }).check(exactlyOne('id', 'url')),
   exampleLeavesOut: ['id'],
   bodyLimit: BOOKMARK_BODY_BYTES,

@@ -33,11 +33,11 @@ const changes = principalRoute({
   isHeld: true,
   summary: 'Read changes since a cursor, optionally waiting for them',
   description:
-    'A page holds at most about 1 MiB of bookmarks. Apply each page in this order. If `reset` is true, remove everything ' +
-    'you hold. Insert or replace `bookmarks` by id. Remove `deleted`. Apply the names in `tags`, and remove ' +
-    '`deleted_tags`, in everything you hold. Store the cursor. When `has_more` is false, you hold exactly what the ' +
-    'service holds. No change is ever missed, and applying a page twice is harmless. With `wait`, a request without ' +
-    'news is held for up to 29 seconds.',
+    'A page holds at most about 1 MiB of bookmarks. Apply each page in this order. If `reset` is true, remove all ' +
+    'bookmarks and tags that you have. Insert or replace `bookmarks` by id. Remove `deleted`. In all bookmarks that ' +
+    'you have, apply the names in `tags`, and remove `deleted_tags`. Store the cursor. When `has_more` is false, you ' +
+    'have exactly what the service has. No change is ever missed, and applying a page twice is harmless. With ' +
+    '`wait`, the service holds the request for up to 29 seconds if nothing has changed.',
   body: z.object({
     cursor: cursorSchemas(EXAMPLE_CURSOR).given,
     from: z.literal('now').optional(),

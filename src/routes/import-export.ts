@@ -20,7 +20,7 @@ const exportAll = principalRoute({
   summary: 'Export all bookmarks',
   description:
     'Streams all bookmarks in ascending order of ids. A bookmark that exists during the whole export appears exactly ' +
-    'once. A failed export is truncated: it never ends as shorter, valid JSON.',
+    'once. If the export fails, the response is aborted. An aborted response is never valid JSON.',
   body: z.object({}),
   response: z.object({
     bookmarks: z.array(schemas.bookmark),
@@ -45,8 +45,8 @@ const importAll = principalRoute({
   scope: 'write',
   summary: 'Import bookmarks',
   description:
-    'Runs in one transaction. `merge` skips entries whose url already exists. `replace` replaces all bookmarks with the ' +
-    'array. Accepts the output of export. An import that returns 503 has not happened and never will.',
+    'Runs in one transaction. `merge` skips entries whose url already exists. `replace` replaces all bookmarks with ' +
+    'the array. Accepts the output of `/export`. An import that is answered with 503 has not run and never will.',
   body: importBody,
   checksOwnBody: true,
   isHeld: true,

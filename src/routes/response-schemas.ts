@@ -37,7 +37,7 @@ export const deleted = z.object({ deleted: z.literal(true) }).meta({ id: 'Delete
 
 export const retryAfterMs = z.int().min(0).optional().meta({
   description:
-    'How long to wait before the next request. Only present in the empty response of a replica that is shutting down.',
+    'Milliseconds to wait before the next request. Present only in the empty response of a replica that is stopping.',
 });
 
 export const wait = z

@@ -109,11 +109,12 @@ const search = principalRoute({
   scope: 'read',
   summary: 'Search bookmarks',
   description:
-    'A bookmark must meet all conditions. Every word of the query and every phrase must occur in url, title or comment, ' +
-    'ignoring case. The bookmark must have all `tags` and none of `without_tags`; both take whole names. For each name in ' +
-    '`tag_under`, it must have that tag or one below it (`a/b` is below `a`). `site` matches the host and its subdomains. ' +
-    'The total is exact. For the next page, send the same search with the `next_cursor` of the last response as `cursor`. ' +
-    'Concurrent writes then cause no duplicates and no gaps. A page holds at most about 1 MiB.',
+    'A bookmark must meet all conditions. Every word of the query and every phrase must occur in url, title or ' +
+    'comment, ignoring case. The bookmark must have all `tags` and none of `without_tags`; both take whole names. ' +
+    'For each name in `tag_under`, it must have that tag or one below it (`a/b` is below `a`). `site` matches the ' +
+    'host and its subdomains. The total is exact. For the next page, send the same search with the `next_cursor` of ' +
+    'the last response as `cursor`. Then no bookmark that stays unchanged is missed or returned twice, whatever ' +
+    'other requests write meanwhile. A page by cursor holds at most about 1 MiB.',
   body: searchBody,
   exampleLeavesOut: ['cursor'],
   bodyLimit: BOOKMARK_BODY_BYTES,

@@ -19,9 +19,9 @@ const sync = principalRoute({
   isHeld: true,
   summary: 'Read new bookmarks since a cursor, optionally waiting for them',
   description:
-    'In ascending order of ids, at most about 1 MiB. Store the returned cursor and send it next time: no bookmark is ever ' +
-    'missed. With `wait`, a request without news is held for up to 29 seconds. An empty response returns the cursor ' +
-    'that was sent.',
+    'In ascending order of ids, at most about 1 MiB. Store the returned cursor and send it with the next request, ' +
+    'and you never miss a bookmark. With `wait`, the service holds the request for up to 29 seconds if nothing is ' +
+    'new. An empty response returns the cursor that was sent.',
   body: z.object({
     cursor: integer(0, Number.MAX_SAFE_INTEGER, 0),
     limit: integer(1, 100, 50),

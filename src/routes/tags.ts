@@ -46,7 +46,7 @@ const update = principalRoute({
   summary: 'Rename a tag',
   description:
     'Renames the tag on all its bookmarks. A name in use by another tag is a VALIDATION_ERROR. `with_children` also ' +
-    'renames all tags below it (`Work/a` is below `Work`): all or none.',
+    'renames all tags below the tag (`Work/a` is below `Work`). If one of these tags cannot be renamed, none is.',
   body: z.object({ id, name: tagName, with_children: z.boolean().default(false) }),
   response: schemas.bookmarkTag,
   errors: ['NOT_FOUND'],

@@ -59,10 +59,11 @@ const create = principalRoute({
   needsSession: true,
   summary: 'Create an API token',
   description:
-    `The token is shown once. An account has at most ${BOUNDS.apiTokensPerUser} API tokens, with unique names, ignoring ` +
-    'case. If a provider is linked to the account, the session must come from a sign-in through the provider or by a ' +
-    'passkey within the last 15 minutes. An Idempotency-Key has no effect, because the token must not be stored. If the response was ' +
-    'lost, a retry finds the name taken: revoke that token and create another.',
+    `Only this response contains the token. An account has at most ${BOUNDS.apiTokensPerUser} API tokens. Their ` +
+    'names are unique, ignoring case. If an OpenID provider is linked to the account, the session must come from a ' +
+    'sign-in through the provider or by a passkey within the last 15 minutes. An Idempotency-Key has no effect, ' +
+    'because the token must not be stored. If the response is lost and a retry finds the name taken, revoke the ' +
+    'token with this name and create another.',
   body: z.object({
     name,
     scope: scope.default('read'),
@@ -87,7 +88,8 @@ const revoke = principalRoute({
   scope: 'write',
   needsSession: true,
   summary: 'Revoke one of your API tokens',
-  description: 'The token is invalid on every replica once this returns. Its long polls end.',
+  description:
+    'As soon as the response is sent, the token is invalid on every replica, and its long polls end.',
   body: z.object({ id }),
   response: revoked,
   errors: ['NOT_FOUND'],
@@ -101,8 +103,9 @@ const listOfSessions = principalRoute({
   needsSession: true,
   summary: 'List your sessions',
   description:
-    'Oldest first. `app_name` is the app that the session was opened for; null means a browser or an invite exchange. ' +
-    '`client` is the program that signed in, by its `User-Agent`; null means unknown. `is_current` marks the session of this request.',
+    'Oldest first. `app_name` is the app that the session was opened for; null means a browser, an invite, or a code ' +
+    'from another device. `client` is the program that signed in, by its `User-Agent`; null means unknown. ' +
+    '`is_current` marks the session of this request.',
   body: z.object({}),
   response: z.object({
     sessions: z.array(
@@ -128,7 +131,7 @@ const revokeSession = principalRoute({
   scope: 'write',
   needsSession: true,
   summary: 'End one of your sessions',
-  description: 'This may be the session of the request itself.',
+  description: 'You may also end the session of this request.',
   body: z.object({ id }),
   response: revoked,
   errors: ['NOT_FOUND'],
