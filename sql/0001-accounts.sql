@@ -82,8 +82,8 @@ create index accounts_stale_tags on accounts (user_id) where stale_tags is not n
 
 create sequence tokens_id_seq as bigint maxvalue 9007199254740991;
 
--- The tokens of sessions, and API tokens. Only the SHA-256 of a token's secret part is stored. When a token is revoked,
--- its row is deleted.
+-- Session tokens and API tokens. Only the SHA-256 of a token's secret part is stored. When a token is revoked, its row
+-- is deleted.
 create table tokens (
   user_id bigint,
   token_hash bytea,
@@ -109,12 +109,12 @@ create table tokens (
   constraint tokens_hash_length check (octet_length(token_hash) = 32),
   constraint tokens_kind check (kind in ('session', 'api')),
   constraint tokens_scope check (scope in ('read', 'write'))
--- leaves a fifth of each page free, so that recording the use of a token changes no index
+-- The fill factor leaves a fifth of each page free, so that an update of `last_used_at` changes no index.
 ) with (fillfactor = 80);
 
--- Postgres keeps no statistics of `user_id`, in this table and in every later table that is distributed by user. So it
--- expects the same share of the rows for every user. With statistics, it would expect almost no rows of a user whom the
--- statistics do not contain. It might then choose a plan that reads all rows of that user
+-- Postgres keeps no statistics of `user_id`, in this table and in every later table that is distributed by user. So
+-- Postgres expects the same share of the rows for every user. With statistics, it would expect almost no rows of a user
+-- who is missing from the statistics. It might then choose a plan that reads all rows of that user
 -- (docs/decisions/0093-plans-that-stay-good.md).
 alter table tokens alter column user_id set statistics 0;
 

@@ -61,7 +61,7 @@ alter table bookmarks alter column user_id set statistics 0;
 -- scan of compressed texts takes two to three times as long.
 alter table bookmarks alter column search_text set storage external;
 
--- These two indexes end with `id + 0` for the order of bookmarks with the same url or time. If they ended with the
+-- The next two indexes end with `id + 0`, which orders bookmarks with the same url or time. If they ended with the
 -- plain id, Postgres would also use them to look up ids, and read all index entries of the user
 -- (docs/decisions/0093-plans-that-stay-good.md).
 
@@ -71,7 +71,7 @@ create index bookmarks_url_key on bookmarks (user_id, url_key, (id + 0));
 create index bookmarks_created on bookmarks (user_id, created_at, (id + 0));
 
 -- New index entries first go to a pending list of at most 128 kB. Every search by a tag reads the whole list. The write
--- that fills the list moves all its entries into the index. With a longer list, such searches and writes would take
+-- that fills the list moves all its entries into the index. With a longer list, these searches and writes would take
 -- longer (docs/decisions/0091-pending-list-of-the-tag-index.md).
 create index bookmarks_tag_ids on bookmarks using gin (user_id, tag_ids) with (gin_pending_list_limit = 128);
 
@@ -85,14 +85,14 @@ create index bookmarks_tag_ids on bookmarks using gin (user_id, tag_ids) with (g
 -- (docs/decisions/0090-search-blocks-with-bloom-filters.md).
 create table search_blocks (
   user_id bigint,
-  -- the highest id when the block was made; all ids in the block are above the `last_id` of the previous block
+  -- the highest id in the block when the block was made; all ids in the block exceed the previous block's `last_id`
   last_id bigint,
   -- the ids of the bookmarks, in descending order
   ids bigint[] not null,
   -- the search text of each id, at the same position
   texts text[] collate "C" not null,
   constraint search_blocks_pkey primary key (user_id, last_id)
--- keeps the texts of a row inside its page if they fit there
+-- This target keeps the texts of a row inside its page if they fit there.
 ) with (toast_tuple_target = 8160);
 
 alter table search_blocks alter column user_id set statistics 0;
@@ -105,7 +105,7 @@ alter table search_blocks alter column texts set storage external;
 create table search_signatures (
   user_id bigint,
   last_id bigint,
-  -- counts the changes of the block's texts; if it rises while a filter is built, that filter is discarded
+  -- the number of edits of the block's texts; if it rises while a filter is built, that filter is discarded
   edits integer not null default 0,
   -- the filter, in which each sequence of up to five letters in the texts sets a bit; null until it is built
   bits bytea,

@@ -31,13 +31,13 @@ alter table changes alter column user_id set statistics 0;
 create unique index changes_number on changes (user_id, number);
 create index changes_changed_at on changes (changed_at);
 
--- Identifies the history of this database. After a restore of a dump, the promotion of a standby or a point-in-time
--- recovery, another history begins and gets a new epoch. Readers with a cursor of an earlier epoch must start over. A
--- sharded database has a history for each node.
+-- The present epoch of each node's database. A restore of a dump, the promotion of a standby or a point-in-time
+-- recovery may undo changes that readers have received, so a new epoch begins. Readers with a cursor of an earlier
+-- epoch must start over. A database that is not sharded has one row.
 create table epoch (
   -- the number of the node's Citus group; 0 if the database is not sharded
   node integer default 0,
-  -- the epoch; it is derived from the time and the node, so no two histories have the same one
+  -- the epoch; it is derived from the time and the node, so no two epochs have the same number
   number bigint not null,
   system_identifier bigint not null,
   database_id bigint not null,

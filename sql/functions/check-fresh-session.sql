@@ -1,6 +1,6 @@
 -- Checks whether a session may do something that needs more than a valid token, for example create a token. Returns
 -- null if the session may do it. Otherwise returns one of these outcomes:
--- - `token`: the token is not that of a valid session.
+-- - `token`: the token does not belong to a valid session.
 -- - `session_old`: a provider is linked to the account, and the person did not authenticate within the last 15 minutes.
 --
 -- The function locks the token's row, so that a revocation of the session waits until this transaction ends. After the

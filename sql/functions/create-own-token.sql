@@ -1,6 +1,6 @@
 -- Creates an API token for the user of a session. `p_token_hash` identifies the session, and `p_new_hash` is the hash
--- of the new token. `p_token` holds its other fields. The function locks the account's row, so that two requests at the
--- same time cannot exceed the limit or use the same name.
+-- of the new token. `p_token` holds the other fields of the new token. The function locks the account's row, so that
+-- two requests at the same time cannot exceed the limit or use the same name.
 create or replace function create_own_token(
   p_user_id bigint, p_token_hash bytea, p_new_hash bytea, p_token jsonb, p_token_limit integer,
   out outcome text, out token jsonb

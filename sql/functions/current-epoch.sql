@@ -1,10 +1,9 @@
--- Returns the epoch of this node, which identifies the history of its database. If `known_epoch` returns null, compares
--- the identity of the database with the recorded one. If they are equal, only the server was restarted or the table was
--- rewritten, and the epoch stays. Otherwise a new epoch begins. In both cases the function records the present state,
--- so that `known_epoch` returns the epoch from then on.
+-- Returns the present epoch of this node's database (see the table `epoch`). If `known_epoch` returns null, the
+-- function compares the identity of the database with the recorded identity. If they are equal, only the server was
+-- restarted or the table was rewritten, and the epoch stays. Otherwise a new epoch begins. In both cases the function
+-- records the present state, so that `known_epoch` returns the epoch from then on.
 --
--- Two nodes never have the same epoch. An epoch is the sum of `min_id_now()`, which is a multiple of 200,000, and the
--- number of the node's group.
+-- Two nodes never have the same epoch. An epoch is a multiple of 200,000 plus the number of the node's group.
 create or replace function current_epoch() returns bigint
 language plpgsql volatile as $$
 declare

@@ -31,9 +31,9 @@ begin
     p_added_keys := '{}';
   end if;
 
-  -- Count the tags that each bookmark would have: the added tags that do not exist yet, plus its present tags and the
-  -- existing added tags, without the removed tags. This check comes before any tag is created, so that a refused
-  -- request creates no tags.
+  -- Count the tags that each bookmark would have: its present tags and the added tags, without the removed tags. Added
+  -- tags that do not exist yet have no ids, so they are counted separately. This check comes before any tag is created,
+  -- so that a refused request creates no tags.
   v_existing_added_ids := array(select id from tags where user_id = p_user_id and name_key = any (p_added_keys));
   if exists (
     select from bookmarks b
@@ -63,7 +63,7 @@ begin
     where b.user_id = p_user_id and b.id = any (v_chosen_ids)
       and (b.tag_ids && v_removed_ids or not b.tag_ids @> v_added_ids)
   ), updated_tags as (
-    -- Each bookmark counts once more for its new tags, and once less for its old tags.
+    -- For each bookmark, add 1 to the count of each of its new tags, and subtract 1 for each of its old tags.
     update tags t set bookmark_count = t.bookmark_count + total.difference
     from (
       select single.id, sum(single.difference) as difference

@@ -30,7 +30,7 @@ begin
     end if;
     return;
   end if;
-  -- The kept response is too old. It must be deleted before the new one is kept under the same key.
+  -- A kept response that is too old must be deleted before the new one is kept under the same key.
   if v_stored.is_valid is not null then
     perform forget_responses(p_user_id, array[p_key]);
   end if;

@@ -3,8 +3,8 @@
 --
 -- `p_terms` holds one to three terms, the longest first. Further terms come as `like` patterns in `p_patterns`.
 -- `p_bits` holds one to eight positions of bits in the Bloom filter of a block. All of these bits are set if a text of
--- the block contains all terms. So a block whose filter lacks one of them is skipped. A block without a filter is
--- always read.
+-- the block contains all terms. So a block is skipped if its filter lacks one of these bits. A block without a filter
+-- is always read.
 create or replace function find_texts(p_user_id bigint, p_terms text[], p_patterns text[], p_bits integer[])
   returns bigint[]
 -- One plan serves all users: it reads the user's filters in descending order of `last_id`, and finds each block by its
@@ -21,7 +21,7 @@ declare
   end;
   -- Most searches have one term of three or more letters. For such a search, the other conditions are skipped.
   v_is_one_long_term boolean := v_term_2 is null and v_short_pattern is null;
-  -- These are variables, because they are tested for every block, and an array element takes longer to read.
+  -- The positions are in variables, because they are used for every block, and an array element takes longer to read.
   v_bit_1 integer := p_bits[1];
   v_bit_2 integer := coalesce(p_bits[2], v_bit_1);
   v_bit_3 integer := coalesce(p_bits[3], v_bit_1);
@@ -51,7 +51,7 @@ begin
       from (
         select block.ids, block.texts
         from search_signatures filter
-        -- `offset 0` keeps the planner from rewriting the join. So it finds each block by its key.
+        -- `offset 0` keeps the planner from rewriting the join. So Postgres finds each block by its key.
         cross join lateral (
           select ids, texts from search_blocks where user_id = p_user_id and last_id = filter.last_id offset 0
         ) block
@@ -69,7 +69,8 @@ begin
         order by filter.last_id desc
       ) blocks
     ) newest_first
-    -- The `case` fixes the order of the tests. The planner would order separate conditions by their estimated cost.
+    -- The `case` determines the order of the tests. The planner would order separate conditions by their estimated
+    -- cost.
     where case
       when v_is_one_long_term then strpos(line, v_term_1) > 0
       else case when v_short_pattern is null then strpos(line, v_term_1) > 0 else line like v_short_pattern end

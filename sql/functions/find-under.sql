@@ -16,9 +16,9 @@ begin
     if v_tag_ids = '{}' then
       return '{}';
     end if;
-    -- With the index of tags, Postgres compares each found bookmark with every tag of the list. If that would take
-    -- longer than a scan of all bookmarks of the user, scan all of them. A scan spends on each bookmark about as much
-    -- time as 30 comparisons take.
+    -- With the index of tags, Postgres compares each found bookmark with every tag in `v_tag_ids`. If these comparisons
+    -- would take longer than a scan of all bookmarks of the user, scan all bookmarks. A scan spends on each bookmark
+    -- about as much time as 30 comparisons take.
     select cardinality(v_tag_ids) * sum(bookmark_count) <= 30 * (select bookmark_count from accounts where user_id = p_user_id)
     into v_is_index_faster
     from tags

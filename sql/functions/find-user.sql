@@ -1,5 +1,5 @@
--- Returns a user, and the numbers of the user's bookmarks, tags and valid tokens. The caller gives the user's id or
--- address, and null for the other. Returns no row if there is no such user.
+-- Returns a user, and the numbers of the user's bookmarks, tags and valid tokens. The caller passes the user's id or
+-- address, and null as the other argument. Returns no row if there is no such user.
 create or replace function find_user(p_id bigint, p_email_key text)
 returns table (
   id bigint, email text, is_premium boolean, created_at text, suspended_at text,

@@ -1,8 +1,8 @@
--- Links an identity to a user when a person first signs in with it at a provider. If a user already has the
--- person's e-mail address, the identity is linked to this user if `p_is_trusted`. Without `p_is_trusted` it is refused.
--- If no user has the address, a user is created, which needs an invite or `p_is_open`.
+-- Links an identity to a user when a person first signs in with it at a provider. If a user already has the person's
+-- e-mail address, the identity is linked to this user, but only if `p_is_trusted` is true. If no user has the address,
+-- a user is created, but only if there is an invite or `p_is_open` is true. In all other cases the sign-in is refused.
 --
--- A user has at most one identity of an issuer. So if the provider later gives the address to another person, that
+-- A user has at most one identity of each issuer. So if the provider later gives the address to another person, that
 -- person cannot sign in to the first person's account.
 create or replace function first_sign_in(
   p_issuer text, p_subject text, p_email text, p_email_key text, p_is_trusted boolean, p_is_open boolean,
@@ -45,7 +45,7 @@ begin
       insert into accounts (user_id) values (id);
       delete from invites where code = v_invite.code;
     else
-      -- Another request has created the user meanwhile. `id` becomes null if that user was deleted again.
+      -- Another request has created the user meanwhile. `id` becomes null if that user has been deleted since.
       select u.id into id from users u where u.email_key = p_email_key for update;
     end if;
   end if;

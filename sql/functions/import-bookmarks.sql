@@ -1,8 +1,8 @@
 -- Writes the entries of an import and its result in one transaction.
 --
 -- A small import gives `p_token_hash`, the token of the request. A large import gives `p_lease_id`, the lease of the
--- worker; its token and its idempotency key are in its row of `imports`. The outcome is `import_over` if the worker no
--- longer holds the lease, or if a crash of the server has emptied the unlogged table `import_batches`.
+-- worker. The token and the idempotency key of a large import are in its row of `imports`. The outcome is `import_over`
+-- if the worker no longer holds the lease, or if a crash of the server has emptied the unlogged table `import_batches`.
 --
 -- The entries come in batches. The first `p_batches` batches are in `import_batches`. The last batch comes with the
 -- call: `p_url_keys`, `p_tag_sets`, `p_entries` and `p_errors` are like the columns of that table. `p_tag_names` and
@@ -28,7 +28,7 @@ declare
   -- the number of entries before a batch, and the number up to its end
   v_batch_start integer := 0;
   v_batch_end integer;
-  -- `v_url_keys`, `v_tag_sets` and `v_is_new` have one value for each entry, in order
+  -- `v_url_keys`, `v_tag_sets` and `v_is_new` have one value for each entry, in the order of the entries
   v_url_keys uuid[];
   v_tag_sets text[];
   v_is_new boolean[];
@@ -78,7 +78,7 @@ begin
     where user_id = p_user_id and import_id = p_import_id
   );
   if p_idempotency_key is not null and error_bytes > kept_room(p_user_id) then
-    -- These errors alone need nearly all of the 16 MiB, so another attempt later would hardly help.
+    -- Errors of more than 16,000,000 bytes need nearly all of the 16 MiB, so a later attempt would hardly help.
     outcome := case when error_bytes > 16000000 then 'response_too_long' else 'responses_full' end;
     return;
   end if;

@@ -1,14 +1,14 @@
 -- Returns the id of the bookmark at this offset, newest first; null past the end. For a large offset, the function
 -- counts bookmarks by the blocks of `search_blocks`, and begins with the newest or the oldest block, whichever is
--- nearer. So it does not read the bookmarks in between.
+-- nearer. So it does not read all bookmarks before the offset.
 create or replace function newest_at(p_user_id bigint, p_offset bigint) returns bigint
 -- These settings make Postgres read in the order of the key. read-page.sql says why.
 language plpgsql stable set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_total bigint := (select bookmark_count from accounts where user_id = p_user_id);
   v_packed_to bigint;
-  -- The offset among the bookmarks that are in blocks. Null for a small offset. Negative if the bookmark is in no
-  -- block.
+  -- The offset among the bookmarks that are in blocks. Null if the offset is small or past the end. Negative if the
+  -- bookmark is in no block.
   v_offset_in_blocks bigint;
   v_id bigint;
 begin

@@ -2,7 +2,7 @@
 --
 -- A function that holds the lock on an account's row must take its first id by this function. It may take further ids
 -- directly from the sequence. The only exception is `add_bookmark`, which checks the same conditions itself. In a
--- sharded database, each node has its own sequences. Each of them is created when it is first needed.
+-- sharded database, each node has its own sequences. A sequence is created when it is first needed.
 create or replace function next_id(p_sequence text, p_above bigint default 0) returns bigint
 language plpgsql volatile as $$
 declare

@@ -1,5 +1,5 @@
 -- Records that tokens of a user were used now. A session that would end before `p_ends_soon` then ends at `p_until`,
--- but at most `p_max_days` after its creation. Locked rows are skipped.
+-- but no later than `p_max_days` after its creation. Locked rows are skipped.
 create or replace function note_user_uses(
   p_user_id bigint, p_token_hashes bytea[], p_ends_soon timestamptz, p_until timestamptz, p_max_days integer
 ) returns void

@@ -1,5 +1,5 @@
--- Packs the search texts of a user's newest bookmarks into blocks (see the table `search_blocks`). The last texts stay
--- unpacked if they do not fill a block. The caller must hold the lock on the account's row.
+-- Packs the search texts of a user's newest bookmarks into blocks (see the table `search_blocks`). Texts that would not
+-- fill a block stay unpacked. The caller must hold the lock on the account's row.
 create or replace function pack_texts(p_user_id bigint) returns void
 -- Sorting is off, so that Postgres reads in the order of the key, whatever the statistics say. Any other plan reads all
 -- bookmarks of the user.
@@ -14,9 +14,9 @@ begin
   select last_id into v_packed_to from search_blocks where user_id = p_user_id order by last_id desc limit 1;
   v_packed_to := coalesce(v_packed_to, 0);
   loop
-    -- A block holds about 7,600 bytes, which fill a page. Each text counts 15 bytes more than its length, for its id
-    -- and its size. The first text always fits: if it is longer than a page, it gets a block of its own, and Postgres
-    -- stores it outside of the page.
+    -- A block holds up to about 7,600 bytes, which fill a page. Each text counts 15 bytes more than its length, for its
+    -- id and its size. The first text always fits: if it is longer than a page, it gets a block of its own, and
+    -- Postgres stores it outside of the page.
     select count(*), count(*) filter (where fits),
       array_agg(id order by id desc) filter (where fits),
       array_agg(line order by id desc) filter (where fits)

@@ -35,7 +35,7 @@ begin
       end as object
     from stored
     -- The JSON text of a bookmark is at least as long as `bookmark_bytes`. So a bookmark that does not fit by
-    -- `bookmark_bytes` does not fit by its rendered size either, and need not be rendered.
+    -- `bookmark_bytes` is not rendered: its text would not fit either.
     where coalesce(bytes_before, 0) < 1048576
   ), sized as (
     select number, kind, object_id, object,

@@ -1,6 +1,6 @@
--- Returns a page of the changes to a user's bookmarks and tags after a position, in one snapshot. The page has at most
--- `p_limit` objects and about 1 MiB of bookmarks. It holds first the changed objects by revision, then the new
--- bookmarks by id, then the new tags by id.
+-- Returns a page of the changes to a user's bookmarks and tags after a position. All changes come from one snapshot.
+-- The page has at most `p_limit` objects and about 1 MiB of bookmarks. It holds first the changed objects by revision,
+-- then the new bookmarks by id, then the new tags by id.
 --
 -- A position consists of the epoch, the account's generation (its number of `replace` imports), the last revision that
 -- the reader has received, and the highest ids of bookmarks and tags that it has received. `reset` is true if the given
@@ -77,7 +77,7 @@ begin
     v_remaining_limit := v_remaining_limit - v_page.count;
     v_bytes := octet_length(bookmarks);
     -- `last_number` is null if a `replace` import has deleted the rows with these revisions. The reader then continues
-    -- after the last revision.
+    -- after `v_last_change`.
     change := coalesce(v_page.last_number, v_last_change);
     has_more := v_page.has_more;
   end if;

@@ -1,6 +1,6 @@
 -- Takes one step of a rename of a tag. With `p_with_children`, the tags below it are renamed too; for example, `a/b` is
 -- below `a`. The first step (`p_after` is 0) renames all of these tags, or none. Each step rewrites the tags of the
--- next bookmarks with ids above `p_after` that have a renamed tag. Until the last of these bookmarks is written,
+-- next bookmarks with ids above `p_after` that have a renamed tag. Until all bookmarks with a renamed tag are written,
 -- `response` is null, and the caller must call again with `last_id` as `p_after`.
 --
 -- After each step, every bookmark shows either the old or the new names. If a rename was interrupted, the client
@@ -15,7 +15,7 @@ create or replace function rename_tag(
 language plpgsql set plan_cache_mode = force_custom_plan as $$
 declare
   v_old_key text;
-  -- A regular expression for the part of a child's name that is replaced, including its last slash. The expression
+  -- A regular expression for the parent's name and the next slash, at the beginning of a child's name. The expression
   -- counts slashes and not characters, because a name and its normalized name may differ in length.
   v_prefix text;
   -- the ids of the tags to rename, and their new normalized names in any order
@@ -55,8 +55,8 @@ begin
       outcome := case when p_with_children then 'child_exists' else 'tag_exists' end;
       return;
     end if;
-    -- The new name of one tag may be the old name of another one. Tags with such old names first get temporary names,
-    -- which begin with a blank. No real name begins with a blank.
+    -- The new name of one tag may be the old name of another tag that is renamed too. Tags with such old names first
+    -- get temporary names, which begin with a blank. No real name begins with a blank.
     if p_with_children and p_name_key <> v_old_key then
       update tags set name_key = ' ' || name_key
       where user_id = p_user_id and id = any (v_ids) and name_key = any (v_keys);
@@ -66,9 +66,9 @@ begin
       name_key = case when id = p_id then p_name_key else p_name_key || '/' || regexp_replace(name_key, v_prefix, '') end
     where user_id = p_user_id and id = any (v_ids);
   elsif p_with_children then
-    -- A later step finds the tags below this one by their new names. If another request has renamed one of them
-    -- meanwhile, that request rewrites the bookmarks with that tag. The list always contains `p_id` once, even if this
-    -- tag was renamed meanwhile.
+    -- A later step finds the tags below `p_id` by their new names. If another request has renamed one of these tags
+    -- meanwhile, that request rewrites the bookmarks with that tag. `v_ids` always contains `p_id`, even if another
+    -- request has renamed the tag `p_id` meanwhile.
     v_ids := array_append(array_remove(tag_ids_under(p_user_id, p_name_key), p_id), p_id);
   end if;
   v_next := next_carrying(p_user_id, v_ids, p_after, p_work);

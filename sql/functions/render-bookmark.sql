@@ -1,10 +1,10 @@
--- Renders a bookmark as JSON text, which responses contain unchanged
--- (docs/decisions/0182-postgres-renders-bookmarks.md). With `p_is_edit` it has no `created_at`, as in the response to
--- an edit. `read_trash` renders deleted bookmarks itself. If the argument is a row of a table, the planner inlines this
--- expression.
+-- Renders a bookmark as JSON text. Responses contain this text unchanged
+-- (docs/decisions/0182-postgres-renders-bookmarks.md). With `p_is_edit`, the text has no `created_at`, as in the
+-- response to an edit. `read_trash` renders deleted bookmarks itself. If the argument is a row of a table, the planner
+-- inlines this expression.
 --
--- Times are stored in whole milliseconds, and `to_json` drops trailing zeros of a fraction. So a microsecond is added
--- before, and its digits are cut off afterwards: the first 24 characters are the opening quote and the time up to its
+-- Times are stored in whole milliseconds, and `to_json` drops trailing zeros of a fraction. So the expression adds a
+-- microsecond before `to_json`. Then it keeps the first 24 characters: the opening quote and the time up to its
 -- milliseconds.
 create or replace function render_bookmark(p_bookmark bookmarks, p_is_edit boolean default false) returns text
 language sql stable as $$

@@ -17,7 +17,7 @@ begin
     )
     from unnest(p_ids) as changed (id)
   loop
-    -- These bookmarks are in no block yet.
+    -- Null stands for bookmarks that are in no block yet.
     continue when v_last_id is null;
     -- A deleted bookmark is not in `bookmarks` any more, so the block loses it.
     select array_agg(id order by n), array_agg(line order by n), bool_or(id = any (p_ids))

@@ -1,8 +1,8 @@
 -- Takes one step of a deletion or a merge of a tag. Removes the tag from the next bookmarks with ids above `p_after`,
--- and adds `p_into_id` in its place unless that is null. Deletes the tag once no bookmark has it. Returns the id after
--- which the next step begins (0 to start over), or null after the last step. `updated_at` does not change. After each
--- step all bookmarks and counts are correct, so a caller may stop after any step and continue later. The caller must
--- hold the lock on the account's row.
+-- and adds `p_into_id` in its place if `p_into_id` is not null. Deletes the tag once no bookmark has it. Returns the id
+-- after which the next step begins (0 to start over), or null after the last step. `updated_at` does not change. After
+-- each step all bookmarks and counts are correct, so a caller may stop after any step and continue later. The caller
+-- must hold the lock on the account's row.
 create or replace function replace_tag(p_user_id bigint, p_id bigint, p_into_id bigint, p_after bigint, p_work integer)
   returns bigint
 language plpgsql as $$
@@ -19,7 +19,7 @@ begin
   returning bookmark_count into v_remaining_count;
   -- The step is the last one if no bookmark with the tag is left. A step from the beginning (`p_after` is 0) misses
   -- none, so it is enough that no more bookmarks follow. In any other step, the tag's counter must also be 0, because
-  -- bookmarks with smaller ids may have the tag again.
+  -- bookmarks with smaller ids may have received the tag again meanwhile.
   v_is_last := not v_next.has_more and (v_remaining_count = 0 or p_after = 0);
   if p_into_id is not null then
     v_gaining := array(

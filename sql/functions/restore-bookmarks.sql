@@ -20,7 +20,7 @@ declare
   v_keys text[];
   -- by normalized name: the `id` and the JSON `text` of a tag of the user
   v_tags_by_key jsonb;
-  -- by name in `p_tag_names`: the `id`, the `text` and the normalized name (`key`) of the same tag
+  -- by name in `p_tag_names`: the `id`, the `text` and the normalized name (`key`) of the tag with this name
   v_tags_by_name jsonb;
   v_row record;
   v_tag_ids bigint[];
@@ -94,7 +94,7 @@ begin
     v_all_tag_ids := v_all_tag_ids || v_tag_ids;
     v_id := nextval('bookmarks_id_seq');
   end loop;
-  -- No bookmark has the last value of `v_id`. It is higher than the ids of all restored bookmarks.
+  -- The final value of `v_id` is used for no bookmark. It is higher than the ids of all restored bookmarks.
   perform raise_high_water_mark(p_user_id, v_id);
   update tags t set bookmark_count = t.bookmark_count + tag_counts.bookmarks
   from (select id, count(*) as bookmarks from unnest(v_all_tag_ids) as id group by id) tag_counts

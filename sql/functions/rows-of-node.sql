@@ -1,5 +1,5 @@
--- Runs a query on each shard of a table that is on this node, and returns the rows as JSON. If the database is not
--- sharded, runs the query on the table itself. `%s` in the query stands for the name of the shard or the table.
+-- Runs a query on each of a table's shards on this node, and returns the rows as JSON. If the database is not sharded,
+-- runs the query on the table itself. `%s` in the query stands for the name of the shard or the table.
 create or replace function rows_of_node(p_table text, p_query text) returns setof jsonb
 language plpgsql as $$
 declare

@@ -8,9 +8,9 @@
 --
 -- If `p_last_id` is null, the page begins at `p_offset`, and `total` is the number of all matches. Otherwise the page
 -- begins after the position `p_last_id` and `p_last_key`, and matches are not counted. If a search requires no tag, an
--- index finds the position for `newest` and `oldest`, so that earlier rows are not read again. For `created`, this is
--- so only if the search also has no terms. `updated` and `title` have no index, because every add would have to write
--- it. So each page in these orders reads all matches.
+-- index finds the position for `newest` and `oldest`, so that earlier rows are not read again. For `created`, an index
+-- finds the position only if the search also has no terms. `updated` and `title` have no index, because every add would
+-- have to write an entry of such an index. So each page in these orders reads all matches.
 --
 -- If everything matches, the total is the account's counter. If a search has terms but no tag, and needs all matches,
 -- `find_texts` finds them in the blocks of `search_blocks`.
@@ -82,15 +82,16 @@ begin
   if p_last_id is null and v_is_all then
     v_limit := p_offset + p_limit;
   end if;
-  -- If a tag or `v_candidate_ids` selects few bookmarks, these are found first and then sorted. Otherwise the bookmarks
-  -- are read in the order of an index, because a sort would read all bookmarks of the user for each page.
+  -- If tags or candidate ids select the bookmarks, Postgres may find these first and then sort them. Without such a
+  -- selection, and if not all matches are needed, Postgres must read the orders `newest`, `oldest` and `created` from
+  -- an index. A sort would read all bookmarks of the user for each page.
   if v_tag_ids is null and v_candidate_ids is null and v_limit is not null
     and p_sort in ('newest', 'oldest', 'created')
   then
     perform set_config('enable_sort', 'off', true);
   end if;
 
-  -- True if `v_candidate_ids` holds all matches and nothing else, so that no other condition must be tested.
+  -- True if `v_candidate_ids` holds all matches and nothing else. No other condition is then tested.
   v_is_exact := v_candidate_ids is not null and p_terms = '{}' and p_filter - 'tag_under' = '{}';
   if v_is_exact and p_sort in ('newest', 'oldest') then
     -- In these orders the ids are enough, so the bookmarks are not read.
@@ -143,8 +144,8 @@ begin
       else cardinality(v_ids)
     end;
     has_more := p_offset + p_limit < total;
-    -- Positions in arrays are below 2^31, so larger ones are reduced to 2,000,000,000. No user has so many bookmarks,
-    -- so the page is empty in both cases.
+    -- Positions in arrays are below 2^31, so positions above 2,000,000,000 are reduced to this number. No user has so
+    -- many bookmarks, so the page is empty anyway.
     v_ids := v_ids[least(p_offset + 1, 2000000000)::integer:least(p_offset + p_limit, 2000000000)::integer];
   else
     has_more := cardinality(v_ids) > p_limit;

@@ -1,7 +1,7 @@
--- Suspends a user: cancels the user's large import, and makes all tokens invalid until `resume_user`. Only the staged
--- data of that import is deleted. Returns no row if there is no such user. The function takes locks in the same order
--- as `delete_user`, so that the two cannot deadlock. Requests that open a session or create a token wait for the lock
--- on the account's row, and then find the suspension.
+-- Suspends a user: cancels the user's large import, and makes all tokens invalid until `resume_user` is called. Only
+-- the staged data of that import is deleted. Returns no row if there is no such user. The function takes locks in the
+-- same order as `delete_user`, so that the two cannot deadlock. Requests that open a session or create a token wait for
+-- the lock on the account's row, and then find the suspension.
 create or replace function suspend_user(p_email_key text)
 returns table (id bigint, email text, suspended_at text, import_ids uuid[])
 language plpgsql as $$

@@ -1,5 +1,5 @@
--- Writes the Bloom filters of blocks of search texts, and returns how many it wrote. Skips a block whose texts have
--- changed since the caller read them. Also skips locked blocks, which get their filters later.
+-- Writes the Bloom filters of blocks of search texts, and returns how many it wrote. Skips a block if its texts were
+-- edited since the caller read them. Also skips locked blocks, which get their filters later.
 create or replace function write_filters(
   p_user_id bigint, p_last_ids bigint[], p_edits integer[], p_filters text[]
 ) returns bigint

@@ -3,8 +3,8 @@ import type { Database, Sql } from './database.ts';
 import { onlyRow } from './outcomes.ts';
 
 /**
- * Statements for the operator's commands. An `emailKey` is a normalized e-mail address (`foldText`), by which a user is
- * found.
+ * Statements for the operator's commands. An `emailKey` is a normalized e-mail address (`foldText`). It identifies a
+ * user.
  */
 
 interface UserRecord {

@@ -25,10 +25,10 @@ import {
   validHashes,
 } from './tokens.ts';
 
-/** A bookmark to add, in the form that its schema returns. */
+/** A bookmark to add, as the schema `addedBookmark` returns it. */
 type AddedBookmark = z.output<typeof addedBookmark>;
 
-/** The fields to change in a bookmark. Absent fields keep their values. */
+/** The fields to change in a bookmark. A field that is absent here keeps its value. */
 type BookmarkChange = z.output<typeof bookmarkChange>;
 
 /** Consecutive bookmarks of a user. */
@@ -43,9 +43,9 @@ export interface Page {
 }
 
 /**
- * Returns the key of a url, which is the same for all urls with the same WHATWG serialization. Bookmarks with the same
- * key count as bookmarks of the same url (docs/contract.md, decision 10). The key is the first 128 bits of the SHA-256
- * of the serialization, written as a uuid.
+ * Returns the key of a url. Urls with the same WHATWG serialization have the same key. Bookmarks with the same key
+ * count as bookmarks of the same url (docs/contract.md, decision 10). The key is the first 128 bits of the SHA-256 of
+ * the serialization, written as a uuid.
  */
 export const urlKey = (url: string): string => hrefKey(new URL(url).href);
 
@@ -81,8 +81,8 @@ function urlColumns(url: string): { url_key: string; host: string } {
 
 /**
  * Adds a bookmark and returns it as JSON text. Throws `LIMIT_EXCEEDED` if the user would have too many bookmarks or
- * tags. If the user already has bookmarks of the same url, `onDuplicate` decides what happens: `add` adds another one,
- * `return` adds nothing and returns the newest of them, and `error` throws `VALIDATION_ERROR`.
+ * tags. If the user already has bookmarks of the same url, `onDuplicate` decides what happens: `add` adds the bookmark
+ * anyway, `return` adds nothing and returns the newest existing one, and `error` throws `VALIDATION_ERROR`.
  */
 export async function addBookmark(
   db: Database,
@@ -223,7 +223,7 @@ export async function deleteBookmark(
 /**
  * Adds tags to bookmarks and removes other tags from them, in one transaction. Returns the response as JSON text.
  * Throws `LIMIT_EXCEEDED` if the user would have too many tags, and `VALIDATION_ERROR` if a bookmark would have too
- * many.
+ * many tags.
  */
 export async function editBookmarks(
   db: Database,
@@ -267,7 +267,7 @@ export async function deleteBookmarks(
   return requireSuccess(rows).response;
 }
 
-/** The approximate size limit of a page in bytes. A larger bookmark is on a page alone. */
+/** The approximate size limit of a page in bytes. A bookmark that is larger gets a page of its own. */
 export const PAGE_BYTES = 1_048_576;
 
 /** Pages of at most this many bookmarks are read by `readShort`. */

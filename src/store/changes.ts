@@ -13,14 +13,13 @@ import {
 
 /** How far a reader of `/bookmarks/changes` has read. The cursor of the client holds this. */
 export interface ChangesPosition {
-  /**
-   * Identifies the history of the database to which the position belongs. After a restore of the database, another
-   * history begins.
-   */
+  /** The epoch of the database when the reader reached this position. A restore of the database begins a new epoch. */
   epoch: number;
   /** How many `replace` imports the account had when the reader reached this position. */
   generation: number;
-  /** The highest revision that the reader has received. Each write of an account gives its changes new revisions. */
+  /**
+   * The highest revision that the reader has received. Each write gives new revisions to the objects that it changes.
+   */
   change: number;
   /** The highest id of the bookmarks that the reader has received. */
   bookmarkId: number;
@@ -34,8 +33,8 @@ export interface ChangesPosition {
 export type ChangesStart = ChangesPosition | 'beginning' | 'now';
 
 /**
- * A page of changes, and the position of a reader that has received the page. Each of the four lists is the JSON text
- * of its entries, separated by commas.
+ * A page of changes, and the position of a reader that has received the page. `bookmarks`, `deleted`, `tags` and
+ * `deletedTags` are lists: the JSON texts of their entries, separated by commas.
  */
 export interface ChangesPage extends ChangesPosition {
   /** True if the page starts from the beginning, because the start is `beginning` or is no longer valid. */
@@ -45,7 +44,7 @@ export interface ChangesPage extends ChangesPosition {
   tags: string;
   deletedTags: string;
   hasMore: boolean;
-  /** Whether `reset` is false and all four lists are empty. A poll may then wait. */
+  /** True if `reset` is false and all four lists are empty. A poll may then wait. */
   isEmpty: boolean;
 }
 
@@ -116,7 +115,7 @@ export async function findChanges(
   return positionsExcept(checks, onlyRow(rows).unchanged);
 }
 
-/** Returns the position of a start. For `now` it returns the beginning, and `pageFrom` passes `p_from_now` as well. */
+/** Returns the position of a start. For `now`, returns `BEGINNING`; `pageFrom` then also passes `p_from_now`. */
 const positionOf = (start: ChangesStart): ChangesPosition => (typeof start === 'string' ? BEGINNING : start);
 
 function pageFrom(sql: Sql, userId: number, start: ChangesStart, limit: number) {

@@ -18,8 +18,8 @@ const CURRENT_MS = 15_000;
 const REPEAT_MS = 60_000;
 
 /**
- * Remembers the last fault of `NAMED_FAULTS` that made a statement fail, so that `/readyz` can name it. Logs each fault
- * at most once a minute.
+ * Remembers the latest fault of `NAMED_FAULTS` that made a statement fail, so that `/readyz` can name it. Logs each
+ * fault at most once a minute.
  */
 export class DatabaseFaults {
   readonly #log: DatabaseLog;

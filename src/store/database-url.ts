@@ -39,10 +39,10 @@ const CLIENT_PARAMETERS = [
 /** The part of a url before its host, if the host is empty. */
 const BEFORE_EMPTY_HOST = /^\w+:\/\/(?:[^/]*@)?(?=\/|$)/;
 
-/** The part of a url up to its first host and port, and all further hosts. */
+/** Matches a url with several hosts, up to the end of the hosts. The group ends after the first host and its port. */
 const FIRST_AND_FURTHER_HOSTS = /^(?<upToFirst>\w+:\/\/(?:[^/]*@)?[^/,@]*),[^/?@]*(?=[/?]|$)/;
 
-/** The parts of a url before its hosts, the hosts, and the part after them. */
+/** The part of a url before its hosts, the hosts, and the part after the hosts. */
 const HOSTS = /^(?<before>\w+:\/\/(?:[^/]*@)?)(?<hosts>[^/]*)(?<after>.*)$/s;
 
 /** The protocol and credentials of a url, its hosts, and its database. */
@@ -50,8 +50,8 @@ const HOSTS_AND_DATABASE = /^(?<upToCredentials>\w+:\/\/(?:[^/?]*@)?)[^/?]*(?:\/
 
 /**
  * Reads a url as libpq does. The url may have several hosts, or `host=/folder` for a Unix socket. It may have
- * `sslmode`, and name the files of TLS with `sslrootcert`, `sslcert` and `sslkey`. With `load_balance_hosts=random` it
- * shuffles the hosts, unless `inOrder` is true. Throws if a file cannot be read.
+ * `sslmode`, and may name TLS files with `sslrootcert`, `sslcert` and `sslkey`. The function shuffles the hosts if the
+ * url has `load_balance_hosts=random` and `inOrder` is false. Throws if a file cannot be read.
  */
 export function parseDatabaseUrl(text: string, { inOrder = false } = {}): Target {
   // The group takes everything after the first question mark.
@@ -89,11 +89,11 @@ export function urlOfNode(
 export function findUrlFault(text: string): string | undefined {
   try {
     const address = decodeURIComponent(parseDatabaseUrl(text).url);
-    // The driver parses only the first of several hosts, so the others are left out here.
+    // The driver parses only the first of several hosts, so all further hosts are left out here.
     new URL(address.replace(FIRST_AND_FURTHER_HOSTS, '$<upToFirst>'));
     return undefined;
   } catch (error) {
-    // A parameter of the url has an unknown value. The message names it.
+    // A `RangeError` means that a parameter of the url has an unknown value. The message names the parameter.
     if (error instanceof RangeError) return error.message;
     return error instanceof Error && 'path' in error
       ? `expected ${error.path} to be readable (${systemCodeOf(error)})`
@@ -127,7 +127,9 @@ export function hostsOf(address: string): string[] {
     .map((host) => host.replace(/:\d*$/, '').replace(/^\[|\]$/g, ''));
 }
 
-/** Returns the path of the Unix socket, and removes its parameters; undefined if the url names no socket. */
+/**
+ * Returns the path of the Unix socket, and removes the parameters that name it; undefined if the url names no socket.
+ */
 function takeSocketPath(parameters: URLSearchParams): string | undefined {
   const host = parameters.get('host');
   if (!host?.startsWith('/')) return undefined;

@@ -3,11 +3,11 @@ import { systemCodeOf } from '../domain/thrown.ts';
 
 /**
  * Translates the error codes of the driver, of the system and of Postgres (SQLSTATE) into one small error, which says
- * why the database did not respond.
+ * why the database did not serve a statement.
  */
 
 /**
- * Why the database did not respond:
+ * Why the database did not serve a statement:
  * - `connect`: no connection could be made.
  * - `lost`: the connection ended before the response.
  * - `deadline`: no response arrived in time.
@@ -34,8 +34,8 @@ export const UNAVAILABLE_REASONS = [
 export type UnavailableReason = (typeof UNAVAILABLE_REASONS)[number];
 
 /**
- * The database did not respond. If the statement is sent again later, it may succeed. The message holds only codes,
- * never values.
+ * The database did not serve a statement. If the statement is sent again later, it may succeed. The message holds only
+ * codes, never values.
  */
 export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable';
@@ -129,8 +129,8 @@ const CITUS_REASONS: readonly [beginning: RegExp, reason: UnavailableReason][] =
 ];
 
 /**
- * Foreign keys that fail if the user was deleted after the token was checked. This cannot happen to a function that
- * holds the lock on the account's row.
+ * Foreign keys that fail if the user was deleted after the token was checked. A function that holds the lock on the
+ * account's row never fails by these keys.
  */
 const USER_CONSTRAINTS: ReadonlySet<string> = new Set([
   'idempotency_keys_account',

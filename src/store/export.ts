@@ -4,7 +4,7 @@ import { onlyRow, requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
 /**
- * What an export covers: all bookmarks up to an id, in one generation of the account. A `replace` import begins another
+ * What an export covers: all bookmarks up to an id, in one generation of the account. A `replace` import begins a new
  * generation.
  */
 export interface ExportBounds {

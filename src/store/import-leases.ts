@@ -7,7 +7,7 @@ import type { ImportState, StagedImport } from './staged-imports.ts';
  * statements of a worker that runs an import, except `finishImport` (docs/contract.md, decision 34).
  */
 
-/** A worker's claim of an import. Only the worker that holds the lease may write for this import. */
+/** A worker's claim of an import. Only the worker that holds the lease may write the data of this import. */
 export interface Lease extends StagedImport {
   /** A new id for each claim. */
   leaseId: string;
@@ -53,8 +53,8 @@ export async function claimImport(db: Database, { userId, id, leaseId }: Lease):
 }
 
 /**
- * Renews a lease. Returns false if the lease is lost. While the transaction that writes the import locks the row,
- * nobody can claim the import, so the statement does not wait and renews nothing.
+ * Renews a lease. Returns false if the lease is lost. If the transaction that writes the import locks the row, the call
+ * does not wait. It then renews nothing and returns true, because nobody can claim the import meanwhile.
  */
 export async function renewLease(db: Database, { userId, id, leaseId }: Lease): Promise<boolean> {
   const rows = await db.write(
@@ -77,7 +77,7 @@ export async function renewLease(db: Database, { userId, id, leaseId }: Lease): 
 }
 
 /**
- * Ends a lease if it is still held. If `returnsAttempt` is true, the attempt does not count. Use this if the import
+ * Ends a lease if it is still held. If `returnsAttempt` is true, the attempt does not count. Pass true if the import
  * itself did not cause the failure.
  */
 export async function releaseLease(

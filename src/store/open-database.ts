@@ -31,7 +31,7 @@ export interface DatabaseOptions {
   /** The time from the call to the response, including the wait for a connection. Default: 10 s. */
   deadlineMs?: number;
   /**
-   * The longest wait for a connection. Default: 4 s. Together with `statement_timeout` (6 s) it does not exceed the
+   * The longest wait for a connection. Default: 4 s. This wait and `statement_timeout` (6 s) together do not exceed the
    * deadline.
    */
   waitMs?: number;
@@ -134,7 +134,9 @@ function openShared(settings: Settings, log?: DatabaseLog): SharedConnection[] {
   return Array.from({ length: prepare ? shared : 0 }, () => new SharedConnection(open, warn));
 }
 
-/** Returns the settings of the connections that short reads do not share. Each of them has one statement in flight. */
+/**
+ * Returns the settings of the connections that short reads do not share. They have one statement in flight at a time.
+ */
 const withoutShared = (settings: Settings): Settings => ({
   ...settings,
   max: settings.max - (settings.prepare ? settings.shared : 0),
@@ -158,10 +160,10 @@ function timeouts(settings: Settings): Record<string, number> {
 
 /**
  * Settings that the statements of the service need, whatever the settings of the role or the database are. With `read
- * committed`, each statement sees everything that was committed before it. Otherwise an account could exceed its
- * maximum number of bookmarks or tags. The driver expects bytes as hex, and writes null into arrays. `jit` is off,
- * because in a large table Postgres overestimates the rows of a user. It would then compile statements, which takes
- * longer than running them.
+ * committed`, each statement sees everything that was committed before the statement began. With another isolation
+ * level, an account could exceed its maximum number of bookmarks or tags. The driver expects bytes as hex, and writes
+ * null into arrays. `jit` is off, because in a large table Postgres overestimates the rows of a user. Postgres would
+ * then compile statements, which takes longer than running them.
  */
 export const NEEDED_SETTINGS = {
   default_transaction_isolation: 'read committed',
@@ -176,11 +178,11 @@ const PATCH_VERSION = 5;
 interface ConnectionOptions {
   /** Whether the connections send the timeouts as startup parameters. */
   withTimeouts: boolean;
-  /** Default: one statement in flight. */
+  /** Default: one statement in flight at a time. */
   pipelining?: { max_pipeline: number };
 }
 
-/** Creates a driver. Each of its connections has one statement in flight, unless `pipelining` permits more. */
+/** Creates a driver. Its connections have one statement in flight at a time, unless `pipelining` permits more. */
 function connect(
   settings: Settings,
   { withTimeouts, pipelining = { max_pipeline: 0 } }: ConnectionOptions,
@@ -214,8 +216,8 @@ function connect(
 }
 
 /**
- * Parses an `int8`. Throws if it is not below 2^53, because a JavaScript number would silently change it. Ids stay
- * below 2^53 (docs/contract.md, decision 6).
+ * Parses an `int8`. Throws if the value is not below 2^53, because a JavaScript number cannot represent such a value
+ * exactly. Ids stay below 2^53 (docs/contract.md, decision 6).
  */
 function parseInt8(text: string): number {
   const value = Number(text);

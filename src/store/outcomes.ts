@@ -57,7 +57,7 @@ const ERROR_BY_OUTCOME = {
     invalid('Idempotency-Key: the errors are too many to be kept, send the import without a key'),
 } satisfies Record<string, (detail: string) => ApiError>;
 
-/** An outcome of a function in `sql/` other than success. */
+/** An outcome that a function in `sql/` returns in place of a success. */
 export type Outcome = keyof typeof ERROR_BY_OUTCOME;
 
 /** All outcomes other than success. */

@@ -7,7 +7,7 @@ import { type DatabaseLog, type DatabaseOptions, openDatabase } from './open-dat
 import { findShard, type NodeAddress, type Shard } from './placement.ts';
 
 /**
- * How often the service reads which node has which users. If a user's rows have moved since the last time, the user's
+ * How often the service reads which node has which users. If a user's rows have moved since the latest read, the user's
  * statements still go to the old node, which forwards them.
  */
 const REFRESH_MS = 10_000;
@@ -96,7 +96,7 @@ class PlacedDatabase implements Database {
   #shards: PlacedShard[] = [];
   #refreshing: Promise<void> | undefined;
   readonly #timer: NodeJS.Timeout;
-  /** The reason of the last warning, keyed by node or by `placement`. A fault that continues is logged only once. */
+  /** The reason of the latest warning, keyed by node or by `placement`. A fault that continues is logged only once. */
   readonly #warned = new Map<string, string>();
 
   /** `any` is the pool to any node. `options` are the options of the pools to single nodes, except their url. */
@@ -115,8 +115,8 @@ class PlacedDatabase implements Database {
   }
 
   /**
-   * Reads the placement of users. Opens pools to new nodes, closes pools to nodes that have left, and checks nodes that
-   * failed.
+   * Reads the placement of users. Opens pools to new nodes, closes pools to nodes that have left the cluster, and
+   * checks nodes that refused a statement.
    */
   refresh(): Promise<void> {
     this.#refreshing ??= this.#read().finally(() => {

@@ -167,7 +167,7 @@ export class Pool implements Database {
 
   /**
    * Passes the statement of a call to the driver. The call keeps its permit until the driver is done. Returns false if
-   * the call has expired or if its statement is invalid. The caller must then give the permit back.
+   * the call has expired or if `run` throws. The caller must then give the permit back.
    */
   #send<T extends readonly unknown[]>(call: Call<T>): boolean {
     // The caller of an expired call has already received an error, so a write must not run now.
@@ -250,8 +250,8 @@ function wasSent({ statement }: { statement: object | undefined }): boolean {
 }
 
 /**
- * Returns whether the response has as many rows as Postgres counted. The response to a statement without columns has a
- * count but no rows, so it always passes.
+ * Returns whether the response has as many rows as Postgres counted. Returns true for any statement without columns,
+ * because its response has a count but no rows.
  */
 function hasAllRows(rows: readonly unknown[]): boolean {
   if (!('columns' in rows && Array.isArray(rows.columns) && rows.columns.length > 0)) return true;

@@ -37,7 +37,7 @@ const likePattern = (term: string): string => `%${term.replace(/[\\%_]/g, '\\$&'
 
 /**
  * How many terms get a condition of their own. Each connection prepares every different statement, so this limit keeps
- * their number small.
+ * the number of statements small.
  */
 const SINGLE_TERMS = 3;
 
@@ -113,7 +113,9 @@ export async function searchBookmarks(
 
 type FoundRow = { valid: boolean } & SearchPage;
 
-/** Reads a page of all bookmarks. The total is the counter in the account, and the primary key finds the page. */
+/**
+ * Reads a page of all bookmarks. The total is the counter in the account. Postgres finds the page by the primary key.
+ */
 const readNewest = (sql: Sql, { userId, hash }: PrincipalKey, page: number, perPage: number) => sql<
   FoundRow[]
 >`

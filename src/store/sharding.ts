@@ -142,8 +142,8 @@ from json_each_text('${JSON.stringify(nodeSettings(mode))}') needed (name, neede
 /**
  * Prepares every node from the coordinator, including nodes that were added since the last call:
  *
- * - Sequences: otherwise, the first transaction that takes an id from a sequence would create the sequence on its node.
- *   All other transactions would wait until that one has committed on all nodes.
+ * - Sequences: without this step, the first transaction that takes an id from a sequence would create the sequence on
+ *   its node. All other transactions would wait until the first one has committed on all nodes.
  * - The epoch: a new epoch is written to all nodes. Without this step, the first read of changes on a node would fail
  *   while another node is down.
  * - Settings: a connection between nodes does not have the settings of a replica's connections. So the database on each
@@ -163,8 +163,8 @@ export async function prepareNodes(
     select run_command_on_workers(format('select make_sequence(%L)', relname))
     from pg_class
     where relnamespace = current_schema()::regnamespace and relkind = 'S'`;
-  // Begins an epoch on each node that has none. The nodes do this one after another, because each writes a row to a
-  // table that all of them have.
+  // Begins an epoch on each node that has none. The nodes do this one after another, because each of them writes a row
+  // to the table `epoch` on all nodes.
   await sql`select run_command_on_all_nodes('select current_epoch()', parallel => false)`;
   const refused = await sql<{ node: number; reason: string }[]>`
     select nodeid as node, result as reason from run_command_on_all_nodes(${setOnNode(mode)}) where not success`;

@@ -25,8 +25,8 @@ const REST_MS = 1_000;
  *
  * A shared connection is in one of these states:
  *
- * - **connecting**: it accepts no reads. When the server responds, it is serving. If the connection fails, it is
- *   abandoned.
+ * - **connecting**: it accepts no reads. When the server responds, the shared connection is serving. If the connection
+ *   fails, the shared connection is abandoned.
  * - **serving**: it accepts up to `DEPTH` reads at a time. It is abandoned if the connection is lost, or if Postgres
  *   reports an error. It is also abandoned if nothing arrives for `STALL_MS`, because a slow read must not delay the
  *   others for long.
@@ -37,7 +37,7 @@ const REST_MS = 1_000;
 export class SharedConnection {
   readonly #open: () => Sql;
   readonly #onAbandoned: (reason: 'stalled' | 'failed') => void;
-  /** One function for each read in flight. It makes the caller of the read send it on another connection. */
+  /** One function for each read in flight. The function makes the caller send the read on another connection. */
   readonly #inFlight = new Set<() => void>();
   #current: Sql;
   #state: 'connecting' | 'serving' | 'abandoned' | 'closed' = 'connecting';
@@ -69,7 +69,7 @@ export class SharedConnection {
     return this.#inFlight.size;
   }
 
-  /** Sends a read. Resolves with undefined if the caller must send it on another connection. */
+  /** Sends a read. Resolves with undefined if the caller must send the read on another connection. */
   send<T extends readonly unknown[]>(run: (sql: Sql) => Statement<T>): Promise<T | undefined> {
     return new Promise((resolve) => {
       const sql = this.#current;
@@ -82,7 +82,8 @@ export class SharedConnection {
           resolve(rows);
         },
         () => {
-          // Otherwise the connection of this read was already abandoned, and the read was sent elsewhere.
+          // If `sql` is not the current driver any more, the connection of this read was already abandoned, and the
+          // read was sent elsewhere.
           if (sql === this.#current) this.#abandon('failed');
         },
       );

@@ -43,8 +43,8 @@ export interface ImportState {
 }
 
 /**
- * Begins to stage an import. Throws `RATE_LIMITED` if the user has another large import, and `UNAVAILABLE` at the cap
- * of staged bytes.
+ * Begins to stage an import. Throws `UNAVAILABLE` at the cap of staged bytes. Throws `RATE_LIMITED` if the user has
+ * another large import in progress, or too many errors of earlier imports that were not sent yet.
  */
 export async function beginImport(
   db: Database,
@@ -85,7 +85,7 @@ export async function stageChunk(
   return rows.length > 0;
 }
 
-/** What is stored with an import once its body is complete. */
+/** What is stored with an import when its body is complete. */
 interface ReceivedWhole {
   idempotency?: Idempotency | undefined;
   traceParent?: string | undefined;
@@ -191,9 +191,9 @@ export async function deleteErrors(db: Database, { userId, id }: StagedImport): 
 }
 
 /**
- * Cancels an import unless it is done, so that it never happens. If a transaction is writing the import, waits until
- * that transaction ends. A transaction that begins later finds the import cancelled. Returns the state, with the result
- * if the import was done. Returns undefined if the account was deleted.
+ * Cancels an import that is not done, so that the import never happens. If a transaction is writing the import, waits
+ * until that transaction ends. A transaction that begins later finds the import cancelled. Returns the state, with the
+ * result if the import was done. Returns undefined if the account was deleted.
  */
 export async function cancelImport(db: Database, staged: StagedImport): Promise<ImportState | undefined> {
   const rows = await db.write(

@@ -24,7 +24,10 @@ export const deleteExpiredTokens = (db: Database): Promise<number> =>
 export const deleteExpiredInvites = (db: Database): Promise<number> =>
   sweep(db, (sql) => sql`sweep_invites(${BATCH})`);
 
-/** Deletes responses of one user that were kept for idempotency keys for 24 hours. Returns their number. */
+/**
+ * Deletes one user's responses to requests with idempotency keys, if they are older than 24 hours. Returns their
+ * number.
+ */
 export const deleteOldResponses = (db: Database): Promise<number> =>
   sweep(db, (sql) => sql`sweep_responses(${BATCH})`);
 
@@ -53,7 +56,7 @@ const QUEUED_IMPORTS = `
 
 /**
  * Returns the imports that no worker runs and that have been queued for longer than `olderThanMs`, oldest first. Either
- * their job was lost, or the worker that ran them died.
+ * the job of such an import was lost, or the worker that ran it died.
  */
 export async function findQueuedImports(
   db: Database,
@@ -92,8 +95,8 @@ export async function countStagedImports(db: Database): Promise<Map<'receiving' 
 }
 
 /**
- * Builds a query for the users with pending filters. The query looks up one user after the other in the index, so a
- * user with many pending blocks does not delay the query.
+ * Builds a query for the users with pending filters. The query looks up one user after the other in the index. So a
+ * user with many pending blocks does not slow the query down.
  */
 const pendingAfter = (after: number, limit: number): string => `
   with recursive pending as (

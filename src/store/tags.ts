@@ -5,7 +5,10 @@ import { DatabaseUnavailable } from './errors.ts';
 import { keyArguments, type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
-/** Returns all tags of a user in the order of their normalized names, as JSON text: an array of tags as in spec 2.3. */
+/**
+ * Returns all tags of a user in the order of their normalized names, as JSON text: an array of tags (docs/contract.md,
+ * section 2.3).
+ */
 export async function listTags(db: Database, principal: PrincipalKey): Promise<string> {
   const rows = await db.at(principal.userId).read(
     (sql) => sql<{ valid: boolean; tags: string }[]>`
@@ -23,8 +26,8 @@ export async function listTags(db: Database, principal: PrincipalKey): Promise<s
 }
 
 /**
- * Creates a tag. Returns the fields of spec 4.3 as JSON text. Throws `VALIDATION_ERROR` if the name is taken, and
- * `LIMIT_EXCEEDED` at the limit of tags.
+ * Creates a tag. Returns the response of `/tags/create` (docs/contract.md, section 4.3) as JSON text. Throws
+ * `VALIDATION_ERROR` if the name is taken, and `LIMIT_EXCEEDED` at the limit of tags.
  */
 export async function createTag(
   db: Database,

@@ -36,7 +36,7 @@ export const validHashes = (sql: Sql, principals: readonly PrincipalKey[]) => sq
     )
 )`;
 
-/** Returns the user's id of each check, in order, as an argument of a statement that checks many tokens. */
+/** Returns the user id of each check, in order, as an argument of a statement that checks many tokens. */
 export const usersOf = (checks: readonly { principal: PrincipalKey }[]): number[] =>
   checks.map(({ principal }) => principal.userId);
 /** Returns the hash of each checked token in hex, in order, as an argument of a statement that checks many tokens. */
@@ -141,7 +141,7 @@ const PROLONGED_IN_LAST_DAYS = 30;
 
 /**
  * Records that tokens of any users were used now. A session in its last 30 days then ends `sessionDays` from now, but
- * at most a year after its creation. Skips locked rows: somebody is revoking these tokens, or another replica is
+ * no later than a year after its creation. Skips locked rows: somebody is revoking these tokens, or another replica is
  * recording their use.
  */
 export async function noteUses(

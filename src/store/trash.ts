@@ -16,7 +16,7 @@ export interface TrashPosition {
 /** A page of the trash. `bookmarks` is the JSON text of an array of bookmarks, each with `deleted_at`. */
 interface TrashPage {
   bookmarks: string;
-  /** The position of the last bookmark of the page; undefined if no more follow. */
+  /** The position of the last bookmark of the page; undefined if no more bookmarks follow. */
   next: TrashPosition | undefined;
 }
 

@@ -99,7 +99,7 @@ async function* writeExport(db: Database, { userId, lastId, json }: ExportHead):
         )`,
     );
     const { bookmarks, last } = onlyRow(rows);
-    // The bookmarks up to `lastId` that were not read yet have been deleted meanwhile.
+    // If the page is empty, the remaining bookmarks up to `lastId` have been deleted meanwhile.
     if (last === null) break;
     yield separator + bookmarks;
     separator = ',';

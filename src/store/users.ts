@@ -5,8 +5,8 @@ import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
 import type { PrincipalKey } from './tokens.ts';
 
 /**
- * Returns the principal's profile (spec 4.1), with the scope and expiry of the token. `freeBookmarkLimit` is the limit
- * of a free account.
+ * Returns the principal's profile (docs/contract.md, section 4.1), with the scope and expiration of the token.
+ * `freeBookmarkLimit` is the limit of a free account.
  */
 export async function readProfile(
   db: Database,
