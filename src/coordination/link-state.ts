@@ -66,7 +66,7 @@ export class LinkState {
   }
 
   /**
-   * Called when the process starts without Redis. Logs this and counts it as a loss, unless `set` logged something.
+   * Called when the process starts without Redis. Logs the loss and counts it, unless `set` has already logged a state.
    */
   noteStartWithoutRedis(): void {
     if (this.#isLogged) return;

@@ -44,7 +44,7 @@ export class RedisNotifier implements Notifier {
   #publishedAfter = new Set<string>();
   #publishedBefore = new Set<string>();
   #isScheduled = false;
-  /** The number of the last heartbeat, and a promise that resolves when that heartbeat arrives. */
+  /** The number of the latest heartbeat, and a promise that resolves when that heartbeat arrives. */
   #beats = 0;
   #heard = Promise.withResolvers<void>();
   /** How many heartbeats in a row have not arrived. */
