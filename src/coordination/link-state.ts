@@ -18,7 +18,7 @@ export class LinkState {
   readonly #onNotifications: (connected: boolean) => void;
   readonly #away = new Set<SharedPart>(SHARED_PARTS);
   readonly #firstShared = Promise.withResolvers<void>();
-  /** Whether a state was logged: a loss, or that Redis serves all parts. */
+  /** Whether a state was logged: the loss of a part, or that Redis serves all parts. */
   #isLogged = false;
   #reason = 'not reached at the start';
   #ended = false;

@@ -172,9 +172,7 @@ export interface PendingValues {
 
 /** What this replica has done since it started. The numbers never decrease. */
 export interface Counters {
-  /**
-   * Requests that the rate limiters admitted, and those that they refused. Limiters that count failures are left out.
-   */
+  /** Admitted requests, and refused requests. Rate limiters that count failures are left out. */
   admitted: number;
   refused: number;
   /** Requests that were admitted or refused without Redis, because it was unavailable. Each is also counted above. */

@@ -149,7 +149,7 @@ export class RedisOpener {
   }
 }
 
-/** Opens a second client like `client`, on which BullMQ waits for jobs. Unlike `client`, it reconnects by itself. */
+/** Opens the client on which BullMQ waits for jobs, to the server or cluster of `client`. It reconnects by itself. */
 export function duplicateForBlocking(client: RedisClient): RedisClient {
   const duplicate =
     client instanceof Redis

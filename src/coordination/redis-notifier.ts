@@ -21,8 +21,8 @@ const MAX_MISSED = 2;
  * were notified in the same tick.
  *
  * Redis does not say whether a message was delivered. So each check publishes a heartbeat, which this replica receives
- * through its own subscription. A heartbeat that arrives shows that all earlier messages were delivered. Until a
- * heartbeat has shown this for its message, a notified channel is in one of these sets:
+ * through its own subscription. A heartbeat that arrives shows that all earlier messages were delivered. A notified
+ * channel is in one of these sets until a heartbeat has shown that the channel's message was delivered:
  *
  * - `#pending`: it is not published yet.
  * - `#publishedAfter`: it was published after the last heartbeat was sent.

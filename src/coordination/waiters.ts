@@ -229,8 +229,8 @@ class LocalWaiter implements Waiter {
       return 'woken';
     }
     const isOver = deadline <= this.#registry.clock.now();
-    // If the wait is over or notifications arrive again, the poll checks immediately. If notifications may still be
-    // lost, `schedule` sets when it checks.
+    // A poll that may have missed a notification checks now if its time is over or if notifications arrive again. Until
+    // then, `schedule` sets when it checks.
     if (this.mayHaveMissed && (isOver || this.#registry.connected)) return this.#requestCheck();
     if (isOver) return 'timeout';
     this.deadline = deadline;
