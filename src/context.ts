@@ -61,7 +61,7 @@ export interface Context {
    */
   readonly site: {
     origin: string | undefined;
-    /** If `PUBLIC_URL` is not set: the same origin, but with the name `localhost`. Passkeys need a name, not an IP. */
+    /** If `PUBLIC_URL` is not set: the same origin, but with the name `localhost`. Passkeys need a host name. */
     namedOrigin?: string | undefined;
   };
   /** `draining` becomes true when the process begins to end, and stays true. */

@@ -114,7 +114,7 @@ export interface Notifier {
   readonly connected: boolean;
   /** The number of waiters on this replica that called `hold` and are not released. */
   readonly held: number;
-  /** Over how many milliseconds the clients of drained waits should spread their next requests. 0 before a drain. */
+  /** The milliseconds over which the clients of drained waits should spread their next requests. 0 before a drain. */
   readonly returnSpreadMs: number;
   /**
    * Registers a waiter on a channel. Call it before the first query, so that no change between the query and the wait

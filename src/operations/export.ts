@@ -17,7 +17,7 @@ interface ExportOptions {
   database: Database;
   requestPermits: Semaphore<number>;
   outboundBacklog: OutboundBacklog;
-  /** How long a page may wait for a permit, and for room in the backlog, in milliseconds each. */
+  /** The longest wait of a page for a permit, and its longest wait for room in the backlog, in milliseconds. */
   waitMs: number;
 }
 
