@@ -23,8 +23,8 @@ function describe({ name, severity, range, via }) {
 }
 
 /**
- * Returns the exit code: 0 without high or critical vulnerabilities, 1 with some or if npm failed, 75 if the registry
- * did not answer.
+ * Returns the exit code: 0 without high or critical vulnerabilities, 1 if there are some or npm failed, 75 if the
+ * registry did not answer.
  */
 function judge(report, errors) {
   if (report?.metadata?.vulnerabilities) {

@@ -40,7 +40,7 @@ roll() {
 }
 
 # Splits ADMIN_DATABASE_URL into admin_url, without a password, and admin_password. Replaces the database in admin_url
-# by the service's own, because in a cluster only that database knows the nodes.
+# with the service's own, because in a cluster only that database knows the nodes.
 read_admin_url() {
   local rest=${ADMIN_DATABASE_URL#*://} migrate database authority user=''
   migrate=$(read_secret connections MIGRATE_DATABASE_URL)

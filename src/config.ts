@@ -107,7 +107,7 @@ const redisAddress = z
   .optional()
   .meta({ example: 'redis://localhost:6379', secret: true });
 
-/** Returns the share of ordinary requests to log for `all`, `errors` or a share such as `1/100`. */
+/** Converts `all`, `errors` or a share such as `1/100` to a number: the share of ordinary requests to log. */
 function readLogShare(text: string): number {
   if (text === 'all') return 1;
   if (text === 'errors') return 0;

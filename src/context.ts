@@ -56,12 +56,12 @@ export interface Context {
   /** The OpenID provider through which people sign in. Undefined if none is configured. */
   readonly provider: Provider | undefined;
   /**
-   * The public origin; undefined if the service has no pages. Without `PUBLIC_URL`, the origin is known only once the
+   * The public origin; undefined if the service has no pages. Without `PUBLIC_URL`, the origin is unknown until the
    * service listens.
    */
   readonly site: {
     origin: string | undefined;
-    /** If `PUBLIC_URL` is not set: the same origin, but with the name `localhost`. Passkeys need a name, not an IP. */
+    /** If `PUBLIC_URL` is not set: the same origin, but with the name `localhost`. Passkeys need a host name. */
     namedOrigin?: string | undefined;
   };
   /** `draining` becomes true when the process begins to end, and stays true. */
@@ -94,7 +94,7 @@ const PERMIT_WAIT_MS = 3_000;
 const SHARED_CONNECTIONS = 2;
 
 /**
- * Returns how many connections short reads share: `SHARED_CONNECTIONS`, or none if this is more than a third of the
+ * Returns how many connections short reads share: `SHARED_CONNECTIONS`, or none if that is more than a third of the
  * pool, or if statements are not prepared. One user has permits for only half of the pool, so one user cannot take all
  * connections that are not shared.
  */
@@ -230,7 +230,9 @@ export const listenError = (variables: string, address: string, cause: unknown, 
     `${variables}: cannot listen on ${address} (${systemCodeOf(cause)}); for example ${example}`,
   );
 
-/** Returns the options of the import pool. The limits of time are that of a request that waits for an import. */
+/**
+ * Returns the options of the import pool. All its time limits equal the time that a request may wait for its import.
+ */
 function importPoolOptions(config: Config): Partial<DatabaseOptions> {
   const longestMs = config.importWaitSeconds * 1_000;
   return {

@@ -67,7 +67,7 @@ const describeForOperator = (error: Error): string =>
   error instanceof DatabaseUnavailable ? `DATABASE_URL: ${error.message}` : error.message;
 
 /**
- * Runs a command line. Resolves with the exit code once a command has ended, or once a role has started to serve. Never
+ * Runs a command line. Resolves with the exit code when a command has ended, or when a role has started to serve. Never
  * rejects. Admin commands read the configuration of `host`. The roles and `migrate` read `process.env`.
  */
 export async function runProgram(args: readonly string[], host: CommandHost): Promise<number> {

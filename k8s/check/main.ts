@@ -6,7 +6,7 @@ import { findFaults, RULES } from './rules.ts';
 
 /**
  * `npm run k8s:check` builds every overlay and checks it offline: each object against the schema of its API version,
- * and all objects against the rules. If promtool is on the PATH, it also checks the expressions of alerts and
+ * and all objects against the rules. If promtool is on the PATH, the command also checks the expressions of alerts and
  * dashboards, and runs the alerts' tests.
  */
 

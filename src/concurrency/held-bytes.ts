@@ -13,7 +13,7 @@ type ByteRefusal = 'account' | 'process';
 
 /**
  * Counts the bytes held for each user. A caller asks `refusal` before it reads more bytes. It calls `hold` only after
- * the read, when the number of bytes is known. So the last read may exceed a limit.
+ * the read, when the number of bytes is known. So one read may exceed a limit.
  */
 export class HeldBytes {
   protected readonly limits: ByteLimits;
@@ -86,7 +86,7 @@ export class OutboundBacklog extends HeldBytes {
     return this.total < processBytes && this.of(userId) < userBytes * EXPORT_SHARE;
   }
 
-  /** Resolves with true once an export of the user may read its next page, or with false after `waitMs`. */
+  /** Resolves with true when an export of the user may read its next page, or with false after `waitMs`. */
   waitForExportRoom(userId: number, waitMs: number): Promise<boolean> {
     if (this.hasRoomForExport(userId)) return Promise.resolve(true);
     return new Promise((resolve) => {

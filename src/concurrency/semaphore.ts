@@ -33,7 +33,7 @@ interface Waiter {
   /** When the wait began, by `performance.now()`. */
   since: number;
   timer: NodeJS.Timeout | undefined;
-  /** True once the waiter no longer waits: it was given a permit, or it was refused. */
+  /** True if the waiter no longer waits: it was given a permit, or it was refused. */
   hasLeft: boolean;
 }
 
@@ -83,7 +83,7 @@ export class Semaphore<Key> {
   }
 
   /**
-   * Calls `start` once the caller has a permit, or `refuse` if the caller gets none. If `start` returns true, the
+   * Calls `start` as soon as the caller has a permit, or `refuse` if the caller gets none. If `start` returns true, the
    * permit is taken until `release` is called. If `start` returns false, the permit is free again immediately. `waitMs`
    * replaces the semaphore's own limit for this caller.
    */

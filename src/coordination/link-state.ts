@@ -18,7 +18,7 @@ export class LinkState {
   readonly #onNotifications: (connected: boolean) => void;
   readonly #away = new Set<SharedPart>(SHARED_PARTS);
   readonly #firstShared = Promise.withResolvers<void>();
-  /** Whether a state was logged: a loss, or that Redis serves all parts. */
+  /** Whether a state was logged: the loss of a part, or that Redis serves all parts. */
   #isLogged = false;
   #reason = 'not reached at the start';
   #ended = false;
@@ -66,7 +66,7 @@ export class LinkState {
   }
 
   /**
-   * Called when the process starts without Redis. Logs this and counts it as a loss, unless `set` logged something.
+   * Called when the process starts without Redis. Logs the loss and counts it, unless `set` has already logged a state.
    */
   noteStartWithoutRedis(): void {
     if (this.#isLogged) return;

@@ -1,4 +1,4 @@
-/** The lifetime of the values of a kind in milliseconds, and the maximum number of these values. */
+/** The lifetime of each value of a kind, in milliseconds, and the maximum number of values of that kind. */
 interface PendingLimits {
   lifeMs: number;
   capacity: number;
@@ -14,18 +14,19 @@ export const PENDING_KINDS = {
   /** Codes for apps. RFC 6749 (4.1.2) allows ten minutes, but an app needs only seconds to exchange its code. */
   codes: { lifeMs: 60_000, capacity: 20_000 },
   /**
-   * For each exchanged code for an app, the session that the exchange opened. If somebody sends the code again, that
-   * session ends. A value is kept for ten minutes, because RFC 6749 allows a code to last that long.
+   * For each code that an app has exchanged, the session that the exchange opened. If somebody sends the code again,
+   * that session ends. A value is kept for ten minutes, because RFC 6749 allows a code to last that long.
    */
   exchanges: { lifeMs: 600_000, capacity: 20_000 },
   /**
-   * Codes for apps that somebody sent although they were invalid. Before an exchange of a code ends, it looks here for
-   * its code, because somebody else may have sent the code in the meantime. The lifetime is longer than any exchange.
+   * Invalid codes that somebody tried to exchange for an app's session. Each exchange looks for its own code here
+   * before it ends, because somebody else may have sent the same code in the meantime. The lifetime is longer than any
+   * exchange.
    */
   repeats: { lifeMs: 60_000, capacity: 20_000 },
   /** Codes that sign in another device. The lifetime gives people time to find the device and to type the code. */
   deviceCodes: { lifeMs: 300_000, capacity: 20_000 },
-  /** For each session, the device code that it created last. Both the key and the value are hashes. */
+  /** For each session, the latest device code that it created. Both the key and the value are hashes. */
   deviceSessions: { lifeMs: 300_000, capacity: 20_000 },
   /**
    * Challenges for signing in by a passkey. Anybody can request these challenges, and a flood of them must not displace

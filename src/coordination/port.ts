@@ -14,8 +14,8 @@ import type { LimiterName } from './windows.ts';
 export interface Clock {
   now(): number;
   /**
-   * Calls `run` once after `delayMs`, unless the returned function is called before. The timer does not keep the
-   * process alive.
+   * Calls `run` once after `delayMs`, unless the returned function is called first. The timer does not keep the process
+   * alive.
    */
   after(delayMs: number, run: () => void): () => void;
 }
@@ -82,14 +82,14 @@ export type Limiters = Readonly<Record<LimiterName, RateLimiter>>;
 export type WaitEnd = 'woken' | 'check' | 'timeout' | 'drain' | 'gone';
 
 /**
- * Why a long poll may not wait: its holder (a token) or this replica has the maximum number of waiting polls already
- * (docs/contract.md, decision 16).
+ * Why a long poll is not allowed to wait: its holder (a token) or this replica already has the maximum number of
+ * waiting polls (docs/contract.md, decision 16).
  */
 export type HoldRefusal = 'holder-full' | 'replica-full';
 
 /**
- * The registration of one long poll on a channel, from `register` to `release`. The request of a staged import also has
- * one, to wait for the result. A notification that arrives between two waits ends the next wait immediately.
+ * The registration of one long poll on a channel, from `register` to `release`. The request of a staged import also
+ * registers, to wait for the result. A notification that arrives between two waits ends the next wait immediately.
  */
 export interface Waiter {
   /**
@@ -101,7 +101,7 @@ export interface Waiter {
   next(deadline: number): Promise<WaitEnd>;
   /** Ends the current wait and all later waits with `gone`, because the client has disconnected. */
   cancel(): void;
-  /** Cancels the waiter, removes it from its channel, and no longer counts it. A second call does nothing. */
+  /** Cancels the waiter, removes it from its channel, and stops counting it. A second call does nothing. */
   release(): void;
 }
 
@@ -114,7 +114,7 @@ export interface Notifier {
   readonly connected: boolean;
   /** The number of waiters on this replica that called `hold` and are not released. */
   readonly held: number;
-  /** Over how many milliseconds the clients of drained waits should spread their next requests. 0 before a drain. */
+  /** The milliseconds over which the clients of drained waits should spread their next requests. 0 before a drain. */
   readonly returnSpreadMs: number;
   /**
    * Registers a waiter on a channel. Call it before the first query, so that no change between the query and the wait
@@ -159,9 +159,9 @@ export class PendingUnavailable extends Error {
  * Redis does not learn the secrets.
  *
  * The number of values of each kind is limited. If a kind is full, a new value displaces the oldest one. So a flood of
- * logins cannot fill the memory, but it can displace the logins of people who take long. While a configured Redis is
- * unavailable, `keep` and `take` reject with `PendingUnavailable`. Values in this replica's own memory would not help,
- * because the next request may reach another replica.
+ * logins cannot fill the memory, but it can displace the logins of people who take a long time. While a configured
+ * Redis is unavailable, `keep` and `take` reject with `PendingUnavailable`. Values in this replica's own memory would
+ * not help, because the next request may reach another replica.
  */
 export interface PendingValues {
   /** Keeps a value for the lifetime of its kind. The key must be unique. */
@@ -172,7 +172,7 @@ export interface PendingValues {
 
 /** What this replica has done since it started. The numbers never decrease. */
 export interface Counters {
-  /** Requests that the rate limiters admitted and refused. Limiters that count failures are left out. */
+  /** Admitted requests, and refused requests. Rate limiters that count failures are left out. */
   admitted: number;
   refused: number;
   /** Requests that were admitted or refused without Redis, because it was unavailable. Each is also counted above. */
@@ -198,7 +198,7 @@ export interface Coordination {
   readonly pending: PendingValues;
   /** Whether Redis is available now (docs/contract.md, decision 27). */
   readonly state: CoordinationState;
-  /** The parts that Redis cannot do now. Empty if no Redis is configured. */
+  /** The `SHARED_PARTS` that Redis does not serve now. Empty if no Redis is configured. */
   readonly away: readonly SharedPart[];
   readonly counters: Readonly<Counters>;
   /** The clock for the deadlines of waits. A deadline is `clock.now()` plus a number of milliseconds. */
@@ -209,8 +209,8 @@ export interface Coordination {
 
 /**
  * - `none`: no Redis is configured.
- * - `shared`: Redis does all of `SHARED_PARTS`.
- * - `degraded`: Redis cannot do at least one of `SHARED_PARTS`. This replica works without that part of Redis.
+ * - `shared`: Redis serves all of `SHARED_PARTS`.
+ * - `degraded`: Redis does not serve at least one of `SHARED_PARTS`. This replica works without that part.
  */
 type CoordinationState = 'none' | 'shared' | 'degraded';
 

@@ -31,7 +31,7 @@ export function watchRuns(runImport: RunImport, log: Logger, counters: Counters)
 }
 
 /**
- * Runs imports in this process, in the order of their arrival. It never runs the same import twice at a time. When the
+ * Runs imports in this process, in the order of their arrival. It never runs an import twice at the same time. When the
  * process ends, unfinished imports remain in Postgres, and other processes run them.
  */
 export class ProcessImportQueue implements ImportQueue {

@@ -2,21 +2,21 @@ import type { Clock, Counters, Group, Quota, RateLimiter } from './port.ts';
 
 /**
  * The maximum number of keys that one limiter keeps in memory, and of recorded times of admitted requests. Beyond these
- * limits, it forgets the keys that were used longest ago.
+ * limits, the limiter forgets the keys that were used longest ago.
  */
 const MAX_KEYS = 250_000;
 const MAX_TIMES = 4_000_000;
 
 /**
  * A rate limiter that counts only the requests that this process admitted. Without Redis, it is the only limiter. With
- * Redis, each `RedisRateLimiter` has one. It uses this limiter to refuse requests without asking Redis, and to limit
- * requests while Redis is unavailable.
+ * Redis, each `RedisRateLimiter` uses one, to refuse requests without asking Redis, and to limit requests while Redis
+ * is unavailable.
  */
 export class ProcessRateLimiter implements RateLimiter {
   readonly #windowMs: number;
   readonly #clock: Clock;
   readonly #counters: Counters;
-  /** The log of each key. The key that was used last comes last, so expired logs are at the front. */
+  /** The log of each key, with the most recently used key at the end. So expired logs are at the front. */
   readonly #logs = new Map<string, AdmissionLog>();
   /** The number of recorded times of admitted requests in all logs together. */
   #timeCount = 0;
@@ -33,7 +33,7 @@ export class ProcessRateLimiter implements RateLimiter {
   }
 
   /**
-   * Returns a refusal only if the last request of the key had the same limit. After a change of the limit, this process
+   * Returns a refusal only if the key's previous request had the same limit. After a change of the limit, this process
    * cannot say when a slot is free, because it does not know the requests that other replicas admitted.
    */
   refusal(key: string, limit: number, group?: Group): Quota | undefined {
@@ -60,7 +60,7 @@ export class ProcessRateLimiter implements RateLimiter {
     return chooseQuota(this.peek(key, limit, now), group && this.peek(group.key, group.limit, now));
   }
 
-  /** Returns the key's quota, by the requests that this process admitted. Counts no request. */
+  /** Returns the key's quota, computed from the requests that this process admitted. Counts no request. */
   peek(key: string, limit: number, now: number): Quota {
     const log = this.#logs.get(key);
     if (log === undefined) return quotaOf(limit, 0, 0);
@@ -116,10 +116,10 @@ export class ProcessRateLimiter implements RateLimiter {
     return refusal;
   }
 
-  /** Returns the log of a key, and creates it if necessary. Sets its limit, and makes it the log that was used last. */
+  /** Returns the log of a key, and creates it if necessary. Sets its limit, and makes it the most recently used log. */
   #touch(key: string, limit: number): AdmissionLog {
     const log = this.#logs.get(key) ?? new AdmissionLog();
-    // The time when a slot was free under the old limit says nothing about the new one.
+    // The time at which a slot becomes free under the old limit does not apply to the new limit.
     if (log.limit !== limit) log.fullUntil = 0;
     log.limit = limit;
     this.#logs.delete(key);
@@ -127,7 +127,7 @@ export class ProcessRateLimiter implements RateLimiter {
     return log;
   }
 
-  /** Forgets expired keys. If there are too many keys or times, also forgets the oldest keys. */
+  /** Forgets expired keys. If there are too many keys or times, also forgets the least recently used keys. */
   #forget(now: number): void {
     for (const [key, log] of this.#logs) {
       const expired = log.fullUntil <= now && (log.newest ?? 0) <= now - this.#windowMs;
@@ -166,7 +166,7 @@ function isTighter(group: Quota, own: Quota): boolean {
 class AdmissionLog {
   #times: number[] = [];
   #head = 0;
-  /** The limit of the last call of `record` or `refuseUntil`. 0 before the first call. */
+  /** The limit of the latest call of `record` or `refuseUntil`. 0 before the first call. */
   limit = 0;
   /** The key has no free slot under `limit` before this time. 0 if no such time is known. */
   fullUntil = 0;

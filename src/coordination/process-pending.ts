@@ -24,7 +24,7 @@ export class ProcessPendingValues implements PendingValues {
     const values = this.#valuesByKind.get(kind) ?? new Map<string, PendingValue>();
     this.#valuesByKind.set(kind, values);
     const now = this.#clock.now();
-    // Deletes the expired values. If the kind is full, also deletes the oldest ones.
+    // Deletes the expired values. If the kind is full, also deletes the oldest values.
     for (const [oldestKey, { untilMs }] of values) {
       if (untilMs > now && values.size < capacity) break;
       values.delete(oldestKey);

@@ -1,4 +1,4 @@
-/** The address of Redis, as parsed from `REDIS_URL`. */
+/** The parsed value of `REDIS_URL`: the address of Redis, the credentials, and whether to use TLS. */
 
 interface Access {
   username?: string;

@@ -57,7 +57,7 @@ export async function untilReady<Client extends Redis | Cluster>(client: Client)
   return client;
 }
 
-/** Takes the servers in turn, by the number of the attempt. Throws if the list is empty: a cluster may have no node. */
+/** Chooses the servers in turn, by the number of the attempt. Throws for an empty list: a cluster may have no node. */
 export function chooseServer<T>(servers: readonly T[], attempt: number): T {
   const server = servers[attempt % servers.length];
   if (server === undefined) throw new Error('no server is known');

@@ -11,9 +11,9 @@ export type RedisClient = Redis | Cluster;
 type ConnectionOptions = Omit<RedisOptions, 'replyMapping'>;
 
 /**
- * With these options, a command without a connection fails immediately, because its caller need not wait for Redis. A
- * server that does not respond for a second counts as lost. A connection never reconnects by itself. Instead, the link
- * opens a new connection and asks the server again whether it is a master.
+ * With these options, a command without a connection fails immediately, because its caller does not need to wait for
+ * Redis. A server that does not respond for a second counts as lost. A connection never reconnects by itself. Instead,
+ * the link opens a new connection and asks the server again whether it is a master.
  */
 const FAIL_FAST: ConnectionOptions = {
   enableOfflineQueue: false,
@@ -149,7 +149,7 @@ export class RedisOpener {
   }
 }
 
-/** Opens a second connection like that of `client`, on which BullMQ waits for jobs. This one reconnects by itself. */
+/** Opens the client on which BullMQ waits for jobs, to the server or cluster of `client`. It reconnects by itself. */
 export function duplicateForBlocking(client: RedisClient): RedisClient {
   const duplicate =
     client instanceof Redis
@@ -161,7 +161,7 @@ export function duplicateForBlocking(client: RedisClient): RedisClient {
 
 /**
  * Handles the rejections of ASKING, a command that the cluster client sends by itself. ioredis ignores the promise of
- * this command. If the connection is lost before the reply, the unhandled rejection would end the process.
+ * this command. Without this handler, the loss of the connection before the reply would end the process.
  */
 function guardAsking(cluster: Cluster): Cluster {
   return cluster.on('+node', (node: Redis) => {

@@ -74,7 +74,7 @@ export class RedisImportQueue implements ImportQueue {
     await worker?.close();
     const notBegun = worker?.takenTooLate ?? [];
     const unfinished = [...(await this.#local.stopWorker(graceMs)), ...notBegun];
-    // If this fails, the sweep of staged imports queues the unfinished imports later.
+    // If an import cannot be queued here, the sweep of staged imports queues it later.
     await Promise.allSettled(unfinished.map((id) => this.#queueJob(id)));
     return unfinished;
   }

@@ -14,7 +14,7 @@ const SLIDING_WINDOW = readFileSync(new URL('./sliding-window.lua', import.meta.
  * the link run the limiters' script regularly, to find out whether Redis accepts writes.
  */
 export function openRedisLimiters({ link, keys, clock, counters }: RedisSide, windowMs: number): Limiters {
-  // A cluster may serve one key and not another, so the check uses the node of the key that failed last.
+  // A cluster may serve one key and not another, so the check uses the node of the key that failed most recently.
   let failedKey = 'start';
   link.addCheck('limits', (client) =>
     admit(client, 1_000, [{ ...PROBE, name: nameProbe(keys.probe, failedKey) }]),
@@ -63,7 +63,7 @@ interface KeyLimit {
 interface Reply extends KeyLimit {
   /** Admitted requests in the window, including this one if it is admitted. `limit + 1` if this key refuses it. */
   used: number;
-  /** Milliseconds until the oldest of them leaves the window, or until a slot is free if this key refuses. */
+  /** Milliseconds until the oldest admitted request leaves the window, or until a slot is free if this key refuses. */
   resetMs: number;
 }
 

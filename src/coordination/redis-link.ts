@@ -39,7 +39,7 @@ type ClientListener = (client: RedisClient | undefined) => void;
  * a new client, perhaps at another address.
  *
  * The link regularly tests each of `SHARED_PARTS` (limits and notifications). When a check of a part fails, or `fail`
- * is called for it, the part counts as unavailable until its next check succeeds.
+ * is called for a part, that part counts as unavailable until its next check succeeds.
  */
 export class RedisLink {
   readonly #opener: RedisOpener;
@@ -57,8 +57,8 @@ export class RedisLink {
 
   constructor(access: RedisAccess, state: LinkState) {
     this.#opener = new RedisOpener(access, ({ message }) => {
-      // The master has become a Redis replica, which refuses writes. It still accepts PUBLISH, but subscribers of the
-      // new master do not receive its messages. So find the new master immediately.
+      // A `READONLY` error means that the server is now a Redis replica, which refuses writes. It still accepts
+      // PUBLISH, but subscribers of the new master do not receive its messages. So find the new master immediately.
       if (message.startsWith('READONLY')) this.reconnect('READONLY');
     });
     this.#state = state;

@@ -21,8 +21,8 @@ const MAX_MISSED = 2;
  * were notified in the same tick.
  *
  * Redis does not say whether a message was delivered. So each check publishes a heartbeat, which this replica receives
- * through its own subscription. A heartbeat that arrives shows that all earlier messages were delivered. Until a
- * heartbeat has shown this for its message, a notified channel is in one of these sets:
+ * through its own subscription. A heartbeat that arrives shows that all earlier messages were delivered. A notified
+ * channel is in one of these sets until a heartbeat has shown that the channel's message was delivered:
  *
  * - `#pending`: it is not published yet.
  * - `#publishedAfter`: it was published after the last heartbeat was sent.
@@ -44,7 +44,7 @@ export class RedisNotifier implements Notifier {
   #publishedAfter = new Set<string>();
   #publishedBefore = new Set<string>();
   #isScheduled = false;
-  /** The number of the last heartbeat, and a promise that resolves when that heartbeat arrives. */
+  /** The number of the latest heartbeat, and a promise that resolves when that heartbeat arrives. */
   #beats = 0;
   #heard = Promise.withResolvers<void>();
   /** How many heartbeats in a row have not arrived. */

@@ -3,8 +3,8 @@ import type { Clock, HoldRefusal, Notifier, WaitEnd, Waiter } from './port.ts';
 /**
  * The waiters of this replica. A waiter is in one of these states:
  *
- * - **registered**: `register` was called, and the poll queries. A notification is remembered, so the next wait ends
- *   immediately.
+ * - **registered**: `register` was called, and the poll queries the database. A notification is remembered, so the next
+ *   wait ends immediately.
  * - **pending**: `next` was called. The wait ends with `woken` by a notification, `timeout` at its deadline, `check` if
  *   a notification may have been lost, or `drain` when the process drains. After the wait, the waiter is registered
  *   again.
@@ -229,7 +229,8 @@ class LocalWaiter implements Waiter {
       return 'woken';
     }
     const isOver = deadline <= this.#registry.clock.now();
-    // If notifications arrive again, the poll checks immediately. Otherwise, `schedule` sets when it checks.
+    // A poll that may have missed a notification checks now if its time is over or if notifications arrive again. Until
+    // then, `schedule` sets when it checks.
     if (this.mayHaveMissed && (isOver || this.#registry.connected)) return this.#requestCheck();
     if (isOver) return 'timeout';
     this.deadline = deadline;

@@ -227,7 +227,10 @@ export const ids = z
     examples: [[42, 43]],
   });
 
-/** The ids of bookmarks. `times`, if present, has for each id the `updated_at` that the client saw last, in order. */
+/**
+ * The ids of bookmarks. `times`, if present, has the `updated_at` that the client last saw of each bookmark, in the
+ * order of `ids`.
+ */
 export interface BookmarkVersions {
   ids: number[];
   times?: string[] | undefined;

@@ -297,7 +297,7 @@ export interface BookmarkSearch {
   sort?: Sort | undefined;
   /** The number of the page, counted from 1. */
   page?: number | undefined;
-  /** The `next_cursor` of the last response to the same search. Use it instead of `page`. */
+  /** The `next_cursor` of the previous response to the same search. Use it instead of `page`. */
   cursor?: string | undefined;
   /** 1 to 100. Default: 50. */
   per_page?: number | undefined;
@@ -319,7 +319,7 @@ export interface FoundBookmarks {
 }
 
 export interface ListPosition {
-  /** The `next_cursor` of the last response. Absent for the first page. */
+  /** The `next_cursor` of the previous response. Absent for the first page. */
   cursor?: string | undefined;
   /** 1 to 500. Default: 100. */
   limit?: number | undefined;
@@ -357,7 +357,7 @@ export interface SyncedBookmarks {
 }
 
 export interface ChangesPosition {
-  /** The `cursor` of the last response. Absent to start from the beginning. */
+  /** The `cursor` of the previous response. Absent to start from the beginning. */
   cursor?: string | undefined;
   /** Sent instead of a cursor. The response is then an empty page with the current cursor. */
   from?: 'now' | undefined;

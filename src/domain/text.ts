@@ -25,8 +25,8 @@ const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 
 /**
  * Normalizes text so that comparisons ignore case: converts it to NFC and to lower case, and replaces each final sigma
- * (ς) by the ordinary one (σ). The database stores the result with the text. So searches and comparisons do not depend
- * on the locale of the database.
+ * (ς) with the ordinary one (σ). The database stores the result with the text. So searches and comparisons do not
+ * depend on the locale of the database.
  */
 export function foldText(text: string): string {
   if (PRINTABLE_ASCII.test(text)) return text.toLowerCase();
@@ -43,7 +43,8 @@ export const searchTerms = (query: string): string[] =>
   [...new Set(foldText(query).split(/\s+/u))].filter(Boolean);
 
 /**
- * Returns a field's line in the search text: normalized, and with a blank for each white space, so that it is one line.
+ * Returns a field's line in the search text: normalized, and with a blank in place of each white-space character, so
+ * that it is one line.
  */
 export const searchTextLine = (text: string): string =>
   PRINTABLE_ASCII.test(text) ? text.toLowerCase() : foldText(text).replace(/\s/gu, ' ');

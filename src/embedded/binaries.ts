@@ -52,7 +52,7 @@ async function findInstalled(): Promise<Binaries> {
   }
 }
 
-/** Makes a program executable. In the packages of some platforms, it is not. */
+/** Makes a program executable. In the packages of some platforms, the programs are not executable. */
 function makeExecutable(program: string): void {
   try {
     accessSync(program, constants.X_OK);

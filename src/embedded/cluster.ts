@@ -12,7 +12,7 @@ import { giveFolder, type ServerAccount } from './server-account.ts';
 const USER = 'bookmarks';
 const DATABASE = 'bookmarks';
 
-/** The folder of the cluster (PostgreSQL's name for the files of one server), and of the password for it. */
+/** The folder that contains the cluster (PostgreSQL's name for the files of one server) and its password. */
 export const clusterDirOf = (dataDir: string): string => join(dataDir, 'postgres');
 
 /** The folder that the server itself calls its data directory. */

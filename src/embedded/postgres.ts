@@ -83,7 +83,8 @@ function prepareDataDir(folder: string): DataFolder {
   const dataDir = resolve(folder);
   const account = chooseServerAccount(clusterDirOf(dataDir));
   try {
-    // Another account than the current one must be able to enter the data folder, because the cluster is inside.
+    // If another account runs the server, that account must be able to enter the data folder, which contains the
+    // cluster.
     mkdirSync(dataDir, { recursive: true, mode: account.uid === undefined ? 0o700 : 0o755 });
   } catch (error) {
     throw unusable(error);

@@ -66,13 +66,13 @@ const EARLIER_SERVER_MS = 10_000;
 /**
  * A shell script that runs the server and, next to it, a subshell that reads from a pipe of this process (file
  * descriptor 3). However this process ends, the pipe closes. The subshell then shuts the server down. `$$` is the
- * process id of the server, because `exec` replaces the shell by the server.
+ * process id of the server, because `exec` replaces the shell with the server.
  */
 const RUN_SERVER = '(read -r _ <&3; kill -INT $$) 2>/dev/null & exec "$@" 3<&-';
 
 /**
- * Starts the server on a free port, unless the settings name one. Waits until the server accepts connections, after a
- * crash also for the recovery. If the server does not start, throws `EmbeddedPostgresError` with its log.
+ * Starts the server on a free port, unless the settings name one. Waits until the server accepts connections. After a
+ * crash, this includes the recovery. If the server does not start, throws `EmbeddedPostgresError` with its log.
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { pgdata, logFile, settings } = options;

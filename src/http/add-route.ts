@@ -48,7 +48,8 @@ export function addRoute(app: FastifyInstance, context: Context, mount: Mount, r
 
 /**
  * Runs the handler and sends its response. For most routes, holds one of the user's permits until the unread bytes of
- * the response are counted. A request that waits for this permit is then refused if the user has too many unread bytes.
+ * the response are counted. So a request that waited for the permit is refused if the user has too many unread bytes by
+ * then.
  */
 async function respond(
   context: Context,
@@ -105,7 +106,7 @@ async function sendResponse(
   }
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   // All polls of an account are notified together, and each gets a page. So the account may have reached its limit of
-  // unread bytes since the first check. Refusing a read is safe, because a read changes nothing.
+  // unread bytes since this request was first checked. Refusing a read is safe, because a read changes nothing.
   if (route.scope === 'read' && text.length > SHORT_BYTES) overload.refuse(principal?.userId);
   const encoding = mayCompress && isWorthCompressing(text) ? chooseEncoding(request, reply) : undefined;
   if (encoding === undefined) void reply.send(text);

@@ -140,7 +140,7 @@ export async function confirmPrincipal(
   const isUnchecked = isEarly && !request.principalIsFresh;
   if (!isInvalid && !isUnchecked) return;
   const refusal = await findRefusal(context, principal).catch((fault: unknown) => {
-    // The lookup failed, but the operation's statement has already found the token invalid.
+    // If the operation's statement has already found the token invalid, the failed lookup does not matter.
     if (isInvalid) return invalidToken();
     throw fault;
   });

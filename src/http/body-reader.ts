@@ -19,7 +19,8 @@ import { invalid } from '../domain/errors.ts';
 const CHUNK_MS = 0.02;
 
 /**
- * Time is reserved for at least this many chunks at a time. 256 chunks of 64 KiB are 16 MiB: most bodies never pause.
+ * Time is reserved for at least this many chunks at a time. 256 chunks of 64 KiB are 16 MiB, so the reading of most
+ * bodies never pauses.
  */
 const CHUNKS_PER_PAUSE = 256;
 
@@ -51,7 +52,10 @@ export class ChunkPace {
   }
 }
 
-/** Reads one body. It reads only a little before `begin`, and then no faster than its caller and the pace allow. */
+/**
+ * Reads one body. Before `begin`, it reads only a little. After that, it reads no faster than its caller and the pace
+ * allow.
+ */
 export class BodyReader {
   readonly #body: IncomingMessage;
   #gathered: Buffer[] = [];
@@ -174,8 +178,8 @@ export class BodyReader {
   }
 
   /**
-   * Ends the body. If many chunks have no reserved time yet, reserves it now, so that the key's next body pauses for
-   * them.
+   * Ends the body. If many chunks have no reserved time yet, reserves time for them now, so that the key's next body
+   * pauses for them.
    */
   #finish(end: 'complete' | 'aborted'): void {
     if (this.#end !== undefined) return;

@@ -53,7 +53,8 @@ const describeUnavailable = ({ reason }: DatabaseUnavailable): string =>
     : 'the service cannot reach its database';
 
 /**
- * Returns the error to send. Returns undefined for a defect of the service, because only the log may have its details.
+ * Returns the error to send. Returns undefined for a defect of the service, because only the log may contain the
+ * details.
  */
 export function toApiError(error: unknown): ApiError | undefined {
   if (error instanceof ApiError) return error;

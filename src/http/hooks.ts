@@ -24,7 +24,7 @@ export function addFirstHook(
   app.addHook('onRequest', (request, reply, done) => {
     const { id, method, url, headers } = request;
     const connection = connections.of(request.raw.socket);
-    // The connection is closed, or `begin` has cut it. Nothing can be sent on it.
+    // If the connection is closed, or if `begin` cuts it, nothing can be sent on it.
     if (connection?.begin() !== true) {
       reply.hijack();
       return;

@@ -46,7 +46,8 @@ export function mcpRoutes(app: FastifyInstance, runner: EndpointRunner): void {
         { parsedBody: request.body },
       );
       const text = await response.text();
-      // After a revoked token or a defect, the whole request gets the error response, as on every other path.
+      // If a tool failed because of a revoked token or a defect, the whole request gets the error response, as on other
+      // paths.
       if (fault !== undefined) throw fault;
       reply
         .code(response.status)
@@ -65,7 +66,10 @@ export function mcpRoutes(app: FastifyInstance, runner: EndpointRunner): void {
   });
 }
 
-/** Throws `PERMISSION_DENIED` for pages of other origins. The protocol requires this check against DNS rebinding. */
+/**
+ * Throws `PERMISSION_DENIED` for requests from pages of other origins. The protocol requires this check against DNS
+ * rebinding.
+ */
 function refuseForeignOrigin({ config, site }: Context, { headers }: FastifyRequest): void {
   const { origin } = headers;
   if (origin === undefined || origin === site.origin || config.corsOrigins.includes(origin)) return;

@@ -64,7 +64,9 @@ const sendPage = (reply: FastifyReply, page: Page): FastifyReply =>
 const redirect = (reply: FastifyReply, address: string): FastifyReply =>
   reply.code(303).headers(PRIVATE_HEADERS).header('location', address).send();
 
-/** Returns the page for a thrown error. An invalid or limited request is neither counted nor logged as a failure. */
+/**
+ * Returns the page for a thrown error. An invalid or rate-limited request is neither counted nor logged as a failure.
+ */
 function pageOf(context: Context, error: unknown, request: FastifyRequest): Page {
   const providerName = context.config.signIn.provider?.name;
   if (error instanceof SignInError) {

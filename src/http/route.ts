@@ -43,10 +43,11 @@ interface Described {
   /** Whether requests may have an `Idempotency-Key`. */
   isIdempotent?: boolean;
   /**
-   * Whether requests may wait long. The handler then takes the user's permits itself, and holds none while it waits.
+   * Whether requests may wait for a long time. If so, the handler takes the user's permits itself, and holds none while
+   * it waits.
    */
   isHeld?: boolean;
-  /** Whether the handler takes the user's permits itself, although its requests do not wait long. */
+  /** Whether the handler takes the user's permits itself, although its requests do not wait for a long time. */
   takesOwnPermits?: boolean;
 }
 
@@ -79,7 +80,7 @@ export const routesOfAll = <Given extends ApiRoute>(
   routes: readonly Given[] & Missing<Exclude<keyof Endpoints, Given['path']>>,
 ): readonly Route[] => routes;
 
-/** A type that all routes have if `Path` is `never`. Otherwise a type that no route has, which names the path. */
+/** A type that all routes have if `Path` is `never`. Otherwise, a type that no route has and that names the path. */
 type Missing<Path> = [Path] extends [never] ? unknown : { noRouteFor: Path };
 
 /** The names of all fields of a type, at any depth. */

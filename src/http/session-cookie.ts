@@ -46,7 +46,10 @@ export function readSessionCookie(
   return token?.kind === 'session' ? token : undefined;
 }
 
-/** Sets the session cookie for the longest life of a session. The server decides when the session really ends. */
+/**
+ * Sets the session cookie for the longest time that a session can last. The server decides when the session really
+ * ends.
+ */
 export function setSessionCookie({ site, config }: Context, reply: FastifyReply, token: string): void {
   const maxAgeSeconds = Math.max(MAX_SESSION_DAYS, config.sessionDays) * 86_400;
   addCookie(reply, site.origin, nameOf(site.origin), token, maxAgeSeconds);
@@ -62,7 +65,7 @@ export function setLoginCookie({ site }: Context, reply: FastifyReply, secret: s
   addCookie(reply, site.origin, nameOf(site.origin, 'login'), secret, LOGIN_SECONDS);
 }
 
-/** Clears the session cookie after a request of a page has ended its own session. For the API, does nothing. */
+/** Clears the session cookie after a page has ended its own session. Does nothing after a request to the API. */
 export function forgetSession(context: Context, request: FastifyRequest, reply: FastifyReply): void {
   if (request.routeOptions.config.mount?.isForBrowser === true) clearSessionCookie(context, reply);
 }

@@ -40,9 +40,10 @@ export type AbortReason = (typeof ABORT_REASONS)[number];
  *
  * - `event_loop`: the event loop is late.
  * - `pool`: statements wait too long for a connection.
- * - `unsent`, `account`: clients of all users, or of this account, leave too many bytes of responses unread.
- * - `received`, `account_received`: the replica holds too many bytes of request bodies, of all users or of this
- *   account.
+ * - `unsent`: the clients of all users together leave too many bytes of responses unread.
+ * - `account`: the clients of this account leave too many bytes of responses unread.
+ * - `received`: the replica holds too many bytes of request bodies in total.
+ * - `account_received`: the replica holds too many bytes of request bodies of this account.
  */
 const OVERLOAD_REASONS = ['event_loop', 'pool', 'unsent', 'account', 'received', 'account_received'] as const;
 export type OverloadReason = (typeof OVERLOAD_REASONS)[number];

@@ -13,8 +13,8 @@ const toPlain = (value: unknown): string =>
   JSON.stringify(value).replace(/[\u007f-\u009f\u2028-\u202e]/g, '');
 
 /**
- * Prints pino's lines for people. Until the service listens, each message below a warning replaces the one before it in
- * the same line. When the service listens, that line disappears.
+ * Prints pino's lines for people. Until the service listens, each message that is less severe than a warning replaces
+ * the previous one, in the same line. When the service listens, that line disappears.
  */
 export class TerminalLog {
   readonly #out: { write(text: string): unknown; columns?: number };

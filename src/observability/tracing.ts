@@ -107,7 +107,8 @@ export function currentTraceParent(): string | undefined {
 
 /**
  * Returns the context of a request. It continues the client's trace if `traceparent` is valid. Only the share `ratio`
- * of clients' traces is recorded, because a client could otherwise fill the collector by asking for all of its traces.
+ * of clients' traces is recorded, because a client could otherwise fill the collector by asking to record all of its
+ * traces.
  */
 export function continueClientTrace(text: unknown, ratio: number) {
   const parent = parseTraceParent(text);

@@ -17,7 +17,7 @@ interface ExportOptions {
   database: Database;
   requestPermits: Semaphore<number>;
   outboundBacklog: OutboundBacklog;
-  /** How long a page may wait for a permit, and for room in the backlog, in milliseconds each. */
+  /** The longest wait of a page for a permit, and its longest wait for room in the backlog, in milliseconds. */
   waitMs: number;
 }
 
@@ -127,7 +127,7 @@ async function readPage(
     if (!hasRoom) throw unavailable('earlier responses to this account have not been read yet', 5);
     // Returns undefined if there is no room any more.
     const readIfRoom = async () => {
-      // While this request waited for its permit, another one may have taken the room.
+      // While this request waited for its permit, another request may have taken the room.
       if (!outboundBacklog.hasRoomForExport(userId)) return undefined;
       // Reserves room while the page is read, so that the user's other exports cannot take the same room.
       const releaseReserved = outboundBacklog.hold(userId, PAGE_BYTES);

@@ -49,7 +49,7 @@ export class Overload {
   readonly #watched: Watched;
   readonly #delays: RecentDelays;
   readonly #timer: NodeJS.Timeout;
-  /** The mean delay of the event loop in the last sample. */
+  /** The mean delay of the event loop in the latest sample. */
   #delayMs = 0;
 
   constructor(watched: Watched, delays: RecentDelays = monitorEventLoopDelay({ resolution: 20 })) {

@@ -96,7 +96,7 @@ export class PageReader<Start, Result> {
   readonly #source: PageSource<Start, Result>;
   readonly #permits: Semaphore<number>;
   readonly #deadlineMs: number;
-  /** For each page, the batch that was opened last, until that batch has ended. */
+  /** For each page, the latest batch, until that batch has ended. */
   readonly #last = new Map<string, Batch<Result>>();
   /** The checks that wait for the next statement. */
   #checks: (Check<Start> & { news: PromiseWithResolvers<boolean> })[] = [];

@@ -62,8 +62,8 @@ const pathsIn = (folder: string) => ({
 });
 
 /**
- * Replaces the repository's manifest and README by those of the package. Keeps the originals in the same folder, under
- * other names.
+ * Replaces the repository's manifest and README with those of the package. Keeps the originals in the same folder,
+ * under other names.
  */
 export function putLeanManifest(folder: string): void {
   const { manifest, whole, readme, wholeReadme, packageReadme } = pathsIn(folder);

@@ -19,8 +19,8 @@ const USERS_PER_GROUP = 1_000;
 /** A round goes through all users who have blocks without a filter, in groups, by ascending user id. */
 export interface Round {
   /**
-   * The highest user id of the last group, or 0 at the start of a round. The next group has higher ids, even if the
-   * work for the last group failed.
+   * The highest user id of the previous group, or 0 at the start of a round. The next group has higher ids, even if the
+   * work for the previous group failed.
    */
   after: number;
   readonly usersPerGroup: number;
@@ -45,7 +45,7 @@ export async function buildPendingFilters(context: Context, round = beginRound()
 
 /**
  * Builds filters for the next group of users, for about a second. Builds a batch of filters for each user in turn.
- * Resolves with true if some blocks of the group still have no filter, or with false once the process drains.
+ * Resolves with true if some blocks of the group still have no filter, or with false if the process drains.
  */
 async function serveNextUsers({ database, lifecycle }: Context, round: Round): Promise<boolean> {
   const group = await findPendingFilters(database, round.after, round.usersPerGroup);

@@ -114,7 +114,7 @@ export interface SearchPlace {
   total: number;
   /** The id of the last bookmark before the next page. */
   lastId: number;
-  /** The value by which that bookmark is sorted. Null if the search is sorted by id. */
+  /** The value by which the bookmark `lastId` is sorted. Null if the search is sorted by id. */
   lastKey: string | null;
 }
 

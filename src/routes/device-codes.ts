@@ -82,7 +82,7 @@ export async function exchangeDeviceCode(
     await endNewSession();
     throw error;
   });
-  // The account's e-mail address is known only after the new session was opened.
+  // The account's e-mail address becomes known only when the new session is opened.
   const isSameAccount = emailKey === undefined || foldText(newSession.user.email) === emailKey;
   if (isConfirmed && isSameAccount) return newSession;
   await endNewSession();

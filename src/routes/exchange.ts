@@ -81,7 +81,7 @@ async function endRepeated(context: Context, code: string): Promise<void> {
   try {
     await endSession(context, session);
   } catch (error) {
-    // Remember the code again, so that its next repeat ends the session.
+    // Remember the code again, so that the next request with this code ends the session.
     await noteExchange(pending, code, session);
     throw error;
   }

@@ -37,7 +37,8 @@ export interface PollEnd<Page> {
  *
  * No change is missed, because the waiter is registered before the first read. The first read sees every change that
  * was committed before it. The notification of a later change wakes the waiter. If a notification may have been lost, a
- * check finds the change. So at its deadline, a poll need not look for changes (docs/design.md, "The end of a poll").
+ * check finds the change. So at its deadline, a poll does not need to look for changes (docs/design.md, "The end of a
+ * poll").
  */
 export async function readOrWait<Page>(
   context: Context,
@@ -83,7 +84,7 @@ interface WaitResult<Page> {
 
 /**
  * Waits until a read finds news, the client leaves, the replica drains or the wait ends. At the end of the wait, reads
- * only if the token may have expired. Such a read throws `INVALID_TOKEN`.
+ * only if the token may have expired. If it has, that read throws `INVALID_TOKEN`.
  */
 async function waitForNews<Page>(
   { coordination: { clock, notifier }, config, metrics }: Context,

@@ -40,7 +40,7 @@ const nameSignIn = (challenge: string): string => hashParts('passkey', challenge
 const nameAddition = ({ userId, hash }: Session, challenge: string): string =>
   hashParts('passkey-addition', String(userId), hash.toString('hex'), challenge);
 
-/** Returns options with which a browser asks for any passkey of this site, and keeps their challenge. */
+/** Keeps a new challenge, and returns it in the options with which a browser asks for any passkey of this site. */
 export async function offerSignIn(pending: PendingValues, { rpId }: RelyingParty) {
   const { generateAuthenticationOptions } = await loadLibrary();
   const options = await generateAuthenticationOptions({
@@ -52,7 +52,9 @@ export async function offerSignIn(pending: PendingValues, { rpId }: RelyingParty
   return options;
 }
 
-/** Returns options with which a browser creates a passkey for a session's account, and keeps their challenge. */
+/**
+ * Keeps a new challenge, and returns it in the options with which a browser creates a passkey for a session's account.
+ */
 export async function offerAddition(
   pending: PendingValues,
   session: Session,

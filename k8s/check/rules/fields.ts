@@ -59,8 +59,8 @@ const CONTAINER = {
 };
 
 /**
- * A container that serves requests. One slow response must not make its probes restart it. When it can no longer serve,
- * its readiness probe must fail soon, so that it gets no more requests.
+ * A container that serves requests. Its probes must not restart it after only one slow response. When it can no longer
+ * serve, its readiness probe must fail soon, so that it gets no more requests.
  */
 const SERVER = {
   ...CONTAINER,

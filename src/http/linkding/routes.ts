@@ -15,7 +15,7 @@ import { type Range, readRange, readSearch } from './query.ts';
 
 /**
  * linkding's REST API, for programs that were made for linkding (docs/linkding.md). `COMPAT_LINKDING=true` enables it.
- * Each request runs endpoints of this service's own API as its principal, so tokens, scopes and limits apply.
+ * Each request runs endpoints of this service's own API as the request's principal, so tokens, scopes and limits apply.
  */
 
 const ROOT = '/compat/linkding';

@@ -52,8 +52,9 @@ const HEADERS = {
 
 /**
  * A script that applies the user's theme and row height before the browser draws anything. It also reloads the document
- * after a pause if a module fails to load. This happens during a rollout, when one replica sends a document and another
- * replica does not have its modules. The script's address has no hash, so that replicas of every version have it.
+ * after a pause if a module fails to load. Such a failure happens during a rollout, when one replica sends a document
+ * and another replica does not have its modules. The script's address has no hash, so that replicas of every version
+ * have it.
  */
 const START = `'use strict';
 for (const choice of ['theme', 'rows']) document.documentElement.dataset[choice] = localStorage.getItem(choice) ?? '';

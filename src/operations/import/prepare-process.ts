@@ -12,7 +12,7 @@ import type { FromChild, ToChild } from './preparers.ts';
 const send = (message: FromChild): void => void process.send!(message);
 
 const chunks: Uint8Array[] = [];
-/** Resolves when the parent has stored the batch that was sent last. */
+/** Resolves when the parent has stored the latest batch. */
 let staged: PromiseWithResolvers<void>;
 
 /** Sends a batch once the parent has stored the previous batch. */

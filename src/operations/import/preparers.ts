@@ -62,7 +62,9 @@ interface PreparerLimits {
   takeLimitMs?: number;
 }
 
-/** Prepares imports. Long imports are prepared one at a time, in their order. Call `close` at the end. */
+/**
+ * Prepares imports. Long imports are prepared one at a time, in the order of their arrival. Call `close` at the end.
+ */
 export class Preparers {
   readonly #limits: Required<PreparerLimits>;
   readonly #turns = new Semaphore<string>({

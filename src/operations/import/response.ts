@@ -14,7 +14,7 @@ export class OutcomeUnknown extends Error {
   override readonly name = 'OutcomeUnknown';
 }
 
-/** How long to try again to read an import from the database, and the pause between attempts. */
+/** How long to retry reading an import from the database, and the pause between attempts. */
 const READ_WAIT_MS = 10_000;
 const READ_INTERVAL_MS = 200;
 

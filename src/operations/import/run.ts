@@ -80,9 +80,9 @@ async function runClaimed(
 }
 
 /**
- * Returns whether an attempt failed because the database was away, so that it does not count. An attempt whose
- * statement took too long counts. Otherwise an import that always takes too long would be repeated for a day, and each
- * time hold the lock on the account.
+ * Returns whether an attempt failed because the database was unavailable. Such an attempt does not count. An attempt
+ * whose statement took too long does count. Otherwise an import that always takes too long would be repeated for a day,
+ * and would hold the lock on the account each time.
  */
 const isFaultOfDatabase = (error: unknown): boolean =>
   error instanceof DatabaseUnavailable && error.reason !== 'cancelled' && error.reason !== 'deadline';
