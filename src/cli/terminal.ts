@@ -73,7 +73,7 @@ export class Terminal {
     this.streams.stderr.write(`${writeOutControls(text)}\n`);
   }
 
-  /** Starts a progress line on standard error. Prints nothing with `--json`, or if standard error is no terminal. */
+  /** Starts a progress line on standard error. Prints nothing with `--json`, or if standard error is not a terminal. */
   progress(): Progress {
     const { stderr } = this.streams;
     this.#progress = new Progress(stderr.isTTY === true && !this.isJson ? stderr : undefined);

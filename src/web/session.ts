@@ -101,7 +101,7 @@ export async function findUser(): Promise<Profile | undefined> {
   return user;
 }
 
-/** Reloads the page if another user has signed in, because its content belongs to the previous one. */
+/** Reloads the page if another user has signed in, because the page shows the previous user's content. */
 async function requireSameUser(): Promise<void> {
   const before = user?.email;
   const after = await client.profile();
