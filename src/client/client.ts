@@ -275,8 +275,8 @@ export class EndpointClient {
   }
 
   /**
-   * Yields all bookmarks in pages of 500, in order of ids. A bookmark that exists during the whole iteration appears
-   * exactly once.
+   * Yields all bookmarks in pages of up to 500, in order of ids. A bookmark that exists during the whole iteration
+   * appears exactly once.
    */
   async *listAll(options?: RequestOptions): AsyncGenerator<Bookmark[], void, undefined> {
     let cursor: string | undefined;
