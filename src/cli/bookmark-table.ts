@@ -23,7 +23,7 @@ export const bookmarkTable = (bookmarks: readonly Bookmark[]): Table => ({
 
 /**
  * Prints the first `limit` bookmarks of the pages, as one JSON object or one table. Prints each page as it arrives.
- * Without `--json`, prints the note `none` if there are no bookmarks.
+ * Without `--json`, prints the text `none` as a note if there are no bookmarks.
  */
 export async function printPages<Each extends Bookmark>(
   terminal: Terminal,

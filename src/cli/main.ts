@@ -10,7 +10,7 @@ process.once('SIGINT', () => controller.abort());
 process.once('SIGTERM', () => controller.abort());
 const { stdin, stdout, stderr } = process;
 stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // A reader may close the output early, as in `bookmarks list | head`. That is no failure.
+  // A reader may close the output early, as in `bookmarks list | head`. That is not a failure.
   if (error.code === 'EPIPE') process.exit(EXIT.done);
   stderr.write(`bookmarks: standard output: ${describeFault(error, undefined)?.error ?? error.message}\n`);
   process.exit(EXIT.failed);

@@ -60,7 +60,7 @@ export class Terminal {
     return this.#send(shown.map((line) => `${line}\n`).join(''));
   }
 
-  /** Prints a result as JSON or as a table. Instead of a table without rows, prints the note `none`. */
+  /** Prints a result as JSON or as a table. If the table has no rows, prints the text `none` as a note instead. */
   async printTable(value: unknown, table: Table, none: string): Promise<void> {
     if (this.isJson) return this.print(value, () => '');
     if (table.rows.length === 0) return this.note(none);
@@ -73,7 +73,7 @@ export class Terminal {
     this.streams.stderr.write(`${writeOutControls(text)}\n`);
   }
 
-  /** Starts a progress line on standard error. Prints nothing with `--json`, or if standard error is no terminal. */
+  /** Starts a progress line on standard error. Prints nothing with `--json`, or if standard error is not a terminal. */
   progress(): Progress {
     const { stderr } = this.streams;
     this.#progress = new Progress(stderr.isTTY === true && !this.isJson ? stderr : undefined);
@@ -97,8 +97,8 @@ class Progress implements Disposable {
   }
 
   /**
-   * Sets the text of the line. If the line is empty, the text is drawn immediately, and otherwise at the next redraw. An
-   * empty text removes the line from the screen.
+   * Sets the text of the line. If the line was empty, draws the text immediately. Otherwise, the next redraw shows it.
+   * An empty text removes the line from the screen.
    */
   set(text: string): void {
     if (text === '') this.clear();

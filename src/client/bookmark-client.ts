@@ -6,9 +6,9 @@ import type { CollectionStore } from './outbox.ts';
 
 /**
  * The client of the Bookmark Service: one method per endpoint, plus `sync`, `listAll`, `searchAll`, `mirror` and
- * `collection`. It stays within the token's rate limit. It retries a failed request if a repeat is safe: reads, writes
- * with an `Idempotency-Key`, and requests that the service has certainly not processed. Before a retry, it waits at
- * least as long as the service asks. Every failed request, unless it was aborted, rejects with an `ApiError`.
+ * `collection`. It stays within the token's rate limit. It retries failed requests that are safe to repeat: reads,
+ * writes with an `Idempotency-Key`, and requests that the service has certainly not processed. Before a retry, it waits
+ * at least as long as the service asks. A call that fails rejects with an `ApiError`, unless it was aborted.
  */
 export class BookmarkClient extends EndpointClient {
   /** Returns a client with the same options for another token. The new client has its own quota. */

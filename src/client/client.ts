@@ -51,7 +51,7 @@ const SEARCH_LIMIT = 100;
 
 /**
  * A client with one method for each endpoint. `BookmarkClient` extends this class. The service's own web page uses this
- * class directly, so that it loads less code.
+ * class directly, so that the page loads less code.
  */
 export class EndpointClient {
   protected readonly options: ClientOptions;
@@ -249,7 +249,9 @@ export class EndpointClient {
     return this.requester.request('/tags/merge', merge, options);
   }
 
-  /** Permanently deletes the account and all its content. `confirm` is its e-mail address. Needs a session token. */
+  /**
+   * Permanently deletes the account and all its content. `confirm` is the user's e-mail address. Needs a session token.
+   */
   deleteAccount(confirm: string, options?: RequestOptions): Promise<Deleted> {
     return this.requester.request('/account/delete', { confirm }, options);
   }
@@ -273,8 +275,8 @@ export class EndpointClient {
   }
 
   /**
-   * Yields all bookmarks in pages of 500, in order of ids. A bookmark that exists during the whole iteration appears
-   * exactly once.
+   * Yields all bookmarks in pages of up to 500, in order of ids. A bookmark that exists during the whole iteration
+   * appears exactly once.
    */
   async *listAll(options?: RequestOptions): AsyncGenerator<Bookmark[], void, undefined> {
     let cursor: string | undefined;

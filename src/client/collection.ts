@@ -30,8 +30,8 @@ const MAX_RESTARTS = 100;
 
 /**
  * A local copy of the user's bookmarks that can be changed offline. All methods except `sync` use only the store.
- * `sync` sends the writes in order and reads the changes of other clients. Each stored write is applied exactly once or
- * reported, even after a crash.
+ * `sync` sends the writes in order and reads the changes of other clients. Even after a crash, no write is applied
+ * twice, and a write that is not applied is reported.
  */
 export class Collection {
   readonly #requester: Requester;
@@ -46,16 +46,16 @@ export class Collection {
   }
 
   /**
-   * Returns a bookmark, including pending changes. The negative id that `add` returned stays valid after the service
-   * has assigned another one.
+   * Returns a bookmark with its pending changes applied. The negative id that `add` returned stays valid after the
+   * service has assigned the final id.
    */
   async get(id: number): Promise<Bookmark | undefined> {
     return showState(await this.#store.update(id, () => ({})));
   }
 
   /**
-   * Returns all bookmarks, including pending changes. Bookmarks that the service does not have yet have negative ids,
-   * so they come first.
+   * Returns all bookmarks with their pending changes applied, in order of ids. Bookmarks that the service does not have
+   * yet have negative ids, so they come first.
    */
   async list(): Promise<Bookmark[]> {
     const { rows, writes } = await this.#store.readAll();
@@ -68,7 +68,7 @@ export class Collection {
       shown.push(showState({ id: row.id, row, writes: writesById.get(row.id) ?? [] }));
       writesById.delete(row.id);
     }
-    // The remaining writes belong to bookmarks that the service does not have. Most of these are new.
+    // The remaining writes belong to bookmarks that the service does not have. Most of these bookmarks are new.
     for (const [id, pending] of writesById) shown.push(showState({ id, row: undefined, writes: pending }));
     return shown.filter((bookmark) => bookmark !== undefined).sort((a, b) => a.id - b.id);
   }
@@ -104,8 +104,8 @@ export class Collection {
   }
 
   /**
-   * Appends a write with the intent that `decide` returns for the bookmark as the user sees it. Changes nothing if
-   * `decide` returns undefined.
+   * Calls `decide` with the bookmark as the user sees it, and appends a write with the returned intent. Changes nothing
+   * if `decide` returns undefined.
    */
   #write(id: number, decide: (shown: Bookmark) => Intent | undefined): Promise<BookmarkState> {
     return this.#store.update(id, (before) => {
@@ -136,9 +136,9 @@ export class Collection {
   }
 
   /**
-   * Sends pending writes and brings the copy up to date. Resolves with all reports that are not acknowledged. A request
-   * that fails with a lost connection or a status 429 or 5xx is retried for `retryForMs`. If it still fails then,
-   * `sync` rejects, and the next `sync` continues where this one stopped.
+   * Sends pending writes and brings the copy up to date. Resolves with all reports that are not acknowledged. After a
+   * lost connection or a status of 429 or 5xx, a request is retried for `retryForMs`. If it still fails, `sync`
+   * rejects, and the next `sync` continues where this one stopped.
    */
   sync(options: RequestOptions = {}): Promise<Report[]> {
     const run = this.#syncing.then(() => this.#sync(options));
@@ -190,8 +190,8 @@ export class Collection {
 }
 
 /**
- * Returns a bookmark with its pending changes. Throws `NotInCollection` if the bookmark does not exist. `id` is the id
- * that the user passed, for the message of the error.
+ * Returns a bookmark with its pending changes. Throws `NotInCollection` if the bookmark does not exist. The message of
+ * the error contains `id`, the id that the user passed.
  */
 function requireBookmark(state: BookmarkState, id: number): Bookmark {
   const shown = showState(state);

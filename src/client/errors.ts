@@ -2,7 +2,7 @@ import type { ErrorCode } from '../domain/resources.ts';
 import { systemCodeOf } from '../domain/thrown.ts';
 
 /**
- * The error codes (docs/contract.md, section 7), and three codes of the client:
+ * The service's error codes (docs/contract.md, section 7), and three codes that only the client uses:
  *
  * - `CONNECTION_LOST`: no response, or a truncated one
  * - `TIMEOUT`: no response in time

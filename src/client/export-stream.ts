@@ -8,8 +8,8 @@ const END = /\],"exported_at":"[^"]{20,40}","count":\d{1,16}\}\s*$/;
 const TAIL_BYTES = 128;
 
 /**
- * Yields the bytes of an export. Throws `CONNECTION_LOST` if the end of the export is missing. Does not retry once the
- * response has begun.
+ * Yields the bytes of an export. Throws `CONNECTION_LOST` if the end of the export is missing. Does not retry after
+ * the response has begun.
  */
 export async function* streamExport(
   requester: Requester,

@@ -47,14 +47,14 @@ function parsePosition(cursor: string | number): Position {
 }
 
 /**
- * Yields the bookmarks after a cursor in batches. The first catch-up reads `/bookmarks/list`, because its pages are
- * larger than those of `/bookmarks/sync`. Then this function reads `/bookmarks/sync`, and waits there for new
+ * Yields the bookmarks after a cursor in batches. A sync from the beginning first reads `/bookmarks/list`, because its
+ * pages are larger than those of `/bookmarks/sync`. Then this function reads `/bookmarks/sync`, and waits there for new
  * bookmarks.
  *
- * No bookmark is lost between the list and the sync. Both return ascending ids, and a user's ids become visible in
- * order (docs/contract.md, decision 15). So if a bookmark becomes visible after a page of the list was read, its id is
- * larger than all ids of that page, and the sync finds it. For the same reason, the sync needs only the last id in
- * order to continue.
+ * No bookmark is lost between the two endpoints. Both return ascending ids, and a user's ids become visible in order
+ * (docs/contract.md, decision 15). So if a bookmark becomes visible after a page of the list was read, its id is larger
+ * than all ids of that page, and the sync finds it. For the same reason, the sync needs only the last id in order to
+ * continue.
  */
 export async function* followBookmarks(
   requester: Requester,

@@ -147,6 +147,6 @@ export function showStored(
 export const sortTags = (tags: BookmarkTag[]): BookmarkTag[] =>
   tags
     .map((tag) => ({ tag, key: foldText(tag.name) }))
-    // Between two pages of changes, two stored tags may briefly have the same name. In that case, the ids decide.
+    // Between two pages of changes, two stored tags may briefly have the same name. Their ids then decide the order.
     .sort((a, b) => compareByCodePoints(a.key, b.key) || a.tag.id - b.tag.id)
     .map(({ tag }) => tag);

@@ -81,7 +81,7 @@ export function planWrite(
   if (row === undefined) return intent.kind === 'delete' ? { kind: 'done', conflicts: [] } : { kind: 'gone' };
   const target = { id: row.id, if_updated_at: row.updated_at };
   if (intent.kind === 'delete') {
-    // Another client has edited the bookmark since the user saw it.
+    // If another client has edited the bookmark since the user saw it, the bookmark is kept.
     if (row.updated_at !== seen) return { kind: 'kept' };
     return { kind: 'send', body: target, version: row.updated_at, conflicts: [] };
   }

@@ -36,8 +36,9 @@ export class MirrorConflict extends Error {
 }
 
 /**
- * Throws `MirrorConflict` if the page was read after another cursor than the store's. Two pages fit any store: a page
- * with `reset`, because it replaces everything, and the first page of a mirror, which is read without a cursor.
+ * Throws `MirrorConflict` if the cursor that the page was read with (`after`) is not the store's cursor. Accepts two
+ * pages with any store: a page with `reset`, because it replaces everything, and the first page of a mirror, which is
+ * read without a cursor.
  */
 export function requireNext(
   { reset }: MirrorPage,
@@ -92,8 +93,8 @@ export interface MirrorBatch {
   tags: BookmarkTag[];
   deletedTags: number[];
   /**
-   * The ids of other bookmarks that changed because a tag was renamed or deleted. If you keep bookmarks elsewhere,
-   * update these too.
+   * The ids of other bookmarks that changed because a tag was renamed or deleted. If you keep bookmarks elsewhere
+   * too, update these bookmarks there.
    */
   retagged: number[];
   /** True if the copy was up to date when the page was read. */
@@ -105,7 +106,7 @@ const LIMIT = 500;
 
 /**
  * Keeps a store up to date. It reads the changes after the store's cursor, applies them, and waits for more. Yields
- * each page that changed something. Also yields the first page after which the copy is up to date, even if it is empty.
+ * each page that changed something. When the copy becomes up to date, also yields the page, even if it is empty.
  */
 export async function* mirrorBookmarks(
   requester: Requester,
@@ -181,7 +182,7 @@ export function findChangedTags(
   return new Set([...[...nameByTag.keys()].filter(isRenamed), ...deleted_tags]);
 }
 
-/** Returns those of `ids` whose bookmarks a page neither contains nor deletes, in ascending order and each once. */
+/** Returns `ids` without the bookmarks that a page contains or deletes, in ascending order without duplicates. */
 export function omitBookmarksOf({ bookmarks, deleted }: MirrorPage, ids: Iterable<number>): number[] {
   const idsOnPage = new Set([...bookmarks.map(({ id }) => id), ...deleted]);
   return [...new Set(ids)].filter((id) => !idsOnPage.has(id)).sort((a, b) => a - b);

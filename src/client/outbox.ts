@@ -93,7 +93,7 @@ export type Report = {
 
 /** A bookmark in the store with its pending writes, in order. */
 export interface BookmarkState {
-  /** The current id. A negative id is replaced once the service has assigned one. */
+  /** The current id. A negative id is replaced when the service has assigned the final id. */
   id: number;
   /** The bookmark as the service last returned it. Undefined if the service does not have it. */
   row: Bookmark | undefined;

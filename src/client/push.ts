@@ -128,7 +128,7 @@ function isFresh(startedMs: number): boolean {
 
 /**
  * Returns the change to store after a successful response. If this write replaced the version that the user saw, later
- * pending writes to that version now count as made on the version that this write has created.
+ * pending writes to the old version become writes to the new version.
  */
 function succeed(
   state: BookmarkState,
@@ -153,7 +153,7 @@ function succeed(
   return { writes, reports, ...(row !== undefined && { row }) };
 }
 
-/** True if the bookmark comes from this add: then it has the `created_at` that the add has sent. */
+/** Whether this add created the bookmark. Such a bookmark has the `created_at` that the add sent. */
 const isFromAdd = (
   { bookmark }: Extract<PendingWrite['intent'], { kind: 'add' }>,
   { created_at }: Bookmark,
@@ -177,7 +177,7 @@ async function refuse(
   { code, message }: ApiError,
 ): Promise<void> {
   await finish(pushing, write, attempt, ({ id, writes }) => {
-    // Only a bookmark that the service does not have yet has a negative id. Its first write is the add.
+    // Only a bookmark that the service does not have yet has a negative id. Its first write is its add.
     const isAdd = id < 0;
     const refused = isAdd ? writes : writes.slice(0, 1);
     const reports = refused.map(

@@ -32,7 +32,7 @@ export class Quota {
     this.#onWait = onWait;
   }
 
-  /** Resolves with the request's number when it may be sent. Rejects with the signal's reason. */
+  /** Resolves with the number of a request when the request may be sent. Rejects with the signal's reason. */
   async admit(signal?: AbortSignal): Promise<number> {
     signal?.throwIfAborted();
     for (;;) {

@@ -2,7 +2,8 @@ import { type ApiError, connectionCodes } from './errors.ts';
 import { backoffMs } from './timing.ts';
 
 /**
- * The client waits up to this share longer than the service asks, so that clients do not all return at the same time.
+ * The client waits longer than the service asks, by up to this fraction, so that clients do not all return at the same
+ * time.
  */
 const STRETCH = 0.1;
 
@@ -11,8 +12,8 @@ const NEVER_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_C
 
 /**
  * Returns the wait in ms before a request is sent again. Returns undefined if the request must not be sent again.
- * `failures` is the number of its failures in a row. `isRepeatable` means that a repeat is safe even if the service has
- * already processed the request.
+ * `failures` is how many times in a row the request has failed. `isRepeatable` means that a repeat is safe even if the
+ * service has already processed the request.
  */
 export function retryDelayMs(
   error: ApiError,
@@ -31,7 +32,7 @@ export function retryDelayMs(
 }
 
 function mayRetry(error: ApiError, isRepeatable: boolean): boolean {
-  // The service refused the request before it did any work.
+  // A status of 429 means that the service refused the request before it did any work.
   if (error.status === 429) return true;
   // An `UNEXPECTED_ANSWER` without a status means that the address redirects. It would redirect the next attempt too.
   if (error.code === 'UNEXPECTED_ANSWER' && error.status === 0) return false;

@@ -6,15 +6,15 @@ import { parseWebUrl } from '../domain/web-url.ts';
  *
  * - words and `"a phrase"`
  * - `tag:name` or `#name`, and `-tag:name`
- * - `under:name`, which finds the tag and all tags below it; `a/b` is below `a`
+ * - `under:name` for a tag and all tags below it; `a/b` is below `a`
  * - `site:example.org`, `before:2026-01-31`, `after:2026-01` and `is:untagged`
  *
  * A value that contains spaces is quoted: `tag:"to read"`. Inside quotes, two quotes in a row stand for one quote.
  */
 
 /**
- * A part of a search text that cannot be applied, and the reason. The part is searched as plain text. Only an
- * `is:untagged` that contradicts another part is ignored instead.
+ * A part of a search text that cannot be applied, and the reason. The part is searched as plain text. But an
+ * `is:untagged` that contradicts another part is ignored.
  */
 export interface SearchProblem {
   part: string;
@@ -50,7 +50,7 @@ interface SearchPart {
 /**
  * Matches a part with an operator (`tag:name`, `#name`, `"a phrase"`), or else a plain word. The groups are the minus,
  * the operator, a quoted value, and a value without quotes. The operator of a phrase is empty. If the closing quote is
- * missing, the value ends with the text.
+ * missing, the value continues to the end of the text.
  */
 const PART = /(-?)(#|[a-z]{2,}:|(?="))(?:"((?:[^"]|"")*)(?:"|$)|(\S*))|\S+/gi;
 
@@ -64,7 +64,7 @@ export const splitSearch = (text: string): SearchPart[] =>
     return { text: part, isNegated: minus === '-', key: toKey(operator), value };
   });
 
-/** Returns the key of an operator as `PART` matches it. */
+/** Returns the key for an operator that `PART` has matched. */
 function toKey(operator: string): string {
   if (operator === '') return '"';
   if (operator === '#') return 'tag';

@@ -110,7 +110,7 @@ function isUnusable(error: unknown): boolean {
 export class SqliteStore implements CollectionStore, Disposable {
   readonly #db: DatabaseSync;
 
-  /** Opens or creates a file. Throws `UnusableMirror` if the file has other content. */
+  /** Opens or creates a file. Throws `UnusableMirror` if it is neither empty nor a local copy of this version. */
   constructor(path: string) {
     this.#db = new DatabaseSync(path);
     try {
@@ -126,7 +126,7 @@ export class SqliteStore implements CollectionStore, Disposable {
 
   #create(path: string): void {
     const version = this.#readVersion();
-    // True if another process has created the tables in the meantime.
+    // Another process may have created the tables in the meantime.
     if (version === VERSION) return;
     const [tables] = this.#listNumbers('select count(*) from sqlite_schema');
     if (version !== 0 || tables !== 0)

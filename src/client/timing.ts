@@ -72,9 +72,9 @@ const BACKOFF_FIRST_MS = 300;
 const BACKOFF_CAP_MS = 20_000;
 
 /**
- * Returns the wait after the nth failure in a row, in ms. The longest wait doubles with each failure, from 0.3 s up to
- * 20 s. The actual wait is random, between half of the longest wait and all of it. So clients do not all return at the
- * same time when the service recovers.
+ * Returns how many ms to wait after this number of failures in a row. The longest wait doubles with each failure, from
+ * 0.3 s to 20 s. The actual wait is random, between half of the longest wait and all of it. So clients do not all
+ * return at the same time when the service recovers.
  */
 export function backoffMs(failures: number, random: () => number): number {
   const longestMs = Math.min(BACKOFF_CAP_MS, BACKOFF_FIRST_MS * 2 ** (failures - 1));

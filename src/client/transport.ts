@@ -25,7 +25,7 @@ interface Transport {
 /** A response whose headers have arrived, but not its body. */
 export interface OpenResponse {
   headers: Headers;
-  /** The chunks of the body. Throws an `ApiError` if the body is truncated. Read them to the end, or call `return`. */
+  /** The chunks of the body. Throws an `ApiError` if the body is truncated. Read all chunks, or call `return`. */
   chunks: AsyncGenerator<Uint8Array, void, undefined>;
 }
 
@@ -146,7 +146,7 @@ function describeFailure(
     return new ApiError(`no response within ${timeoutMs} ms`, { code: 'TIMEOUT', requestId });
   }
   if (signal?.aborted) return signal.reason;
-  // Node names a redirect only in this message. Browsers report it like a lost connection.
+  // In Node, only this message says that there was a redirect. Browsers report a redirect like a lost connection.
   if (error instanceof Error && error.cause instanceof Error && /redirect/.test(error.cause.message))
     return new ApiError('the address redirects to another one', { code: 'UNEXPECTED_ANSWER', requestId });
   return new ApiError('the connection was lost or could not be made', {

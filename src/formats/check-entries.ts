@@ -19,7 +19,7 @@ export interface Refusal {
 const ERROR_TEXT_LENGTH = 200;
 
 // Each of the next three functions checks the value of a field. For an invalid value, it returns the part of the error
-// message after the field's name. For a valid value, it returns undefined.
+// message that follows the field's name. For a valid value, it returns undefined.
 
 function findTagsFault(value: unknown): string | undefined {
   if (!Array.isArray(value)) return ': expected an array';

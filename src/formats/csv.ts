@@ -76,7 +76,7 @@ const INSTAPAPER_TAGS: Readonly<Record<string, string>> = {
 
 const POCKET_TAGS: Readonly<Record<string, string>> = { unread: 'toread', archive: 'archived' };
 
-/** Returns the tag for the state of a row, for example unread. Instapaper writes the state instead of a folder. */
+/** Returns the tag for the state of a row, for example unread. Instapaper writes the state into the column `folder`. */
 function stateTagOf(format: Format, status: string, folder: string): string | undefined {
   if (format === 'pocket') return POCKET_TAGS[status];
   return format === 'instapaper' ? INSTAPAPER_TAGS[folder] : undefined;
@@ -95,7 +95,7 @@ function readFoldersAndState(format: Format, row: Row): { folders: string[][]; t
   return { folders: [path], tags: [] };
 }
 
-/** Splits the names of tags at commas or bars. Also reads a JSON array of names, which Instapaper writes. */
+/** Splits a list of tag names at commas and bars. Also reads a JSON array of names, which Instapaper writes. */
 function splitTags(text: string): string[] {
   if (text.startsWith('[')) {
     try {

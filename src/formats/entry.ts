@@ -77,7 +77,7 @@ export const stringsIn = (value: unknown): string[] =>
 export const textOf = (value: unknown): string =>
   typeof value === 'string' ? value.replaceAll('\0', '').toWellFormed().trim() : '';
 
-/** An entry whose tags are all strings, the names of the tags. */
+/** An entry whose tags are all given by name, as strings. */
 type NamedEntry = Omit<ImportEntry, 'tags'> & { tags: string[] };
 
 /**

@@ -15,7 +15,7 @@ import { parseNetscape } from './netscape.ts';
 import { fromBuku, fromKarakeep, fromLinkding, fromPinboard, parsePinboardXml } from './services.ts';
 import { fromChromium, fromFirefox, isFirefoxBackup } from './trees.ts';
 
-/** Turns an exported file into the entries of an import. Recognizes by its content which program wrote the file. */
+/** Turns an exported file into the entries of an import. Recognizes from the file's content which program wrote it. */
 
 /** The formats that an error message lists. */
 const KNOWN =
@@ -28,7 +28,7 @@ export interface CheckedFile extends ParsedFile {
   refusals: Refusal[];
 }
 
-/** Reads a bookmark file, and checks its entries as the service does. Throws `UnreadableFile` for any other file. */
+/** Reads a bookmark file, and checks its entries as the service does. Throws `UnreadableFile` if it cannot read it. */
 export function readBookmarkFile(bytes: Uint8Array, options: ReadOptions): CheckedFile {
   const content = parseFile(decode(bytes));
   const parsed: ParsedFile = Array.isArray(content)
@@ -54,7 +54,7 @@ function parseFile(text: string): ForeignFile | ImportEntry[] {
   throw new UnreadableFile(`the file format is unknown; expected ${KNOWN}`);
 }
 
-/** Decodes a file. Throws `UnreadableFile` if its bytes are not text in its encoding. */
+/** Decodes a file. Throws `UnreadableFile` if the bytes are not valid in the file's encoding. */
 function decode(bytes: Uint8Array): string {
   const label = findEncoding(bytes);
   try {

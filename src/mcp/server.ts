@@ -22,7 +22,7 @@ import { messageOf, systemCodeOf } from '../domain/thrown.ts';
 
 /**
  * The endpoints of the API that the tools use. The TypeScript client and `/mcp` implement this interface. Errors have a
- * `code` of docs/contract.md, section 7.
+ * `code` from docs/contract.md, section 7.
  */
 export interface BookmarkApi {
   searchBookmarks(search: BookmarkSearch): Promise<FoundBookmarks>;
@@ -33,7 +33,7 @@ export interface BookmarkApi {
   deleteBookmark(bookmark: BookmarkVersion): Promise<Deleted>;
 }
 
-/** In lists of bookmarks, longer comments are cut. `get_bookmark` returns the whole comment. */
+/** Comments that are longer than this are cut in lists of bookmarks. `get_bookmark` returns the whole comment. */
 const COMMENT_LENGTH = 500;
 
 const MAX_RESULTS = 50;

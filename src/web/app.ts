@@ -40,8 +40,8 @@ async function sendWaiting(email: string): Promise<void> {
     try {
       await ask(() => client.addBookmark(bookmark, { idempotencyKey: key }));
     } catch (error) {
-      // Status 0 means that there was no response, and 401 that the session has ended. With a status from 429 on, the
-      // service is busy or has failed. In all these cases the bookmarks stay stored until the next visit.
+      // Status 0 means that there was no response, and 401 that the session has ended. A status of 429 or higher means
+      // that the service is busy or has failed. In all these cases, the bookmarks stay stored for the next visit.
       if (!(error instanceof ApiError) || [0, 401].includes(error.status) || error.status >= 429) return;
       // The service will never accept this bookmark. The page reports it once and drops it.
       notifyError(`${bookmark.url}: ${describeError(error)}`);

@@ -138,7 +138,7 @@ function changeSearch(text: string): void {
   beginSearch();
 }
 
-/** Starts a search that replaces the last one in the browser's history. */
+/** Starts a search that replaces the current one in the browser's history. */
 function replaceSearch(text: string): void {
   history.replaceState(null, '', addressOf(text));
   box.text = text;
@@ -203,7 +203,7 @@ function drawNotesAndCount(): void {
   else refill(count, cap === null ? texts.bookmarks(total) : texts.list.ofCap(total, cap));
 }
 
-/** Draws what is below the list: its state, the button that reads more, or a text. */
+/** Draws what is below the list: a message, the button that reads more, or help for an empty list. */
 function drawEnd(): void {
   const { rows, state, hasMore } = collection;
   end.className = rows.length === 0 && state === 'ready' ? 'end empty' : 'end';
@@ -322,7 +322,7 @@ function moveEditorWithoutRow(): void {
 
 /**
  * Warns in the edit form if its bookmark was changed elsewhere. If the bookmark was deleted elsewhere, moves the input
- * to a form for a new bookmark, which warns.
+ * to a form for a new bookmark, and warns there.
  */
 function warnEditor(page: Changes): void {
   if (!editing) return;

@@ -6,8 +6,8 @@ import { ask, client, delayMs } from './session.ts';
 
 /**
  * The bookmarks that the list shows. They are the results of one search, as far as they were read. Changes from
- * elsewhere are applied as they arrive. The list is read again only if the page cannot determine the order or the total
- * itself.
+ * elsewhere are applied as they arrive. The list is read again only if the page itself cannot determine the order or
+ * the total.
  */
 
 export type Order = 'created' | 'oldest' | 'updated' | 'title';
@@ -24,13 +24,16 @@ export interface Collection {
    * list has `count` or `MOST_AT_ONCE` bookmarks.
    */
   search(text: string, order: Order, count?: number): Promise<void>;
-  /** Reads the next page, or the one that could not be read. Does nothing at the end or while a page is being read. */
+  /**
+   * Reads the next page, or the first page again if it could not be read. Does nothing at the end of the results or
+   * while a page is being read.
+   */
   readMore(): Promise<void>;
   /** Reads all further pages of the search. Returns false if a page cannot be read or if `signal` was aborted. */
   readAll(signal: AbortSignal): Promise<boolean>;
   /** Applies a page of changes that were made after `sinceMs`. */
   apply(page: Changes, sinceMs: number): void;
-  /** Inserts or moves a bookmark that this page has saved. */
+  /** Inserts or moves a bookmark that the user has saved in this tab. */
   put(bookmark: Bookmark): void;
   /**
    * Hides bookmarks while they are being deleted. If the deletion fails, call `show` to show them again. If it
@@ -191,13 +194,13 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     const isInTotal = isBlank(text) && bookmark.id <= highestId;
     noteIds([bookmark]);
     if (before !== undefined) all = all.toSpliced(oldIndex, 1);
-    /** The index of the row that comes after this bookmark. -1 if there is none or if its order is unknown. */
+    /** The index of the row that comes after this bookmark. -1 if there is none or if the order is unknown. */
     const nextIndex = compare === undefined ? -1 : all.findIndex((other) => compare(bookmark, other) < 0);
     /** True if the bookmark comes after all rows that were read, and more pages follow. */
     const isBeyond = nextIndex < 0 && cursor !== undefined;
     if (!matches(bookmark)) {
       if (before !== undefined) addToTotal(-1);
-      // The bookmark was edited, and its row was not read. If it matched before this edit, it is still in the total.
+      // If the row of an edited bookmark was not read, only the service knows whether the total still includes it.
       else if (!isNew && cursor !== undefined && (isBeyond || order === 'updated')) return undefined;
       return -1;
     }

@@ -23,7 +23,7 @@ export function formatAgo(time: string, nowMs = Date.now()): string {
   return formatDay(time);
 }
 
-/** Formats the day and the minute in words. */
+/** Formats the full date and the time of day to the minute. */
 const formatMoment = (time: string): string => absolute.format(Date.parse(time));
 
 export const formatDay = (time: string): string => day.format(Date.parse(time));

@@ -7,8 +7,8 @@ import { ask, batchesOf, client } from './session.ts';
 import { texts } from './texts.ts';
 
 /**
- * Deletes bookmarks. The user can undo the last deletions, even after a reload of the page. Undo restores the bookmarks
- * from the trash.
+ * Deletes bookmarks. The user can undo the latest deletions, even after a reload of the page. Undo restores the
+ * bookmarks from the trash.
  */
 
 /** How long the page shows the notice of a deletion. The notice has a button that undoes the deletion. */
@@ -30,7 +30,7 @@ interface Deletion {
 
 interface Deletions {
   remove(bookmarks: readonly Bookmark[]): void;
-  /** Undoes the last deletion that was not undone, if it is recent enough (`UNDO_MS`). */
+  /** Undoes the latest deletion that was not undone, if it is recent enough (`UNDO_MS`). */
   undo(): void;
 }
 
@@ -45,7 +45,7 @@ export function createDeletions(collection: Collection, user: string): Deletions
   const kept = read().filter(isRecent);
   /** For each deletion, the function that removes its notice. */
   const notices = new Map<Deletion, () => void>();
-  /** For each deletion whose requests are pending, their result. It resolves to true if all requests succeeded. */
+  /** For each deletion with pending requests, a promise that resolves to true if all of them succeed. */
   const sending = new Map<Deletion, Promise<boolean>>();
 
   const keep = () => {

@@ -151,7 +151,7 @@ interface Choice<Value> {
   value: Value;
 }
 
-/** Creates a `<select>`. The keys of `options` are the values, and its values are the texts that the user sees. */
+/** Creates a `<select>`. `options` contains, for each value, the text that the user sees. */
 export function makeChoice<Value extends string>(
   options: Readonly<Record<Value, string>>,
   attributes: Attributes = {},

@@ -154,6 +154,6 @@ async function pauseAfter(error: unknown, failures: number, signal: AbortSignal)
     ? Number.POSITIVE_INFINITY
     : Math.max(retryAfterMs, backoffMs(failures, Math.random));
   await sleep(systemClock, pauseMs, AbortSignal.any([signal, ended.signal])).catch(() => {});
-  // This also removes the two listeners.
+  // Aborting `ended` removes the two listeners.
   endPause();
 }

@@ -39,7 +39,7 @@ export function notify(
 /** Shows a notice that disappears after a few seconds. */
 export const notifyBriefly = (text: string): (() => void) => notify(text, { forMs: 4_000 });
 
-/** Shows the message of an error, or this text, until the user closes the notice. */
+/** Shows the message of an error, or the given text, until the user closes the notice. */
 export const notifyError = (error: unknown): (() => void) =>
   notify(typeof error === 'string' ? error : describeError(error), { kind: 'error' });
 

@@ -10,7 +10,7 @@ import { texts } from './texts.ts';
 
 /**
  * The page that appears without a network. It shows the newest bookmarks of the last visit, and a form for a new
- * bookmark, which is sent later.
+ * bookmark. The new bookmark is sent later.
  */
 
 /** Shows the page. Resolves when the network is back or when the user tries again. */

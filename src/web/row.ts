@@ -17,7 +17,7 @@ export interface RowActions {
   terms(): readonly string[];
 }
 
-/** The number of tags that fit next to a title. If there are more, the row shows the number of the others. */
+/** The number of tags that fit next to a title. If a bookmark has more tags, the row shows how many are left out. */
 const SHOWN_TAGS = 3;
 
 /** The number of different colours of the tiles. */

@@ -22,7 +22,7 @@ const OPERATORS: readonly Suggestion[] = Object.entries(moreTexts.operators).map
 }));
 
 /**
- * Returns the part of a text that the user is typing, which is the last one. Returns undefined if the text ends with a
+ * Returns the last part of a text, which is the part that the user is typing. Returns undefined if the text ends with a
  * space.
  */
 function typedPart(text: string): string | undefined {

@@ -128,7 +128,7 @@ export function createSelection(collection: Collection, { onChange, onDelete, ow
     button(texts.selection.clear, clear),
   );
   /**
-   * Returns the ids of the rows from the previous bookmark to this one. If the previous one is gone, returns only `id`.
+   * Returns the ids of the rows from `lastId` to `id`. If the list no longer has a row for `lastId`, returns only `id`.
    */
   const rangeTo = (id: number): number[] => {
     const shown = collection.rows.map((row) => row.id);

@@ -8,8 +8,8 @@ import { askToSignIn } from './sign-in.ts';
 import { texts } from './texts.ts';
 
 /**
- * The page's client of the API. It uses the session cookie, which scripts cannot read, instead of a token. Every call
- * goes through `ask`, so that the user loses no input when the session expires.
+ * The page's client of the API. Instead of a token, it uses the session cookie, which scripts cannot read. Calls go
+ * through `ask`, so that the user loses no input when the session expires.
  */
 
 const API_BASE = `${location.origin}/web/api/v1`;
@@ -101,7 +101,7 @@ export async function findUser(): Promise<Profile | undefined> {
   return user;
 }
 
-/** Reloads the page if another user has signed in, because its content belongs to the previous one. */
+/** Reloads the page if another user has signed in, because the page shows the previous user's content. */
 async function requireSameUser(): Promise<void> {
   const before = user?.email;
   const after = await client.profile();

@@ -3,7 +3,7 @@ import { field, make, refill } from './dom.ts';
 import { suggestionList } from './suggestion-list.ts';
 import { texts } from './texts.ts';
 
-/** A field for the tags of a bookmark. Each tag is a chip. While the user types, the field suggests their tags. */
+/** A field for the tags of a bookmark. Each tag is a chip. While the user types, the field suggests existing tags. */
 
 interface TagField {
   readonly element: HTMLElement;

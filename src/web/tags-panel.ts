@@ -11,8 +11,8 @@ import { texts } from './texts.ts';
 
 /**
  * The list of the user's tags with their counts, next to the bookmarks. Selecting a tag filters the bookmarks. The tag
- * `a/b` appears in a branch below `a`, which is closed at first. Selecting a branch finds the bookmarks with any tag in
- * it.
+ * `a/b` appears in a branch below `a`. Branches are closed at first. Selecting a branch finds the bookmarks with any
+ * tag in it.
  */
 
 interface TagsPanel {
@@ -39,7 +39,7 @@ const REFRESH_MS = 1_000;
 interface Options {
   /** Adds a tag to the search or removes it. */
   onToggleTag(name: string): void;
-  /** Adds a path to the search, which means all tags at and below it. Removes it if the search contains it. */
+  /** Adds `under:` with a path to the search. Removes it if the search already contains it. */
   onTogglePath(path: string): void;
   onRename(from: string, to: string): void;
 }

@@ -57,7 +57,7 @@ export function windowedList<Item extends { id: number }>({
   let total = 0;
   let rowHeight = 0;
   let lowHeight = 0;
-  /** The top of each row in pixels, and after these the end of the last row, all as if no row were open. */
+  /** The top of each row and then the bottom of the last row, in pixels, as if no row were open. */
   let tops: readonly number[] = [0];
   let openId: number | undefined;
   let openHeight = 0;
@@ -75,7 +75,7 @@ export function windowedList<Item extends { id: number }>({
     tops = [0, ...items.map((item) => (top += isLow(item) ? lowHeight : rowHeight))];
   };
 
-  /** Returns the last row that begins at or above this position if no row is open. */
+  /** Returns the index of the last row that would begin at or above this position if no row were open. */
   const rowAt = (position: number): number =>
     Math.max(
       0,
@@ -125,7 +125,7 @@ export function windowedList<Item extends { id: number }>({
 
   /**
    * Returns the indexes of the first and the last visible row, and whether the user has scrolled. Call it before
-   * anything is drawn. Afterwards, it would force another layout.
+   * anything is drawn. A later call would force another layout.
    */
   const findVisible = (opened: number): { first: number; last: number; isScrolled: boolean } => {
     const top = -element.getBoundingClientRect().top;
@@ -144,7 +144,7 @@ export function windowedList<Item extends { id: number }>({
     return indexes;
   };
 
-  /** Returns the items that this frame draws, in order. The next frames draw the other ones. */
+  /** Returns the items that this frame draws, in order. The next frames draw the other items. */
   const chooseRows = (indexes: Iterable<number>): [index: number, item: Item][] => {
     let newRowsLeft = ROWS_A_FRAME;
     const now: [number, Item][] = [];
@@ -170,8 +170,8 @@ export function windowedList<Item extends { id: number }>({
     const view = findVisible(opened);
     const rows = chooseRows(listWanted(view, opened, focused(), also));
     const kept = new Set(rows.map(([, { id }]) => id));
-    // Old rows are removed before new ones are inserted, so that the other rows need not move. A moved element would
-    // lose the focus.
+    // Old rows are removed before new ones are inserted, so that no other row has to move. A moved element would lose
+    // the focus.
     for (const [id, { row }] of drawn) {
       if (kept.has(id)) continue;
       row.remove();

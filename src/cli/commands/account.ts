@@ -119,7 +119,7 @@ async function logout(session: Session, { local = false }: { local?: boolean }):
   if (endsSession) {
     const client = openClient(session, stored.base_url, stored.token);
     await client.logout({ signal }).catch((error) => {
-      // The session has already ended.
+      // `INVALID_TOKEN` means that the session has already ended.
       if (error instanceof ApiError && error.code === 'INVALID_TOKEN') return;
       // The status is 0 if there was no response.
       if (error instanceof ApiError && error.status === 0) {

@@ -16,7 +16,7 @@ import { openOwnClient, type Run, type Session } from '../session.ts';
 const MAX_ENTRIES = 100_000;
 const MAX_BODY_BYTES = 67_108_864;
 
-/** Room in the request's body for everything except the list of bookmarks. */
+/** The bytes of a request's body that are reserved for everything except the list of bookmarks. */
 const OVERHEAD_BYTES = 1_024;
 
 /** How long the client retries an import. The service may refuse it until another import of the same account ends. */

@@ -113,7 +113,7 @@ async function follow(
     printed = await printNew(session, client, start, cursorFile);
   }
   const isNew = (bookmark: Bookmark) => printed.get(bookmark.id) !== JSON.stringify(bookmark);
-  // Whether no bookmark has been printed yet.
+  // True until the first bookmarks are printed.
   let isFirst = printed.size === 0;
   const store = {
     readCursor: async () => cursor,

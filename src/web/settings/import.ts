@@ -88,8 +88,8 @@ export function importSection(profile: Profile): HTMLElement {
         failed.say(words.notConfirmed(words.replaceWord));
         return typed.focus();
       }
-      // In both modes, the account has at least one bookmark for each address afterwards. So a file with more addresses
-      // than the limit never fits.
+      // After an import in either mode, the account has at least one bookmark for each address in the file. So a file
+      // with more addresses than the limit never fits.
       if (cap !== null && found.addresses > cap) return failed.say(words.tooMany(found.addresses, cap));
       failed.say(undefined);
       begin(replace.checked ? 'replace' : 'merge', found.count);

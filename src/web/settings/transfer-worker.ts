@@ -17,8 +17,8 @@ const send = (report: Report): void => postMessage(report);
 
 /**
  * The most entries in a batch. A merge is sent in batches, so that its progress can be shown. Each batch is a
- * transaction of its own, and sending a batch twice does no harm. 100,000 entries take 40
- * requests, less than half of what a token may send in one minute.
+ * transaction of its own, and sending a batch twice does no harm. 100,000 short entries take 40 requests. That is less
+ * than half of what a token may send in one minute.
  */
 const BATCH_ENTRIES = 2_500;
 
