@@ -35,7 +35,7 @@ const pages = usePageServer(async (request, response) => {
 });
 
 declare global {
-  /** Exists in the page of the browser. */
+  /** This variable exists only in the browser's page. */
   var collection: Collection;
 }
 

@@ -2,7 +2,7 @@ import { inject } from 'vitest';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The folder of the test run, removed at its end. */
+    /** The folder of the test run. It is removed at the end of the run. */
     runDir: string;
     /** The url of a Postgres whose user may create databases. No test changes the database in this url. */
     postgresUrl: string;

@@ -28,7 +28,7 @@ export interface RanStatement {
   indexesReadWhole: string[];
 }
 
-/** A database on one connection that reports how many rows each statement handled. */
+/** A database on one connection. It reports how many rows each statement handled. */
 export interface WatchedDatabase {
   database: Database;
   /** Calls `run` and returns the statements that Postgres ran during the call. */
