@@ -138,7 +138,7 @@ describe('responses that nobody reads', () => {
 
   const LIST = { limit: 500 };
 
-  /** Requests the first page this many times on one connection and reads nothing. */
+  /** Requests the first page `count` times on one connection, and does not read the responses. */
   const requestPages = (count: number) =>
     sendUnread(slow.origin, formatPost('/bookmarks/list', greedy.token, LIST).repeat(count));
 

@@ -43,7 +43,7 @@ const UNSTORABLE = 'may not contain U+0000 or a lone surrogate';
 const UNSTORABLE_TEXTS = ['\u0000', 'a\u0000b', '\ud800', 'a\udc00', '\udc00\ud800', `${FACE}\ud83d`];
 const NO_STRINGS: unknown[] = [null, true, false, 0, 1.5, 1e300, [], ['a'], {}, { toString: 'a' }];
 
-/** Letters of many scripts that must come back as they were sent. */
+/** Letters of many scripts. The service must return them as they were sent. */
 const FOREIGN = [
   FACE,
   'עברית \u200f',
@@ -794,7 +794,7 @@ describe.for(Object.entries<RouteCases>(ROUTE_CASES))('%s', ([path, route]) => {
     test(`${field}: is accepted at its limits, and refused beyond them with a message that names it`, async () => {
       for (const value of good) {
         const { status, body: response } = await send({ [field]: value });
-        // Ids at the limits belong to nobody.
+        // No id at the limits belongs to this user.
         const expected =
           ['id', 'into_id'].includes(field) && !takesAnyId ? [404, 'NOT_FOUND'] : [200, undefined];
         expect([status, response.code], show(value)).toEqual(expected);

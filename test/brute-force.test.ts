@@ -11,7 +11,7 @@ import { startService, type TestService } from './support/service.ts';
 const guess = (service: TestService, body: object = {}, headers: Record<string, string> = {}) =>
   service.post('/auth/invite', { code: 'AAAAAAAA', ...body }, { headers });
 
-/** Returns a header with a different network for each number, as a trusted proxy reports it. */
+/** Returns the header in which a trusted proxy names the client's address. Each number gives another network. */
 const from = (n: number) => ({ 'x-forwarded-for': `198.51.${n >> 8}.${n & 255}` });
 
 const invite = async (service: TestService, email: string) =>

@@ -39,8 +39,8 @@ describe('updated_at', () => {
     expect(edited.body.updated_at).toBe(later(future, 1));
     await user.post('/bookmarks/edit', { ids: [id], add_tags: ['t'] });
     expect((await find(user, id))!.updated_at).toBe(later(future, 2));
-    // An edit by `ids` makes a new version only if it changes tags. An edit by `id` makes one even if its fields have
-    // the same values.
+    // An edit by `ids` makes a new version only if it changes tags. An edit by `id` makes a new version even if it
+    // changes no value.
     await user.post('/bookmarks/edit', { ids: [id], add_tags: ['t'] });
     expect((await find(user, id))!.updated_at).toBe(later(future, 2));
     await user.post('/bookmarks/edit', { id, title: 'x' });

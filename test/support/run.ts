@@ -14,7 +14,7 @@ declare module 'vitest' {
     citusTemplate: string | undefined;
     /** The Redis that `TEST_REDIS_URL` names. */
     redisUrl: string | undefined;
-    /** Whether Redis servers run in containers, because the program is not installed. */
+    /** Whether Redis servers run in containers. They do if the program is not installed. */
     docker: boolean;
   }
 }

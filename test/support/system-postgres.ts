@@ -33,7 +33,7 @@ export interface SystemPostgres extends AsyncDisposable {
   ): Promise<string>;
   /** Copies the server and starts the copy as a streaming standby. Requires the settings `REPLICATING`. */
   createStandby(): Promise<Standby>;
-  /** Sends SIGKILL. Then the backends end by themselves. */
+  /** Sends SIGKILL to the postmaster. Its backends then end by themselves. */
   kill(): Promise<void>;
 }
 

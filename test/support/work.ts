@@ -17,7 +17,7 @@ interface PlanNode {
 /** A statement that ran, possibly inside a function. */
 export interface RanStatement {
   text: string;
-  /** The rows that all nodes of its plan returned or discarded. */
+  /** The number of rows that all nodes of the statement's plan returned or discarded. */
   rows: number;
   /** The type of each node and its number of rows, for the message of a failed test. */
   plan: string;
