@@ -6,8 +6,8 @@ import { openRedis } from './support/redis.ts';
 import { startService, useService } from './support/service.ts';
 
 // Tests the operator's commands. Most tests run a command in the process of the test, through the function that
-// `src/main.ts` calls. The tests at the end start `node src/main.ts admin …` instead, to show that this process ends by
-// itself.
+// `src/main.ts` calls. The tests at the end start `node src/main.ts admin …` as a separate process instead, to show
+// that the separate process ends by itself.
 
 // Processes take seconds to start when all cores are busy.
 vi.setConfig({ testTimeout: 120_000 });

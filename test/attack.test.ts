@@ -132,13 +132,13 @@ describe('responses that nobody reads', () => {
   afterAll(() => slow[Symbol.asyncDispose]());
 
   const outboundBacklog = () => slow.context.outboundBacklog.total;
-  // The server notices the end of a connection later than the client, so each test first waits until the backlog of the
-  // previous test is gone.
+  // The server notices the end of a connection later than the client does. So each test first waits until the backlog
+  // of the previous test is gone.
   beforeEach(() => eventually(outboundBacklog).toBe(0));
 
   const LIST = { limit: 500 };
 
-  /** Requests the first page this many times on one connection and reads nothing. */
+  /** Requests the first page `count` times on one connection, and does not read the responses. */
   const requestPages = (count: number) =>
     sendUnread(slow.origin, formatPost('/bookmarks/list', greedy.token, LIST).repeat(count));
 
@@ -226,7 +226,7 @@ describe('responses that nobody reads', () => {
     const broken = await collectCutOff(async () => {
       using client = await requestExport();
       const startedAt = performance.now();
-      // Sends half a megabyte every 100 ms, because the kernel frees its buffer in chunks of 1.5 MB.
+      // Reads half a megabyte every 100 ms, because the kernel frees its buffer in chunks of 1.5 MB.
       for (; performance.now() - startedAt < 2 * STALL_SECONDS * 1_000; await sleep(100)) {
         expect(await client.take(MIB / 2)).toBeGreaterThan(0);
       }
@@ -361,8 +361,8 @@ describe('bodies in very many chunks', () => {
   const SHORT = 60_000;
 
   /**
-   * Watches the connections that the service accepts until the test ends. Returns a function that returns the most
-   * bytes that the service has read from a connection in one turn of the event loop.
+   * Watches the service's new connections until the test ends. Returns a function that returns the highest number of
+   * bytes that the service has read from one connection in one turn of the event loop.
    */
   function watchReads() {
     const before = new Map<Socket, number>();
@@ -451,7 +451,7 @@ describe('bodies that do not end', () => {
     const head =
       `POST /api/v1${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${announced}\r\n\r\n`;
-    // The service closes the connection of a body that it refuses, so the write may fail.
+    // If the service refuses the body, it closes the connection, so the write may fail.
     connection.write(head + ' '.repeat(announced - 1)).catch(() => {});
     return connection;
   };
@@ -612,7 +612,7 @@ describe('responses that are stored for Idempotency-Keys', () => {
     const { body } = await greedy.post('/bookmarks/search', { per_page: 1 });
     expect(body.total).toBe(sent);
 
-    // Requests with a key that was used before still get the stored responses, and requests without a key are served.
+    // Requests with an earlier idempotency key still get the stored responses, and requests without a key are served.
     expect((await greedy.post('/import', bodyOf(0), keyed('key-0'))).text).toBe(first);
     expect(await greedy.post('/import', bodyOf(sent))).toMatchObject({ status: 200, body: { imported: 1 } });
     // Another account has its own limit.
@@ -758,7 +758,7 @@ async function beginReading({ origin }: TestService, { token }: TestUser) {
     headers: {
       authorization: `Bearer ${token}`,
       'content-type': 'application/json',
-      // A compressed export would be so small that it ends before anybody reads it.
+      // A compressed export would be so small that the service would finish sending it before the test reads it.
       'accept-encoding': 'identity',
     },
     body: '{}',

@@ -48,8 +48,8 @@ test('a scheduled backup is made by the reading role and verified, and the oldes
   expect(said).toMatch(/users +\| 0\n(.*\n)*unchecked_constraints \| 0\ninvalid_indexes +\| 0\n/);
   expect(await runOn(restored, 'select email from invites')).toEqual([{ email: 'ann@example.org' }]);
 
-  // With several jobs, a dump is a folder. The earlier dump is renamed, because a dump is named after the second in
-  // which it was made, and both could be made in the same second.
+  // With several jobs, a dump is a folder. The name of a dump is the second in which the dump was made. The test
+  // renames the earlier dump, because the next dump could be made in the same second.
   renameSync(join(folder, kept[1]!), join(folder, OLDEST));
   const jobs = { JOBS: '2' };
   await postgres.runScript(SCHEDULED, reader, [folder, '1'], jobs);

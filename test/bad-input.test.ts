@@ -25,13 +25,13 @@ beforeAll(async () => {
 interface Case {
   value: unknown;
   /**
-   * The expected text after `field: ` in the message. If the fault is inside the field, the text begins with the place,
-   * such as `[1]`.
+   * The expected text after `field: ` in the message. If the fault is inside the field, the text begins with the
+   * position of the fault, such as `[1]`.
    */
   rule: string;
 }
 
-/** A field, with the values that it accepts, and the values that it refuses and why. */
+/** A field: the values that it accepts, and the values that it refuses, each with the reason. */
 interface Field {
   good: unknown[];
   bad: Case[];
@@ -43,7 +43,7 @@ const UNSTORABLE = 'may not contain U+0000 or a lone surrogate';
 const UNSTORABLE_TEXTS = ['\u0000', 'a\u0000b', '\ud800', 'a\udc00', '\udc00\ud800', `${FACE}\ud83d`];
 const NO_STRINGS: unknown[] = [null, true, false, 0, 1.5, 1e300, [], ['a'], {}, { toString: 'a' }];
 
-/** Letters of many scripts that must come back as they were sent. */
+/** Letters of many scripts. The service must return them as they were sent. */
 const FOREIGN = [
   FACE,
   'עברית \u200f',
@@ -281,10 +281,7 @@ const appCode = (rule: string, ...values: string[]): Field => ({
   bad: [...cases('expected a string', ...NO_STRINGS), ...cases(rule, ...values)],
 });
 
-/**
- * The address of an invite. `good` is empty, because no invite is for any of these addresses. No long address has
- * letters of more than one byte, because then the body would exceed its limit.
- */
+/** The address of an invite. `good` is empty, because no invite is for any of these addresses. */
 const invitedEmail: Field = {
   good: [],
   bad: [
@@ -362,7 +359,10 @@ const listCursor: Field = {
   ],
 };
 
-/** A cursor of changes, which has six numbers. A cursor of the list has two, so the values below are malformed here. */
+/**
+ * A cursor of changes: its kind, which is 2, and six more numbers. `1:1:1` is a valid cursor of the list, but it is
+ * malformed here.
+ */
 const changesCursor: Field = {
   good: [],
   bad: [
@@ -371,7 +371,7 @@ const changesCursor: Field = {
   ],
 };
 
-/** A cursor of the trash, which has three numbers. */
+/** A cursor of the trash: its kind, which is 4, and three more numbers. */
 const trashCursor: Field = {
   good: [],
   bad: [...listCursor.bad, ...cases('is malformed', ...['4:1:1', '4:1:1:1:1', '4:1:01:1'].map(encode))],
@@ -794,7 +794,7 @@ describe.for(Object.entries<RouteCases>(ROUTE_CASES))('%s', ([path, route]) => {
     test(`${field}: is accepted at its limits, and refused beyond them with a message that names it`, async () => {
       for (const value of good) {
         const { status, body: response } = await send({ [field]: value });
-        // Ids at the limits belong to nobody.
+        // No id at the limits belongs to this user.
         const expected =
           ['id', 'into_id'].includes(field) && !takesAnyId ? [404, 'NOT_FOUND'] : [200, undefined];
         expect([status, response.code], show(value)).toEqual(expected);

@@ -5,12 +5,13 @@ import { issueInvite } from '../src/admin/invites.ts';
 import { openRedis } from './support/redis.ts';
 import { startService, type TestService } from './support/service.ts';
 
-// Decision 42: how often clients may guess invite codes and tokens, over all replicas, and who is not affected.
+// Decision 42: how often clients may guess invite codes and tokens, counted over all replicas, and which requests these
+// limits do not affect.
 
 const guess = (service: TestService, body: object = {}, headers: Record<string, string> = {}) =>
   service.post('/auth/invite', { code: 'AAAAAAAA', ...body }, { headers });
 
-/** Returns a header with a different network for each number, as a trusted proxy reports it. */
+/** Returns the header in which a trusted proxy names the client's address. Each number gives another network. */
 const from = (n: number) => ({ 'x-forwarded-for': `198.51.${n >> 8}.${n & 255}` });
 
 const invite = async (service: TestService, email: string) =>
@@ -81,7 +82,7 @@ describe('invite codes', () => {
     for (let i = 0; i < 12; i++)
       statuses.push((await guess(service, { email: 'victim@example.org' }, from(i))).status);
     expect(statuses).toEqual([...Array(10).fill(404), 429, 429]);
-    // Requests with other addresses, and without one, are not affected.
+    // Requests with another address, and requests without an address, are not affected.
     expect((await guess(service, { email: 'other@example.org' }, from(50))).status).toBe(404);
     expect((await guess(service, {}, from(51))).status).toBe(404);
   });
@@ -137,7 +138,7 @@ describe('tokens that do not exist', () => {
     expect((await profile(user.token, from(1))).status).toBe(200);
     expect((await profile(made(700), from(2))).status).toBe(401);
 
-    // After two minutes without a use, this replica no longer knows the token. It still accepts it.
+    // After two minutes without a use, this replica no longer remembers the token, but it still accepts the token.
     vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 120_000);
     onTestFinished(() => void vi.restoreAllMocks());
     expect((await profile(user.token, from(1))).status).toBe(200);

@@ -7,7 +7,7 @@ import { formatFindings, formatTable } from './chaos/report.ts';
 import { sampleEvidence } from './chaos/sample-evidence.ts';
 
 // These tests show that the checks of `npm run test:chaos` find faults in hand-made evidence.
-// long/broken-fleets.test.ts shows that they also find the faults of a broken service.
+// long/broken-fleets.test.ts shows that the checks also find the faults of a broken service.
 
 describe('the checks of hand-made evidence', () => {
   const first = ({ journal }: Evidence) => journal.calls[0] as AddCall;

@@ -9,7 +9,8 @@ import { runDir } from './support/run.ts';
 import { useService } from './support/service.ts';
 import { until } from './support/until.ts';
 
-// `bookmarks login` with the browser, which uses PKCE and a redirect to a port of this computer.
+// Tests `bookmarks login`, which opens a browser, uses PKCE, and gets its code through a redirect to a port of this
+// computer.
 
 const service = useService();
 

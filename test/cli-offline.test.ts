@@ -11,7 +11,8 @@ import { makeFolder, removeFolder } from './support/folders.ts';
 import { useService } from './support/service.ts';
 
 /**
- * Tests `--offline FILE` and `sync FILE`: a command line with a local copy, which can be changed without a connection.
+ * Tests `--offline FILE` and `sync FILE`. With them, the command line has a local copy that can be changed without a
+ * connection.
  */
 
 const MAIN = join(import.meta.dirname, '../src/cli/main.ts');

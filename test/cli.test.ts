@@ -1116,7 +1116,8 @@ describe('mirror', () => {
     await user.post('/bookmarks/add', { url: 'https://example.org/2' });
     const onScreen = await run(['mirror', file], { screen: 80 });
     expect(onScreen.out).toBe('1 bookmark: 1 new or changed, 1 removed\n');
-    // Before the result, the line with the progress is deleted, so that both do not share a line of the terminal.
+    // The command deletes the progress line before it prints the result, so that the two never share a line of the
+    // terminal.
     expect(onScreen.err.endsWith('\r\u001b[2K')).toBe(true);
     using store = new SqliteStore(file);
     expect([...store.bookmarks()]).toEqual(await all());

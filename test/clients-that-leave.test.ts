@@ -43,7 +43,7 @@ test('an upload whose client disconnects midway is not logged as a fault of the 
 });
 
 test('a connection is closed if its client reads less than 16 KiB within the stall time', () => {
-  // A kernel takes bytes in larger chunks, so the test uses a fake socket.
+  // From a real socket, the kernel takes bytes in chunks that are too large for this test. So the socket is a fake.
   const handle = { bytesWritten: 100_000, writeQueueSize: 100_000 };
   let isCut = false;
   const socket = {

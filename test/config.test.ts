@@ -6,7 +6,7 @@ import { messageFor } from './support/config-error.ts';
 
 // Tests every environment variable: its default, its range, and the message about an invalid value.
 
-/** The integers, each with its name, field, minimum, maximum and default. */
+/** The variables with an integer, each with its name, field, minimum, maximum and default. */
 const INTEGERS: [string, keyof Config, number, number, number | undefined][] = [
   ['PORT', 'port', 0, 65_535, 3_000],
   ['DATABASE_POOL_SIZE', 'databasePoolSize', 1, 1_000, 10],

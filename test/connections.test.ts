@@ -165,7 +165,7 @@ test('a pooler that refuses timeouts is used without them, with a warning until 
     `alter role ${username} in database ${pathname.slice(1)} set statement_timeout = '6s'`,
   );
   // The first PgBouncer would give new clients its existing sessions, which began before the role had timeouts. So the
-  // test starts another one.
+  // test starts a second PgBouncer.
   const fresh = await startPgBouncer(server.url);
   warnings.length = 0;
   await open({ url: fresh, prepare: false, log });

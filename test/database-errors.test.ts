@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { DatabaseUnavailable, translateError } from '../src/store/errors.ts';
 
-// Tests after which errors a failed statement is known to have had no effect. Only this decides what the service tells
-// a client about a failed write.
+// Tests which errors prove that a failed statement had no effect. What the service tells a client about a failed write
+// depends on this proof.
 
 const withCode = (code: string) => Object.assign(new Error('a fault'), { code });
 const sqlState = (code: string) => Object.assign(withCode(code), { name: 'PostgresError' });

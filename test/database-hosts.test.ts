@@ -8,7 +8,8 @@ import { startProxy } from './support/proxy.ts';
 import { startService } from './support/service.ts';
 import { silentLog } from './support/silent-log.ts';
 
-// Opens proxies to one database. A url with all of them has several hosts, and each leads to the same rows.
+// Opens proxies to one database. A url that names all of the proxies has several hosts, and every host leads to the
+// same rows.
 
 async function openProxies(count: number) {
   const database = await createDatabase();
@@ -63,7 +64,7 @@ test('with load_balance_hosts=random, each pool begins at any host; without it, 
   };
   expect(await openMany('')).toEqual([24, 0, 0]);
   expect(await openMany('?load_balance_hosts=disable')).toEqual([24, 0, 0]);
-  // Each pool picks a host at random. This check needs two of the three hosts to be picked by 24 pools.
+  // Each pool picks a host at random. The check expects that 24 pools do not all pick the same host.
   const spread = await openMany('?load_balance_hosts=random');
   expect(spread.filter((count) => count > 0).length).toBeGreaterThan(1);
   const accepted = () => proxies[0]!.accepted;

@@ -69,8 +69,8 @@ const CHECKS: Record<string, Check> = {
   'named fields, variables and codes exist': inEach(findUnknownNames),
   'named paths, headers and options exist': inEach(findUnknownWireNames),
   'named metrics exist': inEach(findUnknownMetrics),
-  // Only these two documents are checked. In other documents, a row may name a file and also names that are in other
-  // files.
+  // Checks only these two documents. In other documents, a paragraph or table row may name a file together with names
+  // from other files.
   'a named file contains the names next to it': (documents) =>
     documents.filter(({ path }) => [DESIGN, CONTRIBUTING].includes(path)).flatMap(findNamesElsewhere),
   'npm scripts exist and are documented': inPresent(findScriptFaults),

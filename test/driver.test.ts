@@ -61,7 +61,10 @@ const settle = (query: PromiseLike<readonly unknown[]>): Promise<unknown> =>
     (error: Error & { code?: string }) => error.code ?? error.message,
   );
 
-/** Closes a pool, which waits for its statements. Returns `closed`, or `still open` if that takes too long. */
+/**
+ * Closes a pool. The pool closes when its statements have ended. Returns `closed`, or `still open` if that takes too
+ * long.
+ */
 const closes = (sql: postgres.Sql): Promise<string> =>
   Promise.race([sql.end().then(() => 'closed'), sleep(5_000, 'still open', { ref: false })]);
 

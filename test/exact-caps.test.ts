@@ -3,7 +3,7 @@ import { runOn } from './support/database.ts';
 import { findFaults } from './support/invariants.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 
-// Decisions 9, 20, 22 and 28: limits, counters and invites are exact under any concurrency over three replicas.
+// Decisions 9, 20, 22 and 28: limits, counters and invites are exact, whatever three replicas do at the same time.
 
 const CAP = 10;
 
@@ -54,7 +54,7 @@ describe('the bookmark cap (decision 28)', () => {
       const written = responses.map(({ status, body }) => (status === 200 ? (body.imported ?? 1) : 0));
       const told = written.reduce((sum, count) => sum + count, 0);
       expect(await exported(user)).toHaveLength(told);
-      // At most two places stay free: too few for an import of three bookmarks.
+      // At most two more bookmarks would fit. An import of three bookmarks would not.
       expect(told).toBeGreaterThan(CAP - 3);
       expect(told).toBeLessThanOrEqual(CAP);
       for (const { status, body } of responses)
@@ -103,11 +103,13 @@ describe('the bookmark cap (decision 28)', () => {
         expect((await post(n, user, '/tags/list', {})).body.tags).toEqual([]);
       }
     }
+    // Each import in replace mode may use the whole limit.
     for (const n of [0, 2]) {
       const response = await post(n, user, '/import', { bookmarks: bookmarks(10), mode: 'replace' });
       expect(response.body).toEqual({ imported: 10, skipped: 0, errors: [] });
     }
-    // Bookmarks that exist already need no free places. A replace may use the whole limit again.
+    // The account is at its limit. An import succeeds if all of its bookmarks exist already, and fails if it would add
+    // one.
     const again = await post(1, user, '/import', { bookmarks: bookmarks(10) });
     expect(again.body).toEqual({ imported: 0, skipped: 10, errors: [] });
     expect(await post(1, user, '/import', { bookmarks: bookmarks(11) })).toMatchObject(LIMIT);

@@ -7,7 +7,7 @@ import { CSV_HEAD, formatCsv } from '../src/formats/write-csv.ts';
 import { formatNetscapeFile } from '../src/formats/write-netscape.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-/** Checks that export and import together keep everything of a collection that docs/formats.md promises to keep. */
+/** Checks that an export followed by an import keeps everything that docs/formats.md promises to keep. */
 
 const service = useService();
 

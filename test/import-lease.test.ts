@@ -22,7 +22,7 @@ import { holdAccount, untilBlocked } from './support/sessions.ts';
 import { until } from './support/until.ts';
 
 // Tests decision 34. Only one worker at a time runs a staged import. At most three workers begin to run it. A worker
-// that shuts down regularly does not count as one of the three.
+// that shuts down gracefully does not count as one of the three.
 
 const body = { bookmarks: Array.from({ length: 3 }, (_, n) => ({ url: `http://entry/${n}` })) };
 

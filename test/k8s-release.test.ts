@@ -11,13 +11,16 @@ import { runDir } from './support/run.ts';
 
 /**
  * Runs `k8s/release.sh` with a script in place of kubectl and the cluster. That script builds the manifests with the
- * real kubectl, once per overlay, and records the other commands. Each test decides how the migration and the roll-outs
- * end.
+ * real kubectl, once per overlay, and records all other kubectl commands. Each test decides how the migration and the
+ * roll-outs end.
  */
 
 const SCRIPT = join(import.meta.dirname, '../k8s/release.sh');
 
-/** The folder with the manifests that kubectl has built so far, by its arguments. Building takes most of a release. */
+/**
+ * The folder with the manifests that kubectl has built so far. Later tests use them again, because building takes most
+ * of the time of a release.
+ */
 const BUILT = makeFolder('built-manifests', runDir());
 
 interface Played {
@@ -37,7 +40,7 @@ interface Played {
   input?: string;
   /** True if there is a canary. */
   hasCanary?: boolean;
-  /** By track, the metrics of a pod, one after another. */
+  /** By track, the responses of a pod's metrics endpoint, one after another. The last one repeats. */
   metrics?: Record<'stable' | 'canary', string[]>;
 }
 
@@ -126,7 +129,7 @@ const MIGRATION = [
   'apply --filename FILE --selector app.kubernetes.io/component notin (api, worker),app.kubernetes.io/name notin (pgbouncer)',
 ];
 const POOLER = 'apply --filename FILE --selector app.kubernetes.io/component notin (api, worker)';
-/** The command that applies objects which a script wrote. */
+/** The command that applies objects that a script wrote. */
 const APPLY_MADE = 'apply --filename FILE';
 const status = (name: string) => `rollout status deployment/${name} --timeout=20m`;
 

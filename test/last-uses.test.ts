@@ -155,7 +155,7 @@ describe('the last use of a token', () => {
 });
 
 describe('using a session', () => {
-  /** Uses a session that began this many days ago and that expires after this many days. */
+  /** Uses a session that began `ageDays` days ago and that expires in `leftDays` days. */
   async function useOld(
     leftDays: number,
     ageDays: number,

@@ -62,7 +62,7 @@ const pages = usePageServer();
 const browsers = useBrowser();
 
 declare global {
-  /** Exists in the page of the browser. */
+  /** This variable exists only in the browser's page. */
   var store: IndexedDbStore;
 }
 

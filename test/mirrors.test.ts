@@ -47,7 +47,8 @@ async function catchUp(user: TestUser, store: Store, limit: number, copy?: Copy)
 }
 
 /**
- * One write of a random history. A position such as `at` may be too large. It is taken modulo the number of objects.
+ * One write of a random sequence of writes. A position such as `at` may exceed the number of objects, so it is taken
+ * modulo that number.
  */
 type Write =
   | { kind: 'add'; url: number; tags: number[] }
@@ -162,7 +163,7 @@ async function write(user: TestUser, one: Write): Promise<void> {
         });
     }
   };
-  // Some writes of a history use names that are taken, or ids that do not exist.
+  // Some of the random writes use names that are taken, or ids that do not exist.
   expect([200, 400, 404]).toContain((await send()).status);
 }
 

@@ -5,7 +5,7 @@ import { OUTCOMES, requireSuccess } from '../src/store/outcomes.ts';
 
 test('TypeScript knows exactly the outcomes that the SQL functions return', () => {
   const folder = join(import.meta.dirname, '../sql/functions');
-  // These functions sign in, link, or claim imports. Their outcomes are not errors of a request.
+  // These functions sign in users, link identities, or claim imports. Their outcomes are not errors of a request.
   const others = ['first-sign-in.sql', 'link-identity.sql', 'sign-in-by-provider.sql', 'claim-import.sql'];
   const texts = readdirSync(folder)
     .filter((name) => name.endsWith('.sql') && !others.includes(name))

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { browserTest, useBrowser } from './support/browser.ts';
 import { useService } from './support/service.ts';
 
-// Tests that a user can sign in another device, and is warned before a sign-out that would lock them out.
+// Tests that a user can sign in on another device, and is warned before a sign-out that would lock them out.
 
 const service = useService();
 const browsers = useBrowser();

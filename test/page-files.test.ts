@@ -28,7 +28,7 @@ const IMPORT = /(?:^import\s*|[}\w*]\s*from\s*|\bimport\(\s*|new URL\(\s*)['"]([
 const importsOf = (code: string, address: string): string[] =>
   [...code.matchAll(IMPORT)].map(([, name]) => new URL(name!, service.origin + address).pathname);
 
-/** The start of an address that contains the hash of all files. */
+/** The prefix of an address. It contains a hash of all files. */
 const HASHED = /^\/assets\/[0-9a-f]{16}\//;
 
 test('a document contains nothing inline and nothing from other origins, and allows neither', async () => {

@@ -41,7 +41,7 @@ browserTest('the page offers a passkey, which signs in another browser and can b
   const { credentials } = await first.cdp.send('WebAuthn.getCredentials', first);
   expect(credentials).toHaveLength(1);
 
-  // Another browser has the same passkey, as if it were synchronised.
+  // Another browser has the same passkey, as if the passkey were synchronised.
   const other = await browsers.visitor(service, { isFresh: true });
   const otherPage = await other.open('/', named());
   const second = await addAuthenticator(otherPage);

@@ -270,7 +270,7 @@ browserTest(
     await page.getByText('Deleted “Stays”').waitFor();
     await page.keyboard.press('z');
     expect(await titlesOf(page)).toEqual([]);
-    // The setting is stored. After it is turned on again, the shortcuts work.
+    // The setting is stored. When the setting is turned on again, the shortcuts work.
     await settings.reload();
     await expect.poll(() => box.isChecked()).toBe(false);
     await box.check();
@@ -303,7 +303,7 @@ browserTest('a keyboard is enough to sign in, add, find, edit, delete, undo and 
   await keyboard.press('/');
   await keyboard.type('keys');
   await page.getByText('1 bookmark found').waitFor();
-  // The focus leaves the field, so that the keys move in the list.
+  // The test moves the focus out of the search field, so that the next keys move through the list.
   await page.locator('h1').evaluate(() => (document.activeElement as HTMLElement).blur());
   await keyboard.press('j');
   await expect.poll(focused).toBe('By keys');

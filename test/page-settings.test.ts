@@ -123,7 +123,7 @@ browserTest('an import whose session ends continues after the user has signed in
   const bookmarks = Array.from({ length: 2_501 }, (_, n) => ({ url: `https://example.org/${n}` }));
   await choose(page, json('many.json', { bookmarks }));
   await page.getByRole('button', { name: /^Import 2,501/ }).waitFor();
-  // The worker sends the file in batches of 2,500.
+  // The worker sends the file in batches of 2,500 bookmarks.
   let sent = 0;
   await page.route('**/api/v1/import', async (route) => {
     sent += 1;

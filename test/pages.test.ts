@@ -40,8 +40,8 @@ const ASKED: [string, number, (user: TestUser) => Promise<unknown>][] = [
 ];
 
 /**
- * Returns how many rows of `bookmarks` statements have read. A connection reports its numbers only when it ends, so all
- * connections must have ended.
+ * Returns how many rows of the table `bookmarks` have been read so far. A connection reports its numbers only when it
+ * ends, so all connections must have ended.
  */
 async function countReadRows(databaseUrl: string): Promise<number> {
   const [{ count }] = (await runOn<{ count: string }>(

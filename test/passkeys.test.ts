@@ -5,7 +5,7 @@ import { startRedis } from './support/redis.ts';
 import { startService, useService } from './support/service.ts';
 import { newEmail } from './support/users.ts';
 
-// Signing in with a passkey, with responses that no honest browser sends. `page-passkeys.test.ts` tests honest
+// Tests signing in with a passkey, with responses that no honest browser sends. `page-passkeys.test.ts` tests honest
 // browsers.
 
 const publicUrl = 'http://localhost:1';

@@ -340,7 +340,8 @@ describe('limiters of several replicas on one Redis', () => {
     for (const quota of quotas.filter(({ admitted }) => !admitted)) {
       expect(quota).toMatchObject({ ofGroup: true, limit: 20, remaining: 0 });
     }
-    // The limiter refuses from memory, even for a member that has never called. It does not refuse other groups.
+    // From memory, the limiter refuses every call of this group, even of a member that has never called. It does not
+    // refuse other groups.
     expect(limiters[0]!.tokens.refusal('{u1}:new', 10, group)).toMatchObject({ ofGroup: true });
     const other = { key: '{u2}', limit: 20 };
     expect(await limiters[0]!.tokens.consume('{u2}:1', 10, other)).toMatchObject({
@@ -358,8 +359,8 @@ describe('limiters of several replicas on one Redis', () => {
           : new ProcessRateLimiter(60_000, new ManualClock(), startCounters());
       const ask = (key: string, limitOfGroup = 4) =>
         limiter.consume(`{u1}:${key}`, 2, { key: '{u1}', limit: limitOfGroup });
-      // The response describes the key with fewer requests left. If both have the same number, it describes the token's
-      // key.
+      // The response describes the limit with fewer requests left: the token's or the group's. If both have the same
+      // number left, it describes the token's limit.
       expect(await ask('a')).toMatchObject({ admitted: true, limit: 2, remaining: 1 });
       expect(await ask('a')).toMatchObject({ admitted: true, limit: 2, remaining: 0 });
       for (let i = 0; i < 5; i += 1) {
@@ -373,8 +374,8 @@ describe('limiters of several replicas on one Redis', () => {
       for (let i = 0; i < 5; i += 1) {
         expect(await ask('b')).toMatchObject({ admitted: false, limit: 4, ofGroup: true });
       }
-      // Key b did not count its refused requests either. With a higher limit for the group, this key has exactly one
-      // left.
+      // Key b did not count its refused requests either. With a higher limit for the group, key b has exactly one
+      // request left.
       expect(await ask('b', 9)).toMatchObject({ admitted: true, limit: 2, remaining: 0 });
       expect(await ask('b', 9)).toMatchObject({ admitted: false, limit: 2 });
     },

@@ -107,8 +107,7 @@ describe('a missing right', () => {
     expect(one.away).toEqual(['wakes']);
     expect(one.notifier.connected).toBe(false);
     expect(warningsOf(one)).toEqual([expect.objectContaining({ away: ['wakes'], reason: 'NOPERM' })]);
-    // Each of the two replicas tries to publish five times a second. 200 notifications a second do not cause more
-    // attempts.
+    // Each of the two replicas tries to publish at most five times a second, even with 200 notifications a second.
     expect(await countRefused(admin, 'publish')).toBeLessThanOrEqual(2 * (5 * (seconds + 1) + 2));
     expect(await one.limiters.tokens.consume('key', 5)).toMatchObject({ admitted: true, remaining: 4 });
     expect(await two.limiters.tokens.consume('key', 5)).toMatchObject({ admitted: true, remaining: 3 });

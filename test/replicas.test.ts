@@ -24,7 +24,7 @@ describe('three replicas', () => {
   });
   afterAll(() => fleet[Symbol.asyncDispose]());
 
-  /** Holds a poll of the principal at each replica. Resolves once all polls are held. */
+  /** Holds a poll of the principal at each replica. Resolves when all polls are held. */
   const holdPolls = async ({ token }: Principal) => {
     const polls = replicas.map((replica) => replica.post('/bookmarks/sync', { wait: true }, token));
     for (const replica of replicas) await replica.untilHeld(1);

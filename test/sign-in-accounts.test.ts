@@ -9,7 +9,9 @@ import { newEmail } from './support/users.ts';
 
 /** By default, only invites create accounts, and the service does not trust addresses. */
 const careful = useSignIn({});
-/** Here a verified address opens the account that has it, and everybody with a verified address gets an account. */
+/**
+ * Here a verified address opens the account with that address, and everybody with a verified address gets an account.
+ */
 const trusting = useSignIn();
 
 const INVITED = 'There is no invite for you';

@@ -19,7 +19,7 @@ const ANOTHERS = [403, 'This sign-in belongs to another account'];
 const NO_SESSION = [403, 'Your session has ended'];
 const OVER = [400, 'This sign-in is over'];
 
-/** Opens a browser and signs it in by an invite, to an account without a provider. */
+/** Opens a browser and signs it in with an invite, to an account without a provider. */
 async function arriveByInvite(service: TestService, email = newEmail(), browser = new CookieBrowser()) {
   const code = await service.invite(email);
   const { status, text } = await browser.post(`${service.origin}/web/login/invite`, { code });
@@ -116,7 +116,7 @@ describe('a link that is started in one browser', () => {
     const stranger = new CookieBrowser();
     const { callback, subject } = await goLink(careful, owner.browser);
     for (const browser of [victim.browser, stranger]) expect(await seeAt(browser, callback)).toEqual(OVER);
-    // Signing in gives this browser a secret of its own, which is not that of the owner's login.
+    // Signing in gives this browser a secret of its own, which differs from the secret of the owner's login.
     await goToCallback(victim.browser, `${careful.service.origin}/login?fresh=true`, subject);
     expect(await seeAt(victim.browser, callback)).toEqual(OVER);
     expect(await identitiesOf(careful, victim.email)).toEqual([]);

@@ -14,7 +14,7 @@ const ADD = '/bookmarks/add';
 const PROFILE = '/user/profile';
 const LIMIT_HEADERS = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'];
 
-/** Returns JSON of exactly this many bytes that adds a bookmark. */
+/** Returns the JSON body of an add, padded to exactly this many bytes. */
 const bodyOf = (bytes: number) => {
   const body = '{"url":"https://example.org/"}';
   return body + ' '.repeat(bytes - body.length);

@@ -14,7 +14,7 @@ const add = (fields: object) => user.post('/bookmarks/add', { url: URL, ...field
 const urlOf = (length: number) => URL + 'a'.repeat(length - URL.length);
 const names = (tags: { name: string }[]) => tags.map(({ name }) => name);
 
-/** Characters that are difficult to store: of four bytes, right to left, joined, and of several code units. */
+/** A character that is difficult to store: it has four bytes in UTF-8 and two code units in UTF-16. */
 const EMOJI = '😀';
 
 describe('ids (decision 6)', () => {

@@ -39,8 +39,8 @@ describe('updated_at', () => {
     expect(edited.body.updated_at).toBe(later(future, 1));
     await user.post('/bookmarks/edit', { ids: [id], add_tags: ['t'] });
     expect((await find(user, id))!.updated_at).toBe(later(future, 2));
-    // An edit by `ids` makes a new version only if it changes tags. An edit by `id` makes one even if its fields have
-    // the same values.
+    // An edit by `ids` makes a new version only if it changes tags. An edit by `id` makes a new version even if it
+    // changes no value.
     await user.post('/bookmarks/edit', { ids: [id], add_tags: ['t'] });
     expect((await find(user, id))!.updated_at).toBe(later(future, 2));
     await user.post('/bookmarks/edit', { id, title: 'x' });
@@ -158,7 +158,8 @@ describe('an edit and a deletion by id with if_updated_at', () => {
     const again = await user.post('/bookmarks/edit', mine, keyed);
     expect([again.status, again.text]).toEqual([200, first.text]);
     expect((await find(user, version.id))!.updated_at).toBe(theirs.body.updated_at);
-    // The refused request does not use up its key. The client merges, and sends another body with the same key.
+    // The refused request does not use up its idempotency key. The client merges, and sends another body with the same
+    // key.
     const next = { headers: { 'idempotency-key': 'next' } };
     expect(await user.post('/bookmarks/edit', mine, next)).toMatchObject(CONFLICT);
     const merged = { id: version.id, if_updated_at: theirs.body.updated_at, title: 'merged' };

@@ -294,8 +294,8 @@ describe('the cursor', () => {
         turn += 1;
         await user.post('/bookmarks/add', { url: 'http://new/', title: `new ${turn}` });
         await user.post('/bookmarks/add', { url: 'http://new/', title: 'zzz' });
-        // Edits a bookmark of this page and the first one that is not yet shown. Then deletes the last one of this page
-        // and a later one.
+        // Edits one bookmark of this page and the first bookmark that is not yet shown. Then deletes the last bookmark
+        // of this page and a later bookmark.
         const at = all.findIndex(({ id }) => id === page.at(-1)!.id);
         for (const { id } of [page[0]!, all[(at + 1) % COUNT]!]) {
           touched.add(id);

@@ -67,8 +67,8 @@ describe('a suspended account', () => {
     // The response to a token that was never valid does not reveal the suspension.
     expect((await profile(`bka_${id}_${'x'.repeat(43)}`)).body.code).toBe('INVALID_TOKEN');
 
-    // A token that the operator creates during the suspension works after it. A token that is revoked during the
-    // suspension does not.
+    // A token that the operator creates during the suspension works after the suspension. A token that is revoked
+    // during the suspension does not.
     const made = await admin(`token create --email ${user.email} --scope read`);
     expect(made.expires_at).toBeNull();
     expect(await profile(made.token)).toMatchObject(SUSPENDED);

@@ -150,8 +150,8 @@ const WAIT_AT_GATE = `if not exists (
   end if;`;
 
 /**
- * By function that writes bookmarks: a pattern for the statement that updates the account's count of bookmarks, which
- * also locks the row.
+ * By function that writes bookmarks: a pattern for the statement that updates the account's count of bookmarks. This
+ * statement also locks the row.
  */
 const COUNT_BY_FUNCTION = {
   add_bookmark: /update accounts set bookmark_count = bookmark_count \+ 1[^;]*;/,

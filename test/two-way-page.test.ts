@@ -35,7 +35,7 @@ const pages = usePageServer(async (request, response) => {
 });
 
 declare global {
-  /** Exists in the page of the browser. */
+  /** This variable exists only in the browser's page. */
   var collection: Collection;
 }
 
@@ -120,7 +120,8 @@ describe('a collection in IndexedDB', () => {
     const urls = (await readAll(user)).map(({ url }) => url).sort();
     const added = [0, 1].flatMap((at) => Array.from({ length: 10 }, (_, n) => `http://tab/${at}/${n}`));
     expect(urls).toEqual(['http://shared/', ...added]);
-    // Each tab immediately showed the other tab's edits, so no edit was made without seeing the previous one.
+    // Each tab immediately showed the other tab's edits. So every edit was made after its tab had shown the previous
+    // edit.
     expect(await tabs[0]!.evaluate(() => globalThis.collection.reports())).toEqual([]);
   });
 

@@ -112,7 +112,9 @@ function checkTransition({ device, seq, before, after }: Transition, reports: Re
   }
 }
 
-/** Fails unless each write was either applied exactly once or reported, in the order of the writes. */
+/**
+ * Fails if the service applied a write twice or out of order, or if an add or an edit was neither applied nor reported.
+ */
 function checkWrites(device: Device, transitions: Transition[], reports: Report[], finalIds: Set<number>) {
   const applied = transitions.filter((transition) => transition.device === device).map(({ seq }) => seq);
   expect(applied, `${device.options.name}: in order, once each`).toEqual(

@@ -32,7 +32,8 @@ export function newAuthenticator() {
       const dataLength = Buffer.alloc(2);
       dataLength.writeUInt16BE(data.length);
       // In CBOR, 0xa0 is an empty map, 0xa3 a map of three entries, 0x26 the number -7 (ES256), and 0x81 a list of one
-      // element. 0x41 begins one byte. 0x58 and 0x59 begin bytes whose length takes one or two bytes.
+      // element. 0x41 begins a byte string of length one. 0x58 and 0x59 begin byte strings whose length follows in one
+      // or two bytes.
       const statement =
         certificate === undefined
           ? [text('none'), text('attStmt'), Buffer.from([0xa0])]

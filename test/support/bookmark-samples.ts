@@ -7,7 +7,7 @@ import {
 
 /** Values of every field in `BOOKMARK_FIELDS`, as requests give them. */
 
-/** Returns a value of a field that is never its default. Except for booleans, it is a different one for each `n`. */
+/** Returns a value of a field, but never the field's default. Except for booleans, the value differs for each `n`. */
 export function sampleOf(name: FieldName, n: number): unknown {
   const field = BOOKMARK_FIELDS[name];
   if (field.kind === 'url') return `https://example.org/${n}`;

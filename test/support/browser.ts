@@ -46,7 +46,7 @@ export interface Browsers {
   signedIn(service: TestService, options?: BrowserOptions & { email?: string }): Promise<UserBrowser>;
 }
 
-/** A context of Chromium, and its tab, which the next test uses again. */
+/** A context of Chromium, and its tab. The next test may use them again. */
 interface Opened {
   context: BrowserContext;
   tab: Page | undefined;
@@ -56,13 +56,13 @@ interface Opened {
 const LOCALE = 'en-GB';
 
 /**
- * Starts a browser for all tests of a file. Everything that a test opens in it is closed after the test. Only the
- * context that a test opens first is emptied and used again: in a new context, Chromium would compile the page again.
- * With `isFresh` or a locale, a browser always gets a new context.
+ * Starts a browser for all tests of a file. Everything that a test opens in the browser is closed after the test. The
+ * only exception is the first context of the test: it is emptied and used again, because Chromium would compile the
+ * page again in a new context. With `isFresh` or a locale, a test always gets a new context.
  */
 export function useBrowser(): Browsers {
   let browser: Browser | undefined;
-  /** The context that is used again. */
+  /** The context that the next test uses again. */
   let kept: Opened | undefined;
   /** Whether the current test has already opened a browser with `kept`. */
   let isTaken = false;

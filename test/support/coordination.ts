@@ -33,7 +33,7 @@ export interface LogLine {
 export interface Replica extends Coordination {
   lines: LogLine[];
   imported: string[];
-  /** Resolves when the last line about Redis begins with this text. */
+  /** Resolves when the latest line about Redis begins with this text. */
   untilSays(text: string): Promise<void>;
 }
 

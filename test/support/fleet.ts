@@ -42,7 +42,7 @@ export interface FleetOptions {
   env?: ReplicaEnv;
 }
 
-/** Opens a fleet without replicas. Closing it kills its running replicas. */
+/** Opens a fleet, at first without replicas. Closing the fleet kills the replicas that it has started. */
 export async function openFleet({ databaseUrl, env = {} }: FleetOptions = {}): Promise<Fleet> {
   await using opened = new AsyncDisposableStack();
   const own = databaseUrl === undefined ? opened.use(await createDatabase()) : undefined;

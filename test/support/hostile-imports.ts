@@ -1,6 +1,6 @@
 /**
- * Bodies of imports that are valid or nearly valid. If the parser created all of their values, they would cost far more
- * memory than their size.
+ * Bodies of imports that are valid or nearly valid. A parser that created all values of such a body would need far more
+ * memory than the body's size.
  */
 
 const MIB = 1_048_576;

@@ -91,8 +91,8 @@ const DUPLICATE = fault(400, 'VALIDATION_ERROR', 'url: another bookmark has this
 const TAKEN = fault(400, 'VALIDATION_ERROR', 'name: another tag has this name');
 
 /**
- * Normalizes a text (decision 5): NFC, lower case, and every sigma the same. Letters are converted one by one, so that
- * JavaScript does not treat a sigma at the end of a word differently.
+ * Normalizes a text (decision 5): NFC, lower case, and one form for every sigma. Letters are converted one by one, so
+ * that JavaScript does not treat a sigma at the end of a word differently.
  */
 export const fold = (text: string): string =>
   Array.from(text.normalize('NFC'), (letter) => letter.toLowerCase())

@@ -3,8 +3,8 @@ import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * The first port that tests use. All ports of tests are below Linux's range for outgoing connections. Otherwise such a
- * connection could take a port before the test's server does.
+ * The first port that tests use. All ports of tests are below Linux's range for outgoing connections. Otherwise an
+ * outgoing connection could take a port before the test's server does.
  */
 const FIRST_PORT = 20_000;
 

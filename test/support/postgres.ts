@@ -19,7 +19,7 @@ export const FAST_SETTINGS: ServerSettings = {
   full_page_writes: 'off',
   max_connections: 300,
   autovacuum_naptime: '10s',
-  // The server also uses the time zone in `TZ`.
+  // If `TZ` is set, the server uses that time zone too.
   ...(process.env.TZ && { TimeZone: process.env.TZ }),
 };
 

@@ -22,7 +22,7 @@ export interface FaultyProxy extends AsyncDisposable {
    * other side does not notice.
    */
   stall(): void;
-  /** Ends all connections, either regularly or with a reset. */
+  /** Ends all connections, either gracefully or with a reset. */
   cut(how: 'end' | 'reset'): void;
   /** Connects all new clients to the server of another url. */
   retarget(url: string): void;

@@ -123,8 +123,8 @@ async function isWhole(admin: Redis, count: number, masters: number): Promise<bo
 }
 
 /**
- * Makes a replica take its master's place in a regular failover. The old master becomes the replica of the new one, and
- * no connection ends. Does nothing if the node is already a master. Resolves after `limitMs` at the latest.
+ * Makes a replica take the place of its running master. The old master becomes the replica of the new one, and no
+ * connection ends. Does nothing if the node is already a master. Resolves after `limitMs` at the latest.
  */
 export async function failOver(
   cluster: TestCluster,

@@ -12,13 +12,13 @@ import { runDir } from './run.ts';
 
 /** Options of a private Redis. */
 export interface RedisOptions {
-  /** Default: a free port. 0 means no port, for arguments that name another one (`--tls-port`). */
+  /** Default: a free port. 0 means no unencrypted port, for a server whose `args` name a `--tls-port`. */
   port?: number;
   /**
    * Further arguments, for example `['--cluster-enabled', 'yes']`. File names are relative to the server's own folder.
    */
   args?: string[];
-  /** Files that are first put into the server's folder, by name: certificates or user lists. */
+  /** Files, by name, that are written to the server's folder before the server starts: certificates or user lists. */
   files?: Record<string, string>;
   /**
    * The name of one of `files`. The server reads its settings from this file and writes them back to it, as a Sentinel

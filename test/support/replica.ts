@@ -61,8 +61,8 @@ const TEST_ENV: ReplicaEnv = {
 };
 
 /**
- * Starts `node src/main.ts <role>`. When this resolves, the replica serves requests. Rejects with its error output if
- * it does not start.
+ * Starts `node src/main.ts <role>`. When this resolves, the replica serves requests. If the replica does not start,
+ * rejects with the replica's error output.
  */
 export async function startReplica(role: ServingRole, env: ReplicaEnv): Promise<Replica> {
   const metricsPort = Number(env.METRICS_PORT ?? (await findFreePort()));

@@ -28,8 +28,8 @@ const schemaByPath = new Map(ROUTES.map((route) => [route.path, route.response])
 const LONGEST_COMPARED = 2_000_000;
 
 /**
- * Fails unless a response keeps the promises about all responses: JSON and a request id. On success, it must have
- * exactly the fields of the API reference. An error must have the form of all errors and the status of its code
+ * Fails unless a response keeps the promises about all responses: JSON and a request id. A successful response must
+ * have exactly the fields of the API reference. An error must have the form of all errors and the status of its code
  * (section 7, decision 2).
  */
 export function checkResponse(path: string, { status, headers, text, body }: ApiResponse): void {

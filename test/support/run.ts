@@ -2,7 +2,7 @@ import { inject } from 'vitest';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The folder of the test run, removed at its end. */
+    /** The folder of the test run. It is removed at the end of the run. */
     runDir: string;
     /** The url of a Postgres whose user may create databases. No test changes the database in this url. */
     postgresUrl: string;
@@ -14,7 +14,7 @@ declare module 'vitest' {
     citusTemplate: string | undefined;
     /** The Redis that `TEST_REDIS_URL` names. */
     redisUrl: string | undefined;
-    /** Whether Redis servers run in containers, because the program is not installed. */
+    /** Whether Redis servers run in containers. They do if the program is not installed. */
     docker: boolean;
   }
 }

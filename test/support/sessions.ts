@@ -52,7 +52,7 @@ export const untilBlocked = (databaseUrl: string, text = '', count = 1): Promise
 export const untilRunning = (databaseUrl: string, text: string): Promise<Backend> =>
   untilSession(databaseUrl, text, "state = 'active'");
 
-/** Ends the sessions whose last statement contains this text. */
+/** Ends the sessions whose latest statement contains this text. */
 export async function killSessions(databaseUrl: string, text: string): Promise<void> {
   for (const url of await findServers(databaseUrl))
     await runOn(url, `select pg_terminate_backend(pid) ${sessionsWith(text)}`);
@@ -103,7 +103,7 @@ const backendOf = (url: string, pid: number): Backend => ({
 });
 
 /**
- * Returns the SQL that finds the sessions with this text in their last statement. A Citus coordinator rewrites
+ * Returns the SQL that finds the sessions with this text in their latest statement. A Citus coordinator rewrites
  * statements for its workers: in capitals, with the schema, and with the numbers of shards. So the comparison ignores
  * case, the schema and these numbers.
  */

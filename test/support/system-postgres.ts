@@ -16,12 +16,15 @@ import { until } from './until.ts';
 /** A private Postgres of the version that the system has, with the client programs of that version. */
 export interface SystemPostgres extends AsyncDisposable {
   /**
-   * Creates a database and returns its url. The database is empty, or a copy of the template. The url has this role:
-   * the superuser, or a role that owns the database and has no other right.
+   * Creates a database and returns its url. The database is empty, or a copy of the template. The url connects as
+   * `role`: either the superuser, or a role that owns the database and has no other right.
    */
   createDatabase(name: string, role?: typeof OWNER | typeof SUPERUSER, template?: string): Promise<string>;
   dropDatabase(name: string): Promise<void>;
-  /** Runs a script. The database is its `DATABASE_URL`, and the programs of the server's version are on its path. */
+  /**
+   * Runs a script. The script gets the url as its `DATABASE_URL`. The programs of the server's version come first on
+   * its path.
+   */
   runScript(
     script: string,
     databaseUrl: string,
@@ -30,7 +33,7 @@ export interface SystemPostgres extends AsyncDisposable {
   ): Promise<string>;
   /** Copies the server and starts the copy as a streaming standby. Requires the settings `REPLICATING`. */
   createStandby(): Promise<Standby>;
-  /** Sends SIGKILL. Then the backends end by themselves. */
+  /** Sends SIGKILL to the postmaster. Its backends then end by themselves. */
   kill(): Promise<void>;
 }
 

@@ -80,12 +80,12 @@ export interface DeviceOptions {
   onTransition: (transition: Transition) => void;
 }
 
-/** The most calls of the store in one `sync`, so that an endless loop fails instead of hanging. */
+/** The maximum number of calls of the store in one `sync`. It makes an endless loop fail instead of hanging. */
 const MAX_STEPS = 10_000;
 
 /**
- * A simulated device of a user. Its client may fail or die at any step, and its store outlives the client. It records
- * what the user wrote.
+ * A simulated device of a user. Its client may fail or die at any step, and its store outlives the client. The device
+ * records what the user wrote.
  */
 export class Device {
   readonly options: DeviceOptions;

@@ -10,7 +10,9 @@ export interface UnreadClient extends Disposable {
   readonly socket: Socket;
   /** Reads and discards everything. Returns the error code if the connection was reset, otherwise undefined. */
   readToEnd(): Promise<string | undefined>;
-  /** Reads at least this many bytes and returns how many. They are fewer if the connection ends first. */
+  /**
+   * Reads at least this many bytes and returns how many it has read. The number is lower if the connection ends first.
+   */
   take(bytes: number): Promise<number>;
 }
 

@@ -17,7 +17,7 @@ interface PlanNode {
 /** A statement that ran, possibly inside a function. */
 export interface RanStatement {
   text: string;
-  /** The rows that all nodes of its plan returned or discarded. */
+  /** The number of rows that all nodes of the statement's plan returned or discarded. */
   rows: number;
   /** The type of each node and its number of rows, for the message of a failed test. */
   plan: string;
@@ -28,7 +28,7 @@ export interface RanStatement {
   indexesReadWhole: string[];
 }
 
-/** A database on one connection that reports how many rows each statement handled. */
+/** A database on one connection. It reports how many rows each statement handled. */
 export interface WatchedDatabase {
   database: Database;
   /** Calls `run` and returns the statements that Postgres ran during the call. */
