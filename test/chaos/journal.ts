@@ -56,7 +56,7 @@ export interface DeleteCall extends Call {
   ids: number[];
 }
 
-/** Adds tags to several bookmarks and removes other tags. All their names begin with `PASSING_PREFIX`. */
+/** Adds tags to several bookmarks and removes other tags. The names of all these tags begin with `PASSING_PREFIX`. */
 export interface EditSeveralCall extends Call {
   kind: 'edit several';
   ids: number[];
@@ -70,7 +70,7 @@ export interface ImportCall extends Call {
   entries: Asked[];
   /** How many entries have an invalid url. */
   invalid: number;
-  /** The urls of entries whose url an earlier call had used. */
+  /** The urls in this import that an earlier call had already used. */
   repeated: string[];
   result: { imported: number; skipped: number; errors: number } | undefined;
   /** How often a process was killed while it ran this import. */
@@ -185,7 +185,7 @@ export interface Life {
   end: number | string | undefined;
   /** Warnings and errors in its log, and everything written to standard error. */
   problems: { level: number; text: string }[];
-  /** When the process limited requests on its own, without Redis. */
+  /** The times during which the process limited requests on its own, without Redis. */
   fallbacks: { startMs: number; endMs: number }[];
 }
 
@@ -212,9 +212,9 @@ export interface Rest {
   collections: Map<number, Collection>;
   /** What was checked for leftovers. */
   looked: {
-    /** Processes whose heap, timers and sockets were compared with their start. */
+    /** The number of processes whose heap, timers and sockets were compared with those before the run. */
     processes: number;
-    /** Gauges that were 0. */
+    /** The number of gauges that had to be 0. */
     gauges: number;
   };
 }
@@ -229,7 +229,7 @@ export interface Journal {
   lives: Life[];
   /** Events that no client should ever see. */
   surprises: string[];
-  /** The most polls that the replicas held at the same time before the faults. */
+  /** The number of polls that the replicas held during an exercise, before the first fault. */
   heldPolls: number;
 }
 
