@@ -105,7 +105,7 @@ export interface Receipt {
   id: number;
   url: string;
   atMs: number;
-  /** When the request was sent whose response contained the bookmark. */
+  /** When the client sent the request whose response contained the bookmark. */
   askedMs: number;
 }
 
@@ -127,7 +127,7 @@ export interface Collection {
 export interface ChangeReceipt {
   change: string;
   atMs: number;
-  /** When the request was sent whose response contained the change. */
+  /** When the client sent the request whose response contained the change. */
   askedMs: number;
 }
 

@@ -66,8 +66,8 @@ async function writeAll(replica: Replica, user: Principal, name: string): Promis
 }
 
 /**
- * The databases of a service: a primary and a standby. Replicas connect through a proxy that can lead to either of
- * them.
+ * The databases of a service: a primary and a standby. Replicas connect through a proxy that can point to either
+ * database.
  */
 interface Pair extends AsyncDisposable {
   postgres: SystemPostgres;
@@ -95,7 +95,7 @@ async function openPair(): Promise<Pair> {
   };
 }
 
-/** Kills the primary, lets the proxy lead to the standby, and promotes the standby. */
+/** Kills the primary, points the proxy to the standby, and promotes the standby. */
 async function failOver({ postgres, database, standby, proxy }: Pair): Promise<void> {
   await postgres.kill();
   proxy.retarget(standby.urlOf(database));
@@ -103,7 +103,7 @@ async function failOver({ postgres, database, standby, proxy }: Pair): Promise<v
   await standby.promote();
 }
 
-/** A clock without the client's pauses between retries, which would take longer than the test. */
+/** A clock that shortens the client's pauses between retries, because they would take longer than the test. */
 const clock: Clock = {
   now: () => performance.now(),
   after(delayMs, run) {

@@ -29,8 +29,8 @@ export const RARE_WORD = 'quixotic';
 const SAMPLES = 4_000;
 
 /**
- * Returns the sample texts, which are the same in every run. They are those of `makeTexts`, some with one of the words
- * to search for.
+ * Returns the sample texts, which are the same in every run. They are the texts of `makeTexts`. Some of them also
+ * contain words to search for.
  */
 export function makeSamples(count = SAMPLES): SampleText[] {
   const next = makeTexts(4);
