@@ -1,6 +1,9 @@
 import type { Bookmark, BookmarkTag } from '../../src/client/index.ts';
 
-/** The clients' log of a run: requests, times and responses. The checks use only this and the database. */
+/**
+ * The log of a run: the clients' requests and responses, the faults, and the lifetimes of the processes. The checks use
+ * only this log and the state at the end.
+ */
 
 /**
  * How a call ended for its caller. A call that is `done` succeeded. If it is `refused`, nothing happened. If it is
