@@ -38,7 +38,7 @@ const bodies = Object.values(HOSTILE_IMPORTS);
 
 /** All attacks, each with the number of copies that run in parallel. */
 const ATTACKS: readonly [sideBySide: number, attack: Attack][] = [
-  // Requests several pages on a connection and never reads the responses, until the server closes the connection.
+  // Requests several pages or an export on a connection, and does not read the responses.
   [
     80,
     (targets, _, signal) =>
@@ -60,7 +60,7 @@ const ATTACKS: readonly [sideBySide: number, attack: Attack][] = [
   [100, ({ origin }, _, signal) => sendPart(origin, HALF_HEAD, signal)],
   // Sends a body without its last byte.
   [40, ({ origin, greedy }, _, signal) => sendPart(origin, formatUnfinished(greedy), signal)],
-  // Sends the most expensive searches, and creates many tags.
+  // Sends the most expensive searches, adds many tags to bookmarks, and reads changes.
   [
     6,
     ({ origin, greedy }) =>

@@ -52,7 +52,7 @@ const BENCHES: readonly Bench[] = [
 ];
 
 /**
- * A smoke run only shows that every benchmark works. These settings keep replicas from refusing requests because the
+ * A smoke run only shows that every benchmark works. With these settings, a replica does not refuse requests when the
  * machine is busy.
  */
 const NEVER_OVERLOADED = { OVERLOAD_EVENT_LOOP_MS: '0', OVERLOAD_POOL_WAIT_MS: '0' };

@@ -6,7 +6,7 @@ import { latencyOf, Samples } from './harness/stats.ts';
 
 /** The program of a process of polling clients. It takes orders from its parent and answers each. */
 
-/** If many clients connect at once, some connections may be reset before the server accepts them. */
+/** If many clients connect at the same time, some connections may be reset before the server accepts them. */
 const RETRIES = 20;
 
 const fail = (error: Error) => {

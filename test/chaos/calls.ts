@@ -50,7 +50,7 @@ export async function settleCall(
     call.code = error instanceof ApiError ? error.code : 'CONNECTION_LOST';
     const wasSentOnce = recorded.count - before === 1;
     if (REFUSALS.has(call.code) && wasSentOnce) call.outcome = 'refused';
-    // After UNAVAILABLE, the contract promises only for imports that the request had no effect and will have none.
+    // If an import gets UNAVAILABLE, it had no effect and will have none. The contract promises this only for imports.
     if (call.kind === 'import' && call.code === 'UNAVAILABLE' && wasSentOnce) call.outcome = 'refused';
   }
   call.attempts = recorded.count - before;

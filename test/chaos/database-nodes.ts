@@ -21,13 +21,13 @@ export interface DatabaseNodes extends AsyncDisposable {
    * again.
    */
   crash(url: string, how: Crash, draw: Random): Promise<void>;
-  /** Moves rows between nodes during writes, if there are several. */
+  /** Moves rows between nodes during writes. Undefined if there is only one node. */
   moveRows: ((draw: Random) => Promise<void>) | undefined;
 }
 
 /**
- * fsync is off. A killed Postgres loses nothing anyway, because the operating system keeps its cache. Only a power
- * failure would lose data.
+ * fsync is off. A killed Postgres loses nothing anyway, because the operating system keeps the written data in its
+ * cache. Only a power failure would lose data.
  */
 const POSTGRES_SETTINGS = { max_connections: 200, shared_buffers: '128MB' };
 

@@ -49,7 +49,7 @@ const makeAsked = (name: string): Asked => ({
   tags: [LASTING_TAGS[0]!],
 });
 
-/** Adds bookmarks one by one, each while all followers and the mirror of the user hold a poll. */
+/** Adds bookmarks one by one. Before each add, waits until all followers and the mirror of the user hold a poll. */
 async function wakePolls(options: ExerciseOptions): Promise<{ readers: Promise<unknown> }> {
   const { fleet, journal, draw, folder, reading } = options;
   const { origin } = fleet.balancer;

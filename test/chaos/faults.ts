@@ -151,8 +151,8 @@ const stallConnections: FaultKind = {
     const proxy = proxies.get(target)!;
     proxy.stall();
     await linger(draw, 500, 4_000);
-    // The proxy dropped the bytes that were sent meanwhile, so the stalled connections are useless. New connections
-    // work.
+    // The proxy dropped the bytes that were sent while the connections were stalled, so these connections are useless.
+    // New connections work.
     proxy.cut('reset');
   },
 };

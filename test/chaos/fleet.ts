@@ -67,7 +67,8 @@ export async function openFleet(options: FleetOptions, journal: Journal): Promis
       proxies,
       options,
     );
-    // On a cluster, half of the processes send statements to each user's own node. The others send them to any node.
+    // On a cluster, half of the processes send each statement to the node with the user's rows. Each other process
+    // sends all its statements to one node.
     const isPlaced = options.citusUrl !== undefined && n % 2 === 0;
     const env = { ...process, ...(isPlaced && { DATABASE_NODES: nodesTemplate(url) }) };
     const [port, metricsPort] = [await findFreePort(), await findFreePort()];

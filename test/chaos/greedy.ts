@@ -8,7 +8,7 @@ export interface GreedyOptions {
   token: string;
   journal: Journal;
   draw: Random;
-  /** The number of requests that are sent at once. It is above the limit. */
+  /** The number of requests that are sent at the same time. It is above the limit. */
   burst: number;
 }
 

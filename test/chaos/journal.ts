@@ -1,6 +1,9 @@
 import type { Bookmark, BookmarkTag } from '../../src/client/index.ts';
 
-/** The clients' log of a run: requests, times and responses. The checks use only this and the database. */
+/**
+ * The log of a run: the clients' requests and responses, the faults, and the lifetimes of the processes. The checks use
+ * only this log and the state at the end.
+ */
 
 /**
  * How a call ended for its caller. A call that is `done` succeeded. If it is `refused`, nothing happened. If it is
@@ -56,7 +59,7 @@ export interface DeleteCall extends Call {
   ids: number[];
 }
 
-/** Adds tags to several bookmarks and removes other tags. All their names begin with `PASSING_PREFIX`. */
+/** Adds tags to several bookmarks and removes other tags. The names of all these tags begin with `PASSING_PREFIX`. */
 export interface EditSeveralCall extends Call {
   kind: 'edit several';
   ids: number[];
@@ -70,7 +73,7 @@ export interface ImportCall extends Call {
   entries: Asked[];
   /** How many entries have an invalid url. */
   invalid: number;
-  /** The urls of entries whose url an earlier call had used. */
+  /** The urls in this import that an earlier call had already used. */
   repeated: string[];
   result: { imported: number; skipped: number; errors: number } | undefined;
   /** How often a process was killed while it ran this import. */
@@ -105,7 +108,7 @@ export interface Receipt {
   id: number;
   url: string;
   atMs: number;
-  /** When the request was sent whose response contained the bookmark. */
+  /** When the client sent the request whose response contained the bookmark. */
   askedMs: number;
 }
 
@@ -127,7 +130,7 @@ export interface Collection {
 export interface ChangeReceipt {
   change: string;
   atMs: number;
-  /** When the request was sent whose response contained the change. */
+  /** When the client sent the request whose response contained the change. */
   askedMs: number;
 }
 
@@ -185,7 +188,7 @@ export interface Life {
   end: number | string | undefined;
   /** Warnings and errors in its log, and everything written to standard error. */
   problems: { level: number; text: string }[];
-  /** When the process limited requests on its own, without Redis. */
+  /** The times during which the process limited requests on its own, without Redis. */
   fallbacks: { startMs: number; endMs: number }[];
 }
 
@@ -212,9 +215,9 @@ export interface Rest {
   collections: Map<number, Collection>;
   /** What was checked for leftovers. */
   looked: {
-    /** Processes whose heap, timers and sockets were compared with their start. */
+    /** The number of processes whose heap, timers and sockets were compared with those before the run. */
     processes: number;
-    /** Gauges that were 0. */
+    /** The number of gauges that had to be 0. */
     gauges: number;
   };
 }
@@ -229,7 +232,7 @@ export interface Journal {
   lives: Life[];
   /** Events that no client should ever see. */
   surprises: string[];
-  /** The most polls that the replicas held at the same time before the faults. */
+  /** The number of polls that the replicas held during an exercise, before the first fault. */
   heldPolls: number;
 }
 

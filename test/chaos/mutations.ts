@@ -40,7 +40,7 @@ export const withoutUserLock: Mutation = {
   },
 };
 
-/** An edit does not compare the version that its writer read. */
+/** An edit does not check whether the bookmark still has the version that the edit's writer read. */
 export const withoutComparison: Mutation = {
   name: 'the comparison of versions removed',
   apply: (fleet) => rewrite(fleet, 'edit_bookmark', [['v_updated_at <> p_if_updated_at', 'false']]),
@@ -82,7 +82,7 @@ export const withoutChangeRow: Mutation = {
     rewrite(fleet, 'edit_bookmark', [["perform note_changes(p_user_id, 'bookmark', array[p_id]);", 'null;']]),
 };
 
-/** An edit draws its revision long before it has the lock, so other edits with a later revision commit first. */
+/** An edit draws its revision long before it has the lock, so edits with a higher revision may commit first. */
 export const withUnlockedNumbers: Mutation = {
   name: 'revisions drawn outside the lock',
   async apply(fleet) {
@@ -119,7 +119,7 @@ export const withoutGenerations: Mutation = {
     ]),
 };
 
-/** Staged imports run again after they are done, and the database does not prevent it. */
+/** Staged imports run again after they are done. The database's own checks against a second run are removed. */
 export const withDuplicatedJobs: Mutation = {
   name: 'a duplicated job',
   async apply(fleet) {
@@ -142,8 +142,8 @@ export const withDuplicatedJobs: Mutation = {
 };
 
 /**
- * Makes an import look like one whose job was lost, so that the sweep queues it again. Returns false while the import's
- * user has another import.
+ * Makes an import look like one whose job was lost, so that the sweep queues it again. Returns false if another import
+ * of the same user is in progress.
  */
 async function queueAgain(sql: Fleet['sql'], id: string): Promise<boolean> {
   try {

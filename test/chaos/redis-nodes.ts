@@ -17,8 +17,8 @@ export type RedisKind = (typeof REDIS_KINDS)[number];
 export interface RedisNodes extends AsyncDisposable {
   nodes: readonly RedisServer[];
   /**
-   * Returns the variables with which a process connects. Also returns the proxy between the process and Redis, if there
-   * can be one.
+   * Returns the environment variables with which a process connects to Redis. Also returns the proxy between the
+   * process and Redis, if there can be one.
    */
   connect(): Promise<{ env: ReplicaEnv; proxy: FaultyProxy | undefined }>;
   /** Promotes a replica without closing connections. Undefined if this kind of Redis cannot do that within seconds. */

@@ -45,7 +45,7 @@ export function formatFindings(results: readonly Result[]): string {
 export function formatWarnings(lives: readonly Life[]): string {
   const counts = new Map<string, number>();
   for (const { text, level } of lives.flatMap(({ problems }) => problems)) {
-    // Text on standard error has level 60, and need not be JSON.
+    // Text on standard error has level 60, and is not always JSON.
     const { msg, err } = level === 60 && !text.startsWith('{"') ? { msg: text, err: {} } : JSON.parse(text);
     const name = [msg, err?.message, err?.cause?.code].filter(Boolean).join(': ');
     counts.set(name, (counts.get(name) ?? 0) + 1);

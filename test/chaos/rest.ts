@@ -27,7 +27,10 @@ export async function reportAll({ processes }: Fleet): Promise<Reports> {
   return new Map(await Promise.all(processes.map(async (each) => [each.name, await each.report()] as const)));
 }
 
-/** Waits until every follower received its user's last bookmark. Returns the names of those that were late. */
+/**
+ * Waits until every follower has received its user's newest bookmark. Returns a sentence for each follower that was
+ * late.
+ */
 export async function awaitFollowers({ sql }: Fleet, { followers }: Journal): Promise<string[]> {
   const last = await sql<{ user: number; id: number }[]>`
     select user_id::float8 as user, max(id)::float8 as id from bookmarks group by user_id`;

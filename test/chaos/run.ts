@@ -222,8 +222,8 @@ async function startClients(
 }
 
 /**
- * Runs the exercises, which produce what every run must contain. This happens before the first fault. Adds the clients
- * that continue after the exercises to `clients`.
+ * Runs the exercises, which produce the events that every run must contain. Adds the clients that continue after the
+ * exercises to `clients`.
  */
 async function exerciseAll(
   fleet: Fleet,

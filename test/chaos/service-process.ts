@@ -31,7 +31,7 @@ export interface ServiceProcess {
   end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
   freeze(): Promise<void>;
   thaw(): void;
-  /** Moves the process's wall clock by this much from the real time. */
+  /** Sets the process's wall clock to the real time plus `stepMs`. */
   stepClock(stepMs: number): void;
   report(): Promise<ProcessReport>;
 }

@@ -22,7 +22,7 @@ export interface WriterOptions {
 /** The client library retries a call for at most this long. */
 const RETRY_MS = 30_000;
 
-/** A client that adds, edits, deletes, imports and changes tags, and journals the result of each call. */
+/** A client that adds, edits, deletes and imports bookmarks, and changes tags. It journals the result of each call. */
 export class Writer {
   readonly #options: WriterOptions;
   readonly #recorded: RecordedFetch;
@@ -80,7 +80,7 @@ export class Writer {
     });
   }
 
-  /** Adds as a simple script would, without an idempotency key and without retries. */
+  /** Adds a bookmark as a simple script would, without an idempotency key and without retries. */
   async #addRaw(): Promise<void> {
     const { origin, token, user } = this.#options;
     const asked = this.#make();
@@ -145,7 +145,9 @@ export class Writer {
     await this.#settle(call, () => this.#client.deleteBookmarks(ids));
   }
 
-  /** Adds and removes only tags with `PASSING_PREFIX`, so that checks still know where the lasting tags are. */
+  /**
+   * Adds and removes only tags with `PASSING_PREFIX`, so that checks still know which bookmarks have the lasting tags.
+   */
   async #editSeveral(): Promise<void> {
     const { user, draw, name } = this.#options;
     const ids = drawIds(user, draw, false);

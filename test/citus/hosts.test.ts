@@ -37,7 +37,7 @@ test('a replica with the urls of all nodes uses the others when one is down', as
   expect(new Set(await useAll(service, users))).toEqual(new Set([200]));
   for (const node of database.nodes.slice(1)) {
     await withNodeClosed(node, async () => {
-      // A request fails once for each lost connection to that node. The pool then replaces the connection.
+      // For each lost connection to that node, one request fails. The pool then opens another connection.
       await expect
         .poll(async () => (await useAll(service, users)).filter((status) => status === 200).length)
         .toBeGreaterThan(1);

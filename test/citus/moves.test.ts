@@ -39,7 +39,7 @@ const otherThan = (node: CitusNode): CitusNode =>
 
 /**
  * The error for a move that begins too early. Citus refuses a move until it has dropped the remains of the previous
- * one, which it does when no statement uses them.
+ * move. It drops them when no statement uses them.
  */
 const IS_LEFT = /leftover from the previous move could not be cleaned up/;
 

@@ -34,7 +34,9 @@ export function findScriptFaults(documents: readonly Markdown[]): string[] {
   );
 }
 
-/** Returns the arguments after the program in a command line, or undefined if it is another program. */
+/**
+ * Returns the arguments after the program in a command line, or undefined if the command line starts another program.
+ */
 function argumentsOf(command: string, program: RegExp): string[] | undefined {
   const start = program.exec(command)?.[0];
   return start === undefined ? undefined : command.slice(start.length).trim().split(/\s+/);
@@ -44,7 +46,7 @@ const optionsIn = (args: readonly string[]): string[] => args.filter((word) => /
 
 const ADMIN = /^(npm run --silent admin -- |admin |.*node src\/main\.ts admin )/;
 
-/** Finds operator's commands and options in the documents that do not exist. */
+/** Finds operator's commands and options that the documents mention but that do not exist. */
 export function findAdminFaults(documents: readonly Markdown[]): string[] {
   const known = listAdminCommands();
   return documents.flatMap((document) =>
@@ -62,7 +64,7 @@ export function findAdminFaults(documents: readonly Markdown[]): string[] {
 
 const CLI = /^npm run --silent cli -- /;
 
-/** Finds commands and options of the CLI in the documents that its own help does not list. */
+/** Finds commands and options of the CLI that the documents mention but that the CLI's help does not list. */
 export async function findCliFaults(documents: readonly Markdown[]): Promise<string[]> {
   const faults: string[] = [];
   for (const document of documents) {
@@ -104,7 +106,7 @@ export function findUnrehearsedCommands(documents: readonly Markdown[]): string[
   ];
 }
 
-/** Finds objects in kubectl commands that the manifests do not have. */
+/** Finds objects that kubectl commands in the documents name but that the manifests do not have. */
 export function findManifestFaults(documents: readonly Markdown[]): string[] {
   const known = listManifestObjects();
   return documents.flatMap((document) =>

@@ -80,7 +80,7 @@ const isPath = (word: string): boolean => FILES.has(word) || FOLDERS.has(word.re
 /** Files that operators create and that git ignores. */
 const MADE_BY_OPERATORS = /^k8s\/overlays\/\w+\/secrets\.yaml$/;
 
-/** Finds files and folders in code spans and commands that do not exist. */
+/** Finds files and folders that code spans and commands name but that do not exist. */
 export function findMissingFiles(document: Markdown): string[] {
   const inCommands = document.fences.flatMap(({ text }) =>
     text.split(/[\s'"=]+/).map((word) => [word, document.path] as const),

@@ -80,7 +80,7 @@ case "$1 $2" in
 esac
 `;
 
-/** Makes a server require passwords of everybody except administrators, over the network and between nodes. */
+/** Makes a server require a password for every connection, except for those of administrators. */
 async function requirePasswords(superuser: string): Promise<void> {
   await runOn(
     superuser,

@@ -292,7 +292,7 @@ const EXPORT = /^export (?:abstract )?(?:async )?(?:const|let|function\*?|class|
 
 /**
  * Finds exports of `src/` that no other file uses. `resources.ts` is left out, because the client's package exports all
- * its types.
+ * types of this file.
  */
 export function findUnusedExports(files: ReadonlyMap<string, string>): string[] {
   const namesOf = [...files].map(([path, code]) => [path, new Set(code.match(/\w+/g))] as const);

@@ -1,6 +1,6 @@
 import { parseSync } from 'rolldown/utils';
 
-// Reads the facts about a source file that the rules need from its syntax tree. All forms of imports count.
+// Reads the facts that the rules need about a source file from the file's syntax tree. All forms of imports count.
 
 export interface Mention {
   text: string;

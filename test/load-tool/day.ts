@@ -23,7 +23,10 @@ export interface DayOptions {
 interface User {
   client: EndpointClient;
   cursor: number;
-  /** The time when the user's last add was due. Undefined if the user's poll has returned the added bookmark. */
+  /**
+   * The time when an add of the user was due that no poll has returned yet. If there are several, the earliest of them
+   * counts. Undefined if there is none.
+   */
   addedAt: number | undefined;
 }
 

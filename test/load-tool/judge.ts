@@ -32,7 +32,7 @@ export interface Verdict {
 
 /**
  * Returns how many of these requests may miss an objective: at least one, because a single request is already a large
- * share of few.
+ * share of a few requests.
  */
 const allow = (total: number, share: number): number => Math.max(1, Math.floor(total * share));
 

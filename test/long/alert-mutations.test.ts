@@ -10,7 +10,7 @@ import { provide } from '../support/programs.ts';
 const scale = (expr: string, factor: number): string =>
   expr.replace(/([<>]=?|[<>!=]=) *([\d.]+)/g, (_, sign, number) => `${sign} ${Number(number) * factor}`);
 
-/** Returns the expression without one of its label matchers, once for each matcher. */
+/** For each label matcher of the expression, returns the expression without this matcher. */
 const dropMatchers = (expr: string): [matcher: string, expr: string][] =>
   [...new Set(expr.match(/\w+(?:=~|!~|!=|=)"[^"]*"/g))].map((matcher) => [
     matcher,
@@ -47,7 +47,8 @@ test('a wrong for, threshold or selector of any alert fails its tests', { timeou
     [...mutate(rule)].map(([what, mutant]) => ({
       name: `${rule.alert ?? rule.record}: ${what}`,
       rules: rules.map((other) => (other === rule ? mutant : other)),
-      // A recorded series has no tests of its own, so the tests of the alerts that read it must fail.
+      // A recorded series has no tests of its own. If its rule is wrong, a test of an alert that reads the series must
+      // fail.
       alerts: alerts.filter((alert) => listNeeded(rules, alert).includes(rule)),
     })),
   );

@@ -99,7 +99,10 @@ interface Backup {
    * dump.
    */
   writers: { user: Principal; states: Bookmark[][]; acknowledged: number; mirror: MemoryStore }[];
-  /** A user who replaced the collection by an empty import. The import was queued during the dump, and ran later. */
+  /**
+   * A user whose empty import replaced the collection. The import was queued during the dump, and ran later.
+   * `bookmarks` is the collection before the import.
+   */
   importer: { user: Principal; bookmarks: Bookmark[] };
   lastIdEver: number;
 }

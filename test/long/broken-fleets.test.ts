@@ -27,7 +27,8 @@ const ENOUGH = 3;
 
 /**
  * Runs a broken fleet until the check finds the defect. A defect shows only with unlucky timing, so the run continues
- * until there are enough findings. The test fails if there is none within a time in which one is practically certain.
+ * until there are enough findings. The test fails if the run ends without a finding. The run's time limit is long
+ * enough that a finding is practically certain.
  */
 async function expectFound(
   mutation: Mutation,
@@ -47,15 +48,14 @@ const listReplaces = ({ calls }: Journal) =>
   calls.filter((call) => call.kind === 'import' && call.mode === 'replace' && call.outcome === 'done');
 
 describe.concurrent('the checks of a run find', { timeout: 300_000 }, () => {
-  // The pauses between writes are long, because the next write also notifies the polls of its replica, and would hide
-  // that an earlier notification is missing.
+  // A write also notifies the polls of the replica that makes the write. The next write could therefore hide that a
+  // notification is missing, so the pauses between writes are long.
   const SELDOM = {
     fleet: { apis: 3, workers: 1 },
     users: 12,
     writersPerUser: 1,
     pauseMs: 5_000,
-    // If a notification is missing, that shows only when the poll ends. So a poll is held for a shorter time than in
-    // production.
+    // A missing notification shows only when the poll ends, so a poll is held for a shorter time than in production.
     syncWaitSeconds: 15,
   };
 

@@ -10,7 +10,7 @@ import { installPackage, runIn } from '../support/package.ts';
 import { usePageServer } from '../support/pages.ts';
 import { startService, useService } from '../support/service.ts';
 
-/** Tests the tarball of `npm pack`, installed into an empty project without a network. */
+/** Tests the tarball of `npm pack`. The tarball is installed into an empty project, without network access. */
 
 const ROOT = join(import.meta.dirname, '../..');
 

@@ -298,7 +298,7 @@ describe('Postgres under a running service', () => {
     await untilMore(load, 200, 100);
     await postgres.kill();
     await untilMore(load, 503, 20);
-    // The replica stays ready, because its JSON 503 is better for clients than a gateway's own.
+    // The replica stays ready, because clients can do more with its 503 in JSON than with a gateway's 503.
     const readiness = await replicas[0]!.readiness();
     expect([readiness.status, readiness.body.database]).toEqual([200, 'unreachable']);
     await postgres.restart();
@@ -498,7 +498,7 @@ describe.concurrent('statements that Postgres answers late or never', {
     return { ...opened, account, add, poll };
   };
 
-  /** Starts a small import that waits for the account's lock, and then stalls its connection to the database. */
+  /** Starts a small import that waits for the account's lock. Then stalls the import's connection to the database. */
   const openStalledImport = async () => {
     const opened = await openThroughProxy();
     const { stack, proxy, fleet, api, user } = opened;

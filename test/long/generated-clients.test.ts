@@ -10,7 +10,7 @@ import { installFromRegistry } from '../support/registry.ts';
 import { useService } from '../support/service.ts';
 
 /**
- * Checks what other tools make of `/openapi.json`. Linters find no fault, generated types and clients compile, and
+ * Checks that other tools can use `/openapi.json`. Linters find no fault, generated types and clients compile, and
  * every endpoint works through generated code.
  */
 

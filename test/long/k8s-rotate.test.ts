@@ -9,8 +9,8 @@ import { provide } from '../support/programs.ts';
 import { runOn } from '../support/run-on.ts';
 
 /**
- * Tests `k8s/rotate.sh` on one server and on several. On one server, the administrator is no superuser, as at a
- * provider, and has only the rights that `k8s/database/administrator.sql` grants.
+ * Tests `k8s/rotate.sh` on one server and on several. On one server, the administrator is not a superuser, as with a
+ * database provider, and has only the rights that `k8s/database/administrator.sql` grants.
  */
 
 vi.setConfig({ testTimeout: 240_000 });
@@ -33,7 +33,8 @@ beforeAll(async () => {
 const ROLES = ['bookmarks_a', 'bookmarks_b'];
 
 /**
- * Returns the administrator's url. The server does not ask for the password in it. No output may show that password.
+ * Returns the administrator's url. The server does not check the password in this url. No output may show that
+ * password.
  */
 const asProvider = (url: string): string =>
   Object.assign(new URL(url), {
@@ -147,7 +148,7 @@ test('no secret is an argument of a program, in the output, or in the log of the
     writeFileSync(file, `#!/bin/bash\nprintf '%s\\n' "$*" >>${log}\nPATH='${path}' exec ${program} "$@"\n`);
     chmodSync(file, 0o755);
   }
-  // PATH contains no other folder, so the test sees the arguments of every program that runs.
+  // PATH contains only the folder of the wrappers above, so the test sees the arguments of every program that runs.
   const { code, output } = await rotation.run({ admin: asProvider(url), path: wrapped });
   expect([code, output]).toEqual([0, expect.stringContaining('rotate: bookmarks_b serves')]);
   const password = passwordOf(rotation, 'bookmarks_b');

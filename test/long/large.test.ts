@@ -70,8 +70,8 @@ class SlowRequest {
   }
 
   /**
-   * Closes the connection. A service ends only after its responses have ended, so a failed test must not leave one
-   * open.
+   * Closes the connection. A service ends only after its responses have ended, so a failed test must not leave a
+   * response open.
    */
   [Symbol.dispose](): void {
     this.socket.destroy();

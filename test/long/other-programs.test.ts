@@ -20,7 +20,7 @@ const service = useService({ freeBookmarkLimit: 100_000 });
 const folder = makeFolder('other-programs');
 afterAll(() => removeFolder(folder));
 
-/** Defines a test that is skipped if a program is missing. The test's name starts with the program. */
+/** Defines a test that is skipped if a program is missing. The test's name starts with the program's name. */
 const testWith = (
   program: Program,
   name: string,
@@ -56,7 +56,7 @@ const essence = (entries: readonly ImportEntry[]) =>
     }))
     .sort((one, other) => (one.url < other.url ? -1 : 1));
 
-/** Names with characters that have a meaning in some formats. */
+/** Names with characters that have a special meaning in some formats. */
 const NAMES = [
   'Work',
   'C/C++',
@@ -76,8 +76,8 @@ const NAMES = [
 const TAGS = ['reading', 'to do', 'Über', '日本', 'a&b', '"q"', '<i>', 'x|y', '[z]', 'c#', "l'été", '1'];
 
 /**
- * Makes a collection with nested folders. Every top-level folder contains another folder, except those that begin with
- * `flat`.
+ * Makes a collection with nested folders. Every top-level folder contains another folder, except the folders whose
+ * names begin with `flat`.
  */
 function makeCollection(count: number): Place[] {
   const nested = Array.from({ length: 150 }, (_, i) => [
@@ -105,8 +105,8 @@ function makeCollection(count: number): Place[] {
 const isFlat = (path: string[]) => path[0]?.startsWith('flat ') === true;
 
 /**
- * Returns the expected collection after an import and an export. A top-level folder without subfolders becomes a tag. A
- * bookmark that is both in a folder and outside all folders is afterwards only in the folder.
+ * Returns the expected collection after an import and an export. A top-level folder without subfolders becomes a tag.
+ * If a bookmark was both in a folder and outside all folders, the result has it only in the folder.
  */
 function expectAfter(before: Place[], tagFolders: boolean): Place[] {
   const places = [...Map.groupBy(before, ({ url }) => url).values()].flatMap((locations) => {

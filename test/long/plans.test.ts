@@ -17,8 +17,8 @@ import { startSystemPostgres } from '../support/system-postgres.ts';
 import { openWatched, type RanStatement, type WatchedDatabase } from '../support/work.ts';
 
 /**
- * Limits how many rows a statement reads, by what the statement asks for. The limit holds with any statistics and after
- * any earlier statements on the connection, because Postgres may keep a plan that it made for other values.
+ * Limits how many rows the statements of each operation may read, with and without statistics. Each limit must also
+ * hold after other statements on the connection, because Postgres may keep a plan that it made for other values.
  */
 
 interface Opened extends AsyncDisposable {
@@ -27,8 +27,8 @@ interface Opened extends AsyncDisposable {
 }
 
 /**
- * A server that creates databases with the current schema, empty or as a copy. Its role may explain the statements of
- * others.
+ * A server that creates databases with the current schema, empty or as a copy of another database. Its role may use
+ * `auto_explain`.
  */
 interface Server extends AsyncDisposable {
   create(template?: Opened): Promise<Opened>;

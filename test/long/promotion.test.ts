@@ -51,7 +51,7 @@ async function readHeights(url: string): Promise<{ bookmark: number; tag: number
   return row!;
 }
 
-/** Adds, edits, deletes and changes tags, so that ids of every kind and revisions increase. */
+/** Adds, edits and deletes bookmarks, and changes tags, so that revisions and ids of every kind increase. */
 async function writeAll(replica: Replica, user: Principal, name: string): Promise<Bookmark[]> {
   const add = (n: number): Promise<Bookmark> =>
     send(replica, user, '/bookmarks/add', { url: `https://example.org/${name}/${n}`, tags: [`${name} tag`] });
@@ -66,8 +66,8 @@ async function writeAll(replica: Replica, user: Principal, name: string): Promis
 }
 
 /**
- * The databases of a service: a primary and a standby. Replicas connect through a proxy that can lead to either of
- * them.
+ * The databases of a service: a primary and a standby. Replicas connect through a proxy that can point to either
+ * database.
  */
 interface Pair extends AsyncDisposable {
   postgres: SystemPostgres;
@@ -95,7 +95,7 @@ async function openPair(): Promise<Pair> {
   };
 }
 
-/** Kills the primary, lets the proxy lead to the standby, and promotes the standby. */
+/** Kills the primary, points the proxy to the standby, and promotes the standby. */
 async function failOver({ postgres, database, standby, proxy }: Pair): Promise<void> {
   await postgres.kill();
   proxy.retarget(standby.urlOf(database));
@@ -103,7 +103,7 @@ async function failOver({ postgres, database, standby, proxy }: Pair): Promise<v
   await standby.promote();
 }
 
-/** A clock without the client's pauses between retries, which would take longer than the test. */
+/** A clock that shortens the client's pauses between retries, because they would take longer than the test. */
 const clock: Clock = {
   now: () => performance.now(),
   after(delayMs, run) {
@@ -127,7 +127,7 @@ function startFollower(replica: Replica, user: Principal) {
   return { got, end: () => controller.abort() };
 }
 
-/** Starts to mirror the user's bookmarks into the store. The returned `end` stops this. */
+/** Starts to mirror the user's bookmarks into the store. The returned `end` stops the mirror. */
 function startMirror(replica: Replica, user: Principal, store: Store) {
   const controller = new AbortController();
   const mirroring = (async () => {
@@ -152,7 +152,7 @@ beforeAll(() => provide('postgresql'), 300_000);
 // The time for starting two servers and promoting one.
 const LIMIT_MS = 120_000;
 
-// This can happen if a proxy or DNS name leads to the standby before the promotion.
+// Replicas can reach a standby before its promotion, for example through a proxy or a DNS name.
 test('a standby that is not promoted yet causes 503 and no 500, and everything works after the promotion', {
   timeout: LIMIT_MS,
 }, async () => {
@@ -237,8 +237,8 @@ test('a standby that lags is promoted under a running service: followers and mir
   expect(got).toEqual([...new Set(got)].sort((left, right) => left - right));
   const { bookmarks: rest } = await send(replica, user, '/bookmarks/sync', { cursor: oldCursor });
   expect(idsOf(rest)).toEqual(idsOf(shown.bookmarks).filter((id) => id > oldCursor));
-  // The new revisions are higher than those that the mirror knew. Only the epoch tells the mirror that the database has
-  // another history than its copy.
+  // The new revisions are higher than those that the mirror knew. Only the epoch tells the mirror that the promoted
+  // standby lacks changes that the mirror's copy contains.
   expect(await catchUp(replica, user, away)).toBe(1);
   expect(await catchUp(replica, user, behind)).toBe(1);
   for (const store of [away, behind]) expect(contentOf(store)).toEqual(shown);

@@ -36,7 +36,7 @@ const untilMoved = async (replicas: readonly Replica[]) => {
   await within(MAX_NOTICE_MS, untilAllSay(SHARED, replicas));
 };
 
-/** Checks that an import which was added at one replica runs once at the other, which has a worker. */
+/** Checks that an import that was added at one replica runs exactly once at the other replica, which has a worker. */
 const expectImports = async (one: Replica, two: Replica) => {
   await two.imports.startWorker(1);
   await one.imports.add('a');

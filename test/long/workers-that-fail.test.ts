@@ -19,7 +19,10 @@ import type { Principal } from '../support/users.ts';
 const orBroken = (response: Promise<ApiResponse>): Promise<ApiResponse | undefined> =>
   response.catch(() => undefined);
 
-/** Creates users with rows on the same node, for tests that count per node. Without sharding there is only one node. */
+/**
+ * Creates users whose rows are on the same node, for tests that count per node. Without sharding there is only one
+ * node.
+ */
 async function usersOfOneNode(fleet: Fleet, count: number): Promise<Principal[]> {
   const byNode = new Map<string, Principal[]>();
   for (;;) {

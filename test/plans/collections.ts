@@ -77,8 +77,8 @@ const BIG_ONE = fillUsers(BIG.userId, BIG.userId, BIG.bookmarks, BIG.tags);
 export const FILLING = { others: [FEW, 'vacuum analyze', OTHERS], all: [BIG_ONE] } as const;
 
 /**
- * Returns statements that remove the statistics, as if the tables had never been analysed (-1) or only while they were
- * empty (0).
+ * Returns statements that remove the statistics, as if the tables had never been analyzed (-1), or had been analyzed
+ * only while they were empty (0).
  */
 const forgetWith = (rows: -1 | 0): readonly string[] => [
   "delete from pg_statistic where starelid in (select oid from pg_class where relnamespace = 'public'::regnamespace)",

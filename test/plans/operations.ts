@@ -396,7 +396,7 @@ const IMPORTS: Operation[] = [
 const OTHERS: Operation[] = [
   {
     name: 'an edited text, and the filter of its block',
-    // The sweep also reads the blocks without a filter that earlier operations created.
+    // The sweep also reads the blocks that earlier operations created and that have no filter yet.
     atMost: 1_000,
     run: async (db, c, n) => {
       await editBookmark(db, c.owner, c.ids[n]!, { title: 'Signed' });

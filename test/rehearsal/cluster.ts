@@ -111,7 +111,7 @@ export class Cluster implements AsyncDisposable {
     }
   }
 
-  // biome-ignore lint/suspicious/noExplicitAny: the manifests' check validates them against their schema
+  // biome-ignore lint/suspicious/noExplicitAny: the manifests' check validates every spec against its schema
   #deploy(name: string, spec: any): void {
     const [autoscaler] = ofKind([...this.#objects.values()], 'HorizontalPodAutoscaler').filter(
       (each) => each.spec.scaleTargetRef.name === name,
@@ -129,7 +129,7 @@ export class Cluster implements AsyncDisposable {
     deployment.apply(spec, autoscaler?.spec.minReplicas ?? spec.replicas ?? 1);
   }
 
-  // biome-ignore lint/suspicious/noExplicitAny: as above
+  // biome-ignore lint/suspicious/noExplicitAny: the manifests' check validates every template against its schema
   async #run(job: Job, { template, backoffLimit, activeDeadlineSeconds }: any): Promise<void> {
     const [container] = template.spec.containers;
     const folder = this.#node.images.get(container.image.split(':').at(-1));

@@ -13,8 +13,8 @@ const LAG_MS = 6_000;
 const TICK_MS = 20;
 
 /**
- * The pause before a container that ended is started again. It is so long that the rehearsal sees a fault as one crash,
- * and not as many.
+ * The pause before a container that ended is started again. It is long enough that one fault causes only one crash
+ * during the rehearsal.
  */
 const BACK_OFF_MS = 10_000;
 
@@ -30,14 +30,15 @@ export interface Surroundings {
 }
 
 /**
- * The controller of a Deployment. It keeps the desired number of pods of the newest template, and replaces the others.
+ * The controller of a Deployment. It keeps the desired number of pods of the newest template running, and replaces the
+ * pods of older templates.
  */
 export class Deployment {
   readonly name: string;
   /** One template per revision, oldest first. The last one is current. */
   readonly #templates: Template[] = [];
   readonly #revisions = new Map<Template, number>();
-  // biome-ignore lint/suspicious/noExplicitAny: the manifests' check validates them against their schema
+  // biome-ignore lint/suspicious/noExplicitAny: the manifests' check validates every spec against its schema
   #spec: any;
   #replicas = 0;
   readonly #around: Surroundings;
@@ -61,7 +62,7 @@ export class Deployment {
     return this.#templates.at(-1);
   }
 
-  // biome-ignore lint/suspicious/noExplicitAny: as above
+  // biome-ignore lint/suspicious/noExplicitAny: the manifests' check validates the spec against its schema
   apply(spec: any, replicas: number): void {
     this.#spec = spec;
     this.#replicas = replicas;

@@ -23,7 +23,7 @@ export interface Ran {
   output: string;
 }
 
-/** Returns a program in place of `kubectl`, which sends its arguments to the cluster. */
+/** Returns a program that replaces `kubectl` and sends its arguments to the cluster. */
 const describeShim = (socket: string) => `#!${process.execPath}
 const socket = require('node:net').connect(${JSON.stringify(socket)});
 let response = '';
@@ -35,7 +35,7 @@ socket.setEncoding('utf8').on('data', (text) => { response += text; }).on('end',
 socket.end(JSON.stringify({ args: process.argv.slice(2), cwd: process.cwd() }));
 `;
 
-/** Runs a kubectl command that the program above sent. Resolves file names relative to the caller's folder. */
+/** Runs a command that the replacement of `kubectl` sent. Resolves file names relative to the caller's folder. */
 async function answer(cluster: Cluster, request: string): Promise<Ran> {
   const { args, cwd } = JSON.parse(request) as { args: string[]; cwd: string };
   const isPath = (n: number) => /^(-f|--filename|kustomize)$/.test(args[n - 1] ?? '');
@@ -115,8 +115,8 @@ export class Operator implements AsyncDisposable {
   }
 
   /**
-   * Runs one of the service's admin commands in a pod, as the document says. `given` names texts of the command, each
-   * with the text that replaces it.
+   * Runs one of the service's admin commands in a pod, as the document says. `given` maps texts in the command to their
+   * replacements.
    */
   async admin(command: string, given: Record<string, string> = {}): Promise<Record<string, string>> {
     const inPod = this.read('kubectl -n bookmarks exec deploy/api -- node src/main.ts admin …');

@@ -26,7 +26,7 @@ export interface Node {
   readonly scale: number;
 }
 
-/** How to start a container here. */
+/** How to start a container on this machine. */
 export interface Launch {
   command: string;
   args: readonly string[];
@@ -52,7 +52,7 @@ export interface PodEnd {
   limitBytes: number;
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: the manifests' check validates them against their schema
+// biome-ignore lint/suspicious/noExplicitAny: the manifests' check validates every template against its schema
 export type Template = any;
 
 /**
@@ -73,7 +73,7 @@ export function mountVolumes(objects: readonly KubernetesObject[], template: Tem
   return folders;
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: as above
+// biome-ignore lint/suspicious/noExplicitAny: the manifests' check validates every volume against its schema
 function filesOf(objects: readonly KubernetesObject[], { configMap, secret }: any): Record<string, string> {
   const name = configMap?.name ?? secret.secretName;
   const files = configMap ? find(objects, 'ConfigMap', name)?.data : readSecret(objects, name);
@@ -88,7 +88,7 @@ function filesOf(objects: readonly KubernetesObject[], { configMap, secret }: an
   );
 }
 
-/** Replaces the container's paths in a text by the paths on this machine. */
+/** Replaces the container's paths in a text with the paths on this machine. */
 export function atPlace(text: string, mounts: ReadonlyMap<string, string>): string {
   let placed = text;
   for (const [path, folder] of mounts) placed = placed.replaceAll(path, folder);

@@ -6,8 +6,8 @@ import { runDir } from '../support/run.ts';
 
 /**
  * Makes the rehearsal's images, which are folders with this project's code and a version number of their own. The first
- * image is the previous release, from its commit. The others have this commit's code, with another numbered migration
- * and a changed function.
+ * image is the previous release, from its commit. The other two have this commit's code and one more migration each.
+ * One of these migrations fails. The other one comes with a changed function.
  */
 
 const PROJECT = resolve(import.meta.dirname, '../..');

@@ -60,7 +60,7 @@ export async function startManagedPostgres(maxConnections: number): Promise<Mana
     account,
     settings: {
       max_connections: maxConnections,
-      // The data need not survive a power failure of this machine.
+      // The data does not have to survive a power failure of this machine.
       fsync: 'off',
       ssl: 'on',
       ssl_cert_file: file('server.crt'),

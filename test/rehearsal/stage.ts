@@ -67,7 +67,7 @@ export function fillInSecrets(stage: Stage, authority: string): void {
       / {4}-----BEGIN CERTIFICATE-----\n {4}-----END CERTIFICATE-----\n/,
       authority.replace(/^(?=.)/gm, '    '),
     );
-  // The parsed objects contain no comments, which may still contain examples.
+  // Checks the parsed objects instead of the text, because comments in the text may still contain examples.
   if (/PASSWORD|example\.org/.test(JSON.stringify(readObjects(text))))
     throw new Error('secrets.example.yaml holds more than the rehearsal fills in');
   writeFileSync(fileOf(operator, 'secrets.yaml'), text);

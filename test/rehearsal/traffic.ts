@@ -18,7 +18,7 @@ const IMPORT_ENTRIES = 700;
 const IMPORT_COMMENT = 'x'.repeat(2_000);
 const IMPORT_PAUSE_MS = 3_000;
 
-/** How many times a client sends a request at most. The client library may send it even more often. */
+/** The maximum number of times that this client sends a request. The service's client library may retry more often. */
 const TRIES = 4;
 
 /** What one client sent and received. */

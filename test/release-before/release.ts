@@ -92,7 +92,7 @@ type Way = (string | number)[];
 /** Returns whether a value is an id. Ids contain the time, so they are larger than all other numbers here. */
 const isId = (value: unknown): value is number => typeof value === 'number' && value > 1e9;
 
-/** Parses JSON texts, and token ids in the operator's form. Returns other values unchanged. */
+/** Parses JSON texts, and token ids in the form that the operator's commands use. Returns other values unchanged. */
 function parseText(value: unknown): unknown {
   if (typeof value !== 'string') return value;
   if (/^\d+-\d+$/.test(value)) return value.split('-').map(Number);

@@ -19,7 +19,7 @@ const eachOf = ({ quick }: Plan): number => (quick ? 20 : 100);
  */
 const changesOf = ({ quick }: Plan): number => (quick ? 5 : 52);
 
-/** The users who send requests. All of them have changed bookmarks. */
+/** The number of users who send requests. All of them have bookmarks that were changed. */
 const USERS = 100;
 
 const usersOf = ({ quick }: Plan): number => (quick ? 100 : 2_000);

@@ -17,7 +17,7 @@ const CONNECTIONS = 8;
 const EDITOR = ADDING.first;
 const EDITS_PER_SECOND = 50;
 const MIRRORS = 10;
-/** Each edit goes to all mirrors at the same time. At this rate, all of them wait again before the next edit. */
+/** Each edit goes to all mirrors at the same time. At this rate, all mirrors hold a poll again before the next edit. */
 const MIRRORED_EDITS_PER_SECOND = 20;
 /** The number of edits before measuring starts. */
 const WARM_UPS = 10;

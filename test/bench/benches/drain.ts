@@ -10,7 +10,10 @@ import { spreadOf } from '../harness/stats.ts';
 import { openCrowd, readLastId } from './crowd.ts';
 import { countWaiters } from './waiters.ts';
 
-/** When a replica shuts down, measures how many of its polls the clients would send to other replicas within 100 ms. */
+/**
+ * When a replica shuts down, its clients send their polls to other replicas. Measures how many polls they would send in
+ * the busiest 100 ms.
+ */
 
 const BUCKET_MS = 100;
 

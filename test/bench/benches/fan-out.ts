@@ -57,7 +57,8 @@ function holdWaits(replicas: readonly Coordination[], count: number): number {
 }
 
 /**
- * Resolves when the count is reached. Rejects if the count stops rising, because a lost connection loses notifications.
+ * Resolves when the count is reached. Rejects if the count stops rising, which happens when a lost connection loses
+ * notifications.
  */
 async function untilReceived(count: () => number, expected: number): Promise<void> {
   let [last, changedAt] = [count(), performance.now()];

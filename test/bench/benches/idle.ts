@@ -7,7 +7,10 @@ import { spreadOf } from '../harness/stats.ts';
 import { openCrowd, readLastId } from './crowd.ts';
 import { countWaiters, pollerOf, range } from './waiters.ts';
 
-/** Measures what 1,000 clients that only poll cost each process, in milliseconds of CPU per second. */
+/**
+ * Measures clients that only poll. Returns the CPU time of each process for 1,000 of these clients, in milliseconds per
+ * second.
+ */
 async function runIdle(plan: Plan): Promise<ProcessTimes> {
   const { environment, quick } = plan;
   const url = await openCrowd(plan, 2);

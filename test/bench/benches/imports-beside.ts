@@ -21,7 +21,7 @@ const IMPORTS = 10;
  */
 const MEASURED_SECONDS = 30;
 
-/** Returns requests of many users that add and read, for eight connections. */
+/** Returns the requests of many users, which add and read bookmarks, for eight connections. */
 function mixOf(port: number, seconds: number) {
   const requests = usersFrom(ADDING.first, ADDING.count).flatMap((user, n) => [
     { path: '/api/v1/bookmarks/sync', body: '{"cursor":9007199254740991}', token: tokensOf(user)[n % 20]! },

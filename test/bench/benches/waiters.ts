@@ -96,7 +96,10 @@ interface Round {
   theirBurst: number;
 }
 
-/** Compares the service with the reference once. Uses new processes, because a process does not return its memory. */
+/**
+ * Compares the service with the reference once. Uses new processes, because a process does not return all freed memory
+ * to the system.
+ */
 async function runRound(plan: Plan, url: string, round: number): Promise<Round> {
   const count = countWaiters(plan);
   const wakes = plan.quick ? 50 : 2_000;

@@ -29,8 +29,8 @@ export const RARE_WORD = 'quixotic';
 const SAMPLES = 4_000;
 
 /**
- * Returns the sample texts, which are the same in every run. They are those of `makeTexts`, some with one of the words
- * to search for.
+ * Returns the sample texts, which are the same in every run. They are the texts of `makeTexts`. Some of them also
+ * contain words to search for.
  */
 export function makeSamples(count = SAMPLES): SampleText[] {
   const next = makeTexts(4);
@@ -133,7 +133,7 @@ export async function copyToNaive(url: string, firstUser: number, lastUser: numb
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest();
 
-/** Returns the API token of a user with this number, as `issueTokens` created it. */
+/** Returns one of a user's API tokens, by its number, as `issueTokens` created it. */
 export function tokenOf(user: number, number = 0): string {
   return formatToken('api', user, secretOf(user, number));
 }
@@ -157,8 +157,8 @@ export async function issueTokens(url: string, firstUser: number, users: number,
 }
 
 /**
- * Immediately does what sweeps and autovacuum would do over time: builds Bloom filters, updates statistics and
- * visibility, and empties the pending list of the tags' index.
+ * Immediately does what sweeps and autovacuum would do over time: builds Bloom filters, updates statistics and the
+ * visibility map, and empties the pending list of the tags' index.
  */
 export async function settle(url: string): Promise<void> {
   await signAll(url);

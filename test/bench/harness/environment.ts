@@ -11,7 +11,7 @@ import { silentLog } from '../../support/silent-log.ts';
 import { loadSamples } from './collections.ts';
 import { runPsql } from './programs.ts';
 
-/** The servers that all benchmarks share: one Postgres, one Redis, and a folder. Disposing removes them. */
+/** One Postgres, one Redis and one folder, which all benchmarks share. Disposing removes them. */
 export interface Environment extends AsyncDisposable {
   folder: string;
   postgresPid: number;
@@ -47,7 +47,7 @@ const POSTGRES_SETTINGS = {
   file_copy_method: 'copy',
 };
 
-/** A smoke run measures nothing, so its database need not survive a power loss. */
+/** A smoke run measures nothing, so its database does not have to survive a power loss. */
 const SMOKE_SETTINGS = {
   ...POSTGRES_SETTINGS,
   shared_buffers: '128MB',

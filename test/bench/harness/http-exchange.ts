@@ -37,7 +37,9 @@ export async function postTimed(
   return { status: response.statusCode, text: answered, ms: performance.now() - startedAt };
 }
 
-/** Sends a request and counts the bytes of the response. Rejects unless it is a complete 200. */
+/**
+ * Sends a request and counts the bytes of the response. Rejects if the status is not 200 or the response is incomplete.
+ */
 export async function drainTimed(
   port: number,
   path: string,

@@ -13,7 +13,7 @@ export type ProcessTimes = Record<string, number>;
 const TICK_MS = 10;
 
 /**
- * Returns the CPU time that each group has used so far. The time of an ended process counts when its parent has
+ * Returns the CPU time that each group has used so far. The time of an ended process counts only after its parent has
  * collected its exit status.
  */
 export function readProcessTimes(groups: ProcessGroups): ProcessTimes {

@@ -12,7 +12,10 @@ import type { Side } from './rounds.ts';
 
 /** Runs PostgreSQL's own programs from the PATH. They show what a client in C achieves with the same database. */
 
-/** Installs missing programs on Debian as root. Otherwise rejects and says what to install. */
+/**
+ * If this process runs as root on Debian, installs the programs that are missing. Otherwise rejects if a program is
+ * missing, and says what to install.
+ */
 export async function requirePrograms(): Promise<void> {
   for (const program of ['pgbench', 'psql']) {
     const runs = () => promisify(execFile)(program, ['--version']);
@@ -64,7 +67,8 @@ export async function repeatPgbench(script: PgbenchScript, transactions: number)
 }
 
 async function runPgbench({ url, clients }: PgbenchScript, file: string, seconds: number) {
-  // pgbench accepts only whole seconds. A smoke run is shorter, so it gets a number of transactions.
+  // pgbench accepts only whole seconds. A smoke run is shorter than a second, so it runs a fixed number of transactions
+  // instead.
   const length = seconds < 1 ? ['-t', '10'] : ['-T', String(Math.round(seconds))];
   const args = ['-n', '-M', 'prepared', '-c', String(clients), '-j', '1', ...length, '-f', file, url];
   const { stdout, stderr } = await promisify(execFile)('pgbench', args).catch((error) => {

@@ -105,8 +105,8 @@ export const describeDeath = (name: string, how: number | string | null, log: st
   `${name} ended with ${how}. The end of its log:\n${log.trimEnd().split('\n').slice(-20).join('\n')}`;
 
 /**
- * Separates the options for Node from the variables. `BENCH_NODE_ARGS`, for example `--cpu-prof`, applies only to the
- * service.
+ * Returns the variables, and Node's options from `BENCH_NODE_ARGS` (for example `--cpu-prof`) as `execArgv`. These
+ * options apply only to the service, not to the reference.
  */
 function splitArguments(settings: Record<string, string>) {
   const given = process.env.BENCH_NODE_ARGS?.split(' ').filter(Boolean) ?? [];

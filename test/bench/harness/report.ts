@@ -76,7 +76,7 @@ function cells(line: Line, withMarks: boolean): string[] {
   ];
 }
 
-/** Formats the table as Markdown. Leaves out the marks if too little was run to judge. */
+/** Formats the table as Markdown. `withMarks` is false if the run was too short to judge the results. */
 export function formatTable(lines: readonly Line[], withMarks: boolean): string {
   const rows = lines.map((line) => cells(line, withMarks));
   const header = [COLUMNS, COLUMNS.map(() => '---')];

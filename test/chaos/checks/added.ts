@@ -5,8 +5,8 @@ import type { Result } from './findings.ts';
 
 /**
  * Checks that every bookmark that appeared in a response is in the database, unless somebody may have removed it. A
- * bookmark that was certainly removed must not be in the database. Each row must contain the values of its last writer,
- * in some order of writes that the times of the calls allow.
+ * bookmark that was certainly removed must not be in the database. Each row must contain the values that were written
+ * last, in some order of writes that the times of the calls allow.
  */
 export function checkAdded(story: Story): Result {
   const { journal, rest } = story.evidence;
@@ -62,7 +62,8 @@ function findUnremoved(story: Story, rows: Map<number, Row>): string[] {
 
 function findForeignContent(story: Story, row: Row, edits: readonly EditCall[]): string[] {
   const origin = story.callByUrl.get(row.url);
-  // A merge may have created the bookmark again without a title. Another check finds bookmarks that nobody requested.
+  // Skips bookmarks that nobody requested, because another check finds them. Also skips repeated urls, because a merge
+  // may have created such a bookmark again without a title.
   if (origin === undefined || story.repeats.has(row.url)) return [];
   const birth: Write<never> = { call: origin.call, value: undefined as never };
   const may = <T>(value: T, first: T, pick: (edit: EditCall) => T | undefined) =>
@@ -91,8 +92,8 @@ interface Write<T> {
 }
 
 /**
- * Returns whether a write of this value may have been the last one. It may, unless another acknowledged write certainly
- * came later.
+ * Returns whether a write of this value may have been the last one. If an acknowledged write certainly came later, it
+ * was not the last one.
  */
 function mayBeLast<T>(value: T, writes: readonly Write<T>[]): boolean {
   return writes.some(

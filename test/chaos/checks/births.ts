@@ -8,7 +8,7 @@ export interface Birth {
   id: number;
   user: number;
   url: string;
-  /** The call that requested it. Undefined if there was none. */
+  /** The call that requested the bookmark. Undefined if no call did. */
   call: AddCall | ImportCall | undefined;
   /** The earliest time at which the bookmark is known to have existed. */
   knownByMs: number;
@@ -108,8 +108,8 @@ function earliestDeletes({ evidence }: Story): Map<number, number> {
 
 /** Returns when the first `replace` that may have removed a bookmark was sent. */
 export function wipedFromMs(story: Story, { user, url, call }: Pick<Birth, 'user' | 'url' | 'call'>): number {
-  // If an import with `merge` repeated this url, it may have created the bookmark again at any time. Then no `replace`
-  // is too early.
+  // If an import with `merge` repeated this url, it may have created the bookmark again at any time. In that case, no
+  // `replace` was sent too early to remove the bookmark.
   const bornFromMs = story.repeats.has(url) ? 0 : (call?.sentMs ?? 0);
   const later = (story.replaces.get(user) ?? []).filter(
     (replace) => replace !== call && effectEndMs(replace) >= bornFromMs,

@@ -24,7 +24,7 @@ export interface Result {
   counts: Record<string, number>;
   /** One sentence per fault. */
   findings: string[];
-  /** Why the run proves nothing about this point, if it produced too little. */
+  /** Why the run proves nothing about this point, if it produced too little evidence. */
   notShown?: string;
 }
 

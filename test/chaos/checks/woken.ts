@@ -4,8 +4,8 @@ import type { Result } from './findings.ts';
 
 /**
  * A held poll must return a write of another replica within this time, unless a fault is active or has just ended.
- * Usually that takes milliseconds, and on an overloaded machine seconds. If the notification is lost, it takes up to 29
- * s.
+ * Usually that takes milliseconds. On an overloaded machine, it takes seconds. If the notification is lost, it takes up
+ * to 29 s.
  */
 export const WAKE_PROMISE_MS = 8_000;
 

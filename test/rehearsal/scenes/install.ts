@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { CA_FILE, type ManagedPostgres } from '../servers.ts';
 import { fillInSecrets, nameHost, require, type Stage, setTag, TAGS, versionsOf } from '../stage.ts';
 
-/** Follows the section *Install*, and the operator's first steps. */
+/** Follows the section *Install* of docs/operation.md, and the operator's first steps. */
 
 /** Runs the administrator's file (step 2). */
 export async function makeRoles({ operator, passwords }: Stage, postgres: ManagedPostgres): Promise<void> {

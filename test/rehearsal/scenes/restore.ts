@@ -4,8 +4,8 @@ import { nameHost, patchSecret, readConnection, require, type Stage } from '../s
 import { makeRoles } from './install.ts';
 
 /**
- * Follows the section *Back up and restore*: dumps the running service, and restores the dump into another Postgres
- * server.
+ * Follows the section *Back up and restore* of docs/operation.md: dumps the running service, and restores the dump into
+ * another Postgres server.
  */
 
 /** By user, the urls that the service had acknowledged before the dump began. */

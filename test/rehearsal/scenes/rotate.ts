@@ -4,8 +4,8 @@ import { CA_FILE } from '../servers.ts';
 import { failuresOf, patchSecret, readConnection, require, type Stage } from '../stage.ts';
 
 /**
- * Follows the section *Rotate secrets* while clients send requests: the serving and the migrating role of Postgres, and
- * Redis.
+ * Follows the section *Rotate secrets* of docs/operation.md while clients send requests. Replaces the serving role, the
+ * password of the migrating role, and the password of Redis.
  */
 
 const NEW_PASSWORD = 'rotatedPassword';

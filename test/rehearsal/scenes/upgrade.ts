@@ -2,8 +2,8 @@ import { schemaOf } from '../releases.ts';
 import { failuresOf, require, type Stage, setTag, TAGS, versionsOf } from '../stage.ts';
 
 /**
- * Follows the sections *Upgrade* and *Roll back* while clients send requests. The first upgrade has a migration that
- * fails.
+ * Follows the sections *Upgrade* and *Roll back* of docs/operation.md while clients send requests. The first upgrade
+ * has a migration that fails.
  */
 
 const readSchema = ({ operator, postgres }: Stage): string =>
@@ -25,8 +25,8 @@ const STATE_OF_POSTGRES = [
 ];
 
 /**
- * Starts an upgrade whose migration fails. Checks that its changes are rolled back, that the release stops, and that
- * the pods stay unchanged.
+ * Starts an upgrade whose migration fails. Checks that the migration's changes are rolled back, that the release stops,
+ * and that the pods stay unchanged.
  */
 async function failToUpgrade(stage: Stage): Promise<void> {
   const { operator, images } = stage;
@@ -95,7 +95,9 @@ async function findRevision(
   throw new Error(`no revision of ${tag}:\n${listed}`);
 }
 
-/** Rolls back to the previous release. The schema stays the newer one, whose functions then serve the older code. */
+/**
+ * Rolls back to the previous release. The database keeps the newer schema, whose functions then serve the older code.
+ */
 export async function rollBack(stage: Stage): Promise<void> {
   const { operator, images, cluster, traffic } = stage;
   for (const commands of Object.values(WAYS_BACK)) {
