@@ -286,7 +286,7 @@ const invitedEmail: Field = {
   good: [],
   bad: [
     ...cases('expected a string', ...NO_STRINGS),
-    ...cases('at most 254 characters', 'a'.repeat(255)),
+    ...cases('at most 254 characters', 'a'.repeat(255), '😀'.repeat(255)),
     ...cases('may not be empty', '', ' '),
     ...cases('may not contain U+0000 or a lone surrogate', 'a\0', '\ud800'),
   ],

@@ -28,6 +28,24 @@ test('a date of zero, or an empty one, counts as absent', () => {
   expect(readDate(1_767_322_800)).toBe('2026-01-02T03:00:00.000Z');
 });
 
+test('of two bookmarks with the same url, an ambiguous date does not replace a readable one', () => {
+  const readable = '2020-05-06T07:08:09Z';
+  for (const dates of [
+    [readable, '01/02/2020'],
+    ['01/02/2020', readable],
+    [readable, '2021-01-01'],
+  ]) {
+    const rows = dates.map((date) => `https://example.org/,${date}`);
+    const { entries } = readBookmarkFile(Buffer.from(['url,created_at', ...rows].join('\n')), {
+      foldersAsTags: true,
+    });
+    expect(
+      entries.map((entry) => entry?.created_at),
+      dates.join(),
+    ).toEqual(['2020-05-06T07:08:09.000Z']);
+  }
+});
+
 test('a line break in a description of a bookmark file is kept', () => {
   const html = `<!DOCTYPE NETSCAPE-Bookmark-file-1><DL><p>
     <DT><A HREF="https://example.org/">A</A><DD>one<br>two</DL>`;

@@ -177,6 +177,15 @@ export function collect({ format, bookmarks }: ForeignFile, { foldersAsTags }: R
   return parsed;
 }
 
+/**
+ * Returns whether a creation time is to replace another one. An unambiguous time replaces an ambiguous one, and an
+ * earlier time replaces a later one.
+ */
+function isBetterTime(time: string, other: string | undefined): boolean {
+  if (other === undefined) return true;
+  return isAmbiguous(time) === isAmbiguous(other) ? time < other : isAmbiguous(other);
+}
+
 /** Merges a later entry with the same url into the first entry. The earlier creation time wins. */
 function combine(first: NamedEntry, later: NamedEntry): void {
   first.title ||= later.title;
@@ -184,8 +193,7 @@ function combine(first: NamedEntry, later: NamedEntry): void {
     first.comment = [first.comment, later.comment].filter(Boolean).join('\n\n');
   }
   first.tags = distinct([...first.tags, ...later.tags]);
-  // `~` sorts after every timestamp.
-  if (later.created_at !== undefined && later.created_at < (first.created_at ?? '~')) {
+  if (later.created_at !== undefined && isBetterTime(later.created_at, first.created_at)) {
     first.created_at = later.created_at;
   }
 }

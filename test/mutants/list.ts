@@ -518,7 +518,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'src/operations/import/run.ts',
-    from: 'signal.aborted || error instanceof DatabaseUnavailable',
+    from: 'signal.aborted || isFaultOfDatabase(error)',
     to: 'signal.aborted',
     caughtBy:
       'test/import-lease.test.ts › uses up an attempt if the run itself fails, and none if the database fails',

@@ -47,6 +47,8 @@ async function ask<T>(call: () => Promise<T>): Promise<T> {
 async function read(file: File, foldersAsTags: boolean): Promise<void> {
   const parsed = readBookmarkFile(new Uint8Array(await file.arrayBuffer()), { foldersAsTags });
   entries = parsed.entries;
+  const refused = new Set(parsed.refusals.map(({ index }) => index));
+  const urls = entries.filter((_, index) => !refused.has(index)).map((entry) => entry?.url);
   const names = entries.flatMap((entry) => (Array.isArray(entry?.tags) ? entry.tags : []));
   const tags = new Set(names.map((tag) => (typeof tag === 'string' ? tag : String(tag?.name)).toLowerCase()));
   send({
@@ -54,7 +56,7 @@ async function read(file: File, foldersAsTags: boolean): Promise<void> {
     preview: {
       format: parsed.format,
       count: entries.length,
-      addresses: new Set(entries.map((entry) => entry?.url)).size - parsed.refusals.length,
+      addresses: new Set(urls).size,
       combined: parsed.combined,
       leftOut: parsed.leftOut,
       refused: parsed.refusals,
