@@ -39,6 +39,30 @@ browserTest('the page searches while the user types, and puts the search into it
   await shows(page).toEqual(['Gimel', 'Beta', 'Alpha']);
 });
 
+browserTest('Try again repeats the read that failed, even if more pages follow', async () => {
+  const browser = await browsers.signedIn(service);
+  const bookmarks = Array.from({ length: 60 }, (_, n) => ({
+    url: `https://example.org/${n}`,
+    title: `Page ${100 + n}`,
+  }));
+  await browser.post('/web/api/v1/import', { bookmarks });
+  const page = await browser.open();
+  await page.getByLabel('Order').selectOption('By title');
+  await expect.poll(async () => (await titlesOf(page))[0]).toBe('Page 100');
+  let isDown = true;
+  // The client sends a request again after other errors, so the page shows them much later.
+  const fault = { status: 400, json: { error: 'refused', code: 'VALIDATION_ERROR' } };
+  await page.route('**/bookmarks/search', (route) => (isDown ? route.fulfill(fault) : route.continue()));
+  await add(browser, 'A new one');
+  const again = page.getByRole('button', { name: 'Try again' });
+  await again.waitFor();
+  isDown = false;
+  await again.click();
+  await page.getByText('61 of 10,000 bookmarks').waitFor();
+  await page.keyboard.press('Control+Home');
+  await expect.poll(async () => (await titlesOf(page))[0]).toBe('A new one');
+});
+
 browserTest('the list shows the last search, even if an earlier one responds later', async () => {
   const { page } = await openThree();
   // The response to the first search comes after the response to the second.

@@ -25,8 +25,8 @@ export interface Collection {
    */
   search(text: string, order: Order, count?: number): Promise<void>;
   /**
-   * Reads the next page, or the first page again if it could not be read. Does nothing at the end of the results or
-   * while a page is being read.
+   * Reads the next page. If the latest read failed, repeats that read instead. Does nothing at the end of the results
+   * or while a page is being read.
    */
   readMore(): Promise<void>;
   /** Reads all further pages of the search. Returns false if a page cannot be read or if `signal` was aborted. */
@@ -102,6 +102,8 @@ export function createCollection({ onChange, onRead }: Options): Collection {
   /** The latest request for a page of the search. */
   let request: Promise<unknown> = Promise.resolve();
   let timer: ReturnType<typeof setTimeout> | undefined;
+  /** Repeats the latest read if it failed. */
+  let repeat: (() => Promise<void>) | undefined;
 
   const changed = (added = 0) => {
     rows = hidden.size === 0 ? all : all.filter(({ id }) => !hidden.has(id));
@@ -153,10 +155,12 @@ export function createCollection({ onChange, onRead }: Options): Collection {
       }
       cursor = page.next_cursor;
       noteIds(page.bookmarks);
+      repeat = undefined;
       state = 'ready';
       onRead(page.bookmarks);
     } catch (error) {
       if (isAbort(error)) return;
+      repeat = () => load(perPage, from);
       state = 'failed';
     }
     for (const [page, sinceMs] of missed.splice(0)) apply(page, sinceMs);
@@ -290,7 +294,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     },
     async readMore() {
       if (reading !== undefined || (cursor === undefined && state === 'ready')) return;
-      await load(cursor === undefined ? FIRST_PAGE : NEXT_PAGES, cursor);
+      await (repeat?.() ?? load(NEXT_PAGES, cursor));
     },
     async readAll(signal) {
       while (cursor !== undefined && !signal.aborted) {
