@@ -34,8 +34,8 @@ begin
           )
       end as object
     from stored
-    -- The JSON text of a bookmark is at least as long as `bookmark_bytes`. So a bookmark that does not fit by
-    -- `bookmark_bytes` is not rendered: its text would not fit either.
+    -- The JSON text of a bookmark is at least as long as `bookmark_bytes`. So if the `bookmark_bytes` of the rows
+    -- before a bookmark fill the page, their texts do so too, and the bookmark need not be rendered.
     where coalesce(bytes_before, 0) < 1048576
   ), sized as (
     select number, kind, object_id, object,

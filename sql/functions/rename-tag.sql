@@ -1,11 +1,11 @@
 -- Takes one step of a rename of a tag. With `p_with_children`, the tags below it are renamed too; for example, `a/b` is
--- below `a`. The first step (`p_after` is 0) renames all of these tags, or none. Each step rewrites the tags of the
--- next bookmarks with ids above `p_after` that have a renamed tag. Until all bookmarks with a renamed tag are written,
--- `response` is null, and the caller must call again with `last_id` as `p_after`.
+-- below `a`. The first step (`p_after` is 0) renames all of these tags, or none. Each step takes the next bookmarks
+-- that have a renamed tag, beginning with the first id above `p_after`, and rewrites their tags. Until all bookmarks
+-- with a renamed tag are written, `response` is null, and the caller must call again with `last_id` as `p_after`.
 --
 -- After each step, every bookmark shows either the old or the new names. If a rename was interrupted, the client
--- finishes it by sending the same request again. If a rename with children is refused, `detail` is the name of the tag
--- that is the reason.
+-- finishes it by sending the same request again. If a new name is too long for one of the tags below, `detail` is the
+-- present name of that tag. If another tag already has one of the new names, `detail` is the name of that other tag.
 create or replace function rename_tag(
   p_user_id bigint, p_token_hash bytea, p_id bigint, p_name text, p_name_key text, p_after bigint, p_work integer,
   p_idempotency_key text, p_request_hash bytea, p_with_children boolean default false,

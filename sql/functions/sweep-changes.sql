@@ -24,7 +24,7 @@ begin
     return 0;
   end if;
   perform from accounts where user_id = v_user_id for no key update;
-  -- Revisions rise with time, so all changes up to this revision are old.
+  -- Revisions rise with time. So if a change is old, all changes with lower numbers are old too.
   select max(number) into v_last_old_number
   from changes
   where user_id = v_user_id and changed_at < now() - make_interval(days => p_days);

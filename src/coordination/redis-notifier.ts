@@ -181,7 +181,8 @@ export class RedisNotifier implements Notifier {
 
   /**
    * Returns the connection to publish with. In a cluster, the subscription uses one node. This function chooses another
-   * node if there is one. So a heartbeat must pass from one node to another, as notifications must.
+   * node if there is one. So a heartbeat arrives only if the nodes pass messages on
+   * to each other, as they must do for notifications.
    */
   #publisherOf(client: RedisClient): RedisClient {
     if (client instanceof Redis) return client;

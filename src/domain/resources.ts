@@ -303,7 +303,7 @@ export interface BookmarkSearch {
   per_page?: number | undefined;
 }
 
-/** A page of a search, in the order of `sort`. A page by cursor has at most about 1 MiB. */
+/** A page of a search, in the order of `sort`. A page that is read with a cursor has at most about 1 MiB. */
 export interface FoundBookmarks {
   bookmarks: Bookmark[];
   /** The exact number of matches. With a cursor, it is the number when the first page was read. */

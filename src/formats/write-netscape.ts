@@ -111,7 +111,7 @@ function buildFolders(bookmarks: readonly Bookmark[], { tagFolders = false }: Ne
   return root;
 }
 
-/** Returns the paths of folders, by tag, for the tags that are written as folders even without `tagFolders`. */
+/** Maps each tag that is written as a folder even without `tagFolders` to the path of its folder. */
 function findPaths(names: ReadonlySet<string>): Map<string, string[]> {
   const paths = new Map<string, string[]>();
   for (const name of names) {

@@ -48,8 +48,8 @@ export function addRoute(app: FastifyInstance, context: Context, mount: Mount, r
 
 /**
  * Runs the handler and sends its response. For most routes, holds one of the user's permits until the unread bytes of
- * the response are counted. So a request that waited for the permit is refused if the user has too many unread bytes by
- * then.
+ * the response are counted. So these bytes are already counted when the next request gets the permit, and that request
+ * is refused if the user now has too many unread bytes.
  */
 async function respond(
   context: Context,

@@ -32,7 +32,7 @@ export class TerminalLog {
       this.#isStarting = msg !== LISTENING;
       const progress = `Starting: ${words} …`.slice(0, (this.#out.columns || 80) - 1);
       this.#out.write(CLEAR_LINE + (this.#isStarting ? progress : ''));
-      // The message that ends the start is also printed below, if it has the origin of the service.
+      // `LISTENING` ends the start. If it contains the service's origin, it is printed as a line of its own.
       if (this.#isStarting || facts.origin === undefined) return;
     }
     const parts = [String(time).slice(11, 19), LEVELS[level], words];

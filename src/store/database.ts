@@ -24,8 +24,8 @@ export interface Database {
    */
   read<T extends readonly unknown[]>(run: (sql: Sql) => Statement<T>, deadlineMs?: number): Promise<T>;
   /**
-   * Runs a statement like `read`. Use this method for a statement that takes well under a millisecond and waits for no
-   * lock. Several such statements share a connection.
+   * Does the same as `read`, for a statement that takes well under a millisecond and waits for no lock. Several such
+   * statements share a connection.
    */
   readShort<T extends readonly unknown[]>(run: (sql: Sql) => Statement<T>, deadlineMs?: number): Promise<T>;
   /**

@@ -12,7 +12,7 @@ import { ask, client } from './session.ts';
  */
 
 /**
- * Registers the service worker, which shows the page without a network. Stores the newest bookmarks, so that the page
+ * Registers the service worker, which shows the offline page. Stores the newest bookmarks, so that the page
  * can show them without a network. Sends the bookmarks that were added offline. `newest` is undefined if the page has
  * not read the newest bookmarks.
  */
@@ -23,7 +23,7 @@ export async function startApp({ email }: Profile, newest: readonly Bookmark[] |
   try {
     if (newest !== undefined) keep(email, { bookmarks: [...newest] });
   } catch {
-    // The browser's storage is full. Only the page without a network needs these bookmarks.
+    // The browser's storage is full. Only the offline page needs these bookmarks.
   }
   await sendWaiting(email);
 }

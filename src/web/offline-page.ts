@@ -9,8 +9,8 @@ import { drawLink } from './row.ts';
 import { texts } from './texts.ts';
 
 /**
- * The page that appears without a network. It shows the newest bookmarks of the last visit, and a form for a new
- * bookmark. The new bookmark is sent later.
+ * The offline page, which appears when there is no network. It shows the newest bookmarks of the last visit, and a form
+ * for a new bookmark. The new bookmark is sent later.
  */
 
 /** Shows the page. Resolves when the network is back or when the user tries again. */

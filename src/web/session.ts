@@ -92,7 +92,7 @@ export const hasSession = (): boolean => /(^|; )signed-in=1(;|$)/.test(document.
 export async function findUser(): Promise<Profile | undefined> {
   if (!hasSession()) return undefined;
   try {
-    // Without a network, the request fails immediately, so that the page without a network appears (`offline-page.ts`).
+    // Without a network, the request fails immediately, so that the offline page appears (`offline-page.ts`).
     user = await client.profile(navigator.onLine ? {} : { retryForMs: 0 });
   } catch (error) {
     if (!hasCode(error, 'INVALID_TOKEN')) throw error;

@@ -20,7 +20,7 @@ export interface Targets {
 
 type Attack = (targets: Targets, n: number, signal: AbortSignal) => Promise<unknown>;
 
-/** Returns a header that names a different client network for each number, as a trusted proxy would. */
+/** Returns the header with which a trusted proxy names the client's address. Each number gives another network. */
 const from = (n: number) => ({ 'x-forwarded-for': `198.51.${(n >> 8) & 255}.${n & 255}` });
 
 const idOf = (token: string): string => token.split('_')[1]!;

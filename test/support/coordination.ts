@@ -29,7 +29,7 @@ export interface LogLine {
   msg: string;
 }
 
-/** A replica with its log. A replica logs when it loses Redis and when it is back, so tests wait for these lines. */
+/** A replica with its log. A replica logs when it loses Redis and when Redis is back, so tests wait for these lines. */
 export interface Replica extends Coordination {
   lines: LogLine[];
   imported: string[];

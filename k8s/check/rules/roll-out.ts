@@ -33,7 +33,7 @@ const IMPORT_BYTES = 600e6;
 /** The number of large imports that a replica runs at a time while Redis cannot be reached. */
 const IMPORTS_WITHOUT_REDIS = 2;
 
-/** Returns how many seconds preStop delays a container's end: its `sleep`, or the sum of the sleeps in its command. */
+/** Returns by how many seconds preStop delays the end of a container: by one `sleep`, or by several in a command. */
 function readPreStopSeconds({ lifecycle }: Container): number {
   const { sleep, exec } = lifecycle?.preStop ?? {};
   if (sleep) return sleep.seconds;

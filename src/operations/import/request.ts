@@ -36,7 +36,7 @@ const CANCEL_WAIT_MS = 10_000;
 /** The pause before a failed statement is sent again. */
 const RETRY_INTERVAL_MS = 200;
 
-/** The `Retry-After` in seconds if an `Idempotency-Key` is refused because the account keeps too many responses. */
+/** The `Retry-After`, in seconds, if a key is refused because too many responses are stored for the account. */
 const KEPT_RETRY_SECONDS = 60;
 
 /** Imports a small body in this request. */

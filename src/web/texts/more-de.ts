@@ -2,7 +2,7 @@ import { de } from './de.ts';
 import { number } from './language.ts';
 import type { MoreTexts } from './more-en.ts';
 
-/** The German texts of the settings, the dialogs and the page without a network. */
+/** The German texts of the settings, the dialogs and the offline page. */
 
 const { bookmarks } = de;
 

@@ -1,7 +1,7 @@
 import { en } from './en.ts';
 import { number } from './language.ts';
 
-/** The English texts of the settings, the dialogs and the page without a network. */
+/** The English texts of the settings, the dialogs and the offline page. */
 
 const { bookmarks } = en;
 
