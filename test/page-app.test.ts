@@ -48,6 +48,8 @@ browserTest(
     await expect.poll(() => titlesOf(page)).toEqual(['One']);
     await openControlled(page);
     await expect.poll(() => page.evaluate(() => localStorage.getItem('offline'))).toContain('One');
+    // A browser may say that it is online without a connection to the service.
+    await page.addInitScript(() => Object.defineProperty(Navigator.prototype, 'onLine', { value: true }));
     await browser.context.setOffline(true);
     await page.reload();
     await page.getByText('You are offline').waitFor();

@@ -39,6 +39,10 @@ export function describeFault({ code, message }: { code: string; message: string
 export const hasCode = (error: unknown, code: ApiError['code']): error is ApiError =>
   error instanceof ApiError && error.code === code;
 
+/** True if a request got no response. */
+export const isUnreachable = (error: unknown): boolean =>
+  hasCode(error, 'CONNECTION_LOST') || hasCode(error, 'TIMEOUT');
+
 /** True if this is the error of an aborted request. The page aborts a request when a newer one replaces it. */
 export const isAbort = (error: unknown): boolean =>
   error instanceof DOMException && error.name === 'AbortError';

@@ -6,6 +6,7 @@ import { completeUrl, readDraft } from './editor.ts';
 import { moreTexts } from './more-texts.ts';
 import { type Kept, keep, readKept } from './offline-store.ts';
 import { drawLink } from './row.ts';
+import { isServiceReachable } from './session.ts';
 import { texts } from './texts.ts';
 
 /**
@@ -13,7 +14,10 @@ import { texts } from './texts.ts';
  * for a new bookmark. The new bookmark is sent later.
  */
 
-/** Shows the page. Resolves when the network is back or when the user tries again. */
+/** The pause between two checks whether the service can be reached again. The browser may not report this. */
+const CHECK_MS = 5_000;
+
+/** Shows the page. Resolves when the service can be reached again or when the user tries again. */
 export function showOfflinePage(kept: Kept): Promise<void> {
   const words = moreTexts.offline;
   const draft = readDraft();
@@ -49,10 +53,18 @@ export function showOfflinePage(kept: Kept): Promise<void> {
   };
   draw();
   return new Promise((resolve) => {
+    let isOver = false;
     const end = () => {
+      isOver = true;
       removeEventListener('online', end);
       resolve();
     };
+    const check = async () => {
+      if (isOver) return;
+      if (await isServiceReachable()) end();
+      else setTimeout(() => void check(), CHECK_MS);
+    };
+    setTimeout(() => void check(), CHECK_MS);
     addEventListener('online', end);
     document.body.replaceChildren(
       make(

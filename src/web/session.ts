@@ -1,8 +1,8 @@
 import { EndpointClient } from '../client/client.ts';
-import type { RetryEvent } from '../client/requester.ts';
+import type { RequestOptions, RetryEvent } from '../client/requester.ts';
 import type { Profile } from '../domain/resources.ts';
 import { formatClock } from './dates.ts';
-import { hasCode } from './errors.ts';
+import { hasCode, isUnreachable } from './errors.ts';
 import { sayConnection } from './notices.ts';
 import { askToSignIn } from './sign-in.ts';
 import { texts } from './texts.ts';
@@ -89,17 +89,23 @@ let user: Profile | undefined;
 export const hasSession = (): boolean => /(^|; )signed-in=1(;|$)/.test(document.cookie);
 
 /** Returns the user who is signed in, or undefined. */
-export async function findUser(): Promise<Profile | undefined> {
+export async function findUser(options?: RequestOptions): Promise<Profile | undefined> {
   if (!hasSession()) return undefined;
   try {
-    // Without a network, the request fails immediately, so that the offline page appears (`offline-page.ts`).
-    user = await client.profile(navigator.onLine ? {} : { retryForMs: 0 });
+    user = await client.profile(options);
   } catch (error) {
     if (!hasCode(error, 'INVALID_TOKEN')) throw error;
     user = undefined;
   }
   return user;
 }
+
+/** Returns whether the service responds, even if it responds with an error. */
+export const isServiceReachable = (): Promise<boolean> =>
+  client.profile({ retryForMs: 0 }).then(
+    () => true,
+    (error: unknown) => !isUnreachable(error),
+  );
 
 /** Reloads the page if another user has signed in, because the page shows the previous user's content. */
 async function requireSameUser(): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Profile } from '../domain/resources.ts';
 import { button, make } from './dom.ts';
-import { describeError } from './errors.ts';
+import { describeError, isUnreachable } from './errors.ts';
 import { forgetOthers, forgetShown, readKept } from './offline-store.ts';
 import { findUser, signals } from './session.ts';
 import { dropLinkedCode, showSignIn } from './sign-in.ts';
@@ -10,7 +10,7 @@ import { texts } from './texts.ts';
 export async function requireUser(): Promise<Profile> {
   for (;;) {
     try {
-      const user = await findUser();
+      const user = await findUserSoon();
       if (user !== undefined) {
         dropLinkedCode();
         forgetOthers(user.email);
@@ -24,9 +24,23 @@ export async function requireUser(): Promise<Profile> {
       await showSignIn();
     } catch (error) {
       const kept = readKept();
-      if (kept === undefined || navigator.onLine) await showFailure(error);
+      if (kept === undefined || !isUnreachable(error)) await showFailure(error);
       else await (await import('./offline-page.ts')).showOfflinePage(kept);
     }
+  }
+}
+
+/**
+ * Returns the user who is signed in. If the browser keeps bookmarks for the offline page, does not retry a request that
+ * gets no response, so that the offline page appears soon. `navigator.onLine` may be true without a connection.
+ */
+async function findUserSoon(): Promise<Profile | undefined> {
+  if (readKept() === undefined) return findUser();
+  try {
+    return await findUser({ retryForMs: 0 });
+  } catch (error) {
+    if (isUnreachable(error)) throw error;
+    return findUser();
   }
 }
 
