@@ -24,8 +24,8 @@ export default defineConfig({
     // Tests spend about half of their time waiting for servers and timers, so two workers per core keep all cores busy.
     maxWorkers: 2 * availableParallelism(),
     sequence: { sequencer: LongestFirst },
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
     // `expect.poll` waits for conditions that have no event. The timeout is long enough for a busy machine.
     expect: { poll: { timeout: 25_000, interval: 10 } },
     reporters: ['default', new NotRunReporter()],

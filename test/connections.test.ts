@@ -133,7 +133,7 @@ test('over TLS, the certificate is checked as the url requires', async () => {
 
 test('over TLS, a silent server also fails calls in time, and killed sessions are replaced', async () => {
   const { server: tls, byName } = await startTlsPostgres();
-  const database = await open({ url: `${byName}?sslmode=require`, max: 2, deadlineMs: 400 });
+  const database = await open({ url: `${byName}?sslmode=require`, max: 2, deadlineMs: 2_000 });
   await selectOne(database);
   await tls.freeze();
   expect(await catchUnavailable(selectOne(database))).toMatchObject({ reason: 'deadline' });

@@ -120,7 +120,7 @@ test.runIf(isLinux)(
   'a parsing process that hangs does not block imports forever',
   { timeout: 60_000 },
   async () => {
-    const preparers = new Preparers({ timeLimitMs: 2_000, takeLimitMs: 2_000 });
+    const preparers = new Preparers({ timeLimitMs: 5_000, takeLimitMs: 5_000 });
     const long = Buffer.from(JSON.stringify({ bookmarks: [{ url: 'http://a/' }], x: PADDING }));
     for (const [chunks, end] of [
       [1, 'body: is too complex to be parsed'],

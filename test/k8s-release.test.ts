@@ -88,7 +88,7 @@ async function release({
   waits = [''],
   stuck = 'none',
   isRefused = false,
-  limitSeconds = 3,
+  limitSeconds = 60,
   args = [],
   input = 'yes\n',
   hasCanary = false,
@@ -164,7 +164,7 @@ test('a failed migration is reported with its log, and the pods stay unchanged',
 });
 
 test('the release stops waiting for a migration that does not finish in time', async () => {
-  const { code, output, calls } = await release({ job: [''] });
+  const { code, output, calls } = await release({ job: [''], limitSeconds: 3 });
   expect([code, calls]).toEqual([1, MIGRATION]);
   expect(output).toContain('not finished after 3 s');
 });
@@ -182,7 +182,7 @@ test('neither the pods nor PgBouncer change before the migration is complete', (
 
 test("the reason why the migration's pod waits is printed once", async () => {
   const waits = ['Unschedulable', 'Unschedulable', 'ContainerCreating', ''];
-  const { code, output } = await release({ job: ['', '', '', 'Complete'], waits, limitSeconds: 60 });
+  const { code, output } = await release({ job: ['', '', '', 'Complete'], waits });
   expect(code).toBe(0);
   expect(output.match(/its pod waits: .*/g)).toEqual([
     'its pod waits: Unschedulable',

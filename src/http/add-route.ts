@@ -100,7 +100,8 @@ async function sendResponse(
   reply.header('content-type', 'application/json; charset=utf-8');
   if (body instanceof Readable) {
     const encoding = mayCompress ? chooseEncoding(request, reply) : undefined;
-    // Only exports are streams. An export counts its unread bytes itself, page by page, so they are not counted below.
+    // The bytes of a stream are not counted below. An export counts its unread bytes itself, page by page. The response
+    // of an import with many errors reads the next errors from Postgres only when the client has read the earlier ones.
     void reply.send(encoding === undefined ? body : compressStream(body, encoding));
     return;
   }

@@ -177,7 +177,7 @@ async function untilAnswering(port: number, life: Life): Promise<boolean> {
     );
   while (!(await responses())) {
     if (life.end !== undefined) return false;
-    if (nowMs() > life.startMs + START_LIMIT_MS) fail(`${life.name} does not response`);
+    if (nowMs() > life.startMs + START_LIMIT_MS) fail(`${life.name} does not respond`);
     await sleep(50);
   }
   life.answeredMs = nowMs();
