@@ -17,14 +17,15 @@ RUN npm ci --omit=dev --ignore-scripts \
 RUN npm sbom --package-lock-only --sbom-format cyclonedx --sbom-type application > all-components.json
 COPY src src
 COPY sql sql
-# Precompiled code halves the time to load modules. Node keeps it separately for each user id, so this runs as the user
-# of the final image.
+# Precompiled code halves the time to load modules. Node keeps it separately for each user id, so the command that
+# compiles runs as the user of the final image.
 ENV NODE_COMPILE_CACHE=/app/.compile-cache
 RUN install -d -o 10001 -g 10001 "$NODE_COMPILE_CACHE"
 USER 10001:10001
 RUN node src/main.ts --help > /dev/null && test -n "$(ls "$NODE_COMPILE_CACHE")"
 
-# Copies only Node from its image. npm and the headers would stay in lower layers even if they were deleted.
+# Copies only Node from its image. If that image were the base, npm and the headers would stay in its layers even if
+# they were deleted here.
 FROM debian:trixie-slim
 # Node links to libatomic1 and libstdc++6. tini is process 1: it forwards signals and reaps orphans. As process 1,
 # Node would ignore a SIGTERM that comes before the service has its handlers.

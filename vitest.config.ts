@@ -18,8 +18,8 @@ export default defineConfig({
     exclude: ['test/citus/**'],
     globalSetup: ['test/support/global-setup.ts'],
     pool: 'forks',
-    // The files of a worker share its process, which loads the service once. So a file must leave nothing behind that
-    // another one would notice.
+    // The test files of a worker share the worker's process, which loads the service once. So a file must leave nothing
+    // behind that another file would notice.
     isolate: false,
     // Tests spend about half of their time waiting for servers and timers, so two workers per core keep all cores busy.
     maxWorkers: 2 * availableParallelism(),

@@ -1,6 +1,6 @@
-// Asks the package registry for known vulnerabilities of the production dependencies. Fails if any of them is high or
-// critical. Exits with 75 (not done) if the registry cannot be reached or has no advisories. Runs on the Node that is
-// installed on the machine.
+// Asks the package registry for known vulnerabilities of the production dependencies. Fails if the severity of any of
+// them is high or critical. Exits with 75 (not done) if the registry cannot be reached or does not offer advisories.
+// Runs on the Node that is installed on the machine.
 import { spawnSync } from 'node:child_process';
 
 const GRAVE = ['high', 'critical'];
@@ -23,8 +23,8 @@ function describe({ name, severity, range, via }) {
 }
 
 /**
- * Returns the exit code: 0 without high or critical vulnerabilities, 1 if there are some or npm failed, 75 if the
- * registry did not answer.
+ * Returns the exit code: 0 if there is no high or critical vulnerability, 1 if there is one or npm failed, 75 if the
+ * registry gave no valid answer.
  */
 function judge(report, errors) {
   if (report?.metadata?.vulnerabilities) {
@@ -36,8 +36,8 @@ function judge(report, errors) {
     );
     return grave.length === 0 ? 0 : 1;
   }
-  // If the registry gave no valid answer, npm's report has a `message` at the top level. Other failures have another
-  // form.
+  // If the registry gave no valid answer, npm's report has a `message` at the top level. After other failures it has
+  // none.
   if (typeof report?.message === 'string') {
     console.log(`audit: not done, the registry gave no advisories: ${report.message}`);
     return NOT_DONE;

@@ -22,7 +22,7 @@ step() {
   echo "== $((SECONDS - begun)) s for $*"
 }
 
-# Runs a test command as a step. count.mjs counts its tests from a JSON report.
+# Runs a test command as a step. The command writes a JSON report, from which count.mjs counts the tests.
 run_tests() {
   local file="$work/${1//[^a-z]/-}.json" begun=$SECONDS
   echo "== $1"
@@ -33,7 +33,8 @@ run_tests() {
 }
 
 # Runs functions in parallel, and prints their outputs one after another, in the order of the arguments. A function may
-# have several steps, which run one after another. If a function does not return 0, counts a failure and returns 1.
+# have several steps, which run one after another. Each function that does not return 0 counts as a failure, and
+# side_by_side then returns 1.
 side_by_side() {
   local name ended pids=() code=0
   echo "== side by side: $*"

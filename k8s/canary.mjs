@@ -4,10 +4,10 @@ import { fileURLToPath } from 'node:url';
 import { parseAllDocuments, stringify } from 'yaml';
 
 /**
- * Helps `k8s/release.sh` with a canary, with three commands.
+ * Does the work of a canary for `k8s/release.sh`. It has three commands:
  *
  * - `objects MANIFESTS PODS` prints the canary's Deployment, Service and disruption budget.
- * - `route MANIFESTS WEIGHT` prints the routes that send the canary this percentage of the requests.
+ * - `route MANIFESTS WEIGHT` prints the routes that send WEIGHT percent of the requests to the canary.
  * - `compare NAMESPACE SECONDS` counts failed and slow requests of both versions for SECONDS, and judges the canary.
  *
  * Plain JavaScript, because it runs on the operator's own Node.
@@ -45,7 +45,7 @@ function toCanary(object, pods) {
   return object;
 }
 
-/** Returns the overlay's routes, with this percentage of requests for the canary. */
+/** Returns the overlay's routes, changed so that `weight` percent of the requests go to the canary. */
 export const splitRoutes = (objects, weight) =>
   objects
     .filter(({ kind }) => kind === 'HTTPRoute')
@@ -77,8 +77,8 @@ export function countEvents(texts) {
 }
 
 /**
- * Counts the events between two readings. If the number of all requests fell, a process restarted at 0, so the later
- * counts are used.
+ * Counts the events between two readings. If the number of all requests fell, a process restarted and its counters
+ * began at 0 again, so the later reading is used as it is.
  */
 function difference(before, after) {
   const between = (kind) =>

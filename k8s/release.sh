@@ -2,11 +2,11 @@
 # Installs or upgrades the service. Without --yes, the script shows the cluster and asks before it begins:
 #   k8s/release.sh [--yes] [overlay]               by default k8s/overlays/production
 #   k8s/release.sh [--yes] --canary 10 [overlay]   send 10 % of the requests to the new version
-#   k8s/release.sh --compare [overlay]             compare both versions for 5 minutes; exit with 1 if the new is worse
+#   k8s/release.sh --compare [overlay]             compare both versions for 5 minutes; exit 1 if the new one is worse
 #   k8s/release.sh [--yes] --abort [overlay]       return to the old version for everybody
 # Without an option, the script releases the new version to everybody and ends the canary, if there is one.
-# It migrates the schema first, then replaces the pods. If the migration or a rollout fails, it prints the reason and
-# exits with 1. You can run it again.
+# The script migrates the schema first, then replaces the pods. If the migration or a rollout fails, the script prints
+# the reason and exits with 1. You can run it again.
 set -euo pipefail
 folder=$(dirname "$0")
 overlay="$folder/overlays/production"
@@ -111,7 +111,7 @@ if ! kubectl apply --dry-run=server --filename "$manifests" --selector 'app.kube
 fi
 
 echo "== migrate"
-# Deletes the Job of the previous release and its pods, before this release creates its Job.
+# Deletes the previous release's Job and the Job's pods, before this release creates its own Job.
 in_namespace delete job migrate --ignore-not-found --cascade=foreground --timeout=5m
 # Applies everything except api, worker and PgBouncer, which wait until the schema is migrated. The migration does not
 # need PgBouncer, because it connects directly to Postgres.

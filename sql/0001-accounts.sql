@@ -82,8 +82,8 @@ create index accounts_stale_tags on accounts (user_id) where stale_tags is not n
 
 create sequence tokens_id_seq as bigint maxvalue 9007199254740991;
 
--- Session tokens and API tokens. Only the SHA-256 of a token's secret part is stored. When a token is revoked, its row
--- is deleted.
+-- Session tokens and API tokens. Of a token's secret part, only the SHA-256 and the last four characters are stored.
+-- When a token is revoked, its row is deleted.
 create table tokens (
   user_id bigint,
   token_hash bytea,
@@ -99,7 +99,7 @@ create table tokens (
   app_name text collate "C",
   -- for a session: the time when the person authenticated; null if an invite opened the session
   authenticated_at timestamptz,
-  -- accurate to 15 minutes; null if the token was not used yet
+  -- accurate to 15 minutes; null if the token has not been used yet
   last_used_at timestamptz,
   created_at timestamptz not null default date_trunc('milliseconds', now()),
   expires_at timestamptz not null default 'infinity',

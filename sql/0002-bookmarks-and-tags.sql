@@ -13,7 +13,7 @@ create table tags (
   user_id bigint,
   id bigint default nextval('tags_id_seq'),
   name text collate "C" not null,
-  -- the normalized name; it is unique, and tags are listed in its order
+  -- the normalized name, which is unique for the user; tags are listed in the order of their normalized names
   name_key text collate "C" not null,
   bookmark_count counter not null default 0,
   created_at timestamptz not null default date_trunc('milliseconds', clock_timestamp()),
@@ -92,7 +92,7 @@ create table search_blocks (
   -- the search text of each id, at the same position
   texts text[] collate "C" not null,
   constraint search_blocks_pkey primary key (user_id, last_id)
--- This target keeps the texts of a row inside its page if they fit there.
+-- With this target, Postgres keeps the texts of a block in the block's row if they fit into a page.
 ) with (toast_tuple_target = 8160);
 
 alter table search_blocks alter column user_id set statistics 0;

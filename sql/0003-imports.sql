@@ -1,6 +1,6 @@
 -- works-with: 3
--- Creates the tables of large imports. A row of `imports` is one large import, from the first bytes of its body until a
--- sweep deletes it, about an hour after its end. Its states:
+-- Creates the tables of large imports. `imports` has a row for each large import. The row is written while the body
+-- arrives. A sweep deletes the row about an hour after the import's end. The states of an import:
 -- - `receiving`: the body arrives.
 -- - `queued`: the body is complete, and a worker may run the import.
 -- - `done`: the import ran or was refused, and `result` is its response.

@@ -20,12 +20,12 @@ create table audit (
   action text collate "C" not null,
   -- the options of the command, for example `--email ann@example.org`; never a secret
   object text collate "C" not null,
-  -- null while the command is running, and if the process of the command ended before the outcome was recorded
+  -- null while the command is running; also null if the command's process ended before it recorded the outcome
   outcome text collate "C",
   constraint audit_pkey primary key (id),
   constraint audit_outcome check (outcome in ('done', 'failed'))
 );
 
--- `find_user` has a new result column, `suspended_at`. Postgres cannot change the result of a function, so drop it
--- first.
+-- `find_user` has a new result column, `suspended_at`. Postgres cannot change the result of a function, so this
+-- migration drops the function first.
 drop function if exists find_user(bigint, text);

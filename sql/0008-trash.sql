@@ -1,7 +1,7 @@
 -- works-with: 5
 -- Adds the trash. It keeps deleted bookmarks until they are restored, deleted for good, or too old.
 
--- Like `bookmarks`, this table has no foreign key to `accounts`. `delete_user` deletes its rows.
+-- Like `bookmarks`, this table has no foreign key to `accounts`. `delete_user` deletes the user's rows from it.
 create table trash (
   user_id bigint,
   -- the id that the bookmark had before it was deleted

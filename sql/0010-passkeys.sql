@@ -3,7 +3,7 @@
 
 create table passkeys (
   user_id bigint,
-  -- base64url, as authenticators and browsers write it
+  -- in base64url, as browsers send it
   credential_id text collate "C",
   -- the key in COSE format
   public_key bytea not null,
@@ -12,7 +12,7 @@ create table passkeys (
   -- the program that created the passkey, for example `Firefox on Linux`; null if it is unknown
   name text collate "C",
   created_at timestamptz not null default date_trunc('milliseconds', now()),
-  -- null if the passkey was not used yet
+  -- null if the passkey has not been used yet
   last_used_at timestamptz,
   constraint passkeys_pkey primary key (user_id, credential_id),
   constraint passkeys_account foreign key (user_id) references accounts (user_id) on delete cascade

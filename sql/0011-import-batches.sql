@@ -1,5 +1,5 @@
 -- works-with: 11
--- Adds batches of large imports. A batch holds valid entries of an import as JSON, and the errors of invalid ones.
+-- Adds batches of large imports. A batch holds valid entries of an import as JSON, and the errors of invalid entries.
 
 -- A worker fills this table when it prepares an import, and `end_import` deletes the rows. The table is unlogged,
 -- except on a Citus cluster. If a crash of the server empties the unlogged table, a worker prepares the import again.

@@ -137,7 +137,7 @@ const resourceAttributes = z
 /** Describes a setting by the name of its variable and the schema that checks and parses the variable's text. */
 const variable = <Schema extends z.ZodType>(name: string, schema: Schema) => ({ name, schema });
 
-/** All settings except those of signing in. docs/configuration.md describes their variables. */
+/** All settings except those for signing in. docs/configuration.md describes their variables. */
 const SETTINGS = {
   production: variable(
     'NODE_ENV',
@@ -307,7 +307,7 @@ const SETTINGS = {
   ),
   /** How long `migrate` retries while Postgres cannot be reached or a table is in use. */
   migrateWaitSeconds: variable('MIGRATE_WAIT_SECONDS', integer(0, 3_600, 60)),
-  /** The limit of response bytes that clients of all users have not read yet. Beyond it, requests are refused. */
+  /** The most response bytes that all clients together may leave unread. If more are unread, requests are refused. */
   maxOutboundBacklog: variable('UNSENT_BYTES', integer(1_048_576, 1_099_511_627_776, 268_435_456)),
   /** A client that has responses to read, and reads less than 16 KiB of them in this time, is disconnected. */
   responseStallSeconds: variable('RESPONSE_STALL_SECONDS', integer(1, 3_600, 30)),
@@ -331,7 +331,7 @@ const SETTINGS = {
       .default(1)
       .meta({ example: '0.01' }),
   ),
-  /** Further attributes that identify this process in traces. */
+  /** The operator's own attributes, which identify this process in traces. */
   traceResource: variable('OTEL_RESOURCE_ATTRIBUTES', resourceAttributes),
 };
 
@@ -377,7 +377,7 @@ function readVariable(env: Environment, name: string, schema: z.ZodType): unknow
   throw errorOf(env, name, error.issues[0]?.message);
 }
 
-/** Reads the variables of signing in. Throws a `ConfigError` if their combination is contradictory or dangerous. */
+/** Reads the variables for signing in. Throws a `ConfigError` if one is invalid or their combination is forbidden. */
 function readSignIn(env: Environment): SignInSettings {
   const names = Object.keys(SIGN_IN_SCHEMAS);
   const texts = Object.fromEntries(names.map((name) => [name, textOf(env, name)]));
@@ -387,7 +387,7 @@ function readSignIn(env: Environment): SignInSettings {
   throw errorOf(env, String(issue?.path[0]), issue?.message);
 }
 
-/** Throws a `ConfigError` in production if no database or no Redis is configured. */
+/** Throws a `ConfigError` in production if the database or Redis is not configured. */
 function refuseIncomplete({ production, databaseUrl, redisAddress }: Config): void {
   const missing = [
     ...(databaseUrl === undefined ? [SETTINGS.databaseUrl.name] : []),

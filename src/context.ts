@@ -74,7 +74,7 @@ export interface Context {
 const HELD_POLLS_PER_TOKEN = 16;
 
 /**
- * The limit of response bytes that one user's clients have not read yet. It has room for eight of the largest pages.
+ * The most response bytes that one user's clients may leave unread. The limit has room for eight of the largest pages.
  */
 const UNSENT_BYTES_PER_USER = 8 * 1_048_576;
 
@@ -94,16 +94,16 @@ const PERMIT_WAIT_MS = 3_000;
 const SHARED_CONNECTIONS = 2;
 
 /**
- * Returns how many connections short reads share: `SHARED_CONNECTIONS`, or none if that is more than a third of the
- * pool, or if statements are not prepared. One user has permits for only half of the pool, so one user cannot take all
- * connections that are not shared.
+ * Returns how many connections short reads share: `SHARED_CONNECTIONS`, or none if `SHARED_CONNECTIONS` is more than a
+ * third of the pool, or if statements are not prepared. So at least two thirds of the pool are not shared. One user
+ * cannot take all of these connections, because one user has permits for only half of the pool.
  */
 const countShared = ({ databasePoolSize, databasePrepare }: Config): number =>
   databasePrepare && databasePoolSize >= 3 * SHARED_CONNECTIONS ? SHARED_CONNECTIONS : 0;
 
 /**
  * Creates a semaphore that gives each user half as many permits as the pool has connections, so that no user takes all
- * connections. For example, a slow search keeps its connection for seconds, and so does a write that waits for an
+ * connections. A request may keep its connection for seconds, for example a slow search, or a write that waits for an
  * import of the same user.
  */
 const createUserPermits = (connections: number, waitMs: number) =>
@@ -118,7 +118,7 @@ const OPERATION_DEADLINE_MS = 7_000;
 
 /**
  * Opens the context of a process. `databaseUrl` is the url of the configured database or of the embedded Postgres.
- * `role` names the process in traces. If a step fails, closes what is already open, and rejects.
+ * `role` names the process in traces. Closes what is already open and rejects if a step fails.
  */
 export async function openContext(
   config: Config,
@@ -215,7 +215,7 @@ export async function openContext(
   return context;
 }
 
-/** Serves metrics for Prometheus. If the port cannot be used, rejects with a message that names METRICS_PORT. */
+/** Serves metrics for Prometheus. Rejects with a message that names METRICS_PORT if the port cannot be used. */
 async function listenForMetrics({ registry }: Metrics, host: string, port: number) {
   try {
     return await serveMetrics(registry, host, port);

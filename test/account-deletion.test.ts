@@ -35,7 +35,7 @@ async function rowsOf({ id }: TestUser): Promise<Record<string, number>> {
 
 const remove = (user: TestUser, confirm = user.email) => user.post('/account/delete', { confirm });
 
-/** Resolves when the first of several bookmarks is stored. */
+/** Resolves when the user has a bookmark. */
 const untilAdded = ({ id }: TestUser) =>
   expect
     .poll(

@@ -226,7 +226,8 @@ describe('responses that nobody reads', () => {
     const broken = await collectCutOff(async () => {
       using client = await requestExport();
       const startedAt = performance.now();
-      // Reads half a megabyte every 100 ms, because the kernel frees its buffer in chunks of 1.5 MB.
+      // The kernel frees its buffer in chunks of 1.5 MB. So the client reads half a megabyte every 100 ms: that is
+      // enough to free a chunk before the service sees a stall.
       for (; performance.now() - startedAt < 2 * STALL_SECONDS * 1_000; await sleep(100)) {
         expect(await client.take(MIB / 2)).toBeGreaterThan(0);
       }
@@ -343,7 +344,7 @@ describe('a connection with many requests at once', () => {
 });
 
 describe('bodies in very many chunks', () => {
-  /** Formats a body in chunks of one byte, which a client may send. */
+  /** Formats a body in chunks of one byte. HTTP allows such small chunks. */
   const inChunks = (text: string) => `${[...text].map((byte) => `1\r\n${byte}\r\n`).join('')}0\r\n\r\n`;
 
   const headOf = (path: string, token?: string) =>
@@ -355,8 +356,8 @@ describe('bodies in very many chunks', () => {
     JSON.stringify({ bookmarks: [{ url: 'http://e/', x: 'x'.repeat(length) }] });
 
   /**
-   * The length of a text. Sent in chunks of one byte, the text takes several times the 64 KiB that Node reads at a
-   * time.
+   * The length of a text. Node reads 64 KiB at a time. In chunks of one byte, the text is several times as long as
+   * that.
    */
   const SHORT = 60_000;
 
@@ -400,7 +401,7 @@ describe('bodies in very many chunks', () => {
       );
       const responses = await connection.responses();
       expect(responses.map(({ status }) => status)).toEqual([200, 200]);
-      // Node reads 64 KiB at a time. If nothing stopped Node, it would keep reading before it serves other connections.
+      // Node reads 64 KiB at a time. Without a limit, Node would read all of this connection before any other.
       expect(most()).toBeLessThanOrEqual(65_536);
     },
     120_000,
@@ -502,8 +503,8 @@ test('a complete body is not kept if its client disconnects while its token is l
 
 describe('text that is expensive to normalise', () => {
   /**
-   * Returns combining marks in the wrong order. Normalization moves each mark of the second kind before all marks of
-   * the first kind.
+   * Returns combining marks in the wrong order. Normalization has to move each mark of the second half before all marks
+   * of the first half.
    */
   const marks = (count: number) => '\u0301'.repeat(count / 2) + '\u0316'.repeat(count / 2);
 
@@ -590,7 +591,7 @@ describe('responses that are stored for Idempotency-Keys', () => {
     );
     return Number(row!.kept);
   };
-  /** Returns a body with 1.3 MB of errors and one valid entry. */
+  /** Returns the body of an import with one valid entry. The errors of its other entries take 1.3 MB. */
   const bodyOf = (n: number) => ({
     bookmarks: [
       ...Array.from({ length: 3_500 }, (_, m) => ({ url: `${m} ${'x'.repeat(250)}` })),

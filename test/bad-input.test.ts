@@ -281,7 +281,7 @@ const appCode = (rule: string, ...values: string[]): Field => ({
   bad: [...cases('expected a string', ...NO_STRINGS), ...cases(rule, ...values)],
 });
 
-/** The address of an invite. `good` is empty, because no invite is for any of these addresses. */
+/** The address of an invite. `good` is empty, because there is no invite here that an address could match. */
 const invitedEmail: Field = {
   good: [],
   bad: [
@@ -476,7 +476,7 @@ const scope: Field = {
   bad: cases('expected "read" or "write"', null, true, 0, '', 'READ', ' read', 'admin', [], ['read'], {}),
 };
 
-/** The account's own address. It is the only accepted value, and the request then deletes the user. */
+/** The account's own address. `good` is empty, because a request with the only accepted address deletes the user. */
 const confirm: Field = {
   good: [],
   bad: [
@@ -509,7 +509,7 @@ interface RouteCases<Name extends string = string> {
   body(user: TestUser): Promise<Record<string, unknown>> | Record<string, unknown>;
   fields: Record<Name, Field>;
   required?: string[];
-  /** By field, the body to use instead if the usual body must not contain the field. */
+  /** For each field that the usual body must not contain, the body to use instead. */
   instead?: Record<string, object>;
   /** Set if the route accepts ids that do not exist. */
   takesAnyId?: true;
@@ -929,7 +929,7 @@ test("another user's bookmarks and tags do not exist for any request", async () 
     const theirs = await nobody.post(path, body);
     const nobodys = await nobody.post(path, { ...body, id: MAX_ID });
     expect(theirs, path).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
-    // The responses are equal, so nothing reveals that the id exists.
+    // The responses are equal, so they do not reveal which id exists.
     expect(theirs.body).toEqual(nobodys.body);
   }
   expect((await owner.post('/export', {})).body.bookmarks).toEqual(before);

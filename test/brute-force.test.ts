@@ -5,13 +5,13 @@ import { issueInvite } from '../src/admin/invites.ts';
 import { openRedis } from './support/redis.ts';
 import { startService, type TestService } from './support/service.ts';
 
-// Decision 42: how often clients may guess invite codes and tokens, counted over all replicas, and which requests these
-// limits do not affect.
+// Decision 42 limits how often clients may guess invite codes and tokens, at all replicas together. The tests also show
+// which requests these limits do not affect.
 
 const guess = (service: TestService, body: object = {}, headers: Record<string, string> = {}) =>
   service.post('/auth/invite', { code: 'AAAAAAAA', ...body }, { headers });
 
-/** Returns the header in which a trusted proxy names the client's address. Each number gives another network. */
+/** Returns the header in which a trusted proxy names the client's address. Each `n` gives a different network. */
 const from = (n: number) => ({ 'x-forwarded-for': `198.51.${n >> 8}.${n & 255}` });
 
 const invite = async (service: TestService, email: string) =>
@@ -138,7 +138,8 @@ describe('tokens that do not exist', () => {
     expect((await profile(user.token, from(1))).status).toBe(200);
     expect((await profile(made(700), from(2))).status).toBe(401);
 
-    // After two minutes without a use, this replica no longer remembers the token, but it still accepts the token.
+    // After two minutes, the replica looks the token up again. The limit does not apply to this lookup, because the
+    // token was valid at the last lookup.
     vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 120_000);
     onTestFinished(() => void vi.restoreAllMocks());
     expect((await profile(user.token, from(1))).status).toBe(200);
@@ -153,7 +154,7 @@ describe('tokens that do not exist', () => {
     await using service = await startService({ trustProxy: 1 });
     const user = await service.user();
     const profile = (token: string) => service.post('/user/profile', {}, { token, headers: from(3) });
-    /** Sends this many made-up tokens at the same time, and returns the statuses. */
+    /** Sends `count` made-up tokens at the same time, and returns the statuses. */
     const failMany = async (first: number, count: number) => {
       const made = Array.from(
         { length: count },

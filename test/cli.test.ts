@@ -1197,8 +1197,8 @@ describe('a fault', () => {
 
 describe('text that a service sends', () => {
   /**
-   * Starts a server that sends this body, as a faulty or hostile service might. Returns the variables with which the
-   * command line uses it.
+   * Starts a server that sends this body, as a faulty or hostile service might. Returns the environment variables that
+   * make the command line use this server.
    */
   async function openHostileService(status: number, body: object): Promise<Record<string, string>> {
     const server = createServer((_, response) =>

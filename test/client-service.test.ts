@@ -17,7 +17,7 @@ type Fetch = typeof fetch;
 const clientOf = (token: string | undefined, options: { fetch?: Fetch; retryForMs?: number } = {}) =>
   new BookmarkClient({ baseUrl: `${service.origin}/api/v1`, token, random: () => 0, ...options });
 
-/** Returns a `fetch` that loses the first response of a path, after the service has handled the request. */
+/** Returns a `fetch` that loses the first response for a path, after the service has handled the request. */
 function losingFirstResponse(path: string): Fetch {
   let lost = false;
   return async (url, init) => {

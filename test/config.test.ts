@@ -6,7 +6,7 @@ import { messageFor } from './support/config-error.ts';
 
 // Tests every environment variable: its default, its range, and the message about an invalid value.
 
-/** The variables with an integer, each with its name, field, minimum, maximum and default. */
+/** The variables whose value is an integer: the name, field, minimum, maximum and default of each. */
 const INTEGERS: [string, keyof Config, number, number, number | undefined][] = [
   ['PORT', 'port', 0, 65_535, 3_000],
   ['DATABASE_POOL_SIZE', 'databasePoolSize', 1, 1_000, 10],
@@ -40,7 +40,7 @@ const INTEGERS: [string, keyof Config, number, number, number | undefined][] = [
 /** The path of a file that exists. */
 const SOME_FILE = new URL('../package.json', import.meta.url).pathname;
 
-/** The other variables, each with its name, field, default, accepted texts with their values, and refused texts. */
+/** The other variables: the name, field, default, accepted texts with their values, and refused texts of each. */
 const OTHERS: [string, keyof Config, unknown, [string, unknown][], string[]][] = [
   [
     'NODE_ENV',

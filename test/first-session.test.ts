@@ -32,7 +32,7 @@ const fillIn = (text: string, values: Record<string, string>): string =>
     return filled.replaceAll(from, to);
   }, text);
 
-/** Runs lines of a shell and returns their output. Fails if one of the lines fails. */
+/** Runs lines in a shell and returns their output. Fails if one of the lines fails. */
 async function runLines(lines: string, env: Record<string, string> = {}): Promise<string> {
   const { stdout } = await promisify(execFile)('bash', ['-e', '-c', lines], {
     cwd: ROOT,
@@ -60,7 +60,7 @@ async function runUntil(file: string, env: Record<string, string>, text: string)
   await exited;
 }
 
-// Each line with npm starts npm and then Node, so all lines together take half a minute on two busy cores.
+// Each line that calls npm starts npm and then Node, so all lines together take half a minute on two busy cores.
 test('the first session of the README works as described', { timeout: 180_000 }, async () => {
   const { origin } = service;
   const [exchange, requests, typescript, commandLine, operator, ...others] = readSession();

@@ -178,7 +178,7 @@ const nearlyValid = fc.constantFrom(...ROUTES).chain((route) => {
   });
 });
 
-/** Generates valid JSON in which bytes were inserted, removed or changed. */
+/** Generates bodies that were valid JSON until bytes were inserted, removed or changed. */
 const damaged = fc
   .tuple(
     nearlyValid,
@@ -316,7 +316,7 @@ const request = fc.record({
   announcesLength: fc.boolean(),
 });
 
-/** Sends bytes, ends the sending side, and reads until the service ends the connection. */
+/** Sends bytes, closes the sending side of the connection, and reads until the service closes the connection. */
 function exchange(origin: string, bytes: Uint8Array): Promise<string> {
   const { hostname, port } = new URL(origin);
   return new Promise((resolve) => {
@@ -382,7 +382,7 @@ describe('a connection with unexpected bytes gets well-formed responses', { time
       fc.asyncProperty(fc.uint8Array({ minLength: 1, maxLength: 200 }), async (bytes) => {
         const received = await exchange(first.origin, bytes);
         checkRaw(received);
-        // Empty lines may precede a request (RFC 9112, 2.2). If only empty lines were sent, there may be no response.
+        // Empty lines may precede a request (RFC 9112, 2.2). Empty lines alone are no request and get no response.
         if (bytes.every((byte) => byte === 10 || byte === 13)) assert.equal(received, '');
         else assert.match(received, /^HTTP\/1\.1 400 /);
       }),

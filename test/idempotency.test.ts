@@ -35,7 +35,7 @@ test('simultaneous repeats on two replicas add once and get the same response', 
 
 test('another body or path with a used key is a VALIDATION_ERROR and changes nothing', async () => {
   const user = await service.user();
-  // Both paths accept this body, because they ignore unknown fields.
+  // `/bookmarks/add` and `/tags/create` both accept this body, because they ignore unknown fields.
   const same = { url: 'http://a/', name: 'x' };
   await user.post('/bookmarks/add', same, keyed('k'));
   const body = await user.post('/bookmarks/add', { url: 'http://b/' }, keyed('k'));
@@ -52,7 +52,7 @@ test('another body or path with a used key is a VALIDATION_ERROR and changes not
 });
 
 describe('each write that returns no secret', () => {
-  /** Prepares what the write needs. Returns the path and the body of the write. */
+  /** Creates what a write needs, such as a bookmark. Returns the path and the body of that write. */
   type Write = (user: TestUser) => Promise<[path: string, body: object]>;
   const bookmark = async (user: TestUser) =>
     (await user.post('/bookmarks/add', { url: 'http://a/', tags: ['x', 'y'] })).body;

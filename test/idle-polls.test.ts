@@ -18,7 +18,7 @@ const service = useService();
 const principalOf = async ({ token }: TestUser) =>
   (await findPrincipal(service.context.database, parseToken(token)!))!;
 
-/** Counts all statements of a service's requests. */
+/** Counts the statements that a service runs for requests from now on. */
 const countStatements = ({ context: { database } }: TestService) => {
   const spies = [vi.spyOn(database, 'read'), vi.spyOn(database, 'readShort'), vi.spyOn(database, 'write')];
   onTestFinished(() => {
@@ -96,7 +96,7 @@ describe('while Redis is unavailable', () => {
     expect((await polls[8]!).body.code).toBe('INVALID_TOKEN');
     await sleep(2_000);
     const seconds = (performance.now() - begunAt) / 1_000;
-    // The limit is ten statements in each second, plus those of the two polls that ended.
+    // The limit is ten statements a second, plus three for the two polls that ended.
     expect(statements()).toBeLessThanOrEqual(10 * seconds + 3);
     expect(notifier.held).toBe(298);
     notifier.drain(0);

@@ -53,7 +53,7 @@ test('among many existing entries the new one is imported, and a repeat imports 
   const user = await service.user();
   const known = shapes(Array.from({ length: 300 }, (_, n) => `text ${n}`));
   expect((await user.post('/import', { bookmarks: known })).body).toMatchObject({ imported: 300 });
-  // This adds a second bookmark with the same url. The import still counts the entry with this url once, as skipped.
+  // One url now has two bookmarks. The next import still counts the entry with this url once, as skipped.
   await user.post('/bookmarks/add', { url: known[7]!.url });
   const more = [...known, { url: 'https://example.org/new', title: '', comment: '' }];
   expect((await user.post('/import', { bookmarks: more })).body).toEqual({

@@ -113,8 +113,8 @@ describe('imports through Redis', () => {
   };
 
   /**
-   * Adds an import's id until Redis accepts it. Returns how many attempts failed before that. After each failed
-   * attempt, the import runs in this process instead, as decision 27 says.
+   * Adds an import's id again and again until Redis accepts it. Returns how many attempts failed before that. After
+   * each failed attempt, the import runs in this process instead, as decision 27 says.
    */
   async function addToRedis({ imports, counters }: Coordination, id: string): Promise<number> {
     const before = counters.importsQueued;

@@ -16,7 +16,7 @@ const ini: string = data['pgbouncer.ini'].replace(/^%include .*$/m, data['databa
  */
 const NOT_HERE = /^(max_prepared_statements|server_tls_\w+|auth_\w+|listen_\w+) = .*\n/gm;
 
-/** Starts the pooler of the production overlay in front of this database. Returns its urls for requests and imports. */
+/** Starts the production overlay's pooler for this database. Returns the pooler's urls for requests and imports. */
 async function startOverlayPooler(databaseUrl: string, change = (text: string) => text) {
   const { hostname, port, username, password, pathname } = new URL(databaseUrl);
   const server = `host=${hostname} port=${port} dbname=${pathname.slice(1)} user=${username} ${password && `password='${password}'`}`;

@@ -129,7 +129,7 @@ const MIGRATION = [
   'apply --filename FILE --selector app.kubernetes.io/component notin (api, worker),app.kubernetes.io/name notin (pgbouncer)',
 ];
 const POOLER = 'apply --filename FILE --selector app.kubernetes.io/component notin (api, worker)';
-/** The command that applies objects that a script wrote. */
+/** The command that applies the objects that `canary.mjs` writes. */
 const APPLY_MADE = 'apply --filename FILE';
 const status = (name: string) => `rollout status deployment/${name} --timeout=20m`;
 

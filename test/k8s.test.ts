@@ -81,8 +81,7 @@ test('an invalid YAML file is refused, and so is one with a repeated key', () =>
 });
 
 test('the local overlay contains only objects that can be applied again', () => {
-  // The overlay contains no Job, because a Job's template cannot be changed, and a new setting or image would change
-  // it.
+  // The overlay contains no Job. A new setting or image would change the Job's template, and Kubernetes refuses that.
   expect(readOverlay('local').filter(({ kind }) => kind === 'Job')).toEqual([]);
 });
 

@@ -6,7 +6,7 @@ import { createSecret, formatToken, KnownPrincipals, parseToken } from '../src/d
 
 const NOW_MS = 1_000_000;
 
-/** Makes a valid token of a new user, as a client would send it. */
+/** Makes a token for a user, and parses the token as if a client had sent it. */
 function present(userId: number) {
   const { secret } = createSecret();
   return parseToken(formatToken('api', userId, secret))!;

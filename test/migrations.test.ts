@@ -20,8 +20,8 @@ const second = `create function doubled(n integer) returns integer language sql 
 insert into firsts values (doubled(1));`;
 
 /**
- * Writes a folder of migrations: `0001-a.sql` and so on. By default, each migration declares that only its own version
- * of the code works with the schema.
+ * Writes a folder of migrations: `0001-a.sql` and so on. By default, each migration declares that no older version of
+ * the code works with the schema.
  */
 function writeMigrations(...texts: string[]): string {
   const folder = makeFolder('migrations');

@@ -20,7 +20,7 @@ import { makeFolder, removeFolder } from './support/folders.ts';
 import { usePageServer } from './support/pages.ts';
 import type { TestService } from './support/service.ts';
 
-/** Tests of the stores of a mirror, without a service. The stores get pages that the service could send. */
+/** Tests the stores that a mirror can use, without a service. The stores get pages that the service could send. */
 
 let folder: string;
 beforeAll(() => {

@@ -22,8 +22,8 @@ async function readContent(user: TestUser) {
 }
 
 /**
- * The bookmarks that a program keeps elsewhere. It updates only the bookmarks that a page contains or names as
- * retagged.
+ * A copy of the bookmarks that a program keeps outside of the store. The program updates only the bookmarks that a
+ * page contains, and those that `apply` returns because their tags changed.
  */
 type Copy = Map<number, Bookmark>;
 
@@ -192,7 +192,7 @@ describe('a mirror', () => {
         for (const [store, copy] of stores) {
           await catchUp(user, store, 2, copy);
           expect(contentOf(store)).toEqual(truth);
-          // The pages name every bookmark that has changed, including those with a renamed or deleted tag.
+          // The pages and `apply` together name every changed bookmark, even if only a tag was renamed or deleted.
           expect([...copy.values()].sort((a, b) => a.id - b.id)).toEqual(truth.bookmarks);
         }
       }),

@@ -48,8 +48,8 @@ class Client {
     let afterId = 0;
     for (let cursor: string | undefined; ; ) {
       const { body } = await this.post('/bookmarks/list', { limit, ...(cursor !== undefined && { cursor }) });
-      // The model does not know the ids of imported bookmarks until now. It needs the ids, because later commands
-      // choose a bookmark by its position and send its id.
+      // Only here does the model learn the ids of imported bookmarks. It needs the ids, because later commands choose a
+      // bookmark by its position and send its id.
       const place = model.bookmarks.findIndex(({ id }) => isLearned(id) && id.value === afterId) + 1;
       const page = model.bookmarks.slice(place, place + limit);
       const hasMore = place + limit < model.bookmarks.length;

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { type Bookmark, MemoryStore, type Report } from '../src/client/index.ts';
 import { FakeService, json, lose } from './support/fake-service.ts';
 
-/** Tests of a collection whose service sends prepared responses. */
+/** Tests a client's collection against a fake service that sends prepared responses. */
 
 const HOUR_MS = 3_600_000;
 
@@ -116,7 +116,7 @@ test('a report that was added after the others were read is not acknowledged wit
   });
   await store.update(7, () => ({ reports: [report(2), report(4)] }));
   const read = await collection.reports();
-  // Another process sends an earlier write, which belongs to another bookmark.
+  // Another process then adds a report about an earlier write to another bookmark.
   await store.update(8, () => ({ reports: [report(3)] }));
   await collection.acknowledge(read);
   expect((await collection.reports()).map(({ seq }) => seq)).toEqual([3]);

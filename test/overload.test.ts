@@ -4,7 +4,7 @@ import { Overload } from '../src/operations/overload.ts';
 import { useService } from './support/service.ts';
 
 // Tests when a replica refuses requests early, and when it accepts them again. observability.test.ts tests how a
-// replica reports this.
+// replica reports that it is overloaded.
 
 const service = useService({ overloadEventLoopMs: 100 });
 

@@ -5,7 +5,7 @@ import { startService, type TestUser, useService } from './support/service.ts';
 import { holdAccount, holdLock, untilBlocked } from './support/sessions.ts';
 import { newEmail } from './support/users.ts';
 
-// Users manage their own tokens and sessions, as in the settings area (section 2.4 of docs/contract.md).
+// Tests how users manage their own tokens and sessions, as in the settings area (section 2.4 of docs/contract.md).
 
 const service = useService({ syncWaitSeconds: 20 });
 const other = useService({ syncWaitSeconds: 20 }, { beside: service });

@@ -4,7 +4,7 @@ import { browserTest, titlesOf, useBrowser } from './support/browser.ts';
 import { useService } from './support/service.ts';
 import { newEmail } from './support/users.ts';
 
-// The page as an app: its manifest, its service worker, and its use without a network.
+// Tests the page as an app: its manifest, its service worker, and its use without a network.
 
 const service = useService();
 const browsers = useBrowser();
@@ -48,7 +48,7 @@ browserTest(
     await expect.poll(() => titlesOf(page)).toEqual(['One']);
     await openControlled(page);
     await expect.poll(() => page.evaluate(() => localStorage.getItem('offline'))).toContain('One');
-    // A browser may say that it is online without a connection to the service.
+    // A browser may say that it is online although it cannot reach the service.
     await page.addInitScript(() => Object.defineProperty(Navigator.prototype, 'onLine', { value: true }));
     await browser.context.setOffline(true);
     await page.reload();

@@ -16,7 +16,7 @@ browserTest('the page shows a code that signs in another device, and a link with
   const link = await dialog.getByRole('textbox', { name: 'Link' }).inputValue();
   const shown = await dialog.getByText(/^[A-Z2-9]{4}-[A-Z2-9]{4}-[A-Z2-9]{4}$/).textContent();
   expect(link).toBe(`${service.origin}/#code=${shown!.replaceAll('-', '')}`);
-  // On the phone, the user types the code as it is shown.
+  // On the phone, the user types the code with its hyphens, but in lower case.
   const phone = await browsers.visitor(service, { width: 360, height: 700 });
   const phonePage = await phone.open('/');
   await phonePage.getByLabel('Invite code').fill(shown!.toLowerCase());

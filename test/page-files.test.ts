@@ -24,11 +24,11 @@ const addressesIn = (html: string): string[] =>
 /** Matches a static or dynamic import, and the address of a worker. The group is the address. */
 const IMPORT = /(?:^import\s*|[}\w*]\s*from\s*|\bimport\(\s*|new URL\(\s*)['"]([^'"\n]+)['"](?!\])/gm;
 
-/** Returns the addresses that a module imports, statically or dynamically. */
+/** Returns the addresses that a module imports, statically, dynamically or as a worker. */
 const importsOf = (code: string, address: string): string[] =>
   [...code.matchAll(IMPORT)].map(([, name]) => new URL(name!, service.origin + address).pathname);
 
-/** The prefix of an address. It contains a hash of all files. */
+/** The prefix of an asset's address, which contains a hash of all files. */
 const HASHED = /^\/assets\/[0-9a-f]{16}\//;
 
 test('a document contains nothing inline and nothing from other origins, and allows neither', async () => {

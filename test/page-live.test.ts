@@ -30,7 +30,7 @@ const add = (browser: UserBrowser, title: string, more: object = {}) =>
 const untilFollowing = (of: TestService, count = 1) =>
   expect.poll(() => of.context.coordination.notifier.held).toBe(count);
 
-/** The height of a row with tags, in pixels. */
+/** The height of every row in a wide window, in pixels. */
 const ROW_HEIGHT = 68;
 
 /** Replaces the first `times` responses of a path with `response`. */
@@ -421,7 +421,7 @@ describe('when something fails', () => {
         .poll(() => page.evaluate(() => document.querySelector<HTMLElement>('.rows')!.offsetHeight))
         .toBe(loaded * ROW_HEIGHT);
     }
-    // The test deletes a bookmark that the page has not read. Now only the service knows the total.
+    // The test deletes a bookmark that the page has not read, so only the service knows the new total.
     const refused = page.waitForResponse((response) => response.status() === 400);
     const body = { error: 'per_page: is unheard of', code: 'VALIDATION_ERROR' };
     await failAt(page, '/bookmarks/search', 1, { status: 400, json: body });

@@ -9,7 +9,7 @@ import { newEmail } from './support/users.ts';
 const service = useService();
 const browsers = useBrowser();
 
-/** Returns the address of the service with a name. Passkeys cannot belong to an IP address. */
+/** Returns the service's address with a host name, because a passkey cannot belong to an IP address. */
 const named = () => service.origin.replace('127.0.0.1', 'localhost');
 
 /** Adds an authenticator with a fingerprint sensor, whose owner always agrees. */
@@ -62,7 +62,7 @@ browserTest('the page offers a passkey, which signs in another browser and can b
   await otherPage.getByRole('button', { name: 'Sign out', exact: true }).first().click();
   await otherPage.getByRole('button', { name: 'Sign in with a passkey' }).waitFor();
 
-  // `bookmarks login` opens such an address. After the sign-in, the browser goes to `return_to`.
+  // `bookmarks login` opens an address with `return_to`. After the sign-in, the browser goes there.
   await otherPage.goto(`${named()}/login?return_to=/settings`);
   await otherPage.getByRole('button', { name: 'Sign in with a passkey' }).click();
   await otherPage.getByRole('heading', { name: 'Passkeys' }).waitFor();

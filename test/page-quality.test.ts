@@ -20,8 +20,8 @@ const call = <T = { id: number }>(browser: UserBrowser, path: string, body: obje
 const COLOUR_RULES = ['color-contrast', 'link-in-text-block'];
 
 /**
- * Returns the findings of axe: each rule with an element that breaks it. The debugger runs axe, so the page's security
- * policy does not block it.
+ * Returns a text for each element that breaks one of axe's rules. The debugger runs axe, so the page's security policy
+ * does not block it.
  */
 async function violations(page: Page, rules?: readonly string[]): Promise<string[]> {
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(AXE);

@@ -14,7 +14,7 @@ async function principalOf(token: string) {
   return (await findPrincipal(service.context.database, parseToken(token)!))!;
 }
 
-/** Sends polls of a user, this many for each token. Resolves when the service holds all of them. */
+/** Sends `ofEach` polls of a user with each of the tokens. Resolves when the service holds all the polls. */
 async function holdPolls(user: TestUser, tokens: readonly string[], ofEach: number) {
   const polls = tokens.flatMap((token) =>
     Array.from({ length: ofEach }, () => service.post('/bookmarks/sync', { wait: true }, { token })),
@@ -42,7 +42,7 @@ describe('polls of one account that are woken together', () => {
     const user = await service.user();
     const revoked = await service.token(user.id, 'read');
     const { polls, wake } = await holdPolls(user, [user.token, revoked], 3);
-    // The test deletes the token in the database, so that only a read can notice it.
+    // The test deletes the token in the database, so that only a read can notice the deletion.
     const hash = (await principalOf(revoked)).hash.toString('hex');
     await runOn(service.database.url, `delete from tokens where token_hash = decode('${hash}', 'hex')`);
     await wake();

@@ -50,7 +50,7 @@ browserTest('Try again repeats the read that failed, even if more pages follow',
   await page.getByLabel('Order').selectOption('By title');
   await expect.poll(async () => (await titlesOf(page))[0]).toBe('Page 100');
   let isDown = true;
-  // The client sends a request again after other errors, so the page shows them much later.
+  // The page shows a 400 at once. After a 5xx, the client would first send the request again several times.
   const fault = { status: 400, json: { error: 'refused', code: 'VALIDATION_ERROR' } };
   await page.route('**/bookmarks/search', (route) => (isDown ? route.fulfill(fault) : route.continue()));
   await add(browser, 'A new one');
@@ -283,7 +283,7 @@ browserTest('on a phone, a row without tags is lower, and rows neither overlap n
     );
   expect(heights(true)).toEqual(new Set([112]));
   expect(heights(false)).toEqual(new Set([80]));
-  // A row gets higher with its first tag.
+  // A row becomes taller when it gets its first tag.
   await page.getByRole('checkbox', { name: 'Select “Row 11”' }).check();
   await page.getByRole('combobox', { name: 'Tag', exact: true }).fill('new');
   await page.getByRole('button', { name: 'Add tag' }).click();
@@ -488,7 +488,7 @@ browserTest('all results can be selected, even those that the page has not read 
   await page.getByText('Tag “pair” added to 360 bookmarks.').waitFor();
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
   await page.getByText('Nothing found').first().waitFor();
-  // The list hides the bookmarks immediately. The requests follow.
+  // The list hides the bookmarks immediately. The requests that delete them follow.
   await expect
     .poll(() => browser.post('/web/api/v1/bookmarks/search', { per_page: 1 }))
     .toMatchObject({ total: 360 });

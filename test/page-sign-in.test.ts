@@ -16,14 +16,14 @@ const browsers = useBrowser();
 
 const VERIFIER = 'v'.repeat(64);
 
-/** Adds a person to the provider. `choose` signs the person in with a click on their name. */
+/** Adds a person to the provider. `choose` clicks the person's email address there, which signs the person in. */
 function makePerson() {
   const subject = addPerson(bench.provider);
   const email = bench.provider.people.get(subject)!.email!;
   return { email, choose: (page: Page) => page.getByRole('button', { name: email }).click() };
 }
 
-/** Starts an app on this computer that waits for its code. */
+/** Starts an app on this computer. The app waits for its code. */
 async function startApp() {
   const received: URLSearchParams[] = [];
   const server = createServer((request, response) => {

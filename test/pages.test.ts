@@ -31,8 +31,8 @@ const ASKED: [string, number, (user: TestUser) => Promise<unknown>][] = [
     301,
     async (user) => {
       const { body } = await user.post('/bookmarks/search', { per_page: 100 });
-      // The first page reads 100 rows. The second reads 101 rows to find its own and to see whether more follow, and
-      // 100 to render them.
+      // The first page reads 100 rows. The second page reads 101 rows to find its bookmarks and to see whether more
+      // follow. Then it reads 100 rows to render its bookmarks.
       await user.post('/bookmarks/search', { per_page: 100, cursor: body.next_cursor });
     },
   ],
@@ -40,8 +40,8 @@ const ASKED: [string, number, (user: TestUser) => Promise<unknown>][] = [
 ];
 
 /**
- * Returns how many rows of the table `bookmarks` have been read so far. A connection reports its numbers only when it
- * ends, so all connections must have ended.
+ * Returns how many rows of the table `bookmarks` have been read so far. A connection reports the rows that it read only
+ * when it ends, so all connections must have ended.
  */
 async function countReadRows(databaseUrl: string): Promise<number> {
   const [{ count }] = (await runOn<{ count: string }>(

@@ -5,8 +5,8 @@ import { startRedis } from './support/redis.ts';
 import { startService, useService } from './support/service.ts';
 import { newEmail } from './support/users.ts';
 
-// Tests signing in with a passkey, with responses that no honest browser sends. `page-passkeys.test.ts` tests honest
-// browsers.
+// Tests the sign-in with a passkey when a browser sends responses that no honest browser sends.
+// `page-passkeys.test.ts` tests honest browsers.
 
 const publicUrl = 'http://localhost:1';
 const rpId = 'localhost';
@@ -14,7 +14,7 @@ const service = useService({ publicUrl });
 
 type Changes = Partial<Parameters<ReturnType<typeof newAuthenticator>['assert']>[0]>;
 
-/** Signs in a page, which then adds a passkey. */
+/** Signs a new user in on a page, and adds a passkey there. */
 async function addPasskey(of = service, authenticator = newAuthenticator()) {
   const email = newEmail();
   const page = newBrowser(of.origin, publicUrl);
@@ -182,7 +182,7 @@ describe('a new passkey is refused', () => {
     expect((await owner.page.post('/web/login/passkey/new')).body.code).toBe('PERMISSION_DENIED');
     const removal = { id: owner.authenticator.credentialId };
     expect((await owner.page.post('/web/login/passkey/remove', removal)).body.code).toBe('PERMISSION_DENIED');
-    // Signing in with a passkey proves the person's identity too.
+    // A sign-in with a passkey proves the person's identity, as a sign-in through the provider does.
     const page = newBrowser(service.origin, publicUrl);
     await page.post('/web/login/passkey', await answer(owner));
     expect((await page.post('/web/login/passkey/new')).status).toBe(200);
@@ -209,7 +209,7 @@ test('a page at an IP address cannot use passkeys, and neither can a page of ano
     code: 'PERMISSION_DENIED',
     error: expect.stringContaining('host name'),
   });
-  // The same service accepts passkeys when the page uses the host name.
+  // The same service accepts passkeys if the address of the page has a host name.
   const named = newBrowser(plain.origin, plain.origin.replace('127.0.0.1', 'localhost'));
   expect((await named.post('/web/login/passkey/options')).body).toMatchObject({ rpId: 'localhost' });
   const foreign = newBrowser(service.origin, 'https://evil.example');

@@ -35,7 +35,7 @@ const get = async (replica: Replica, path: string) => {
   return { status: response.status, body: await response.json() };
 };
 
-/** Runs a role in this process, with only these variables. The role must refuse to serve. */
+/** Sets these variables and runs a role in this process. The role must refuse to serve. */
 async function runRefused(role: string, env: Record<string, string | undefined>): Promise<Outcome> {
   const all = { NODE_ENV: undefined, DATABASE_URL: url, LOG_LEVEL: 'silent', PORT: '0', ...env };
   for (const [name, value] of Object.entries(all)) vi.stubEnv(name, value);
@@ -171,7 +171,7 @@ describe.concurrent('roles', () => {
     expect(late).toMatchObject({ code: 1, errors: expect.stringContaining('database unavailable: connect') });
     const missing = new URL(url);
     missing.pathname = '/no_such_database';
-    // Without the error, the command would wait for longer than this test may take.
+    // If the command did not fail at once, it would wait for an hour. This test may not take so long.
     const refused = await runCommand(['migrate'], {
       DATABASE_URL: missing.href,
       MIGRATE_WAIT_SECONDS: '3600',

@@ -34,8 +34,8 @@ class ExactWindow {
     const admitted = counted.length < limit;
     if (admitted) counted.push(now);
     this.#admitted = counted;
-    // A slot becomes free when the oldest entry leaves the window. If the limit was lowered, more entries must leave
-    // first, until fewer than the limit remain.
+    // A slot becomes free when the oldest entry leaves the window. After the limit was lowered, a slot becomes free
+    // when so many entries have left that fewer than the limit remain.
     const leaver = counted[Math.max(counted.length - limit, 0)]!;
     const remaining = Math.max(limit - counted.length, 0);
     return { admitted, limit, remaining, resetMs: leaver + this.#windowMs - now };
@@ -108,7 +108,7 @@ describe('the Redis script', () => {
   const source = readFileSync(new URL('../src/coordination/sliding-window.lua', import.meta.url), 'utf8');
   const asksTime = "redis.call('TIME')";
 
-  /** Calls the script for one key. The test sets the time that the script would read by TIME. */
+  /** Calls the script for one key. The script gets the time `now` instead of calling `TIME`. */
   const callAt = async (key: string, limit: number, windowMs: number, now: number): Promise<Quota> => {
     return (await callAllAt([{ key, limit }], windowMs, now))[0]!;
   };
@@ -132,7 +132,7 @@ describe('the Redis script', () => {
     await fc.assert(
       fc.asyncProperty(changes, pauses, async (list, steps) => {
         const key = newKey();
-        // Redis removes keys by its real clock, which hardly advances during the test.
+        // Redis removes keys by its real clock. With a window of a minute, it removes none during the test.
         const windowMs = 60_000;
         const model = new ExactWindow(windowMs);
         let now = START;

@@ -19,7 +19,7 @@ import { startCluster } from './support/redis-cluster.ts';
 const PREFIX = 'bookmarks';
 const PASSWORD = 'p@ss:w/rd%';
 
-/** Returns the words of the command in the document, with the password of these tests. */
+/** Returns the words that follow `ACL` in the documented command, with the password of these tests. */
 const documentedUser = (): string[] => {
   const text = readFileSync(new URL('../docs/operation.md', import.meta.url), 'utf8');
   const [line] = /^ACL SETUSER bookmarks .*$/m.exec(text)!;
@@ -88,7 +88,7 @@ test('everything works in a cluster with the rights for a cluster', async () => 
 });
 
 describe('a missing right', () => {
-  /** Returns how many of these commands the server refused. */
+  /** Returns how many calls of this command the server refused. */
   const countRefused = async (admin: Redis, command: string): Promise<number> => {
     const stats = String(await admin.info('commandstats'));
     return Number(new RegExp(`cmdstat_${command}:.*rejected_calls=(\\d+)`).exec(stats)?.[1] ?? 0);

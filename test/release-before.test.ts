@@ -13,8 +13,8 @@ import { findFaults } from './support/invariants.ts';
 /**
  * During a roll-out, replicas of the previous release use the newer schema and its functions.
  * `release-before/record.ts` recorded the statements of that release when it was released, and these tests replay them.
- * Before the first release, a small made-up release shows that this test notices a change that breaks recorded
- * statements.
+ * Before the first release, there is no recording. A small made-up release shows that the tests notice a change that
+ * breaks recorded statements.
  */
 
 function writeSchema({ migrations, functions }: SchemaFiles): string {

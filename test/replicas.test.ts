@@ -24,7 +24,7 @@ describe('three replicas', () => {
   });
   afterAll(() => fleet[Symbol.asyncDispose]());
 
-  /** Holds a poll of the principal at each replica. Resolves when all polls are held. */
+  /** Sends a poll of the principal to each replica. Resolves when each replica holds its poll. */
   const holdPolls = async ({ token }: Principal) => {
     const polls = replicas.map((replica) => replica.post('/bookmarks/sync', { wait: true }, token));
     for (const replica of replicas) await replica.untilHeld(1);

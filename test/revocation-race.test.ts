@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { useService } from './support/service.ts';
 import { holdAccount, untilBlocked } from './support/sessions.ts';
 
-// Decision 24: when a revocation is acknowledged, it is in effect, also for earlier requests that still wait.
+// Decision 24: once a revocation is acknowledged, it is in effect, even for earlier requests that still wait.
 
 const service = useService();
 

@@ -48,7 +48,7 @@ const askWith = (more: Record<string, string | undefined> = {}): Record<string, 
 const appPage = (parameters: Record<string, string>): string =>
   `${bench.service.origin}/login/app?${new URLSearchParams(parameters)}`;
 
-/** Returns the address to which the browser goes after approval. */
+/** Approves an app. Returns the address to which the browser then goes. */
 const approve = async (more: Record<string, string | undefined> = {}, by = person.browser): Promise<URL> => {
   const { status, text } = await by.post(`${bench.service.origin}/web/login/app`, askWith(more));
   if (status !== 200) throw new Error(text);

@@ -42,7 +42,7 @@ const BOOKMARKS: [url: string, title: string, tags: string[], comment?: string][
   ['https://www.rijksmuseum.nl/en/rijksstudio', 'Rijksstudio: works of the Rijksmuseum', ['art', 'travel']],
 ];
 
-/** Starts the service. Resolves with the link that it prints and a function that ends it. */
+/** Starts the service. Resolves with the link that the service prints, and with a function that stops the service. */
 async function startService(folder: string): Promise<{ link: string; end(): Promise<void> }> {
   const env = {
     PATH: process.env.PATH,

@@ -36,7 +36,7 @@ const QUERIES = [
  */
 const PHRASES = ['e c', 'of the', 'a github'];
 
-/** Returns the bookmarks that contain all terms. Searches the rows of bookmarks, without any block. */
+/** Returns the ids of the bookmarks that contain all terms. Reads only the rows of `bookmarks`, and no block. */
 async function scan(user: TestUser, terms: readonly string[]): Promise<number[]> {
   const conditions = terms.map((term) => `strpos(search_text, '${term}') > 0`);
   const rows = await runOn<{ id: string }>(

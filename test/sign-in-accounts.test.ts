@@ -185,7 +185,7 @@ describe('OIDC_ALLOWED_DOMAINS', () => {
     for (const email of ['a@outside.example', 'a@sub.inside.example', 'inside.example@outside.example'])
       await expectRefusal(trusting, { email }, heading, service);
     await expectRefusal(trusting, { email: 'd@inside.example', email_verified: false }, UNVERIFIED, service);
-    // This person has an account, and has an address of another domain at the provider.
+    // This person has an account. At the provider, the person's address belongs to another domain.
     const { subject } = await arrive(trusting, trusting.service);
     await expectRefusal(trusting, subject, heading, service);
   });

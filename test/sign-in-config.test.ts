@@ -7,7 +7,7 @@ import { messageFor } from './support/config-error.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { runDir } from './support/run.ts';
 
-// Tests each variable of signing in, and combinations of variables that are refused.
+// Tests each variable that configures the sign-in, and the combinations of variables that are refused.
 
 type Env = Record<string, string>;
 

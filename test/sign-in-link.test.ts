@@ -10,7 +10,7 @@ import type { TestService } from './support/service.ts';
 import { arrive, headingOf, type SignInBench, useSignIn, whoIs } from './support/sign-in.ts';
 import { newEmail } from './support/users.ts';
 
-// Links an account to a person at the provider. The account is created by an invite.
+// Tests that a user whose account was created by an invite can link it to a person at the provider.
 
 const careful = useSignIn({});
 const trusting = useSignIn();
@@ -19,7 +19,7 @@ const ANOTHERS = [403, 'This sign-in belongs to another account'];
 const NO_SESSION = [403, 'Your session has ended'];
 const OVER = [400, 'This sign-in is over'];
 
-/** Opens a browser and signs it in with an invite, to an account without a provider. */
+/** Signs a browser in with an invite. The account is not linked to a person at the provider. */
 async function arriveByInvite(service: TestService, email = newEmail(), browser = new CookieBrowser()) {
   const code = await service.invite(email);
   const { status, text } = await browser.post(`${service.origin}/web/login/invite`, { code });
@@ -116,7 +116,7 @@ describe('a link that is started in one browser', () => {
     const stranger = new CookieBrowser();
     const { callback, subject } = await goLink(careful, owner.browser);
     for (const browser of [victim.browser, stranger]) expect(await seeAt(browser, callback)).toEqual(OVER);
-    // Signing in gives this browser a secret of its own, which differs from the secret of the owner's login.
+    // Starting a login gives the victim's browser its own secret, which differs from the secret of the owner's login.
     await goToCallback(victim.browser, `${careful.service.origin}/login?fresh=true`, subject);
     expect(await seeAt(victim.browser, callback)).toEqual(OVER);
     expect(await identitiesOf(careful, victim.email)).toEqual([]);

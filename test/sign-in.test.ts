@@ -4,7 +4,7 @@ import { runOn } from './support/database.ts';
 import { startService, type TestService } from './support/service.ts';
 import { arrive, headingOf, useSignIn, whoIs } from './support/sign-in.ts';
 
-// Tests that people sign in through the provider, and that this opens a session.
+// Tests that people can sign in through the provider, and that signing in opens a session.
 
 const bench = useSignIn();
 

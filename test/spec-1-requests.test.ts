@@ -25,7 +25,7 @@ const chunked = (text: string): RequestInit & { duplex: 'half' } => ({
   duplex: 'half',
 });
 
-/** Returns the head of a POST with the user's token, without the empty line that ends the head. */
+/** Returns the head of a POST with the user's token, including the empty line that ends the head. */
 const headOf = (path: string, ...headers: string[]) =>
   [
     `POST /api/v1${path} HTTP/1.1`,

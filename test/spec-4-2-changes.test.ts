@@ -25,7 +25,7 @@ async function shown(user: TestUser) {
 
 const contentOf = (store: MemoryStore) => ({ bookmarks: [...store.bookmarks()], tags: store.tags() });
 
-/** Applies pages to a store until the store is up to date. Returns the pages. */
+/** Reads pages of changes into a store until the store is up to date. Returns the pages. */
 async function catchUp(user: TestUser, store: MemoryStore, limit = 2) {
   const pages = [];
   for (;;) {
@@ -176,7 +176,7 @@ describe('a page of changes', () => {
     for (const n of [1, 2, 3, 4]) made.push(await add(user, n, ['shared', `own${n}`]));
     const store = new MemoryStore();
     await store.apply(await read(user, { limit: 2 }));
-    // The pages so far contain neither the third bookmark nor the tags.
+    // The page above contains neither the third bookmark nor the tags.
     await user.post('/bookmarks/edit', { id: made[2].id, title: 'edited before it was shown' });
     await user.post('/bookmarks/delete', { id: made[3].id });
     const shared = made[0].tags.find((tag: { name: string }) => tag.name === 'shared');
@@ -466,7 +466,7 @@ describe('a cursor', () => {
 });
 
 describe('waiting', () => {
-  /** Sends a poll. Resolves when the poll is held, with a promise of its response. */
+  /** Sends a poll. When the service holds the poll, resolves with a promise of the response. */
   async function holdPoll(user: TestUser, path: string, body: object) {
     const { notifier } = service.context.coordination;
     const before = notifier.held;

@@ -61,7 +61,7 @@ describe('tags', () => {
   });
 });
 
-/** For each filter, some values, and the bookmark that each value finds: `old` or `new`. */
+/** Some values of each filter, each with the bookmark that this value finds: `old` or `new`. */
 const FILTERS: Record<keyof SearchFilter, [value: unknown, found: 'old' | 'new'][]> = {
   tag: [['x', 'new']],
   tags: [[['x'], 'new']],
@@ -239,7 +239,7 @@ describe('sort', () => {
   });
 });
 
-/** Reads all pages of a search by cursor, one after another. Calls `between` after each page. */
+/** Follows the cursor through all pages of a search. Calls `between` after each page except the last. */
 async function scroll(body: object, between: (page: Shown[]) => Promise<unknown> = async () => {}) {
   const found: Shown[] = [];
   const pages: { total: number; page: number }[] = [];
@@ -309,7 +309,8 @@ describe('the cursor', () => {
       const stood = all.map(({ id }) => id).filter((id) => !touched.has(id));
       expect(stood.length).toBeGreaterThan(0);
       expect(ids.filter((id) => stood.includes(id))).toEqual(stood);
-      // An edit may move a bookmark, which is then shown again with its new title or time. All others are shown once.
+      // In the orders `updated` and `title`, an edit may move a bookmark, which is then shown again. Each bookmark that
+      // did not change is shown exactly once.
       if (sort !== 'updated' && sort !== 'title') expect(new Set(ids).size).toBe(ids.length);
       expect(new Set(ids.filter((id) => stood.includes(id))).size).toBe(stood.length);
     },

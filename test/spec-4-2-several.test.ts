@@ -107,7 +107,7 @@ describe('/bookmarks/edit with ids', () => {
     });
     expect(await list(user)).toEqual(bookmarks);
     expect(await counts(user)).not.toHaveProperty('x');
-    // Tags that a bookmark already has, and tags that are removed, do not count towards the limit.
+    // A tag that a bookmark already has is not counted twice, and a removed tag is not counted.
     const exact = { ids, add_tags: ['x', 'y', 'tag 5'], remove_tags: ['tag 7'] };
     expect((await edit(user, exact)).status).toBe(200);
     expect(namesOf(await list(user)).map(({ length }) => length)).toEqual([3, 100]);

@@ -25,7 +25,7 @@ const idsOf = ({ body }: ApiResponse): number[] => body.bookmarks.map(({ id }: {
 const untilHeld = (count: number, of = service) =>
   expect.poll(() => of.context.coordination.notifier.held).toBe(count);
 
-/** Sends a sync that waits. Resolves when the sync is held, with a promise of its response. */
+/** Sends a sync that waits. When the service holds the sync, resolves with a promise of the response. */
 async function startWait(
   owner = user,
   body: object = {},
@@ -299,7 +299,7 @@ describe('waiting (decision 16)', () => {
 
 describe('the order of ids (decision 15)', () => {
   test('ids of one user become visible in order, even if a writer is slow to commit', async () => {
-    // This writer holds the account's lock and has an id, but has not committed yet.
+    // This writer holds the account's lock and has drawn the id of a bookmark, but has not committed yet.
     const sql = postgres(service.database.url, { max: 1 });
     onTestFinished(() => sql.end());
     const drawn = Promise.withResolvers<number>();

@@ -86,8 +86,8 @@ describe('/tags/list', () => {
   test.each(['add', 'return'])(
     'the tags of an add are in the same order if half of its 100 tags are new: %s',
     async (on_duplicate) => {
-      // Some of these names are prefixes of others. Some characters have code points below the surrogates, and some
-      // above.
+      // Some of these names are prefixes of others. Some characters are surrogate pairs in UTF-16, so the order by code
+      // units differs from the order by code points.
       const names = Array.from({ length: 100 }, (_, n) =>
         String.fromCodePoint(0xfff0 + ((n * 37) % 32))
           .repeat(1 + (n % 7))

@@ -4,7 +4,7 @@ import { connectTo } from './support/responses.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 import { holdLock, untilBlocked } from './support/sessions.ts';
 
-// Section 4.4 of docs/contract.md and decisions 17 to 21: import, small and staged, and export.
+// Section 4.4 of docs/contract.md and decisions 17 to 21: small imports, staged imports and exports.
 
 const URL = 'https://example.org/';
 const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
@@ -423,7 +423,7 @@ describe('a staged import as a job (decision 21)', () => {
     runOn<{ state: string }>(service.database.url, `select state from imports where user_id = ${user.id}`);
   const untilState = (state: string) => expect.poll(rows).toMatchObject([{ state }]);
 
-  /** Sends the head of an import and the first half of its body. `rest` is the other half. */
+  /** Sends the head of an import and the first ten bytes of its body. `rest` is the rest of the body. */
   async function startUpload() {
     const body = JSON.stringify({ bookmarks: [{ url: URL }] });
     const connection = connectTo(service.origin);
@@ -491,7 +491,7 @@ describe('a staged import as a job (decision 21)', () => {
     expect(Number(response.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
   });
 
-  // A cluster is left out, because each of its nodes has a limit of its own.
+  // A sharded database is left out, because each of its nodes has its own limit.
   test.skipIf(inject('citusUrl') !== undefined)(
     'does not exceed the limit of staged bytes together with others that start at the same time',
     async () => {

@@ -107,7 +107,7 @@ describe("faults that are not the client's (decision 3)", () => {
     proxy.reception = 'close';
     proxy.cut('reset');
     const drawn = new Set<string | null>();
-    // 80 responses lack one of the five values with a probability of one in ten million.
+    // The probability that one of the five values is missing from 80 responses is one in ten million.
     for (let n = 0; n < 80; n += 1) {
       const { status, headers } = await cut.post('/user/profile', {}, { token: user.token });
       expect(status).toBe(503);

@@ -16,7 +16,7 @@ const limitsOf = ({ headers }: ApiResponse) => ({
 
 /**
  * Checks that the headers agree with each other and with the clock. X-RateLimit-Reset is rounded up. Only a 429 has
- * Retry-After, which names the same moment.
+ * Retry-After, which names the same moment as X-RateLimit-Reset.
  */
 function checkReset({ status, headers }: ApiResponse, windowSeconds: number): void {
   const now = Date.now() / 1_000;
@@ -102,7 +102,7 @@ describe('the limit of a token', () => {
     const responses = [];
     for (let i = 0; i < 6; i++) responses.push(await user.post(PROFILE));
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 429, 429, 429, 429]);
-    // The refused requests do not delay the time that the first refusal named, so the slot is free then.
+    // The later refused requests do not delay the time that the first refusal named. A slot is free at that time.
     const retryAfterMs = Number(responses[2]!.headers.get('retry-after')) * 1_000;
     await new Promise((resolve) => setTimeout(resolve, retryAfterMs));
     expect((await user.post(PROFILE)).status).toBe(200);
@@ -205,7 +205,7 @@ describe('the limit of an account', () => {
       'token',
       expect.stringContaining('token'),
     ]);
-    // The refused request did not count, so the account has two left.
+    // The refused request did not count, so the account has two requests left.
     expect(await told(ask(1))).toBe('200 account 5 1');
     expect(await told(ask(1, '/bookmarks/add'))).toBe('403 account 5 0');
     for (const i of [1, 2]) {

@@ -8,7 +8,7 @@ import { openRedis } from './support/redis.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 import { holdLock, untilBlocked } from './support/sessions.ts';
 
-// A suspended account gets no responses, but keeps everything that it has.
+// All requests of a suspended account are refused, but the account keeps everything that it has.
 
 const service = useService({ compatLinkding: true, importInlineBytes: 0 });
 
@@ -117,7 +117,8 @@ describe('a suspended account', () => {
     'opens no session, not even for a sign-in that began earlier',
     async () => {
       const codes = [await service.invite(user.email), await service.invite(user.email)];
-      // Two sign-ins and the suspension run at the same time. In any order, no session is valid afterwards.
+      // One sign-in runs at the same time as the suspension, and the other begins after the suspension. Neither leads
+      // to a valid session.
       const lock = await holdLock(
         service.database.url,
         `select from accounts where user_id = ${user.id} for update`,
@@ -188,7 +189,7 @@ test("a suspension ends the account's held polls at once with ACCOUNT_SUSPENDED 
     ),
   );
   for (const replica of replicas) {
-    // One of the two polls may already have ended, because `changes` without a cursor responds immediately.
+    // One of the replica's two polls may already have ended, because `changes` without a cursor responds immediately.
     await expect.poll(() => replica.context.coordination.notifier.held).toBeGreaterThanOrEqual(1);
   }
   await admin(`user suspend --email ${user.email}`, { REDIS_URL: redis.url });

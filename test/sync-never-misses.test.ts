@@ -60,7 +60,7 @@ class Deployment implements AsyncDisposable {
 
 const url = (name: string) => `https://example.org/${name}`;
 
-/** Runs one of many writers. It adds bookmarks, each time for another user. Every fourth time, it imports a few. */
+/** Runs one of many writers. It adds a bookmark for each user in turn. Every fourth time, it imports three instead. */
 async function write(
   deployment: Deployment,
   writer: number,
@@ -80,7 +80,7 @@ async function write(
   }
 }
 
-/** Follows the cursor until the writers have ended and nothing is new. Returns the ids in the order received. */
+/** Follows the cursor until the writers have ended and nothing is new. Returns the ids in the order of arrival. */
 async function follow(
   deployment: Deployment,
   user: TestUser,
@@ -101,7 +101,7 @@ async function follow(
 }
 
 interface Followed {
-  /** By reader, the ids that the reader received. */
+  /** For each reader, the ids that the reader received. */
   given: number[][];
   /** The ids that the user has at the end. */
   stored: number[];
@@ -150,15 +150,18 @@ const WAIT_AT_GATE = `if not exists (
   end if;`;
 
 /**
- * By function that writes bookmarks: a pattern for the statement that updates the account's count of bookmarks. This
- * statement also locks the row.
+ * For each function that writes bookmarks, a pattern for the statement that updates the account's count of bookmarks.
+ * This statement also locks the account's row.
  */
 const COUNT_BY_FUNCTION = {
   add_bookmark: /update accounts set bookmark_count = bookmark_count \+ 1[^;]*;/,
   import_bookmarks: /update accounts\s+set bookmark_count = v_new_count [^;]*;/,
 };
 
-/** Changes a function so that it takes ids first and locks afterwards. Concurrent writers then commit in any order. */
+/**
+ * Changes a function so that it takes ids before it locks the account's row. Concurrent writers then commit in any
+ * order.
+ */
 async function lockTooLate(databaseUrl: string, name: keyof typeof COUNT_BY_FUNCTION): Promise<void> {
   const [{ definition }] = (await runOn<{ definition: string }>(
     databaseUrl,

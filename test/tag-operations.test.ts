@@ -11,18 +11,18 @@ import { type TestUser, useService } from './support/service.ts';
 
 const service = useService();
 
-/** The number of bookmarks in a step. It is so small that an operation on the whole collection takes five steps. */
+/** How much one step writes (`p_work`). It is so little that an operation on the whole collection takes five steps. */
 const SMALL_STEP = 40;
 
 interface Collection {
   user: TestUser;
   owner: PrincipalKey;
   ids: number[];
-  /** The ids of the tags `a`, `b`, `c` and `a/x`, by name. */
+  /** The ids of the tags `a`, `b`, `c` and `A/x`, by name. */
   tags: Record<string, number>;
 }
 
-/** Creates 30 bookmarks. All have the tag `a`, every second has `b`, every third has `c`, and every fifth has `a/x`. */
+/** Creates 30 bookmarks. All have the tag `a`, every second has `b`, every third has `c`, and every fifth has `A/x`. */
 async function makeCollection(): Promise<Collection> {
   const user = await service.user();
   await user.post('/import', { bookmarks: Array.from({ length: 30 }, (_, n) => entryOf(n)) });
@@ -126,7 +126,7 @@ test.each(Object.keys(STEPPED))(
           reached = writes;
           if (writes === point) await second(collection, database);
         });
-        // The first operation fails if the second one deleted its tag or its account.
+        // The first operation fails if the second one deleted the tag or the account.
         await STEPPED[first]!(collection, database).catch((error) =>
           expect(error, name).toMatchObject({ code: expect.stringMatching(/NOT_FOUND|INVALID_TOKEN/) }),
         );

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { makeTexts, type SampleText } from './support/texts.ts';
 
-/** Checks that the texts of benchmarks and of tests of searches resemble real bookmarks. */
+/** Checks that the texts for benchmarks and for tests of the search resemble real bookmarks. */
 
 /** Statistics of 5,312 bookmarks from public lists of software. The functions below computed them. */
 const FITTED = {
@@ -52,15 +52,15 @@ function countEach(groups: Iterable<Iterable<string>>): Map<string, number> {
   return counts;
 }
 
-/** Returns by rank the share of texts that contain the word with this rank. Rank 1 is the most common word. */
+/** Returns for each rank the share of texts that contain the word or trigram of this rank. Rank 1 is the commonest. */
 function sharesByRank(counts: Map<string, number>, ranks: object): Record<string, number> {
   const sorted = [...counts.values()].toSorted((a, b) => b - a);
   return Object.fromEntries(Object.keys(ranks).map((n) => [n, sorted[Number(n) - 1]! / texts.length]));
 }
 
 /**
- * Checks that each figure is near the fitted one. The two may differ by the share `part` of the fitted figure. If the
- * fitted figure is at least 2 and below 30, a difference of 2 is always allowed.
+ * Checks that each figure is near the fitted one. The two may differ by `part` times the fitted figure at most. If
+ * the fitted figure is at least 2 and below 30, a difference of 2 is always allowed.
  */
 function expectNear(found: object, fitted: object, part: number): void {
   for (const [name, expected] of Object.entries(fitted)) {
@@ -126,8 +126,8 @@ describe('the generated texts', () => {
       [FITTED.tagsOfABookmark, FITTED.distinctTags],
       0.1,
     );
-    // The generated texts contain a little more text that is not ASCII than the lists, so that a search in another
-    // script finds something.
+    // The generated texts contain a little more non-ASCII text than the lists do, so that a search in another script
+    // finds something.
     const notAscii = share(({ title, comment }) => /\P{ASCII}/u.test(title + comment));
     expectNear([notAscii], [FITTED.notAscii], 0.5);
   });

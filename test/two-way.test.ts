@@ -51,7 +51,7 @@ async function writeLocally(device: Device): Promise<void> {
   });
 }
 
-/** Makes a random write as a program that does not use a collection. */
+/** Makes a random write, like a program that does not use `client.collection`. */
 async function writeElsewhere(user: TestUser): Promise<void> {
   const value = `i-${++unique}`;
   const tags: { id: number; name: string }[] = (await user.post('/tags/list')).body.tags;
@@ -131,7 +131,7 @@ function checkWrites(device: Device, transitions: Transition[], reports: Report[
     if (intent.kind === 'add') expect(dropped + (applied.includes(seq) ? 1 : 0), where).toBe(1);
     if (intent.kind !== 'edit' || dropped > 0) continue;
     const fields = Object.keys(intent.fields);
-    // A conflict in which the service's value was kept sends nothing for its field.
+    // The device sends nothing for a field with a conflict in which the service's value was kept.
     const keptTheirs = own
       .map((report) => report.conflict!)
       .filter(({ kept, theirs }) => kept === theirs).length;

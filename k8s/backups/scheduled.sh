@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The CronJob runs this: scheduled.sh FOLDER KEEP
-# Makes a backup named after the time, reads it completely to check it, and then deletes all but the KEEP newest.
-# DATABASE_URL is as in backup.sh.
+# Makes a backup with the time in its name, and reads the whole backup to check it. Then deletes all but the KEEP newest
+# backups. DATABASE_URL is the same as for backup.sh.
 set -euo pipefail
 folder=$1
 keep=$2

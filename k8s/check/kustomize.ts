@@ -42,6 +42,6 @@ function requireKubectl(): void {
   isFound = true;
 }
 
-/** Runs kubectl. If it fails, the thrown error contains its standard error. */
+/** Runs kubectl. If kubectl fails, the message of the thrown error contains kubectl's stderr. */
 const runKubectl = (args: string[]): string =>
   execFileSync('kubectl', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 64 << 20 });

@@ -14,7 +14,7 @@ export interface Metadata {
   annotations?: Record<string, string>;
 }
 
-/** Returns for example `Deployment/api`. */
+/** Returns an object's kind and name, for example `Deployment/api`. */
 export const nameOf = ({ kind, metadata }: KubernetesObject): string => `${kind}/${metadata.name}`;
 
 /** Yields every object and array in a value, including the value itself. */

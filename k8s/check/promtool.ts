@@ -8,7 +8,7 @@ import { type KubernetesObject, nameOf } from './objects.ts';
 import { type AlertingRule, listAlertingRules, listDashboards } from './rules/monitoring.ts';
 import { ofKind } from './rules/rule.ts';
 
-/** Runs promtool on the alerts and the dashboard, if it is installed. */
+/** If promtool is installed, runs it on the alerts and the dashboard. */
 
 const TESTS_FILE = fileURLToPath(new URL('../monitoring/alerts.test.yaml', import.meta.url));
 
@@ -117,7 +117,7 @@ function writeTests(folder: string, tested: readonly TestedAlert[]): string[][] 
   });
 }
 
-/** Returns the recorded series that an alert reads, directly or through other recorded series. The alert comes last. */
+/** Returns the rules of the recorded series that an alert needs, directly or indirectly. The alert comes last. */
 export function listNeeded(rules: readonly AlertingRule[], alert: string): AlertingRule[] {
   const needed = new Set(rules.filter((rule) => rule.alert === alert));
   // A loop over a Set also visits the elements that are added to the Set during the loop.

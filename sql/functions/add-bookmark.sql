@@ -1,6 +1,7 @@
 -- Adds a bookmark, and returns it as JSON text. `p_bookmark` holds the fields of the bookmark and also `url_key`,
--- `host` and `search_text`. `p_tag_keys` holds the normalized names of its tags. They must be distinct and sorted by
--- their bytes, because a bookmark shows its tags in this order. If the bookmark would exceed a cap, nothing changes.
+-- `host` and `search_text`. `p_tag_keys` holds the normalized names of the tags. These names must be distinct and
+-- sorted by their bytes, because a bookmark shows its tags in this order. If the bookmark would exceed a cap, nothing
+-- changes.
 --
 -- Adds are the most frequent writes, so this function has two fast paths:
 -- - It takes most ids directly from their sequence, without a call of `next_id`. Such an id is used if it is above
@@ -101,8 +102,8 @@ begin
   end if;
 
   v_created_at := coalesce((p_bookmark ->> 'created_at')::timestamptz, date_trunc('milliseconds', clock_timestamp()));
-  -- An id that is more than 200,000 above `v_min_id` must be recorded by `raise_high_water_mark`. Such an id does not
-  -- take the fast path.
+  -- If the id is more than 200,000 above `v_min_id`, this function does not take the fast path, because
+  -- `raise_high_water_mark` must record such an id.
   v_id := nextval(to_regclass('bookmarks_id_seq'));
   if (v_id > v_floor and v_id - v_min_id between 0 and 200000) is not true then
     v_id := next_id('bookmarks_id_seq', v_floor);

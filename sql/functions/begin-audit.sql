@@ -1,4 +1,4 @@
--- Records that an operator's command begins. Returns the id of its row.
+-- Records in `audit` that an operator's command begins. Returns the id of the new row.
 create or replace function begin_audit(p_operator text, p_action text, p_object text, out id bigint)
 language plpgsql as $$
 begin

@@ -1,11 +1,11 @@
 -- Begins a large import, whose body is then staged in Postgres. `p_bytes` is the announced length of the body.
 -- Outcomes:
 -- - `import_busy`: another large import of the user is in progress.
--- - `import_unread`: earlier imports of the user have more than 16 MiB of errors that were not sent yet.
+-- - `import_unread`: earlier imports of the user have more than 16 MiB of errors that have not been sent yet.
 -- - `import_full`: the staged imports of all users on this node would exceed `p_staged_limit`.
 --
--- The function takes an advisory lock, so that imports that begin at the same time cannot exceed `p_staged_limit`
--- together. Large imports are rare, so they seldom wait for each other here.
+-- The function takes an advisory lock, so that imports that begin at the same time cannot together exceed
+-- `p_staged_limit`. Large imports are rare, so they seldom wait for each other here.
 create or replace function begin_import(
   p_user_id bigint, p_token_hash bytea, p_import_id uuid, p_bytes bigint, p_staged_limit bigint,
   out outcome text

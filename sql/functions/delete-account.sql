@@ -1,9 +1,9 @@
--- Deletes the account of the user whose session requests this, with all data of the account. The outcome is
--- `email_differs` if `p_email_key` is not the address of the account.
+-- Deletes the account of the session's user, with all data of the account. The outcome is `email_differs` if
+-- `p_email_key` is not the address of the account.
 --
 -- The function takes locks in the same order as `delete_user`, and then locks the tokens in the same order as
--- `revoke_other_sessions`. So these functions cannot deadlock. The session is checked after all locks are taken, so a
--- session that was revoked meanwhile deletes nothing.
+-- `revoke_other_sessions`. So the three functions cannot deadlock. The session is checked after all locks are taken, so
+-- a session that was revoked meanwhile deletes nothing.
 create or replace function delete_account(
   p_user_id bigint, p_token_hash bytea, p_email_key text, out outcome text
 )

@@ -1,6 +1,6 @@
--- Changes the fields of a bookmark that are in `p_change`, and replaces its tags if `p_tag_keys` is not null. If
--- `p_change` is empty and `p_tag_keys` is null, nothing changes, not even `updated_at`. If `p_if_updated_at` is given
--- and is not the bookmark's `updated_at`, the outcome is `bookmark_changed`.
+-- Changes those fields of a bookmark that are in `p_change`. If `p_tag_keys` is not null, also replaces the bookmark's
+-- tags. If `p_change` is empty and `p_tag_keys` is null, nothing changes, not even `updated_at`. If `p_if_updated_at`
+-- is given and is not the bookmark's `updated_at`, the outcome is `bookmark_changed`.
 --
 -- `p_change` also holds what the service computes from the changed fields: `url_key` and `host` from the url, and the
 -- lines of the search text (`url_line`, `title_line`, `comment_line`).
@@ -60,7 +60,7 @@ begin
       comment = coalesce(p_change ->> 'comment', comment),
       tag_ids = coalesce(v_tag_ids, tag_ids),
       tags = coalesce(v_tags, tags),
-      -- The search text has a line for each of these three fields. The lines of unchanged fields stay.
+      -- The search text has a line each for the url, the title and the comment. The lines of unchanged fields stay.
       search_text = coalesce(p_change ->> 'url_line', split_part(search_text, e'\n', 1))
         || e'\n' || coalesce(p_change ->> 'title_line', split_part(search_text, e'\n', 2))
         || e'\n' || coalesce(p_change ->> 'comment_line', split_part(search_text, e'\n', 3)),

@@ -1,8 +1,8 @@
 -- Ends an import with the state `done` or `cancelled`, and deletes its staged body and batches. Returns false if the
 -- import has already ended, or if its account no longer exists.
 --
--- A small import has no row before it ends, so this function inserts one. If a small import is cancelled before the
--- statement that writes it runs, that statement finds the row and fails.
+-- A small import has no row before it ends, so this function inserts one. If a small import is cancelled before its
+-- bookmarks are written, the statement that would write them finds the row and fails.
 create or replace function end_import(
   p_user_id bigint, p_import_id uuid, p_state text, p_result text default null, p_error_bytes bigint default 0
 ) returns boolean

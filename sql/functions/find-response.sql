@@ -1,5 +1,5 @@
--- Returns the response that is kept under an idempotency key. If none is kept and there is room for one, or if the key
--- is null, both results are null, and the caller continues. Outcomes:
+-- Returns the response that is kept under an idempotency key. Both results are null if the key is null, or if no
+-- response is kept and there is room for one. The caller then continues. Outcomes:
 -- - `key_reused`: the key was used for another request.
 -- - `responses_full`: less than 512 KiB are left for the response to a new key. The caller must write nothing.
 --

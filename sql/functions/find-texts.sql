@@ -1,10 +1,10 @@
--- Returns the ids of the bookmarks whose search text contains all terms, newest first. The function first scans the
+-- Returns the ids, newest first, of the bookmarks whose search text contains all terms. The function first scans the
 -- newest bookmarks, which are not packed into a block yet. Then it scans the blocks of `search_blocks`.
 --
--- `p_terms` holds one to three terms, the longest first. Further terms come as `like` patterns in `p_patterns`.
--- `p_bits` holds one to eight positions of bits in the Bloom filter of a block. All of these bits are set if a text of
--- the block contains all terms. So a block is skipped if its filter lacks one of these bits. A block without a filter
--- is always read.
+-- `p_terms` holds the longest terms, one to three, the longest first. `p_patterns` holds all other terms as `like`
+-- patterns. `p_bits` holds one to eight positions of bits in the Bloom filter of a block. All of these bits are set if
+-- a text of the block contains all terms. So a block is skipped if its filter lacks one of these bits. A block without
+-- a filter is always read.
 create or replace function find_texts(p_user_id bigint, p_terms text[], p_patterns text[], p_bits integer[])
   returns bigint[]
 -- One plan serves all users: it reads the user's filters in descending order of `last_id`, and finds each block by its
@@ -21,7 +21,7 @@ declare
   end;
   -- Most searches have one term of three or more letters. For such a search, the other conditions are skipped.
   v_is_one_long_term boolean := v_term_2 is null and v_short_pattern is null;
-  -- The positions are in variables, because they are used for every block, and an array element takes longer to read.
+  -- The bits' positions are in variables. They are used for every block, and an array element takes longer to read.
   v_bit_1 integer := p_bits[1];
   v_bit_2 integer := coalesce(p_bits[2], v_bit_1);
   v_bit_3 integer := coalesce(p_bits[3], v_bit_1);

@@ -5,10 +5,10 @@
 -- if the worker no longer holds the lease, or if a crash of the server has emptied the unlogged table `import_batches`.
 --
 -- The entries come in batches. The first `p_batches` batches are in `import_batches`. The last batch comes with the
--- call: `p_url_keys`, `p_tag_sets`, `p_entries` and `p_errors` are like the columns of that table. `p_tag_names` and
--- `p_tag_keys` are the names and normalized names of the tags of all entries. A tag set lists positions in these two
--- arrays. The caller has validated the entries. For a merge, the caller has also removed duplicates, and `p_skipped` is
--- their number.
+-- call: `p_url_keys`, `p_tag_sets`, `p_entries` and `p_errors` are like the columns of `import_batches`. `p_tag_names`
+-- holds the names of all tags that the entries have, and `p_tag_keys` holds the normalized names. A tag set lists
+-- positions in these two arrays. The caller has validated the entries. For a merge, the caller has also removed
+-- duplicates, and `p_skipped` is their number.
 --
 -- Postgres plans each statement for the arrays of the call. A kept plan would expect short arrays and choose nested
 -- loops. The planner may also misjudge how many rows a user has. So no statement joins a table with an array
@@ -25,7 +25,7 @@ language plpgsql set plan_cache_mode = force_custom_plan as $$
 declare
   v_account accounts;
   v_batch record;
-  -- the number of entries before a batch, and the number up to its end
+  -- the number of entries before a batch, and the number of entries up to the batch's end
   v_batch_start integer := 0;
   v_batch_end integer;
   -- `v_url_keys`, `v_tag_sets` and `v_is_new` have one value for each entry, in the order of the entries
@@ -78,7 +78,8 @@ begin
     where user_id = p_user_id and import_id = p_import_id
   );
   if p_idempotency_key is not null and error_bytes > kept_room(p_user_id) then
-    -- Errors of more than 16,000,000 bytes need nearly all of the 16 MiB, so a later attempt would hardly help.
+    -- A user's kept responses may take 16 MiB. Errors of more than 16,000,000 bytes need nearly all of that, so a later
+    -- attempt would hardly help.
     outcome := case when error_bytes > 16000000 then 'response_too_long' else 'responses_full' end;
     return;
   end if;
@@ -191,8 +192,8 @@ begin
       select place, id, key, render_tag(id, name) as rendered
       from unnest(v_places, v_ids, v_names, v_keys) as tag (place, id, name, key)
     ), refs as materialized (
-      -- `materialized` makes this a step of its own, so that Postgres splits the tag sets before it joins them with the
-      -- tags.
+      -- `materialized` makes this query a step of its own, so that Postgres splits the tag sets before it joins them
+      -- with the tags.
       select tag_set, place::bigint as place
       from (
         select distinct tag_set

@@ -1,7 +1,7 @@
--- Stores the result of an import. Also stores its errors, if it is a large import. If the import has an idempotency
--- key, stores the result and the errors under the key too. `p_errors` are the errors of the last batch, and
--- `import_batches` has the errors of the other batches. If the import was cancelled meanwhile, raises an error, which
--- undoes the whole import.
+-- Stores the result of an import and, if the import is large, its errors. If the import has an idempotency key, stores
+-- the result and the errors under the key too. `p_errors` are the errors of the last batch, and `import_batches` has
+-- the errors of the other batches. If the import was cancelled meanwhile, raises an error, which undoes the whole
+-- import.
 create or replace function keep_import(
   p_user_id bigint, p_import_id uuid, p_result text, p_errors text, p_error_bytes bigint, p_key text, p_request_hash bytea
 ) returns void
@@ -13,7 +13,7 @@ declare
 begin
   perform keep_response(p_user_id, p_key, p_request_hash, p_result);
   if p_key is not null and p_error_bytes > 0 then
-    -- The errors of the last batch get the highest position, after those of all other batches.
+    -- The errors of the last batch come after the errors of all other batches, so they get the highest position.
     insert into idempotency_errors (user_id, key, position, errors)
     select p_user_id, p_key, position, errors
     from import_batches

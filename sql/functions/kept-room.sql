@@ -1,5 +1,5 @@
--- Returns how many bytes are left for the responses that are kept for a user's idempotency keys. Together they may take
--- at most 16 MiB (docs/contract.md, decision 33).
+-- Returns how many bytes are left for the responses that are kept for a user's idempotency keys. All these responses
+-- together may take at most 16 MiB (docs/contract.md, decision 33).
 create or replace function kept_room(p_user_id bigint) returns bigint
 language plpgsql stable as $$
 begin

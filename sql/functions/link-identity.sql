@@ -1,4 +1,4 @@
--- Links an account at a provider (an identity) to the user of a session, and replaces that session by a new one. The
+-- Links an account at a provider (an identity) to the user of a session, and replaces that session with a new one. The
 -- outcome is `token` if the session has ended. The outcome is `linked` if the identity belongs to another user, or if
 -- the user has another identity of this issuer.
 create or replace function link_identity(

@@ -1,5 +1,5 @@
--- Takes one step of a merge: replaces the tag `p_id` by `p_into_id` on the next bookmarks with ids above `p_after`.
--- `p_work` limits the step (see `next_carrying`). Once no bookmark has the tag `p_id`, deletes it and returns the
+-- Takes one step of a merge: replaces the tag `p_id` with `p_into_id` on the next bookmarks with ids above `p_after`.
+-- `p_work` limits the step (see `next_carrying`). Once no bookmark has the tag `p_id`, deletes this tag and returns the
 -- response. Until then `response` is null, and the caller must call again with `last_id` as `p_after`.
 create or replace function merge_tags(
   p_user_id bigint, p_token_hash bytea, p_id bigint, p_into_id bigint, p_after bigint, p_work integer,

@@ -1,7 +1,8 @@
--- Copies bookmarks to the trash, before the caller deletes them. If `p_ids` is null, copies all bookmarks of the user,
--- and otherwise those with these ids. The trash holds at most `p_free_limit` bookmarks, or 100,000 for a premium
--- account. If there are more, the function removes those that have been in the trash longest. One call removes at most
--- 1,000 bookmarks more than it copies, so that a call stays short. The caller must hold the lock on the account's row.
+-- Copies the bookmarks with the ids `p_ids` to the trash, or all bookmarks of the user if `p_ids` is null. The caller
+-- deletes the bookmarks afterwards. The trash holds at most `p_free_limit` bookmarks, or 100,000 for a premium account.
+-- If the trash then holds more, the function removes the bookmarks that have been in it longest. One call removes at
+-- most 1,000 bookmarks more than it copies, so that a call stays short. The caller must hold the lock on the account's
+-- row.
 create or replace function move_to_trash(p_user_id bigint, p_ids bigint[], p_free_limit bigint) returns void
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off as $$
 declare

@@ -1,6 +1,6 @@
 -- Returns the id of the bookmark at this offset, newest first; null past the end. For a large offset, the function
--- counts bookmarks by the blocks of `search_blocks`, and begins with the newest or the oldest block, whichever is
--- nearer. So it does not read all bookmarks before the offset.
+-- counts the ids in the rows of `search_blocks`. It begins with the newest or the oldest block, whichever is nearer to
+-- the offset. So it does not read all bookmarks before the offset.
 create or replace function newest_at(p_user_id bigint, p_offset bigint) returns bigint
 -- These settings make Postgres read in the order of the key. read-page.sql says why.
 language plpgsql stable set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off as $$
@@ -8,7 +8,7 @@ declare
   v_total bigint := (select bookmark_count from accounts where user_id = p_user_id);
   v_packed_to bigint;
   -- The offset among the bookmarks that are in blocks. Null if the offset is small or past the end. Negative if the
-  -- bookmark is in no block.
+  -- bookmark at the offset is in no block.
   v_offset_in_blocks bigint;
   v_id bigint;
 begin
@@ -21,7 +21,7 @@ begin
   end if;
   if v_offset_in_blocks >= 0 and p_offset > v_total / 2 then
     -- The offset is nearer to the oldest bookmark. `v_total - p_offset` is the position of the bookmark, counted from
-    -- the oldest one. `counted` is the number of bookmarks in a block and in all older blocks.
+    -- the oldest one. `counted` is the number of bookmarks in the block and in all older blocks.
     select ids[counted - (v_total - p_offset) + 1] into v_id
     from (
       select ids, sum(cardinality(ids)) over (order by last_id rows unbounded preceding) as counted
@@ -31,7 +31,7 @@ begin
     where counted >= v_total - p_offset
     limit 1;
   elsif v_offset_in_blocks >= 0 then
-    -- The offset is nearer to the newest bookmark. `counted` is the number of bookmarks in a block and in all newer
+    -- The offset is nearer to the newest bookmark. `counted` is the number of bookmarks in the block and in all newer
     -- blocks.
     select ids[v_offset_in_blocks + 1 - (counted - cardinality(ids))] into v_id
     from (

@@ -9,8 +9,8 @@ create or replace function next_carrying(
 -- the function ends.
 language plpgsql stable set plan_cache_mode = force_custom_plan set enable_sort = on set enable_bitmapscan = on as $$
 begin
-  -- If few bookmarks have the tags, find all of them by the index of tags at each call. Otherwise it is cheaper to read
-  -- the bookmarks in the order of their key until the batch is full.
+  -- If few bookmarks have the tags, each call finds all these bookmarks by the index on `tag_ids`. Otherwise it is
+  -- cheaper to read the bookmarks in the order of their key until the batch is full.
   if cardinality(p_tag_ids) <= 100
     and (select sum(bookmark_count) from tags where user_id = p_user_id and id = any (p_tag_ids)) <= 10000 then
     select coalesce(array_agg(id order by id) filter (where work_before < p_work), '{}'),

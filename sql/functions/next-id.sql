@@ -1,8 +1,8 @@
 -- Returns the next id of a sequence. The id is above `p_above` (the account's `id_floor`) and at least `min_id_now()`.
 --
--- A function that holds the lock on an account's row must take its first id by this function. It may take further ids
--- directly from the sequence. The only exception is `add_bookmark`, which checks the same conditions itself. In a
--- sharded database, each node has its own sequences. A sequence is created when it is first needed.
+-- A function that holds the lock on an account's row must take its first id with this function. The only exception is
+-- `add_bookmark`, which checks the same conditions itself. After the first id, a function may take ids directly from
+-- the sequence. In a sharded database, each node has its own sequences. A sequence is created when it is first needed.
 create or replace function next_id(p_sequence text, p_above bigint default 0) returns bigint
 language plpgsql volatile as $$
 declare

@@ -1,6 +1,7 @@
--- Returns the `updated_at` of a bookmark after a change. It is the current time, but always later than the previous
--- `updated_at`, because clients compare it as a version. There is one exception: if the previous `updated_at` is the
--- last millisecond of the year 9999, no later time is valid. The function then returns the current time.
+-- Returns the `updated_at` of a bookmark after a change. Clients compare `updated_at` as a version, so it must rise
+-- with each change. So the function returns the current time or, if that is not later than the previous `updated_at`,
+-- the millisecond after the previous one. There is one exception: if the previous `updated_at` is the last millisecond
+-- of the year 9999, no later time is valid. The function then returns the current time.
 --
 -- An update of a distributed table may call only immutable functions. `date_trunc` is only `stable`, because days
 -- depend on the time zone. Milliseconds do not, so this function may be `immutable`.

@@ -1,5 +1,5 @@
--- Records that bookmarks or tags were changed or deleted. Each gets one of the account's next revisions. The caller
--- must hold the lock on the account's row.
+-- Records that bookmarks or tags were changed or deleted. Each bookmark or tag gets a new revision of the account, in
+-- the given order. The caller must hold the lock on the account's row.
 create or replace function note_changes(p_user_id bigint, p_kind text, p_object_ids bigint[]) returns void
 language plpgsql as $$
 declare

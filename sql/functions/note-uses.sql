@@ -1,6 +1,6 @@
--- Records that tokens of any users were used now. `p_token_hashes` holds their hashes in hex. A session that would end
--- within `p_last_days` then ends `p_session_days` from now, but no later than `p_max_days` after its creation. Users
--- whose node cannot be reached are skipped.
+-- Records that tokens of any users were used now. `p_token_hashes` holds the hashes of the tokens in hex. If a session
+-- would end within `p_last_days`, its end moves to `p_session_days` from now, but no further than `p_max_days` after
+-- its creation. Users whose node cannot be reached are skipped.
 create or replace function note_uses(
   p_user_ids bigint[], p_token_hashes text[], p_last_days integer, p_session_days integer, p_max_days integer
 ) returns void

@@ -1,6 +1,6 @@
 -- Opens a session for an app, or for another device if `p_app_name` is null. A browser's session, with the hash
--- `p_session_hash`, has approved the new session. The outcome is `token` if the approving session has ended. The new
--- session gets the time at which the person authenticated in the approving session.
+-- `p_session_hash`, has approved the new session. The outcome is `token` if the approving session has ended. The
+-- approving session records when the person authenticated, and the new session gets the same time.
 create or replace function open_app_session(
   p_user_id bigint, p_session_hash bytea, p_app_name text, p_token_hash bytea, p_last_four text,
   p_session_days integer,

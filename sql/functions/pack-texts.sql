@@ -16,7 +16,7 @@ begin
   loop
     -- A block holds up to about 7,600 bytes, which fill a page. Each text counts 15 bytes more than its length, for its
     -- id and its size. The first text always fits: if it is longer than a page, it gets a block of its own, and
-    -- Postgres stores it outside of the page.
+    -- Postgres stores it outside the page.
     select count(*), count(*) filter (where fits),
       array_agg(id order by id desc) filter (where fits),
       array_agg(line order by id desc) filter (where fits)

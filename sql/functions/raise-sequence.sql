@@ -3,8 +3,9 @@
 -- values keep their remainder, which no other node of a sharded database uses.
 --
 -- Only one connection at a time may call `setval`. Otherwise a connection could set the sequence back after another one
--- has raised it, and an id would be given twice. The function releases the advisory lock itself, after microseconds. A
--- lock of the transaction would be held until the transaction ends, for example until the end of an import.
+-- has raised it, and an id would be given twice. So the function takes an advisory lock of the connection, and releases
+-- it itself after microseconds. A lock of the transaction would be held until the transaction ends, for example until
+-- the end of an import.
 create or replace function raise_sequence(p_sequence regclass, p_above bigint default 0) returns void
 -- `security definer` is needed, because the service's role may take ids from sequences, but not set them.
 language plpgsql volatile security definer set search_path from current as $$
@@ -13,7 +14,7 @@ declare
 begin
   perform pg_advisory_lock('pg_class'::regclass::integer, p_sequence::oid::integer);
   begin
-    -- The least value above the two numbers that has the remainder of the sequence.
+    -- The least value above `min_id_now()` and `p_above` that has the remainder of the sequence.
     select (greatest(min_id_now(), p_above) / seqincrement + 1) * seqincrement + seqstart % seqincrement
     into v_new_value
     from pg_sequence

@@ -1,6 +1,6 @@
 -- Returns the bookmarks and tags that were changed or deleted after a revision, in the order of their revisions.
--- Returns at most `p_limit` of them and about 1 MiB of bookmarks, but at least one. Bookmarks with ids above
--- `p_bookmark_id` are counted in `count` but not returned (see `read_changes`).
+-- Returns at most `p_limit` bookmarks and tags, and about 1 MiB of JSON text, but at least one bookmark or tag.
+-- Bookmarks with ids above `p_bookmark_id` are counted in `count` but not returned (see `read_changes`).
 create or replace function read_changed(
   p_user_id bigint, p_change bigint, p_bookmark_id bigint, p_limit integer,
   out bookmarks text, out deleted text, out tags text, out deleted_tags text,
@@ -55,7 +55,7 @@ begin
   into bookmarks, deleted, tags, deleted_tags, count, last_number
   from sized
   where coalesce(bytes_before, 0) < 1048576;
-  -- This subquery replaces `exists`, which would drop the order (see the end of read-page.sql).
+  -- This statement does not use `exists`, because `exists` would drop the order (see the end of read-page.sql).
   has_more := (
     select c.number from changes c where c.user_id = p_user_id and c.number > last_number order by c.number limit 1
   ) is not null;

@@ -1,16 +1,16 @@
 -- Returns a page of the changes to a user's bookmarks and tags after a position. All changes come from one snapshot.
--- The page has at most `p_limit` objects and about 1 MiB of bookmarks. It holds first the changed objects by revision,
--- then the new bookmarks by id, then the new tags by id.
+-- The page has at most `p_limit` bookmarks and tags, and about 1 MiB of bookmarks. It holds first the changed bookmarks
+-- and tags by revision, then the new bookmarks by id, then the new tags by id.
 --
 -- A position consists of the epoch, the account's generation (its number of `replace` imports), the last revision that
--- the reader has received, and the highest ids of bookmarks and tags that it has received. `reset` is true if the given
--- position is not valid any more. The page then starts from the beginning. With `p_from_now`, the page is empty, and
--- the returned position is the end of all present changes.
+-- the reader has received, and the highest ids of the bookmarks and tags that the reader has received. `reset` is true
+-- if the given position is not valid any more. The page then starts from the beginning. With `p_from_now`, the page is
+-- empty, and the returned position is the end of all present changes.
 --
--- A reader that continues until `has_more` is false misses nothing. If an object changes after it was sent, its
--- revision is above the reader's position, so it is sent again. A changed bookmark with an id above the position is not
--- sent by revision, because it is sent later by id in its latest state. Changed tags are always sent by revision,
--- because a bookmark on the page may have a tag with an id above the position.
+-- A reader that continues until `has_more` is false misses nothing. If a bookmark or tag changes after it was sent, its
+-- new revision is above the revision in the reader's position, so it is sent again. A changed bookmark with an id above
+-- the id in the position is not sent by revision, because it is sent later by id in its latest state. Changed tags are
+-- always sent by revision, because a bookmark on the page may have a tag whose id is above the id in the position.
 create or replace function read_changes(
   p_user_id bigint, p_epoch bigint, p_generation bigint,
   p_change bigint, p_bookmark_id bigint, p_tag_id bigint,
@@ -76,8 +76,8 @@ begin
     deleted_tags := v_page.deleted_tags;
     v_remaining_limit := v_remaining_limit - v_page.count;
     v_bytes := octet_length(bookmarks);
-    -- `last_number` is null if a `replace` import has deleted the rows with these revisions. The reader then continues
-    -- after `v_last_change`.
+    -- `last_number` is null if a `replace` import has deleted all rows of `changes` after the position. The reader then
+    -- continues after `v_last_change`.
     change := coalesce(v_page.last_number, v_last_change);
     has_more := v_page.has_more;
   end if;
@@ -93,7 +93,7 @@ begin
     end if;
     has_more := v_page.has_more;
   else
-    -- This subquery replaces `exists`, which would drop the order (see the end of read-page.sql).
+    -- This statement does not use `exists`, because `exists` would drop the order (see the end of read-page.sql).
     has_more := has_more or (
       select b.id
       from bookmarks b

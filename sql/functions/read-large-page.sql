@@ -1,7 +1,8 @@
 -- Returns the bookmarks with ids above `p_after` and up to `p_last`, in ascending order, as JSON texts separated by
--- commas. They have at most `p_bytes` bytes in total, or are one larger bookmark. Only `read_page` calls this function,
--- and the notes on plans in read-page.sql apply here too. The function renders only as many bookmarks as may fit by
--- `bookmark_bytes`. Then it returns as many as fit by their rendered sizes.
+-- commas. The texts have at most `p_bytes` bytes in total. But if the first bookmark is larger, it is returned alone.
+-- Only `read_page` calls this function, and the notes on plans in read-page.sql apply here too. The function first
+-- estimates with `bookmark_bytes` how many bookmarks may fit, and renders only these. Then it returns those that really
+-- fit.
 create or replace function read_large_page(
   p_user_id bigint, p_after bigint, p_last bigint, p_bytes integer,
   out bookmarks text, out count integer, out last_id bigint

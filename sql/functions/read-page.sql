@@ -6,12 +6,13 @@
 -- plans (docs/decisions/0094-cost-of-citus.md).
 --
 -- Sorting is off, so that Postgres can only read in the order of the key. The planner's statistics may be older than
--- the latest import. If the planner expected few bookmarks of a user, it would fetch and sort all of them for one page
--- (docs/decisions/0093-plans-that-stay-good.md).
+-- the latest import. If the planner expected a user to have few bookmarks, it would fetch and sort all of the user's
+-- bookmarks for one page (docs/decisions/0093-plans-that-stay-good.md).
 --
 -- Few pages come near the limit of bytes. So the function first reads and renders the page in one pass. This pass
 -- renders no bookmark that takes more than its share of the bytes (`p_bytes / p_limit`). If there is such a bookmark,
--- `read_large_page` reads the page again. Summing the sizes before rendering would make every page slower.
+-- or if the page is too large, `read_large_page` reads the page again. Summing the sizes before rendering would make
+-- every page slower.
 --
 -- Most calls come from polls, and find nothing. They end after one lookup by the key.
 create or replace function read_page(

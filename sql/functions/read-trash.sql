@@ -12,7 +12,7 @@ declare
   v_row record;
   v_texts text[] := '{}';
 begin
-  -- This reads one row more than the page may have, to learn whether more bookmarks follow.
+  -- This query reads one row more than the page may have, to learn whether more bookmarks follow.
   for v_row in
     select id, deleted_at,
       '{"id":' || id

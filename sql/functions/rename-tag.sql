@@ -1,7 +1,7 @@
 -- Takes one step of a rename of a tag. With `p_with_children`, the tags below it are renamed too; for example, `a/b` is
 -- below `a`. The first step (`p_after` is 0) renames all of these tags, or none. Each step takes the next bookmarks
 -- that have a renamed tag, beginning with the first id above `p_after`, and rewrites their tags. Until all bookmarks
--- with a renamed tag are written, `response` is null, and the caller must call again with `last_id` as `p_after`.
+-- with a renamed tag are rewritten, `response` is null, and the caller must call again with `last_id` as `p_after`.
 --
 -- After each step, every bookmark shows either the old or the new names. If a rename was interrupted, the client
 -- finishes it by sending the same request again. If a new name is too long for one of the tags below, `detail` is the

@@ -1,10 +1,11 @@
--- Returns the bookmarks with these ids, in the order of the given array, as JSON texts separated by commas. They have
--- about `p_bytes` bytes in total, but there is at least one bookmark unless the array is empty. `count` is their
--- number. All bookmarks must exist, so the caller must have read the ids in the same snapshot.
+-- Returns the bookmarks with these ids, in the order of the given array, as JSON texts separated by commas. The texts
+-- have about `p_bytes` bytes in total, but there is at least one unless the array is empty. `count` is the number of
+-- the returned bookmarks. All bookmarks must exist, so the caller must have read the ids in the same snapshot.
 --
--- If no bookmark takes more than its share of the bytes, all are rendered in one pass. Otherwise the function renders
--- only as many bookmarks as may fit by `bookmark_bytes`, and returns as many as fit by their rendered sizes. The
--- function uses subqueries, because the planner could turn a join into a scan of all bookmarks of the user.
+-- The function first renders every bookmark that takes no more than its share of the bytes. If these are all bookmarks
+-- and they fit, it returns them. Otherwise it estimates with `bookmark_bytes` how many bookmarks may fit, renders only
+-- these, and returns those that really fit. The function uses subqueries, because the planner could turn a join into a
+-- scan of all bookmarks of the user.
 create or replace function render_bookmarks(
   p_user_id bigint, p_ids bigint[], p_bytes integer, out bookmarks text, out count integer
 )

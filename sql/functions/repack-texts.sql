@@ -1,5 +1,5 @@
 -- Updates the blocks that hold the search texts of edited or deleted bookmarks. If the text of a bookmark was edited,
--- its block loses its Bloom filter. If texts were only deleted, the block keeps its filter, because the filter still
+-- the block loses its Bloom filter. If texts were only deleted, the block keeps its filter, because the filter still
 -- has all bits of the remaining texts. The caller must hold the lock on the account's row.
 create or replace function repack_texts(p_user_id bigint, p_ids bigint[]) returns void
 -- Each statement finds its rows by a complete key, so one plan fits all calls.
@@ -19,7 +19,7 @@ begin
   loop
     -- Null stands for bookmarks that are in no block yet.
     continue when v_last_id is null;
-    -- A deleted bookmark is not in `bookmarks` any more, so the block loses it.
+    -- A deleted bookmark is not in `bookmarks` any more, so this query drops it from the block.
     select array_agg(id order by n), array_agg(line order by n), bool_or(id = any (p_ids))
     into v_ids, v_texts, v_has_edited
     from (

@@ -17,9 +17,9 @@ begin
   update tags set bookmark_count = bookmark_count - cardinality(v_next.ids)
   where user_id = p_user_id and id = p_id
   returning bookmark_count into v_remaining_count;
-  -- The step is the last one if no bookmark with the tag is left. A step from the beginning (`p_after` is 0) misses
-  -- none, so it is enough that no more bookmarks follow. In any other step, the tag's counter must also be 0, because
-  -- bookmarks with smaller ids may have received the tag again meanwhile.
+  -- The step is the last one if no bookmark with the tag is left. A step from the beginning (`p_after` is 0) misses no
+  -- bookmark, so it is enough that no more bookmarks follow. In any other step, the tag's counter must also be 0,
+  -- because bookmarks with smaller ids may have received the tag again meanwhile.
   v_is_last := not v_next.has_more and (v_remaining_count = 0 or p_after = 0);
   if p_into_id is not null then
     v_gaining := array(

@@ -18,9 +18,9 @@ declare
   -- the tags of the restored bookmarks: one name for each normalized name
   v_names text[];
   v_keys text[];
-  -- by normalized name: the `id` and the JSON `text` of a tag of the user
+  -- for each normalized name, the `id` and the JSON `text` of the user's tag
   v_tags_by_key jsonb;
-  -- by name in `p_tag_names`: the `id`, the `text` and the normalized name (`key`) of the tag with this name
+  -- for each used name in `p_tag_names`, the `id`, the `text` and the normalized name (`key`) of the user's tag
   v_tags_by_name jsonb;
   v_row record;
   v_tag_ids bigint[];

@@ -1,6 +1,6 @@
--- Revokes one of the user's own valid tokens. `is_current` says whether it was the token of this request. Only a
--- request with an idempotency key locks the account's row, because it needs the lock to keep its response. Without a
--- key, a revocation never waits for an import.
+-- Revokes one of the user's own valid tokens. `is_current` says whether the revoked token is the token of this request.
+-- Only a request with an idempotency key locks the account's row, because it needs the lock to keep its response.
+-- Without a key, a revocation never waits for an import.
 create or replace function revoke_own_token(
   p_user_id bigint, p_token_hash bytea, p_kind text, p_id bigint,
   p_idempotency_key text, p_request_hash bytea,

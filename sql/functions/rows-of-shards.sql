@@ -1,6 +1,6 @@
 -- Runs a query on a table and returns the rows as JSON, for sweeps over all users. In a sharded database, each node
 -- runs the query on its own shards (`rows_of_node`). Rows on nodes that cannot be reached are left out. `%s` in the
--- query stands for the name of the table.
+-- query stands for the name of the shard or the table.
 create or replace function rows_of_shards(p_table text, p_query text) returns setof jsonb
 language plpgsql as $$
 declare

@@ -1,19 +1,19 @@
 -- Returns a page of the bookmarks that match a search, in the order `p_sort`, as JSON texts separated by commas. The
 -- page has at most `p_limit` bookmarks and about `p_bytes` bytes, but at least one bookmark. `last_id` and `last_key`
--- are the position of its last bookmark in this order.
+-- are the position of the page's last bookmark in this order.
 --
--- `p_filter` holds the conditions on a bookmark, with the names of `searchFilter` (src/domain/search.ts). A missing
--- entry is no condition. `p_terms` holds up to three terms. They are tested by `strpos`, which is the fastest test.
--- Further terms come as `like` patterns in `p_patterns`.
+-- `p_filter` holds the conditions on a bookmark, under the names that `searchFilter` uses (src/domain/search.ts). All
+-- conditions are optional. `p_terms` holds up to three terms. They are tested by `strpos`, which is the fastest test.
+-- If there are more terms, `p_patterns` holds the others as `like` patterns.
 --
 -- If `p_last_id` is null, the page begins at `p_offset`, and `total` is the number of all matches. Otherwise the page
 -- begins after the position `p_last_id` and `p_last_key`, and matches are not counted. If a search requires no tag, an
 -- index finds the position for `newest` and `oldest`, so that earlier rows are not read again. For `created`, an index
--- finds the position only if the search also has no terms. `updated` and `title` have no index, because every add would
--- have to write an entry of such an index. So each page in these orders reads all matches.
+-- finds the position only if the search also has no terms. `updated` and `title` have no index, because every added
+-- bookmark would need an entry in such an index. So each page in these orders reads all matches.
 --
--- If everything matches, the total is the account's counter. If a search has terms but no tag, and needs all matches,
--- `find_texts` finds them in the blocks of `search_blocks`.
+-- If a search has no conditions and no terms, `total` is the account's counter of bookmarks. If a search has terms but
+-- requires no tag, `find_texts` finds the matches in the blocks of `search_blocks`, unless an index finds the position.
 create or replace function search_bookmarks(
   p_user_id bigint, p_terms text[], p_patterns text[], p_bits integer[], p_filter jsonb,
   p_sort text, p_offset bigint, p_last_id bigint, p_last_key text, p_limit integer, p_bytes integer,

@@ -1,5 +1,6 @@
 -- Returns the number of bytes that all imports have staged on this node. The function reads only this node's shards,
--- because the limit protects this node's disk. So imports on this node continue while another node is down.
+-- because the limit on staged bytes protects this node's disk. So imports on this node continue while another node is
+-- down.
 create or replace function staged_bytes() returns bigint
 language sql as $$
   select coalesce(sum((staged ->> 'bytes')::bigint), 0)::bigint

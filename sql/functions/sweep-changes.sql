@@ -1,6 +1,6 @@
 -- Deletes one user's changes that are older than `p_days` days, and returns their number. Readers that have not
--- received them must start over. Each call handles one user, because every function that writes this table must hold
--- the lock on the user's row in `accounts`.
+-- received them must start over. Each call handles one user, because every function that writes the table `changes`
+-- must hold the lock on the user's row in `accounts`.
 create or replace function sweep_changes(p_days integer) returns bigint
 language plpgsql as $$
 declare
@@ -8,8 +8,8 @@ declare
   v_last_old_number bigint;
   v_count bigint;
 begin
-  -- Find the user with the oldest change. `rows_of_shards` replaces `%s` by the name of a shard. `%%s` becomes `%s`
-  -- here, because `format` comes first.
+  -- Find the user with the oldest change. `rows_of_shards` replaces `%s` with the name of a shard. Before that,
+  -- `format` turns `%%s` into `%s`.
   select (oldest ->> 'user_id')::bigint into v_user_id
   from rows_of_shards(
     'changes',
@@ -24,7 +24,7 @@ begin
     return 0;
   end if;
   perform from accounts where user_id = v_user_id for no key update;
-  -- Revisions rise with time. So if a change is old, all changes with lower numbers are old too.
+  -- Revisions rise with time. So if a change is old, all changes with smaller numbers are old too.
   select max(number) into v_last_old_number
   from changes
   where user_id = v_user_id and changed_at < now() - make_interval(days => p_days);

@@ -1,6 +1,6 @@
 -- Deletes at most `p_limit` responses of one user that are older than 24 hours, and returns their number. Each call
--- handles one user, because every function that writes this table must hold the lock on the user's row in `accounts`. A
--- call does not wait for locks: locked rows stay for the next sweep.
+-- handles one user, because every function that writes the table `idempotency_keys` must hold the lock on the user's
+-- row in `accounts`. A call does not wait for locks: locked rows stay for the next sweep.
 create or replace function sweep_responses(p_limit integer) returns bigint
 language plpgsql as $$
 declare

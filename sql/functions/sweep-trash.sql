@@ -1,6 +1,6 @@
 -- Deletes at most 1,000 of one user's bookmarks that were moved to the trash more than `p_days` days ago, and returns
--- their number. Each call handles one user, because every function that writes this table must hold the lock on the
--- user's row in `accounts`.
+-- their number. Each call handles one user, because every function that writes the table `trash` must hold the lock on
+-- the user's row in `accounts`.
 create or replace function sweep_trash(p_days integer) returns bigint
 language plpgsql as $$
 declare

@@ -8,7 +8,7 @@ const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
 const drawCode = (): string => Array.from({ length: 8 }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
 
 /**
- * Creates an invite for an e-mail address. The invite works once and expires after `days` (docs/contract.md,
+ * Creates an invite for an e-mail address. The invite works once and expires after `days` days (docs/contract.md,
  * decision 22). If the random code is in use, tries another one.
  */
 export async function issueInvite(db: Database, email: string, days: number) {

@@ -111,7 +111,9 @@ async function runAndNotify(
   return result;
 }
 
-/** Wakes the long polls of these channels on all replicas. Without Redis, the polls query Postgres instead. */
+/**
+ * Wakes the long polls of these channels on all replicas. Without Redis, the polls find changes by querying Postgres.
+ */
 async function notifyAll(config: Config, channels: Iterable<string>): Promise<void> {
   const coordination = await openCoordination(
     { redis: redisAccess(config), windowMs: 1_000, maxHeld: 1, maxHeldPerHolder: 1 },

@@ -22,8 +22,8 @@ export const bookmarkTable = (bookmarks: readonly Bookmark[]): Table => ({
 });
 
 /**
- * Prints the first `limit` bookmarks of the pages, as one JSON object or one table. Prints each page as it arrives.
- * Without `--json`, prints the text `none` as a note if there are no bookmarks.
+ * Prints the first `limit` bookmarks of the pages, as one JSON object or one table. Prints each page as it arrives. If
+ * there are no bookmarks, prints the message in `none` as a note, except with `--json`.
  */
 export async function printPages<Each extends Bookmark>(
   terminal: Terminal,

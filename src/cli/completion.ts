@@ -57,7 +57,7 @@ const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 const join = (words: readonly Word[]): string => words.map(({ word }) => word).join(' ');
 
-/** Returns a pattern for a shell's `case` that matches the path of each command, for example `tags rename`. */
+/** Returns a pattern for `case` in a shell script. It matches the path of every command, for example `tags rename`. */
 const pathCases = (nodes: readonly CommandNode[]): string =>
   nodes
     .slice(1)
@@ -138,8 +138,8 @@ if [[ \${funcstack[1]} == _bookmarks ]]; then _bookmarks "$@"; else compdef _boo
 }
 
 /**
- * Writes the script for fish. Each line of the script offers a word or an option, and has a condition that fish
- * evaluates. fish also offers file names unless `-f` or `-x` forbids it.
+ * Writes the script for fish. Each `complete` line offers a word or an option. If the line has a condition (`-n`), fish
+ * evaluates it first. fish also offers file names unless the line has `-f` or `-x`.
  */
 function writeFish(nodes: readonly CommandNode[]): string {
   const fishQuote = (text: string) => `'${text.replace(/['\\]/g, '\\$&')}'`;

@@ -55,7 +55,7 @@ const EXIT_BY_CODE: Record<string, number> = {
 export const exitCodeOf = (fault: Fault | undefined): number =>
   EXIT_BY_CODE[fault?.code ?? ''] ?? EXIT.failed;
 
-/** Thrown when the user presses Ctrl-C while a command waits for an answer or for the login in the browser. */
+/** Thrown when the user presses Ctrl-C while a command waits for the user's input or for the login in the browser. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }
@@ -116,7 +116,9 @@ function describeApiError(error: ApiError, baseUrl = ''): Fault {
   };
 }
 
-/** Returns a colon and the reason why a connection failed, for example `: ECONNREFUSED`. Empty if it is unknown. */
+/**
+ * Returns a colon and the reason why a connection failed, for example `: ECONNREFUSED`. Empty without a known reason.
+ */
 function reasonOf(error: ApiError): string {
   const { cause } = error;
   const message = cause instanceof Error && cause.cause instanceof Error ? cause.cause.message : undefined;

@@ -19,7 +19,7 @@ const GAP = '  ';
 /** No column is cut below this width. */
 const MIN_WIDTH = 8;
 
-/** The other flexible columns are cut to this width before the main column is cut. */
+/** The flexible columns other than the main column are cut to this width before the main column is cut. */
 const MIN_OTHER_WIDTH = 16;
 
 /** Formats the lines of a table, header first. Cuts flexible columns if the lines are longer than `screenWidth`. */
@@ -44,7 +44,8 @@ export function displayTable({ columns, rows }: Table, screenWidth: number): str
 /** Returns the width of each column. Narrows flexible columns, the widest one first, so that the table fits. */
 function fitWidths(columns: (Column & { width: number })[], available: number): number[] {
   let excess = columns.reduce((sum, { width }) => sum + width, 0) - available;
-  // Narrows the widest of these columns, again and again, until the table fits or none is wider than `minWidth`.
+  // Narrows the widest of the given columns, again and again, until the table fits or none of them is wider than
+  // `minWidth`.
   const narrow = (narrowable: { width: number }[], minWidth: number) => {
     for (; excess > 0; excess -= 1) {
       const [widest] = narrowable.toSorted((a, b) => b.width - a.width);

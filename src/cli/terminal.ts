@@ -60,7 +60,7 @@ export class Terminal {
     return this.#send(shown.map((line) => `${line}\n`).join(''));
   }
 
-  /** Prints a result as JSON or as a table. If the table has no rows, prints the text `none` as a note instead. */
+  /** Prints a result as JSON or as a table. Instead of a table without rows, prints the message in `none` as a note. */
   async printTable(value: unknown, table: Table, none: string): Promise<void> {
     if (this.isJson) return this.print(value, () => '');
     if (table.rows.length === 0) return this.note(none);
@@ -81,7 +81,7 @@ export class Terminal {
   }
 }
 
-/** The interval at which a progress line is drawn again, with the current time and text. */
+/** The interval at which a progress line is drawn again, with its present text and the seconds so far. */
 const REDRAW_MS = 100;
 
 /** A line on standard error that shows the progress of an operation and disappears when it ends. */

@@ -27,10 +27,10 @@ export class BookmarkClient extends EndpointClient {
   }
 
   /**
-   * Keeps a local copy equal to the collection, including edits and deletions. It continues from the store's cursor,
-   * applies each page of changes to the store, and then yields the page. It retries after lost connections and
-   * temporary errors for as long as they last. It throws if the service refuses the request, for example because the
-   * token was revoked.
+   * Keeps a local copy equal to the account's bookmarks and tags, including edits and deletions. It continues from the
+   * store's cursor, applies each page of changes to the store, and then yields the page. It retries after lost
+   * connections and temporary errors for as long as they last. It throws if the service refuses the request, for
+   * example because the token was revoked.
    */
   mirror(options: MirrorOptions): AsyncGenerator<MirrorBatch, void, undefined> {
     return mirrorBookmarks(this.requester, options);

@@ -130,8 +130,8 @@ export class EndpointClient {
   }
 
   /**
-   * Returns the bookmark with this id, or all bookmarks with this url, newest first (docs/contract.md, section 4.2).
-   * The array is empty if no bookmark has this id or url.
+   * Returns the bookmark with this id, or up to 100 bookmarks with this url, newest first (docs/contract.md, section
+   * 4.2). The array is empty if no bookmark has this id or url.
    */
   getBookmarks(choice: { id: number } | { url: string }, options?: RequestOptions): Promise<ChosenBookmarks> {
     return this.requester.request('/bookmarks/get', choice, options);
@@ -151,16 +151,16 @@ export class EndpointClient {
   }
 
   /**
-   * Returns the bookmarks that were added after a cursor (docs/contract.md, section 4.2). With `wait`, if there are
-   * none yet, the service waits up to 29 s for one. `BookmarkClient.sync` sends this request in a loop.
+   * Returns the bookmarks that were added after a cursor (docs/contract.md, section 4.2). If there are none yet and
+   * `wait` is given, the service waits up to 29 s for one. `BookmarkClient.sync` sends this request in a loop.
    */
   syncBookmarks(position: SyncPosition = {}, options?: RequestOptions): Promise<SyncedBookmarks> {
     return this.requester.request('/bookmarks/sync', position, options);
   }
 
   /**
-   * Returns the changes that were made after a cursor. With `wait`, if there are none yet, the service waits up to 29 s
-   * for one. `BookmarkClient.mirror` sends this request in a loop.
+   * Returns the changes that were made after a cursor. If there are none yet and `wait` is given, the service waits up
+   * to 29 s for one. `BookmarkClient.mirror` sends this request in a loop.
    */
   readChanges(position: ChangesPosition = {}, options?: RequestOptions): Promise<Changes> {
     return this.requester.request('/bookmarks/changes', position, options);
@@ -288,8 +288,9 @@ export class EndpointClient {
   }
 
   /**
-   * Yields all results of a search in pages, in the order of the search. No bookmark appears twice. Every bookmark that
-   * matches during the whole iteration appears.
+   * Yields all results of a search in pages, in the order of the search. A bookmark that matches and stays unchanged
+   * during the whole iteration appears exactly once. In the orders `updated` and `title`, an edited bookmark may be
+   * missed. In the order `title`, it may also appear twice.
    */
   async *searchAll(
     search: Omit<BookmarkSearch, 'page' | 'cursor' | 'per_page'> = {},

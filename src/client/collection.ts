@@ -8,8 +8,8 @@ import type { Requester, RequestOptions } from './requester.ts';
 
 export interface CollectionOptions {
   /**
-   * Resolves conflicts. A conflict is a field that was changed both in this copy and by another client. Default:
-   * `theirs`, which keeps the service's value. Each conflict is reported.
+   * How conflicts are resolved. A conflict is a field that was changed both in this copy and by another client.
+   * Default: `theirs`, which keeps the service's value. Each conflict is reported.
    */
   onConflict?: ConflictPolicy | undefined;
 }
@@ -20,7 +20,7 @@ export interface CollectionOptions {
  */
 export type LocalEdit = Omit<BookmarkEdit, 'id' | 'if_updated_at'>;
 
-/** Thrown if the local copy has no bookmark with this id. */
+/** Thrown if the local copy has no bookmark with the requested id. */
 export class NotInCollection extends Error {
   override readonly name = 'NotInCollection';
 }

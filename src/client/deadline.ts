@@ -13,8 +13,8 @@ export interface Deadline {
 }
 
 /**
- * Starts a deadline that expires after `timeoutMs` without progress. `signal` is the caller's signal. If it is already
- * aborted, throws its reason.
+ * Starts a deadline that expires after `timeoutMs` without progress. `signal` is the caller's signal. If `signal` is
+ * already aborted, this function throws the reason of `signal`.
  */
 export function startDeadline(clock: Clock, timeoutMs: number, signal: AbortSignal | undefined): Deadline {
   signal?.throwIfAborted();

@@ -6,7 +6,7 @@ import { systemCodeOf } from '../domain/thrown.ts';
  *
  * - `CONNECTION_LOST`: no response, or a truncated one
  * - `TIMEOUT`: no response in time
- * - `UNEXPECTED_ANSWER`: a response that the service would not send, perhaps from a proxy
+ * - `UNEXPECTED_ANSWER`: a response that the service never sends. It may come from a proxy.
  */
 export type ClientErrorCode = ErrorCode | 'CONNECTION_LOST' | 'TIMEOUT' | 'UNEXPECTED_ANSWER';
 
@@ -18,7 +18,10 @@ export interface ApiErrorDetails {
   cause?: unknown;
 }
 
-/** Any failure of a request except an abort, which rejects with the signal's own reason. */
+/**
+ * Any failure of a request. There is one exception: a request that the caller aborts rejects with the reason of the
+ * caller's signal.
+ */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly code: ClientErrorCode;

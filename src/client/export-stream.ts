@@ -4,7 +4,7 @@ import type { Requester, RequestOptions } from './requester.ts';
 /** Matches the end of a complete export. */
 const END = /\],"exported_at":"[^"]{20,40}","count":\d{1,16}\}\s*$/;
 
-/** The end of an export is shorter than this. */
+/** The text that `END` matches is shorter than this. */
 const TAIL_BYTES = 128;
 
 /**
@@ -19,8 +19,8 @@ export async function* streamExport(
   const decoder = new TextDecoder();
   let tail = '';
   for await (const chunk of chunks) {
-    // A chunk may begin in the middle of a character, which is then decoded wrongly. That does no harm, because the end
-    // that `END` matches is ASCII.
+    // These bytes may begin in the middle of a character, which is then decoded wrongly. That does no harm, because
+    // the text that `END` matches is ASCII.
     tail = (tail + decoder.decode(chunk.subarray(-TAIL_BYTES))).slice(-TAIL_BYTES);
     yield chunk;
   }

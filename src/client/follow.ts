@@ -5,7 +5,7 @@ import { POLL_PAUSE_MS, pausePolling } from './timing.ts';
 export interface FollowOptions {
   /** The cursor of the last stored batch, or the id of the last bookmark seen. Omit it to start from the beginning. */
   cursor?: string | number | undefined;
-  /** Ends the iteration, which then throws the signal's reason. */
+  /** Aborting this signal ends the iteration, which then throws the signal's reason. */
   signal?: AbortSignal | undefined;
   /** If false, the iteration ends after all existing bookmarks, instead of waiting for new ones. */
   follow?: boolean | undefined;
@@ -47,14 +47,14 @@ function parsePosition(cursor: string | number): Position {
 }
 
 /**
- * Yields the bookmarks after a cursor in batches. A sync from the beginning first reads `/bookmarks/list`, because its
- * pages are larger than those of `/bookmarks/sync`. Then this function reads `/bookmarks/sync`, and waits there for new
- * bookmarks.
+ * Yields, in batches, the bookmarks after a cursor. If it starts from the beginning, this function first reads
+ * `/bookmarks/list`, because the pages of the list are larger than those of `/bookmarks/sync`. Then it reads
+ * `/bookmarks/sync`, and waits there for new bookmarks.
  *
- * No bookmark is lost between the two endpoints. Both return ascending ids, and a user's ids become visible in order
- * (docs/contract.md, decision 15). So if a bookmark becomes visible after a page of the list was read, its id is larger
- * than all ids of that page, and the sync finds it. For the same reason, the sync needs only the last id in order to
- * continue.
+ * No bookmark is lost between the two endpoints. Both return bookmarks by ascending id, and a user's ids become visible
+ * in order (docs/contract.md, decision 15). So if a bookmark becomes visible after a page of the list was read, its id
+ * is larger than all ids of that page, and a later page of the list, or `/bookmarks/sync`, returns it. For the same
+ * reason, `/bookmarks/sync` needs only the last id in order to continue.
  */
 export async function* followBookmarks(
   requester: Requester,

@@ -22,7 +22,7 @@ const openTables = (transaction: IDBTransaction) => ({
 
 type Tables = ReturnType<typeof openTables>;
 
-/** The version of the tables. A browser refuses to open a database that a newer version has created. */
+/** The version of the tables. A browser refuses to open a database whose tables have a higher version. */
 const VERSION = 1;
 
 function createTables(db: IDBDatabase): void {
@@ -38,14 +38,14 @@ function createTables(db: IDBDatabase): void {
 const CURSOR = 'cursor';
 
 /**
- * A local copy in an IndexedDB database, for browsers. Each change is one transaction, which is on disk when its
- * promise resolves. Any number of tabs may use the same database at the same time.
+ * A local copy in an IndexedDB database, for browsers. Each method that changes the copy runs one transaction, which is
+ * on disk when the method's promise resolves. Any number of tabs may use the same database at the same time.
  */
 export class IndexedDbStore implements CollectionStore {
   readonly #name: string;
   #db: Promise<IDBDatabase> | undefined;
 
-  /** Opens or creates the database with this name on first use. */
+  /** `name` is the name of the database. The first use of the store opens or creates the database. */
   constructor(name: string) {
     this.#name = name;
   }
@@ -171,7 +171,7 @@ async function open(name: string, onClose: () => void): Promise<IDBDatabase> {
   request.onupgradeneeded = () => createTables(request.result);
   const db = await resultOf(request);
   db.onclose = onClose;
-  // The event means that another tab wants to delete the database, or to open it with a newer version.
+  // This event means that another tab wants to delete the database, or to open it with a newer version.
   db.onversionchange = () => {
     onClose();
     db.close();
@@ -262,7 +262,10 @@ function removeBookmark({ bookmarks, ahead }: Tables, id: number): void {
   ahead.delete(id);
 }
 
-/** Writes the changes of an `update`. `before` is the state before it. Returns the bookmark's id, which may be new. */
+/**
+ * Writes the changes of an `update` of a bookmark. `before` is the bookmark's state before the update. Returns the
+ * bookmark's id, which may be new.
+ */
 async function writeChange(
   tables: Tables,
   before: BookmarkState,
@@ -279,7 +282,7 @@ async function writeChange(
   for (const { seq } of before.writes) outbox.delete(seq);
   for (const write of writes) {
     const seq = Number(await resultOf(outbox.put({ ...write, id })));
-    // A new bookmark has the id 0 until its add has a `seq`.
+    // A new bookmark has the id 0 until the write that adds it has a `seq`.
     if (id !== 0) continue;
     id = -seq;
     outbox.put({ ...write, seq, id });

@@ -71,7 +71,7 @@ export class MemoryStore implements CollectionStore {
     for (const write of writes) {
       if (write.seq === undefined) this.#lastSeq += 1;
       const seq = write.seq ?? this.#lastSeq;
-      // A new bookmark has the id 0 until its add has a `seq`.
+      // A new bookmark has the id 0 until the write that adds it has a `seq`.
       if (id === 0) id = -seq;
       outbox.push({ ...write, seq, id });
     }

@@ -4,8 +4,8 @@ import { sortTags } from './memory-store.ts';
 import type { Attempt, BookmarkState, FieldConflict, Intent, PendingWrite, TextField } from './outbox.ts';
 
 /**
- * How to resolve a field that was changed both in the copy and on the service. `theirs` keeps the service's value, and
- * `mine` the copy's. A function returns the value to keep.
+ * How to resolve a conflict, in which a field was changed both in the copy and on the service. `theirs` keeps the
+ * service's value, and `mine` keeps the copy's value. A function returns the value to keep.
  */
 export type ConflictPolicy = 'theirs' | 'mine' | ((conflict: Omit<FieldConflict, 'kept'>) => string);
 
@@ -17,7 +17,7 @@ export const TEXT_FIELDS = Object.keys(IS_TEXT) as TextField[];
 /** Stands for the id of a tag whose real id this copy does not know yet. */
 const NEW_TAG = 0;
 
-/** Returns a bookmark as the user sees it: the service's copy with the pending writes applied. */
+/** Returns a bookmark as the user sees it: as the service last returned it, with the pending writes applied. */
 export function showState({ id, row, writes }: BookmarkState): Bookmark | undefined {
   let shown = row;
   for (const { intent } of writes) shown = applyIntent(id, shown, intent);

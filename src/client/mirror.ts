@@ -5,16 +5,16 @@ import { POLL_PAUSE_MS, pausePolling } from './timing.ts';
 /**
  * Where a mirror keeps its copy: a `MemoryStore`, a `SqliteStore` for Node, or an `IndexedDbStore` for browsers.
  *
- * A store must apply pages as the type `Changes` describes. It must change its cursor and its content together. Then,
- * whenever a `MirrorBatch` has `isCaughtUp`, the copy equals the collection as it was at one moment.
+ * A store must apply pages as the type `Changes` describes. It must change its cursor and its content together. If it
+ * does both, the copy equals the collection as it was at one moment whenever `isCaughtUp` of a `MirrorBatch` is true.
  */
 export interface MirrorStore {
   /** Returns the cursor of the last applied page. Undefined in a new store. */
   readCursor(): Promise<string | undefined>;
   /**
    * Applies a page and stores its cursor in one transaction, so that a crash loses nothing. `after` is the cursor that
-   * the page was read with. Throws `MirrorConflict` if another writer has changed the store so that the page no longer
-   * fits: see `requireNext` and `requireNoAttempt`.
+   * the page was read with. Throws `MirrorConflict` if the page no longer fits because another writer has changed the
+   * store: see `requireNext` and `requireNoAttempt`.
    *
    * Resolves with the ids of the stored bookmarks that have a tag which the page renames or deletes. Bookmarks that the
    * page itself contains or deletes are left out.
@@ -28,17 +28,17 @@ export interface MirrorStore {
 }
 
 /**
- * Thrown if another process writes to the same store. The page was not applied, because it could replace newer content.
- * A new call of `mirror` or `sync` continues from the store's current content.
+ * Thrown instead of applying a page of changes if another process writes to the same store. The page could replace
+ * newer content. A new call of `mirror` or `sync` continues from the store's current content.
  */
 export class MirrorConflict extends Error {
   override readonly name = 'MirrorConflict';
 }
 
 /**
- * Throws `MirrorConflict` if the cursor that the page was read with (`after`) is not the store's cursor. Accepts two
- * pages with any store: a page with `reset`, because it replaces everything, and the first page of a mirror, which is
- * read without a cursor.
+ * Throws `MirrorConflict` if the cursor that the page was read with (`after`) is not the store's cursor. Two kinds of
+ * page are accepted whatever the store's cursor is: a page with `reset`, because it replaces everything, and the first
+ * page of a mirror, which is read without a cursor.
  */
 export function requireNext(
   { reset }: MirrorPage,
@@ -51,7 +51,7 @@ export function requireNext(
 
 /**
  * Throws `MirrorConflict` while the outcome of a sent write (`attempt`) is unknown. The response to that write could be
- * older than the page. Storing the response would replace newer content.
+ * older than the page. If it is, storing the response after the page would replace newer content.
  */
 export function requireNoAttempt(attempt: object | undefined): void {
   if (attempt !== undefined) throw new MirrorConflict('a write to this store is in progress');
@@ -60,7 +60,8 @@ export function requireNoAttempt(attempt: object | undefined): void {
 /**
  * Returns the bookmarks of a page, without those that the store has in a newer version. The store has a newer version
  * if another process sent a write after the page was read, and stored the response. `findVersion` returns the stored
- * `updated_at` of a bookmark, which grows with each change. A page with `reset` replaces everything.
+ * `updated_at` of a bookmark, which grows with each change. A page with `reset` replaces everything, so none of its
+ * bookmarks is left out.
  */
 export function omitOutdated(
   { reset, bookmarks }: MirrorPage,
@@ -78,7 +79,7 @@ export type MirrorPage = Omit<Changes, 'has_more' | 'waited' | 'retry_after_ms'>
 
 export interface MirrorOptions {
   store: MirrorStore;
-  /** Ends the iteration, which then throws the signal's reason. */
+  /** Aborting this signal ends the iteration, which then throws the signal's reason. */
   signal?: AbortSignal | undefined;
   /** If false, the iteration ends when the copy is up to date, instead of waiting for changes. */
   follow?: boolean | undefined;
@@ -93,8 +94,8 @@ export interface MirrorBatch {
   tags: BookmarkTag[];
   deletedTags: number[];
   /**
-   * The ids of other bookmarks that changed because a tag was renamed or deleted. If you keep bookmarks elsewhere
-   * too, update these bookmarks there.
+   * The ids of bookmarks that are not on the page, but changed because a tag was renamed or deleted. If you keep
+   * bookmarks elsewhere too, update these bookmarks there.
    */
   retagged: number[];
   /** True if the copy was up to date when the page was read. */
@@ -105,8 +106,8 @@ export interface MirrorBatch {
 const LIMIT = 500;
 
 /**
- * Keeps a store up to date. It reads the changes after the store's cursor, applies them, and waits for more. Yields
- * each page that changed something. When the copy becomes up to date, also yields the page, even if it is empty.
+ * Keeps a store up to date. Reads the changes after the store's cursor, applies them, and waits for more. Yields each
+ * page that changed something. Also yields each page at which `isCaughtUp` changes, even if that page is empty.
  */
 export async function* mirrorBookmarks(
   requester: Requester,
@@ -116,7 +117,7 @@ export async function* mirrorBookmarks(
   let cursor = await store.readCursor();
   for (let wasCaughtUp = false; ; ) {
     const askedMs = timing.clock.now();
-    // The first request does not wait, so that it shows whether the copy is up to date.
+    // The first request does not wait, so its response shows at once whether the copy is up to date.
     const wait: boolean = follow && wasCaughtUp;
     const aheadIds: number[] = (await store.readAhead?.()) ?? [];
     const page: Changes = await requester.request(

@@ -55,7 +55,7 @@ export interface Attempt {
 export interface PendingWrite {
   /** The number of the write in its store. Later writes have larger numbers. */
   seq: number;
-  /** The id of the bookmark. Until the service has assigned one, it is minus the `seq` of the add. */
+  /** The bookmark's id. Until the service has assigned one, it is minus the `seq` of the write that adds it. */
   id: number;
   intent: Intent;
   /**
@@ -91,7 +91,7 @@ export type Report = {
   | { kind: 'kept' | 'gone' | 'duplicate'; conflict?: undefined }
 );
 
-/** A bookmark in the store with its pending writes, in order. */
+/** A bookmark in the store, and its pending writes in order of `seq`. */
 export interface BookmarkState {
   /** The current id. A negative id is replaced when the service has assigned the final id. */
   id: number;
@@ -103,8 +103,8 @@ export interface BookmarkState {
 /** The changes that `update` writes. Omitted fields are kept. */
 export interface StateChange {
   /**
-   * Replaces the pending writes of the bookmark. A write without `seq` is appended. The id of a new bookmark is minus
-   * the `seq` of its add.
+   * The writes that replace the bookmark's pending writes. A write without `seq` is appended to the outbox. The id of a
+   * new bookmark is minus the `seq` of the write that adds it.
    */
   writes?: (Omit<PendingWrite, 'seq'> & { seq?: number })[];
   /**
@@ -132,7 +132,7 @@ export interface CollectionStore extends MirrorStore {
    * Returns the ids of bookmarks that were stored from the response to an add, and that no page of changes has
    * contained since. Such a bookmark was added after the store's cursor. If it has been deleted, the changes after the
    * cursor do not say so. If it still exists, a page of these changes contains it. So when the mirror applies the last
-   * page, it removes the bookmarks that no page has contained.
+   * of these pages, it removes the bookmarks that none of them has contained.
    */
   readAhead(): Promise<number[]>;
   /** Returns the reports that `dropReports` has not removed. */

@@ -25,13 +25,16 @@ export interface Pushing {
 /** Codes of refusals that are final: a repeat gets the same response. */
 const REFUSALS: ReadonlySet<string> = new Set(['VALIDATION_ERROR', 'LIMIT_EXCEEDED']);
 
-/** Finishes the write whose request may have reached the service, if there is one. Stores apply no page before that. */
+/**
+ * Finishes the write whose request may have reached the service, if there is such a write. A store refuses to apply
+ * pages of changes until this write is finished.
+ */
 export async function finishAttempt(pushing: Pushing): Promise<void> {
   const { requester, store, options } = pushing;
   const write = await store.readNext();
   if (write?.attempt === undefined) return;
-  // The cursor works only for its own account. So this request rejects if the token belongs to another account, which
-  // must not receive the write.
+  // The cursor works only for its own account. So this request fails if the token belongs to another account. That
+  // account must not receive the write.
   await requester.request('/bookmarks/changes', { cursor: await store.readCursor(), limit: 1 }, options);
   await send(pushing, write, write.attempt);
 }
@@ -50,8 +53,9 @@ export async function pushWrites(pushing: Pushing): Promise<void> {
 }
 
 /**
- * Stores the request for a write and returns it. If there is nothing to send, removes the write instead and returns
- * undefined. Also returns undefined if another process has stored the request or finished the write in the meantime.
+ * Stores the request for a write and returns the request. Removes the write instead and returns undefined if there is
+ * nothing to send. Also returns undefined if another process has stored the request or finished the write in the
+ * meantime.
  */
 async function begin({ store, policy }: Pushing, { id, seq }: PendingWrite): Promise<Attempt | undefined> {
   let attempt: Attempt | undefined;
@@ -118,7 +122,7 @@ async function request(
 }
 
 /**
- * Returns whether the service still knows the key of a request that was made at this time. Returns false if that is
+ * Returns whether the service still knows the key of a request that was made at `startedMs`. Returns false if that is
  * uncertain, for example because the clock has been set back.
  */
 function isFresh(startedMs: number): boolean {
@@ -142,8 +146,8 @@ function succeed(
   const isWhole = 'created_at' in response;
   const isDuplicate = intent.kind === 'add' && isWhole && !isFromAdd(intent, response);
   if (isDuplicate) reports.push(toReport(write, 'duplicate'));
-  // The `updated_at` that this write has created. An add sets it equal to `created_at`. The `updated_at` in the
-  // response may be later: if the bookmark was found by its url, somebody may have edited it since.
+  // The `updated_at` that this write has created. For an add, it equals `created_at`. The `updated_at` in the response
+  // may be later: if the bookmark was found by its url, somebody may have edited the bookmark after the add.
   const newVersion = isWhole ? response.created_at : response.updated_at;
   const sawReplacedVersion = version === seen && !isDuplicate;
   const writes = state.writes
@@ -153,7 +157,7 @@ function succeed(
   return { writes, reports, ...(row !== undefined && { row }) };
 }
 
-/** Whether this add created the bookmark. Such a bookmark has the `created_at` that the add sent. */
+/** Returns whether this add created the bookmark. If so, the bookmark has the `created_at` that the add sent. */
 const isFromAdd = (
   { bookmark }: Extract<PendingWrite['intent'], { kind: 'add' }>,
   { created_at }: Bookmark,
@@ -169,7 +173,7 @@ async function refresh(pushing: Pushing, write: PendingWrite, attempt: Attempt):
   }));
 }
 
-/** Removes a refused write. If it was an add, also removes the later writes to the same bookmark. */
+/** Removes a refused write. Also removes the later writes to the same bookmark if the refused write was an add. */
 async function refuse(
   pushing: Pushing,
   write: PendingWrite,
@@ -177,7 +181,7 @@ async function refuse(
   { code, message }: ApiError,
 ): Promise<void> {
   await finish(pushing, write, attempt, ({ id, writes }) => {
-    // Only a bookmark that the service does not have yet has a negative id. Its first write is its add.
+    // Only a bookmark that the service does not have yet has a negative id. The first write to it is the add.
     const isAdd = id < 0;
     const refused = isAdd ? writes : writes.slice(0, 1);
     const reports = refused.map(

@@ -32,7 +32,7 @@ export class Quota {
     this.#onWait = onWait;
   }
 
-  /** Resolves with the number of a request when the request may be sent. Rejects with the signal's reason. */
+  /** Resolves with a request's number when the request may be sent. Rejects with the signal's reason after an abort. */
   async admit(signal?: AbortSignal): Promise<number> {
     signal?.throwIfAborted();
     for (;;) {
@@ -55,7 +55,7 @@ export class Quota {
     const resetSeconds = readNumber(headers, 'x-ratelimit-reset');
     if (remaining === undefined || resetSeconds === undefined || request < this.#newest) return;
     this.#newest = request;
-    // The response may not count the requests that were sent after its own request, so they are subtracted here.
+    // The response possibly does not count the requests that were sent after its own, so they are subtracted here.
     this.#remaining = remaining - (this.#sent - request);
     // Uses the service's clock if the response has a `Date` header, because the local clock may be wrong. Browsers hide
     // that header from scripts.

@@ -19,7 +19,7 @@ export interface RetryEvent {
 }
 
 export interface RequestOptions {
-  /** Cancels the request, including its waits and retries. The call rejects with the signal's reason. */
+  /** Aborting this signal cancels the request, its waits and its retries. The call rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
   /**
    * An attempt fails with `TIMEOUT` after this time without progress, in ms. The client adds 30 s for a poll with
@@ -61,8 +61,8 @@ export interface ClientOptions {
    */
   timeoutMs?: number | undefined;
   /**
-   * How long a failed request is retried if that is safe, in ms from the first failure. Default: 120,000. 0 disables
-   * retries.
+   * How long a failed request is retried if a repeat is safe, in ms from the first failure. Default: 120,000. 0
+   * disables retries.
    */
   retryForMs?: number | undefined;
   /** Called before each wait for a retry. */
@@ -76,7 +76,7 @@ export interface ClientOptions {
   random?: (() => number) | undefined;
 }
 
-/** True if a header can carry the token: visible ASCII, like every token of the service. */
+/** True if the token is visible ASCII, so that a header can carry it. Every token of the service is visible ASCII. */
 export const isSendable = (token: string): boolean => /^[\x21-\x7e]+$/.test(token);
 
 /**
@@ -165,7 +165,7 @@ type Answer<P extends Path, Body> = P extends '/bookmarks/edit' | '/bookmarks/de
     : Extract<Endpoints[P]['response'], { count: number }>
   : Endpoints[P]['response'];
 
-/** Sends requests within the quota and with a timeout. Retries them if that is safe. */
+/** Sends requests within the quota and with a timeout. Retries the requests that are safe to repeat. */
 export class Requester {
   readonly timing: Timing;
   readonly #options: ClientOptions & { fetch: typeof fetch; timeoutMs: number; retryForMs: number };
@@ -263,7 +263,7 @@ export class Requester {
   }
 }
 
-/** Returns 128 random bits as 32 hexadecimal digits. Unlike `crypto.randomUUID`, it also works on pages without TLS. */
+/** Returns 128 random bits as 32 hexadecimal digits. Also works on pages without TLS, unlike `crypto.randomUUID`. */
 export function randomId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');

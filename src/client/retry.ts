@@ -7,7 +7,7 @@ import { backoffMs } from './timing.ts';
  */
 const STRETCH = 0.1;
 
-/** Node's codes for a connection that was never made. In these cases nothing was sent. */
+/** Node's codes for a connection that was never made. After such an error, nothing has been sent. */
 const NEVER_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']);
 
 /**
@@ -26,8 +26,8 @@ export function retryDelayMs(
   if (error.retryAfterSeconds === undefined) return growingWaitMs;
   const askedMs = error.retryAfterSeconds * 1_000;
   const stretchedMs = askedMs + random() * STRETCH * askedMs;
-  // The `Retry-After` of a rate limit says exactly when the service accepts the next request. Nobody knows when other
-  // failures end, so the wait must also grow with each failure.
+  // The `Retry-After` of a rate limit says exactly when the service accepts the next request. Nobody knows when a
+  // failure of another kind ends, so the wait then also grows with each failure.
   return error.code === 'RATE_LIMITED' ? stretchedMs : Math.max(stretchedMs, growingWaitMs);
 }
 
@@ -36,7 +36,7 @@ function mayRetry(error: ApiError, isRepeatable: boolean): boolean {
   if (error.status === 429) return true;
   // An `UNEXPECTED_ANSWER` without a status means that the address redirects. It would redirect the next attempt too.
   if (error.code === 'UNEXPECTED_ANSWER' && error.status === 0) return false;
-  // Without a complete response, the service may have processed the request, unless nothing was sent.
+  // The client got no complete response. So the service may have processed the request, unless nothing was sent.
   if (error.status === 0) return isRepeatable || connectionCodes(error).some((code) => NEVER_SENT.has(code));
   return isRepeatable && (error.status >= 500 || error.status === 408);
 }

@@ -95,7 +95,7 @@ export function parseSearch(text: string): ParsedSearch {
   return { search: { query: words.join(' '), ...search }, problems };
 }
 
-/** Adds an operator to a search. If that is impossible, returns the kind of problem. */
+/** Adds an operator to a search. Returns the kind of problem if that is impossible. */
 function applyOperator(
   search: SearchFilter,
   key: string,
@@ -124,7 +124,7 @@ const OPERATORS: ReadonlyMap<string, Apply> = new Map<string, Apply>([
   ['is', (search, text) => set(search, 'untagged', text.toLowerCase() === 'untagged' ? true : undefined)],
   ['site', (search, host) => set(search, 'site', readHost(host))],
   ['before', (search, day) => set(search, 'created_before', readDay(day, 0))],
-  // `created_after` finds only later times, so it is one millisecond before the day begins.
+  // `created_after` finds only later times, so its value is one millisecond before the day begins.
   ['after', (search, day) => set(search, 'created_after', readDay(day, -1))],
 ]);
 

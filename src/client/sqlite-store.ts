@@ -97,15 +97,16 @@ const SQLITE_NOTADB = 26;
 /** Returns whether an error says that the file is damaged or is not a SQLite file. */
 function isUnusable(error: unknown): boolean {
   if (!(error instanceof Error && 'errcode' in error)) return false;
-  // SQLite may add details to a code in the higher bytes.
+  // The higher bytes of a code may contain details.
   const code = Number(error.errcode) & 0xff;
   return code === SQLITE_CORRUPT || code === SQLITE_NOTADB;
 }
 
 /**
- * A local copy in a SQLite file, for Node. Each page of changes is one transaction, so the copy continues from its
- * cursor after a crash. Several processes can read and write a file at the same time. But only one mirror can use a
- * file at a time: after one mirror has applied a page, the next page of any other mirror throws `MirrorConflict`.
+ * A local copy in a SQLite file, for Node. Each page of changes is applied in one transaction, so the copy continues
+ * from its cursor after a crash. Several processes can read and write a file at the same time. But only one mirror can
+ * use a file at a time: after one mirror has applied a page, `apply` throws `MirrorConflict` for the next page of any
+ * other mirror.
  */
 export class SqliteStore implements CollectionStore, Disposable {
   readonly #db: DatabaseSync;
@@ -246,14 +247,14 @@ export class SqliteStore implements CollectionStore, Disposable {
 
   /**
    * Stores the writes of a bookmark. Returns the bookmark's id. If `currentId` is 0, the bookmark is new, and its id is
-   * minus the `seq` of its add.
+   * minus the `seq` of the write that adds it.
    */
   #appendWrites(currentId: number, writes: NonNullable<StateChange['writes']>): number {
     const insertWrite = this.#db.prepare('insert into outbox (seq, bookmark_id, pending) values (?, ?, ?)');
     const setId = this.#db.prepare('update outbox set bookmark_id = ? where seq = ?');
     let id = currentId;
     for (const { seq, id: _, ...pending } of writes) {
-      // For null, SQLite assigns the next number.
+      // If `seq` is null, SQLite assigns the next number.
       const { lastInsertRowid } = insertWrite.run(seq ?? null, id, JSON.stringify(pending));
       if (id !== 0) continue;
       id = -Number(lastInsertRowid);

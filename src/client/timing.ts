@@ -19,7 +19,7 @@ export const systemClock: Clock = {
 };
 
 /**
- * Resolves after a delay. If the signal is aborted, rejects immediately with the signal's reason. Leaves no timer or
+ * Resolves after a delay. Rejects with the signal's reason as soon as the signal is aborted. Leaves no timer or
  * listener behind.
  */
 export async function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
@@ -54,9 +54,9 @@ export const POLL_PAUSE_MS = 1_000;
 const MAX_RETRY_AFTER_MS = 60_000;
 
 /**
- * Waits before the next poll if necessary. After a poll that was not held (`wasShort`), waits 1 to 1.25 s. If a replica
- * that is shutting down has sent `retry_after_ms`, waits at least that long, but at most a minute. If the signal is
- * aborted, rejects with its reason.
+ * Waits before the next poll if necessary. The wait is 1 to 1.25 s after a poll that was short (`wasShort`). If a
+ * replica that is shutting down has sent `retry_after_ms`, the wait is at least that long. A `retry_after_ms` of more
+ * than a minute counts as a minute. Rejects with the signal's reason if the signal is aborted.
  */
 export async function pausePolling(
   { clock, random }: Timing,

@@ -22,10 +22,10 @@ interface Transport {
   clock: Clock;
 }
 
-/** A response whose headers have arrived, but not its body. */
+/** A response whose headers have arrived. The body may still be on its way. */
 export interface OpenResponse {
   headers: Headers;
-  /** The chunks of the body. Throws an `ApiError` if the body is truncated. Read all chunks, or call `return`. */
+  /** The body's chunks. Read all chunks, or call `return`. If the body is truncated, reading throws an `ApiError`. */
   chunks: AsyncGenerator<Uint8Array, void, undefined>;
 }
 
@@ -84,8 +84,8 @@ function describeBody({ headers, body, onUpload }: Sending, deadline: Deadline):
     headers: { ...headers, 'content-length': String(bytes.length) },
     body: stream,
     duplex: 'half',
-    // With credentials, `fetch` would hide a 401 response to a streamed body. It would try to sign in and send the body
-    // again, which it cannot do with a stream.
+    // With credentials, `fetch` would hide a 401 response to a streamed body. After a 401, it would try to sign in and
+    // to send the body again, but it cannot send a stream twice.
     credentials: 'omit',
   };
 }
@@ -146,7 +146,8 @@ function describeFailure(
     return new ApiError(`no response within ${timeoutMs} ms`, { code: 'TIMEOUT', requestId });
   }
   if (signal?.aborted) return signal.reason;
-  // In Node, only this message says that there was a redirect. Browsers report a redirect like a lost connection.
+  // In Node, only the message of the cause says that there was a redirect. Browsers report a redirect like a lost
+  // connection.
   if (error instanceof Error && error.cause instanceof Error && /redirect/.test(error.cause.message))
     return new ApiError('the address redirects to another one', { code: 'UNEXPECTED_ANSWER', requestId });
   return new ApiError('the connection was lost or could not be made', {
@@ -182,7 +183,7 @@ function toApiError({ status, headers }: Response, text: string, sending: Sendin
   });
 }
 
-/** Parses the body of an error. Returns undefined if the service would not send such a body. */
+/** Parses the body of an error response. Returns undefined if the service never sends such a body. */
 function parseErrorBody(text: string): { error: string; code: ErrorCode } | undefined {
   try {
     const { error, code: receivedCode } = JSON.parse(text);

@@ -1,4 +1,4 @@
-/** Why a caller got no permit: its wait expired, the key's queue is full, or the semaphore is closed. */
+/** Why a caller got no permit: its wait expired, the queue of its key is full, or the semaphore is closed. */
 export type Refusal = 'expired' | 'full' | 'closed';
 
 export interface SemaphoreOptions {
@@ -84,8 +84,8 @@ export class Semaphore<Key> {
 
   /**
    * Calls `start` as soon as the caller has a permit, or `refuse` if the caller gets none. If `start` returns true, the
-   * permit is taken until `release` is called. If `start` returns false, the permit is free again immediately. `waitMs`
-   * replaces the semaphore's own limit for this caller.
+   * permit is taken until `release` is called. If `start` returns false, the permit is free again immediately. For this
+   * caller, `waitMs` replaces the longest wait from the semaphore's options.
    */
   enter(key: Key, start: () => boolean, refuse: (error: Error) => void, waitMs = this.#options.waitMs): void {
     const { permits, maxWaiting = Infinity, refusalError } = this.#options;
@@ -131,7 +131,7 @@ export class Semaphore<Key> {
     });
   }
 
-  /** Does the work while it holds a permit. If there is no permit, rejects with `refusalError` and does no work. */
+  /** Does the work while it holds a permit. Rejects without doing the work if the caller gets no permit. */
   async run<T>(key: Key, work: () => Promise<T>, waitMs?: number): Promise<T> {
     const release = await this.acquire(key, waitMs);
     try {

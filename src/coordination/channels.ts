@@ -1,6 +1,6 @@
 import type { Notifier } from './port.ts';
 
-/** The names of the channels. A waiting request registers on a channel, and a notification of that channel wakes it. */
+/** The names of the channels. A waiting request registers on a channel, and wakes when that channel is notified. */
 
 /** Returns the channel that is notified when a user gets new bookmarks, or when one of their tokens is revoked. */
 export const additionsChannel = (userId: number): string => `user:${userId}`;

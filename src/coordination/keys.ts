@@ -39,7 +39,7 @@ export const namePending = (index: string, key: string): string => `${index}:${k
  */
 export const nameLimited = (prefix: string, key: string): string => `${prefix}:${key}`;
 
-/** Returns a key for a test write. In a cluster, the node of `failedKey` stores it. `prefix` is `RedisKeys.probe`. */
+/** Returns a key for a test write, on the node of a cluster that stores `failedKey`. `prefix` is `RedisKeys.probe`. */
 export function nameProbe(prefix: string, failedKey: string): string {
   // A cluster chooses the node by the text in braces, or by the whole key if it has no braces.
   const hashTag = /\{[^}]+\}/.exec(failedKey)?.[0] ?? `{${failedKey}}`;

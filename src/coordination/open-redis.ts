@@ -14,7 +14,7 @@ import type { WaiterRegistry } from './waiters.ts';
 /** How long the start waits for Redis before it continues without Redis. */
 const START_WAIT_MS = 2_000;
 
-/** Options of `openShared`. While Redis is unavailable, this replica works with `waiters` and `imports` alone. */
+/** Options of `openShared`. While Redis is unavailable, this replica uses only its own `waiters` and `imports`. */
 interface SharedOptions {
   redis: RedisAccess;
   windowMs: number;

@@ -37,8 +37,8 @@ export const startCounters = (): Counters => ({
 });
 
 /**
- * Opens the coordination of this replica. If Redis is configured, waits until Redis serves this replica, but at most
- * two seconds. After that, this replica starts without Redis. Never rejects because Redis is unavailable.
+ * Opens the coordination of this replica. Waits up to two seconds until Redis serves this replica, if Redis is
+ * configured. If Redis is still unavailable after that, this replica starts without Redis, and the promise resolves.
  */
 export async function openCoordination(
   options: CoordinationOptions,

@@ -29,8 +29,8 @@ export const PENDING_KINDS = {
   /** For each session, the latest device code that it created. Both the key and the value are hashes. */
   deviceSessions: { lifeMs: 300_000, capacity: 20_000 },
   /**
-   * Challenges for signing in by a passkey. Anybody can request these challenges, and a flood of them must not displace
-   * the challenges of signed-in people. So `passkeyAdditions` is a separate kind.
+   * Challenges for signing in with a passkey. Anybody can request these challenges, and a flood of them must not
+   * displace the challenges of signed-in people. So `passkeyAdditions` is a separate kind.
    */
   passkeySignIns: { lifeMs: 300_000, capacity: 20_000 },
   /** Challenges for adding a passkey to an account. Only signed-in people can request them. */

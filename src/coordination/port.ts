@@ -28,7 +28,7 @@ export interface Quota {
   admitted: boolean;
   /** The maximum number of requests in any window. */
   limit: number;
-  /** How many further requests would be admitted now. */
+  /** How many more requests would be admitted now. */
   remaining: number;
   /**
    * If this request is refused, the milliseconds until a slot is free. If it is admitted, the milliseconds until the
@@ -41,7 +41,7 @@ export interface Quota {
 
 /** A limit that several keys share, for example an account's limit, which its tokens share. */
 export interface Group {
-  /** A hash tag (`{u42}`). Each key of the group begins with it, so that a Redis Cluster keeps them on one node. */
+  /** A hash tag (`{u42}`). All keys of the group begin with it, so that a Redis Cluster keeps the keys on one node. */
   key: string;
   limit: number;
 }
@@ -52,8 +52,8 @@ export interface Group {
  * for the same key.
  *
  * A request with a group counts for the key and for the group. A request that one of the two refuses counts for
- * neither. If one of them refuses, its quota is returned. If both refuse, the returned quota is the one whose refusal
- * ends later. If both admit, it is the quota with fewer requests left.
+ * neither. If only one of them refuses, its quota is returned. If both refuse, the returned quota is the one whose
+ * refusal ends later. If both admit, the returned quota is the one with fewer requests left.
  *
  * To limit only failures, call `refusal` before each attempt and `consume` after each failure. In this case, each
  * replica may exceed the limit by one failure, and by the failures of attempts that are in progress when the limit is
@@ -93,8 +93,9 @@ export type HoldRefusal = 'holder-full' | 'replica-full';
  */
 export interface Waiter {
   /**
-   * Counts this waiter towards the maximum of its holder and of this replica, until `release`. If one of these maximums
-   * is already reached, returns which one and does not count the waiter. Does nothing if the waiter is counted already.
+   * Counts this waiter towards the maximum of its holder and of this replica, until `release`. Does not count the
+   * waiter if one of these maximums is already reached, and returns which one. Does nothing if the waiter is counted
+   * already.
    */
   hold(): HoldRefusal | undefined;
   /** Waits until something may have changed, at most until `deadline`, a time of `Coordination.clock`. */
@@ -154,9 +155,9 @@ export class PendingUnavailable extends Error {
 }
 
 /**
- * Values that are kept for some minutes and that any replica can take once, such as logins in progress and the codes
- * that apps exchange for a session. Callers pass hashes of the secrets as keys, so somebody who reads the memory of
- * Redis does not learn the secrets.
+ * Values that are kept for some minutes, such as logins in progress and the codes that apps exchange for a session. A
+ * value can be taken only once, by any replica. Callers pass hashes of the secrets as keys, so somebody who reads the
+ * memory of Redis does not learn the secrets.
  *
  * The number of values of each kind is limited. If a kind is full, a new value displaces the oldest one. So a flood of
  * logins cannot fill the memory, but it can displace the logins of people who take a long time. While a configured
@@ -210,7 +211,7 @@ export interface Coordination {
 /**
  * - `none`: no Redis is configured.
  * - `shared`: Redis serves all of `SHARED_PARTS`.
- * - `degraded`: Redis does not serve at least one of `SHARED_PARTS`. This replica works without that part.
+ * - `degraded`: Redis does not serve all of `SHARED_PARTS`. This replica works without the missing parts.
  */
 type CoordinationState = 'none' | 'shared' | 'degraded';
 
@@ -228,7 +229,7 @@ export interface RedisAccess {
   ca?: string | undefined;
   /** The password for the Sentinels. The password for the data nodes is in the address. */
   sentinelPassword?: string | undefined;
-  /** Part of every key and channel name. It separates deployments that share a Redis. */
+  /** Part of the name of every key and every channel. It separates deployments that share a Redis. */
   prefix: string;
 }
 
@@ -238,7 +239,7 @@ export interface CoordinationOptions {
   redis?: RedisAccess | undefined;
   /** The window of the rate limiters that have no window of their own. At least 1,000 ms. */
   windowMs: number;
-  /** How many long polls may wait on this replica in total, and how many of one token. */
+  /** How many long polls may wait on this replica in total, and how many of these may belong to one token. */
   maxHeld: number;
   maxHeldPerHolder: number;
   clock?: Clock;

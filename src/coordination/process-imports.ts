@@ -8,7 +8,7 @@ import type { Clock, Counters, ImportQueue } from './port.ts';
 export type RunImport = (id: string, stop: AbortSignal) => Promise<void>;
 
 /**
- * How many imports run at a time if `startWorker` was not called. A process that does not call it mainly serves
+ * How many imports run at a time in a process that has not called `startWorker`. Such a process mainly serves
  * requests.
  */
 const DEFAULT_CONCURRENCY = 2;
@@ -31,7 +31,7 @@ export function watchRuns(runImport: RunImport, log: Logger, counters: Counters)
 }
 
 /**
- * Runs imports in this process, in the order of their arrival. It never runs an import twice at the same time. When the
+ * Runs imports in this process, in the order of their arrival. Never runs an import twice at the same time. When the
  * process ends, unfinished imports remain in Postgres, and other processes run them.
  */
 export class ProcessImportQueue implements ImportQueue {
@@ -55,8 +55,8 @@ export class ProcessImportQueue implements ImportQueue {
   }
 
   /**
-   * Runs the import as soon as fewer than `#concurrency` imports run. Returns false if the import is already waiting or
-   * running, or if the worker has stopped.
+   * Runs the import as soon as fewer than `#concurrency` imports are running. Returns false if the import is already
+   * waiting or running, or if the worker has stopped.
    */
   run(id: string): boolean {
     if (this.#stopped || this.#running.has(id) || this.#waiting.has(id)) return false;
@@ -65,7 +65,7 @@ export class ProcessImportQueue implements ImportQueue {
     return true;
   }
 
-  /** Resolves when fewer than `#concurrency` imports run. */
+  /** Resolves when fewer than `#concurrency` imports are running. */
   async untilPlace(): Promise<void> {
     while (this.#running.size >= this.#concurrency) await Promise.race(this.#running.values());
   }
@@ -88,7 +88,7 @@ export class ProcessImportQueue implements ImportQueue {
     return unfinished;
   }
 
-  /** Waits up to `waitMs` for the running imports. Returns whether all have ended. */
+  /** Waits up to `waitMs` for the running imports to end. Returns whether all have ended. */
   async #waitForRunning(waitMs: number): Promise<boolean> {
     const timeOver = Promise.withResolvers<boolean>();
     const cancel = this.#clock.after(waitMs, () => timeOver.resolve(false));

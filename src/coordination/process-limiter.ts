@@ -1,8 +1,8 @@
 import type { Clock, Counters, Group, Quota, RateLimiter } from './port.ts';
 
 /**
- * The maximum number of keys that one limiter keeps in memory, and of recorded times of admitted requests. Beyond these
- * limits, the limiter forgets the keys that were used longest ago.
+ * One limiter keeps at most `MAX_KEYS` keys in memory. Their logs record at most `MAX_TIMES` admitted requests.
+ * Above either maximum, the limiter forgets the least recently used keys.
  */
 const MAX_KEYS = 250_000;
 const MAX_TIMES = 4_000_000;
@@ -18,7 +18,7 @@ export class ProcessRateLimiter implements RateLimiter {
   readonly #counters: Counters;
   /** The log of each key, with the most recently used key at the end. So expired logs are at the front. */
   readonly #logs = new Map<string, AdmissionLog>();
-  /** The number of recorded times of admitted requests in all logs together. */
+  /** The number of times in all logs together. */
   #timeCount = 0;
 
   constructor(windowMs: number, clock: Clock, counters: Counters) {
@@ -65,7 +65,7 @@ export class ProcessRateLimiter implements RateLimiter {
     const log = this.#logs.get(key);
     if (log === undefined) return quotaOf(limit, 0, 0);
     this.#timeCount -= log.dropUntil(now - this.#windowMs);
-    // A key that is full under a higher limit is also full under this one.
+    // A key that is full under a higher limit is also full under `limit`.
     if (log.limit >= limit && log.fullUntil > now) return quotaOf(limit, limit, log.fullUntil - now);
     // After the limit was lowered, the window may hold more than `limit` requests. In that case, a slot becomes free
     // when the `limit`-th newest request leaves the window, and not when the oldest one does.
@@ -197,7 +197,7 @@ class AdmissionLog {
     return dropped;
   }
 
-  /** Inserts a time at its sorted position, because the replies to concurrent calls may arrive out of order. */
+  /** Inserts a time at its sorted position, because Redis may reply to concurrent calls out of order. */
   add(time: number): void {
     const before = this.#times.findLastIndex((other) => other <= time);
     // The positions before `#head` hold removed times.

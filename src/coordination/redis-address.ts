@@ -77,7 +77,7 @@ function parseSentinelUrl(text: string): RedisSentinels | undefined {
   const { s, userInfo = '', hosts = '', name = '', db = '0' } = groups;
   const sentinels = hosts.split(',').map(parseHost);
   if (!isEscaped(userInfo + name) || !sentinels.every((sentinel) => sentinel !== undefined)) return undefined;
-  // Everything after the first colon is the password, including further colons.
+  // Everything after the first colon is the password. It may contain colons.
   const [username = '', ...passwordParts] = userInfo.split(':');
   const credentials = decodeCredentials(username, passwordParts.join(':'));
   const masterName = decodeURIComponent(name);

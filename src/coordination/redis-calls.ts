@@ -2,12 +2,15 @@ import { type Cluster, type Redis, ReplyError } from 'ioredis';
 import type { Logger } from 'pino';
 
 /**
- * How long a request waits for a reply of Redis. `RateLimiter` promises at most 300 ms, and a busy event loop may take
- * part of this time.
+ * How long a request waits for a reply of Redis. `RateLimiter` promises to answer within 300 ms, but a busy event loop
+ * may use up part of that time.
  */
 export const REPLY_WAIT_MS = 200;
 
-/** The error message of calls without a connection. `LinkState` logs the fault that ended the connection instead. */
+/**
+ * The error message of calls without a connection. Instead of this message, `LinkState` logs the fault that ended the
+ * connection.
+ */
 export const NOT_CONNECTED = 'not connected';
 
 /** A repeated warning is logged again after this time. */
@@ -77,7 +80,7 @@ export type Warn = (message: string, error: unknown) => void;
 
 /** Logs each kind of warning at most once a minute. */
 export function throttleWarnings(log: Logger): Warn {
-  /** The time of the last log line for each warning and reason. */
+  /** The time of the last log line of each kind of warning. A kind is a message with a reason. */
   const loggedAt = new Map<string, number>();
   return (message, error) => {
     const reason = describeRedisError(error);

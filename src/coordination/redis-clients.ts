@@ -29,7 +29,7 @@ const FAIL_FAST: ConnectionOptions = {
 
 /**
  * Options of the connection on which BullMQ waits for jobs. Redis may send nothing on it for a long time, so there is
- * no socket timeout. It reconnects by itself.
+ * no socket timeout. The connection reconnects by itself.
  */
 const BLOCKING: ConnectionOptions = {
   ...FAIL_FAST,
@@ -124,7 +124,7 @@ export class RedisOpener {
     return guardAsking(cluster);
   }
 
-  /** The urls of the servers. Empty if Sentinels are configured, because they know the server's address. */
+  /** The urls of the servers. Empty if Sentinels are configured, because the Sentinels know the address. */
   get #urls(): readonly string[] {
     const { address } = this.#access;
     return address.kind === 'servers' ? address.urls : [];
@@ -149,7 +149,10 @@ export class RedisOpener {
   }
 }
 
-/** Opens the client on which BullMQ waits for jobs, to the server or cluster of `client`. It reconnects by itself. */
+/**
+ * Opens another client to the server or cluster of `client`. On the new client, BullMQ waits for jobs. If the server
+ * is a single one, the new client reconnects by itself.
+ */
 export function duplicateForBlocking(client: RedisClient): RedisClient {
   const duplicate =
     client instanceof Redis

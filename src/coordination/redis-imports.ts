@@ -32,7 +32,7 @@ const TAKER = 'worker';
  *
  * 1. `add` puts a job with the import's id into the queue.
  * 2. One worker takes the job, passes the id to `local`, and immediately removes the job.
- * 3. `local` runs the import. From then on, the import's lease in Postgres names its worker. If that worker dies, the
+ * 3. `local` runs the import. From then on, the import's lease in Postgres names the worker. If the worker dies, the
  *    sweep of staged imports adds the import again.
  */
 export class RedisImportQueue implements ImportQueue {
@@ -44,7 +44,7 @@ export class RedisImportQueue implements ImportQueue {
   #worker: ImportWorker | undefined;
   #takesJobs = false;
 
-  /** `local` runs the imports of this process: those that it takes from the queue, and those that cannot be queued. */
+  /** `local` runs the imports of this process: those from the queue, and those that cannot be queued. */
   constructor(side: RedisSide, local: ProcessImportQueue, warn: Warn) {
     this.#side = side;
     this.#local = local;
@@ -134,7 +134,7 @@ class ImportWorker {
   readonly #blocking: RedisClient;
   readonly #loopEnd: Promise<void>;
   #isClosed = false;
-  /** The ids of imports whose jobs were taken after closing began. */
+  /** The ids of imports whose jobs were taken after the call of `close`. */
   readonly takenTooLate: string[] = [];
 
   constructor(
@@ -160,7 +160,7 @@ class ImportWorker {
     this.#loopEnd = this.#takeJobs();
   }
 
-  /** Stops taking jobs, and closes the connection that waits for them. Resolves after `CLOSE_WAIT_MS` at the latest. */
+  /** Stops taking jobs, and closes the connection for waiting. Resolves after `CLOSE_WAIT_MS` at the latest. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#blocking.disconnect();
@@ -188,8 +188,8 @@ class ImportWorker {
 }
 
 /**
- * Opens a BullMQ worker that waits for jobs on the connection `blocking`. BullMQ 6.7 has no option for this. Its
- * constructor gets that connection by one call of `client.duplicate()`. So while the constructor runs,
+ * Opens a BullMQ worker that waits for jobs on the connection `blocking`. BullMQ 6.7 has no option for this. The
+ * constructor of `Worker` gets the connection by one call of `client.duplicate()`. So while the constructor runs,
  * `client.duplicate` is replaced by a function that returns `blocking`.
  */
 function openWorker(

@@ -142,8 +142,8 @@ class RedisRateLimiter implements RateLimiter {
 }
 
 /**
- * Runs `sliding-window.lua` as a command of the client. Its arguments are the number of keys, the keys, the window in
- * milliseconds, and a limit for each key. Its reply has two numbers for each key.
+ * Runs `sliding-window.lua` as a command of the client. The arguments are the number of keys, the keys, the window in
+ * milliseconds, and a limit for each key. The reply has two numbers for each key.
  */
 type Admit = (keyCount: number, ...rest: (string | number)[]) => Promise<number[]>;
 

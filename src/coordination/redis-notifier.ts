@@ -7,7 +7,7 @@ import type { RedisLink, RedisSide } from './redis-link.ts';
 import { RedisSubscription } from './redis-subscription.ts';
 import type { WaiterRegistry } from './waiters.ts';
 
-/** The maximum size of each set of channels below. `EVERYBODY` replaces all channels of a set that would exceed it. */
+/** The maximum size of each set of channels below. If a set would grow larger, it contains only `EVERYBODY` instead. */
 const MAX_KEPT = 10_000;
 
 /** In a message, this name stands for all channels. It makes the waits of all waiters end with `check`. */
@@ -36,7 +36,7 @@ export class RedisNotifier implements Notifier {
   readonly #redisChannel: string;
   readonly #counters: Counters;
   readonly #waiters: WaiterRegistry;
-  /** The first line of each message. It tells this replica which messages it has sent itself. */
+  /** The first line of each notification message of this replica. By this line, it recognizes its own messages. */
   readonly #instanceId = randomBytes(6).toString('base64url');
   readonly #beatChannel: string;
   readonly #subscription: RedisSubscription;
@@ -181,8 +181,8 @@ export class RedisNotifier implements Notifier {
 
   /**
    * Returns the connection to publish with. In a cluster, the subscription uses one node. This function chooses another
-   * node if there is one. So a heartbeat arrives only if the nodes pass messages on
-   * to each other, as they must do for notifications.
+   * node if there is one. So a heartbeat arrives only if the nodes pass messages on to each other, as they must do for
+   * notifications.
    */
   #publisherOf(client: RedisClient): RedisClient {
     if (client instanceof Redis) return client;

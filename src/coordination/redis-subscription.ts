@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { backOff, describeRedisError } from './redis-calls.ts';
 import type { RedisLink } from './redis-link.ts';
 
-/** Pauses between attempts to connect. The first is short, because perhaps only this one connection was closed. */
+/** Pauses between attempts to connect. The first is short, because perhaps only the connection was lost, not Redis. */
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 400;
 
@@ -48,7 +48,7 @@ export class RedisSubscription {
     redis?.disconnect();
   }
 
-  /** Closes the connection. If the link has a client, opens a new connection to the same server. */
+  /** Closes the connection. If the link has a client, opens a new connection to the server of that client. */
   #open(): void {
     this.end();
     const { client, opener } = this.#options.link;

@@ -1,7 +1,7 @@
 -- Admits a request if each of its keys has fewer admitted requests in the last `window` milliseconds than the key's
 -- limit. Records an admitted request under all of its keys, and a refused request under no key.
 --
---   KEYS     the logs: one key's, or those of a token and its account
+--   KEYS     the logs: the log of one key, or the logs of a token and of its account
 --   ARGV     [1] window in milliseconds; [1 + i] limit of KEYS[i]
 --   returns  two numbers for each key:
 --            - admitted requests in the window, including this one if it is admitted; limit + 1 if this key refuses it
@@ -11,12 +11,13 @@
 --
 -- A log is one string: a head of 12 bytes (base time as a double, number of expired entries as u32), then entries of 4
 -- bytes, oldest first, in milliseconds after the base. To expire entries, the script only changes the number in the
--- head. It rewrites the string when more entries are expired than live, so on average a call writes few bytes at any
--- limit. Decision record 0180 compares this format with others.
+-- head. It rewrites the string when more entries are expired than live, so on average a call writes few bytes, even
+-- if the limit is high. Decision record 0180 compares this format with others.
 
 local HEAD_BYTES, ENTRY_BYTES, FIRST_READ = 12, 4, 1024
 
--- When a log is rewritten at this distance from its base, it gets a new base, long before 4 bytes are too few.
+-- If a log's base is at least this many milliseconds old when the log is rewritten, the log gets a new base. An entry
+-- has room for almost twice this number.
 local MAX_OFFSET = 2147483648
 
 local window = tonumber(ARGV[1])

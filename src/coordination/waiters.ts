@@ -97,8 +97,8 @@ export class WaiterRegistry implements Notifier {
   }
 
   /**
-   * Ends every wait with `check`, because a notification may have been lost. If there are many waits, spreads
-   * their ends over time.
+   * Ends every wait with `check`, because a notification may have been lost. If there are many waits, spreads their
+   * ends over time.
    */
   checkAll(): void {
     const now = this.#clock.now();
@@ -229,8 +229,8 @@ class LocalWaiter implements Waiter {
       return 'woken';
     }
     const isOver = deadline <= this.#registry.clock.now();
-    // A poll that may have missed a notification checks now if its time is over or if notifications arrive again. Until
-    // then, `schedule` sets when it checks.
+    // A poll that may have missed a notification checks now if its time is over or if notifications arrive again.
+    // Otherwise, `schedule` sets when it checks.
     if (this.mayHaveMissed && (isOver || this.#registry.connected)) return this.#requestCheck();
     if (isOver) return 'timeout';
     this.deadline = deadline;

@@ -20,7 +20,7 @@ const WINDOWS = {
 interface Window {
   /** The part of the Redis keys that names the limiter. */
   keyPart: string;
-  /** The length of the window, at least 1,000. If absent, the configured window is used. */
+  /** The length of the window in milliseconds, at least 1,000. If absent, the configured window is used. */
   windowMs?: number;
   /** True if the limiter counts failures. The metrics of requests do not include them. */
   countsFailures?: boolean;

@@ -1,17 +1,17 @@
 /**
- * Bloom filters of blocks of search texts. A filter has one bit, chosen by a hash, for each sequence of up to five
+ * Bloom filters for blocks of search texts. A filter has one bit, chosen by a hash, for each sequence of up to five
  * letters in the block. If the bits of a term's sequences are not all set, the block cannot contain the term.
  *
  * False positives are about 1 in 100 blocks (docs/decisions/0090-search-blocks-with-bloom-filters.md). If the
  * sequences or the hash change, all filters must be rebuilt.
  */
 
-/** With this size, four rows with a filter fill one page of Postgres. */
+/** At this size, four rows, each with one filter, fill one page of Postgres. */
 const FILTER_BYTES = 1_984;
 
 const LONGEST_SEQUENCE = 5;
 
-/** The maximum number of bits that a search tests in each block. More bits would exclude hardly any more blocks. */
+/** How many bits a search tests in each filter at most. Testing more bits would exclude hardly any more blocks. */
 const MOST_BITS = 8;
 
 /**
@@ -54,7 +54,7 @@ export function buildBloomFilter(texts: string | null): Buffer {
 /** Returns the bits of a term. Bits of longer sequences come first, because fewer texts contain longer sequences. */
 function bitsOf(term: string): number[] {
   const sequences: { bit: number; length: number }[] = [];
-  // Later letters are ignored, because this many letters nearly always have enough sequences.
+  // Only sequences that start in the first 32 letters are used. Nearly always, these are enough.
   const usedLength = Math.min(term.length, 4 * MOST_BITS);
   for (let start = 0; start < usedLength; start += 1) {
     visitSequences(term, start, (bit, length) => sequences.push({ bit, length }));

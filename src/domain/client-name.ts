@@ -21,8 +21,8 @@ const PROGRAMS: readonly [RegExp, string][] = [
 ];
 
 /**
- * Patterns of a `User-Agent`, each with its system. The order matters, because Android also names Linux, and iPhones
- * also name Mac OS X.
+ * Patterns of a `User-Agent`, each with its system. The order matters, because Android devices also name Linux, and
+ * iPhones also name Mac OS X.
  */
 const SYSTEMS: readonly [RegExp, string][] = [
   [/\b(iPhone|iPod)\b/, 'iPhone'],

@@ -26,7 +26,7 @@ export function parseJsonText(text: string): unknown {
   }
 }
 
-/** `parseShortJson` counts the values of bodies that are longer than this before it parses them. */
+/** Before `parseShortJson` parses a body that is longer than this, it counts the commas and brackets of the body. */
 const COUNTED_ABOVE_BYTES = 65_536;
 
 /**

@@ -85,7 +85,7 @@ export interface Profile {
   token_expires_at: string | null;
 }
 
-/** The response to the exchange of an invite (section 4.1). */
+/** The response to the exchange of an invite or a code (section 4.1). */
 export interface Session {
   /** The session token, shown once. */
   token: string;
@@ -137,7 +137,7 @@ export interface CodeExchange {
   code: string;
   /** The PKCE verifier, 43 to 128 characters. */
   code_verifier: string;
-  /** The same address as in the app's original request. */
+  /** The redirect address, the same as in the app's original request. */
   redirect_uri: string;
 }
 
@@ -157,7 +157,7 @@ export type NewBookmark = GivenFields<'add'> & {
 /** A bookmark and the version that the client knows. */
 export interface BookmarkVersion {
   id: number;
-  /** The `updated_at` that the client saw last. A bookmark changed since then is a conflict (decision 43). */
+  /** The `updated_at` that the client saw last. A bookmark that has changed since then is a conflict (decision 43). */
   if_updated_at: string;
 }
 
@@ -291,8 +291,8 @@ export interface BookmarkSearch {
   /** A host name. Its subdomains match too. */
   site?: string | undefined;
   /**
-   * `newest` (the default) and `oldest` sort by id. `created` and `updated` sort by that time, latest first. `title`
-   * sorts alphabetically.
+   * `newest` (the default) and `oldest` sort by id. `created` sorts by `created_at`, and `updated` by `updated_at`,
+   * latest first. `title` sorts alphabetically.
    */
   sort?: Sort | undefined;
   /** The number of the page, counted from 1. */

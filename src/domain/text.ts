@@ -20,7 +20,7 @@ function normalize(text: string): string {
   return text.replace(CHUNKS, (chunk) => chunk.normalize('NFC'));
 }
 
-/** Matches most urls and many other texts. To normalize a text of these characters, lower case is enough. */
+/** Matches most urls and many other texts. To normalize them, conversion to lower case is enough. */
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 
 /**
@@ -68,7 +68,7 @@ function hasMoreCodePoints(text: string, limit: number): boolean {
 
 /**
  * Compares texts by code points, like the collation "C" of Postgres. JavaScript's own comparison is by UTF-16 code
- * units, which sorts U+10000 before U+E000.
+ * units, so it sorts U+10000 before U+E000.
  */
 export function compareByCodePoints(a: string, b: string): number {
   const length = Math.min(a.length, b.length);

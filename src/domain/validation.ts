@@ -24,7 +24,7 @@ const TYPE_NAMES: Record<string, string> = {
   object: 'an object',
 };
 
-/** Describes a broken rule of the kinds below in words. Returns undefined for a rule that has a message of its own. */
+/** Describes a broken rule in words. Returns undefined for a rule that has a message of its own. */
 export function describeIssue(issue: RawIssue): string | undefined {
   if (issue.code === 'invalid_type') {
     if (issue.input === undefined) return 'is required';
@@ -55,7 +55,7 @@ export const exactlyOne =
     issues.push({ code: 'custom', message, path, input: value });
   };
 
-/** Makes a rule for a body: if the field `name` is present, none of the other fields may be present. */
+/** Makes a rule for a body: if the field `name` is present, none of the fields `others` may be present. */
 export const notCombined =
   <Name extends string>(name: Name, others: readonly Name[]) =>
   ({ value, issues }: z.core.ParsePayload<{ readonly [Each in Name]?: unknown }>): void => {

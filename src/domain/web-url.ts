@@ -10,22 +10,22 @@ export const MAX_HOST_LENGTH = 253;
 const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f]/;
 
 /**
- * Matches a url up to the end of its authority, as WHATWG's standard finds it. The authority begins after any number of
- * slashes and backslashes, and ends before the path, the query or the fragment.
+ * Matches a url up to the end of its authority, by the rules of WHATWG's URL standard. The authority begins after any
+ * number of slashes and backslashes, and ends before the path, the query or the fragment.
  */
 const AUTHORITY = /^https?:[/\\]*(?<authority>[^/\\?#]*)/i;
 
 const SCHEME = /^[a-z][a-z\d+.-]*:/i;
 
-/** Returns the length of the host as sent, including its escapes. */
+/** Returns the length of the host before it is unescaped: `%61` counts as three characters. */
 function hostLength(authority: string): number {
   const host = authority.slice(authority.lastIndexOf('@') + 1);
   return host.replace(/:\d*$/, '').length;
 }
 
 /**
- * Parses an absolute http or https url without white space at its ends. For any other text, returns the rule that it
- * breaks, as a message.
+ * Parses an absolute http or https url without white space at its ends. For any other text, returns a message with the
+ * rule that the text breaks.
  */
 function readWebUrl(text: string): URL | string {
   if (CONTROL_CHARACTERS.test(text)) return 'may not contain control characters';
@@ -36,7 +36,7 @@ function readWebUrl(text: string): URL | string {
   return parseUrl(text) ?? 'expected an absolute url';
 }
 
-/** Does what `URL.parse` does. The first releases of Node 20, which may run the client, have no `URL.parse`. */
+/** Does what `URL.parse` does. The client may run on the first releases of Node 20, which have no `URL.parse`. */
 function parseUrl(text: string): URL | null {
   try {
     return new URL(text);
@@ -46,8 +46,8 @@ function parseUrl(text: string): URL | null {
 }
 
 /**
- * Returns the rule that a text breaks as the url of a bookmark (docs/contract.md, decision 10). Returns undefined if
- * the text is valid.
+ * Checks whether a text may be the url of a bookmark (docs/contract.md, decision 10). Returns the rule that the text
+ * breaks, or undefined if the text is valid.
  */
 export function findUrlFault(text: string): string | undefined {
   const urlOrRule = readWebUrl(text);

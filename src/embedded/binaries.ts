@@ -19,7 +19,7 @@ export interface Binaries {
 
 /**
  * Finds the programs in the npm package of this platform. If the account cannot reach `node_modules`, for example
- * below /root, copies them into `dataDir` once.
+ * because it is below /root, copies the programs into `dataDir` once.
  */
 export async function provideBinaries(dataDir: string, account: ServerAccount): Promise<Binaries> {
   const installed = await findInstalled();
@@ -29,8 +29,8 @@ export async function provideBinaries(dataDir: string, account: ServerAccount): 
   const { version } = JSON.parse(readFileSync(join(folder, '../package.json'), 'utf8'));
   const copy = join(dataDir, `binaries-${version}`);
   if (!existsSync(copy)) {
-    // The programs also need the libraries next to them, so this copies the whole folder. If the process is
-    // interrupted, only a draft remains, and the next start removes it.
+    // The programs also need the libraries next to them, so the whole folder is copied. If the process is interrupted,
+    // only a draft remains, and the next start removes it.
     const draft = await mkdtemp(join(dataDir, 'draft-binaries-'));
     await cp(folder, draft, { recursive: true, verbatimSymlinks: true });
     giveFolder(account, draft);

@@ -43,7 +43,7 @@ export async function makeCluster(
   const access = [`--username=${USER}`, '--auth=scram-sha-256', `--pwfile=${passwordFile}`];
   await run(binaries.initdb, ['-D', pgdata, ...locale, ...access], account);
   const statement = `create database ${DATABASE}\n`;
-  // In this mode, the program runs the statements of its standard input without a server.
+  // With `--single`, the program executes the statements from its standard input, without a server.
   await run(
     binaries.postgres,
     ['--single', '-D', pgdata, '-c', 'exit_on_error=true', 'postgres'],
@@ -51,7 +51,7 @@ export async function makeCluster(
     statement,
   );
   await rename(draft, clusterDirOf(dataDir));
-  // Without this, a power loss could undo the renaming. The next start would then delete the draft with the data.
+  // Without this sync, a power loss could undo the renaming. The next start would then delete the draft with the data.
   syncFolder(dataDir);
 }
 
@@ -65,7 +65,7 @@ async function run(program: string, args: string[], account: ServerAccount, inpu
   // `detached` gives the program its own process group, so that Ctrl-C ends only the service. If the service ends
   // before the program, the next start removes the draft.
   const child = spawn(program, args, { ...account, env: PROGRAM_ENVIRONMENT, detached: true, cwd: '/' });
-  // If the program ends before it reads its input, its exit code reports the failure.
+  // If the program ends too early, writing its input fails too. This is ignored: the exit code reports the failure.
   child.stdin.on('error', () => {});
   child.stdin.end(input);
   child.stdout.resume();

@@ -11,7 +11,7 @@ import { POLL_INTERVAL_MS, readPort, type ServerSettings, startServer } from './
 import { canReach, chooseServerAccount, type ServerAccount } from './server-account.ts';
 
 // The PostgreSQL that `npm start` runs. Each file of this folder handles certain faults:
-// folder-lock.ts: two services use the same data, even after a crash of one of them.
+// folder-lock.ts: a second service opens the same data, or a service crashes while it holds the lock.
 // cluster.ts: a crash while the data is created.
 // server.ts: the service is killed, or Ctrl-C would end the server before the service.
 // server-account.ts: the service runs as root, which Postgres refuses.
@@ -51,8 +51,8 @@ export async function openEmbeddedPostgres(options: EmbeddedPostgresOptions): Pr
 }
 
 /**
- * Opens the database in `dataDir` for a command. Uses the server of a running service, or starts a server, which ends
- * with `stop`.
+ * Opens the database in `dataDir` for a command. Uses the server of a running service. If no service runs, starts a
+ * server, which `stop` ends.
  */
 export async function attachEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const folder = prepareDataDir(options.dataDir);

@@ -31,14 +31,14 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
-/** Parameters for the server of one service: durable, reachable over loopback only, and no row values in the log. */
+/** These parameters make the server durable, let it listen on loopback only, and keep row values out of its log. */
 const SETTINGS: ServerSettings = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
   max_connections: 100,
   shared_buffers: '128MB',
   fsync: 'on',
-  // Nothing archives or replicates the write-ahead log, so bulk loads need to write less to it.
+  // Nothing archives or replicates the write-ahead log, so the server can write less to it during bulk loads.
   wal_level: 'minimal',
   max_wal_senders: 0,
   // Compiling a statement takes longer than it saves, and parallel workers do not pay off on a small machine.
@@ -71,8 +71,8 @@ const EARLIER_SERVER_MS = 10_000;
 const RUN_SERVER = '(read -r _ <&3; kill -INT $$) 2>/dev/null & exec "$@" 3<&-';
 
 /**
- * Starts the server on a free port, unless the settings name one. Waits until the server accepts connections. After a
- * crash, this includes the recovery. If the server does not start, throws `EmbeddedPostgresError` with its log.
+ * Starts the server on a free port, unless the settings name a port. Waits until the server accepts connections. After
+ * a crash, the server recovers first. If the server does not start, throws `EmbeddedPostgresError` with its log.
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { pgdata, logFile, settings } = options;

@@ -5,7 +5,7 @@ import { parseTimestamp } from '../domain/timestamp.ts';
 import { findUrlFault } from '../domain/web-url.ts';
 import { isObject } from './entry.ts';
 
-/** Finds the entries of an import that the service will refuse. The messages are those of the service's response. */
+/** Finds the entries that an import will refuse. The messages are the same as in the service's response. */
 
 /** An entry that the service would refuse. */
 export interface Refusal {
@@ -15,7 +15,7 @@ export interface Refusal {
   error: string;
 }
 
-/** The maximum length of a text in a refusal, in code points, as in the service's response. */
+/** The maximum length of a text in a refusal, in code points. The service's response has the same maximum. */
 const ERROR_TEXT_LENGTH = 200;
 
 // Each of the next three functions checks the value of a field. For an invalid value, it returns the part of the error

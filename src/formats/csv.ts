@@ -39,7 +39,7 @@ export function parseCsv(text: string): ForeignFile {
       skip_empty_lines: true,
       relax_column_count: true,
       relax_quotes: true,
-      // Only this service's own export has the cells that `readCell` reads.
+      // Only this service's own export has the additional quotes that `readCell` removes.
       ...(isOwnExport && { cast: readCell }),
     });
   } catch (error) {
@@ -76,21 +76,21 @@ const INSTAPAPER_TAGS: Readonly<Record<string, string>> = {
 
 const POCKET_TAGS: Readonly<Record<string, string>> = { unread: 'toread', archive: 'archived' };
 
-/** Returns the tag for the state of a row, for example unread. Instapaper writes the state into the column `folder`. */
+/** Returns the tag for a row's state, such as `toread` for unread. Instapaper has the state in the column `folder`. */
 function stateTagOf(format: Format, status: string, folder: string): string | undefined {
   if (format === 'pocket') return POCKET_TAGS[status];
   return format === 'instapaper' ? INSTAPAPER_TAGS[folder] : undefined;
 }
 
-/** Returns the paths of a row's folders, and a tag if the row has a state, for example unread. */
+/** Returns the path of a row's folder. If the row has a state, such as unread, returns only the tag for that state. */
 function readFoldersAndState(format: Format, row: Row): { folders: string[][]; tags: string[] } {
   const folder = row.folder ?? row.collection ?? '';
   const stateTag = stateTagOf(format, row.status ?? '', folder.trim());
   if (stateTag !== undefined) return { folders: [], tags: [stateTag] };
   const hasNoFolder = format === 'pocket' || (format === 'raindrop' && folder.trim() === 'Unsorted');
   if (hasNoFolder) return { folders: [], tags: [] };
-  // Instapaper has no folders inside folders. In other tables, a backslash may escape a `/` in a folder's name.
-  // `splitFolders` reads such a path. If the text is not a valid path, it is split at each `/`.
+  // Instapaper has no folders inside folders. In other tables, the cell is a path, and a backslash in it may escape a
+  // `/` in a folder's name. If `splitFolders` refuses the path, it is split at each `/`.
   const path = format === 'instapaper' ? [folder] : (splitFolders(folder) ?? folder.split('/'));
   return { folders: [path], tags: [] };
 }
@@ -108,7 +108,7 @@ function splitTags(text: string): string[] {
   return text.split(/[,|]/);
 }
 
-/** Returns the first of these cells that exists and is not empty. */
+/** Looks at the named cells of a row, in order. Returns the first one that exists and is not empty. */
 const pick = (row: Row, ...names: string[]): string =>
   names.map((name) => row[name]).find((value) => value !== undefined && value !== '') ?? '';
 

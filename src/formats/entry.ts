@@ -58,7 +58,7 @@ export interface ParsedFile {
   format: Format;
   entries: ImportEntry[];
   leftOut: LeftOut[];
-  /** The number of entries whose url appeared before. Their tags and texts were added to the first entry. */
+  /** The number of entries that were merged into an earlier entry with the same url. */
   combined: number;
   /** The folders that become tags, in file order. `folder` is a path, and `bookmarks` the number of bookmarks in it. */
   folders: { folder: string[]; tag: string; bookmarks: number }[];
@@ -73,7 +73,7 @@ export const isObject = (value: unknown): value is JsonObject =>
 export const stringsIn = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
 
-/** Trims a text and removes what the service cannot store. Returns an empty text for other values. */
+/** Trims a text and removes what the service cannot store. Returns an empty text if the value is not a string. */
 export const textOf = (value: unknown): string =>
   typeof value === 'string' ? value.replaceAll('\0', '').toWellFormed().trim() : '';
 
@@ -139,8 +139,9 @@ function distinct(names: readonly string[]): string[] {
 }
 
 /**
- * Turns the bookmarks of another program into entries of an import. Bookmarks with the same url, for example in several
- * folders, become one entry with all their tags. Otherwise the service would import only the first of them.
+ * Turns the bookmarks of another program into entries of an import. If several bookmarks have the same url, for example
+ * because a page is in several folders, they become one entry with all their tags. Otherwise the service would import
+ * only the first of them.
  */
 export function collect({ format, bookmarks }: ForeignFile, { foldersAsTags }: ReadOptions): ParsedFile {
   const entryByUrl = new Map<string, NamedEntry>();
@@ -178,15 +179,15 @@ export function collect({ format, bookmarks }: ForeignFile, { foldersAsTags }: R
 }
 
 /**
- * Returns whether a creation time is to replace another one. An unambiguous time replaces an ambiguous one, and an
- * earlier time replaces a later one.
+ * Returns whether a creation time is to replace another one. An unambiguous time replaces an ambiguous one. If both or
+ * neither are ambiguous, the earlier time replaces the later one.
  */
 function isBetterTime(time: string, other: string | undefined): boolean {
   if (other === undefined) return true;
   return isAmbiguous(time) === isAmbiguous(other) ? time < other : isAmbiguous(other);
 }
 
-/** Merges a later entry with the same url into the first entry. The earlier creation time wins. */
+/** Merges a later entry into the first entry with the same url. `isBetterTime` chooses the creation time. */
 function combine(first: NamedEntry, later: NamedEntry): void {
   first.title ||= later.title;
   if (later.comment && !first.comment?.includes(later.comment)) {

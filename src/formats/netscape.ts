@@ -3,15 +3,16 @@ import type { ForeignBookmark, ForeignFile, Format } from './entry.ts';
 import { GENERATOR } from './write-netscape.ts';
 
 /**
- * Reads the HTML bookmark file of browsers, which Pinboard, Raindrop, linkding and Pocket extend. `<DT><H3>` names a
- * folder, and the `<DL>` after it contains the folder's entries. `<DT><A HREF>` is a bookmark, and the `<DD>` after
- * it is its description.
+ * Reads bookmark files in the HTML format of browsers, which Pinboard, Raindrop, linkding and Pocket extend.
+ * `<DT><H3>` names a folder, and the `<DL>` after it contains the folder's entries. `<DT><A HREF>` is a bookmark, and
+ * the `<DD>` after it is the bookmark's description.
  */
 
 type Attributes = Record<string, string>;
 
 /**
- * Whether the browser or service created a folder itself. The name of such a folder says nothing about its bookmarks.
+ * Whether a browser or a service created a folder by itself. The name of such a folder says nothing about the folder's
+ * bookmarks.
  */
 const isBuiltInFolder = (attributes: Attributes): boolean =>
   attributes.personal_toolbar_folder === 'true' || attributes.unfiled_bookmarks_folder === 'true';
@@ -44,7 +45,7 @@ interface Draft {
   attributes: Attributes;
   /** The path of the bookmark's folder, outermost first. */
   folders: string[];
-  /** The heading of the list in Pocket's file. Empty in other files. */
+  /** In Pocket's file, the heading of the bookmark's list. Empty in other files. */
   section: string;
   title: Text;
   description: Text;
@@ -185,7 +186,7 @@ const BLOCKQUOTE = /^<blockquote>(?<content>[\s\S]*)<\/blockquote>$/;
 
 /**
  * Splits a description into paragraphs. linkding writes its notes into the description, between markers. Pinboard may
- * put the text into a `<blockquote>`.
+ * put the description into a `<blockquote>`.
  */
 export function readDescription(text: string): string[] {
   const [description = '', notes = ''] = text.split('[linkding-notes]');

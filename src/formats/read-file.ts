@@ -28,7 +28,7 @@ export interface CheckedFile extends ParsedFile {
   refusals: Refusal[];
 }
 
-/** Reads a bookmark file, and checks its entries as the service does. Throws `UnreadableFile` if it cannot read it. */
+/** Reads a bookmark file and checks its entries as the service does. Throws `UnreadableFile` if that is impossible. */
 export function readBookmarkFile(bytes: Uint8Array, options: ReadOptions): CheckedFile {
   const content = parseFile(decode(bytes));
   const parsed: ParsedFile = Array.isArray(content)
@@ -83,7 +83,7 @@ function findEncoding(bytes: Uint8Array): string {
   return label.startsWith('utf-16') ? 'utf-8' : label;
 }
 
-/** Whether a text begins like an export of OneTab: a line `URL | TITLE` for each tab, blank lines between groups. */
+/** Whether a text begins like an export of OneTab: one line `URL | TITLE` per tab, and a blank line between groups. */
 const looksLikeOneTab = (start: string): boolean => /^https?:\/\/\S+( \| .*)?(\r?\n|$)/i.test(start);
 
 const parseOneTab = (text: string): ForeignBookmark[] =>
@@ -104,7 +104,7 @@ function parseHtml(text: string): ForeignFile {
 
 function parseJson(text: string): ForeignFile | ImportEntry[] {
   const value = parseValue(text);
-  // An empty object if the file is an array.
+  // If the JSON is an array, `root` is an empty object.
   const root: JsonObject = isObject(value) ? value : {};
   if (isFirefoxBackup(root)) return { format: 'firefox', bookmarks: fromFirefox(root) };
   if (isObject(root.roots)) return { format: 'chrome', bookmarks: fromChromium(root.roots) };

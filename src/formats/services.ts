@@ -2,7 +2,7 @@ import { Parser } from 'htmlparser2';
 import { type ForeignBookmark, isObject, type JsonObject, stringsIn, textOf } from './entry.ts';
 import { readDescription } from './netscape.ts';
 
-/** Reads the JSON and XML of other services and programs. `netscape.ts` reads the HTML that some of them export too. */
+/** Reads the JSON and XML of other services and programs. Some of them also export HTML, which `netscape.ts` reads. */
 
 const tagIf = (condition: boolean, tag: string): string[] => (condition ? [tag] : []);
 
@@ -77,7 +77,7 @@ export function fromKarakeep(bookmarks: JsonObject[], lists: unknown): ForeignBo
   });
 }
 
-/** Returns the names of the Karakeep lists that contain a list, outermost first, and then its own name. */
+/** Returns the path of a Karakeep list: the names of the lists around it, outermost first, and then its own name. */
 function listPath(id: string, listById: ReadonlyMap<string, JsonObject>): string[] {
   const names: string[] = [];
   // A malformed file may contain a list that contains itself.

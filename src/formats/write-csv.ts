@@ -1,8 +1,8 @@
 import type { Bookmark } from '../domain/resources.ts';
 
 /**
- * Writes CSV (RFC 4180) with Raindrop's columns, which many importers know, and `updated_at`. Tags are separated by
- * commas. If a tag contains a comma or a bar, or begins with a bracket, the cell is a JSON array.
+ * Writes CSV (RFC 4180). The columns are those of Raindrop, which many importers know, and `updated_at`. Commas
+ * separate tags. If a tag contains a comma or a bar, or begins with a bracket, the cell of the tags is a JSON array.
  */
 
 /**
@@ -17,7 +17,7 @@ function formatCell(text: string): string {
   return needsQuotes ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** Returns the text of a cell that `writeCsvRow` wrote, after the CSV was parsed. */
+/** Turns a cell of the parsed CSV back into the text that `writeCsvRow` was given. */
 export const readCell = (cell: string): string =>
   cell.startsWith("'") && FORMULA.test(cell) ? cell.slice(1) : cell;
 

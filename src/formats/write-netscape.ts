@@ -37,7 +37,7 @@ const escapeText = (text: string): string =>
 /** Escapes a text, including its line breaks. Chromium needs each link and each folder on one line of the file. */
 const escapeLine = (text: string): string => escapeText(text).replaceAll('\n', '&#10;');
 
-/** The largest number of seconds that is written, in the year 5138. Readers take larger numbers for milliseconds. */
+/** The largest number of seconds that is written (in the year 5138). Readers take larger numbers for milliseconds. */
 const LAST_SECOND = 99_999_999_999;
 
 /**
@@ -74,8 +74,8 @@ interface NetscapeOptions {
 }
 
 /**
- * Returns the path of folders for a tag that must be written as a folder, and undefined for other tags. A tag must be
- * written as a folder if it is a path, has an escaped `/`, or has a comma, which TAGS cannot contain.
+ * Returns the path of folders for a tag that must be written as a folder, and undefined for other tags. A valid path
+ * must be written as a folder if it has several parts, a backslash, or a comma, which would separate tags in TAGS.
  */
 function findRequiredPath(name: string): string[] | undefined {
   const path = splitFolders(name);
@@ -83,9 +83,9 @@ function findRequiredPath(name: string): string[] | undefined {
 }
 
 /**
- * Returns the chunks of a bookmark file. Tags that are paths become folders, for example `Work/Databases`. If the tag
+ * Returns the chunks of a bookmark file. Tags that are paths, such as `Work/Databases`, become folders. If the tag
  * `Work` exists too, it becomes the folder that contains `Databases`. A bookmark is written once in each of its
- * folders. Tags that are not folders are in TAGS.
+ * folders. TAGS contains the tags that do not become folders.
  */
 export const formatNetscapeFile = (
   bookmarks: readonly Bookmark[],
@@ -111,7 +111,7 @@ function buildFolders(bookmarks: readonly Bookmark[], { tagFolders = false }: Ne
   return root;
 }
 
-/** Maps each tag that is written as a folder even without `tagFolders` to the path of its folder. */
+/** Returns the folder's path for each tag that becomes a folder even without `tagFolders`. The keys are the tags. */
 function findPaths(names: ReadonlySet<string>): Map<string, string[]> {
   const paths = new Map<string, string[]>();
   for (const name of names) {

@@ -21,7 +21,7 @@ declare module 'fastify' {
 
 /**
  * Adds one endpoint. Its requests take these steps in this order: token, rate limit, overload, scope, body, handler,
- * response. A request to a public route has no token and no scope. Its rate limit counts by client address.
+ * response. A request to a public route has no token and no scope. Its rate limit is that of the client's address.
  */
 export function addRoute(app: FastifyInstance, context: Context, mount: Mount, route: Route): void {
   app.route({
@@ -124,7 +124,7 @@ async function sendResponse(
 }
 
 /**
- * Counts the bytes of a response that the socket has not taken yet. They count until the response is sent or aborted.
+ * Counts those bytes of a response that the socket has not taken yet, until the response is sent or aborted.
  */
 export function countBacklog(
   outboundBacklog: OutboundBacklog,

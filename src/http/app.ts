@@ -43,7 +43,7 @@ import { DEFAULT_BODY_BYTES, type Route, routesOfAll } from './route.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The user who sent the request, and the token. Undefined until the token is accepted, or if none is required. */
+    /** The request's user and token. Undefined until the token is accepted, and on routes that require no token. */
     principal: Principal | undefined;
     /** Whether the token was looked up in the database for this request. If not, this replica remembered the token. */
     principalIsFresh: boolean;
@@ -93,7 +93,7 @@ const silenceLimitMs = ({ importWaitSeconds }: Config): number => (2 * importWai
 
 const REQUEST_ID = /^[\w.:/+=-]{1,128}$/;
 
-/** Matches the host of an origin if it is a loopback address, with the `//` before it and the `:` of the port. */
+/** Matches the part of an origin from the `//` to the `:` of the port. The host must be a loopback address. */
 const LOOPBACK_ADDRESS = /\/\/(127\.0\.0\.1|\[::1\]):/;
 
 /**
@@ -200,7 +200,8 @@ async function mountRoutes(
 }
 
 /**
- * Returns the value of Fastify's `trustProxy`. A number of proxies becomes a function that trusts this number of hops.
+ * Returns the value of Fastify's `trustProxy`. If `trust` is a number, the value is a function that trusts that many
+ * hops.
  */
 const trustFunction = (trust: Config['trustProxy']) =>
   typeof trust === 'number' ? (_address: string, hop: number) => hop < trust : trust;

@@ -72,8 +72,8 @@ export class Bodies {
   /** Releases the held bytes and drops the rest of the body. Must be called when the response is sent or aborted. */
   close(request: FastifyRequest): void {
     for (const release of request.heldBody ?? []) release();
-    // A handler may still read the body after the client has left. `source` must not count these bytes as held, because
-    // nothing would release them.
+    // A handler may still read the body after the client has left. `source` must not count the bytes of these reads as
+    // held, because nothing would release them.
     request.heldBody = undefined;
     request.bodyReader?.drop(this.#pace);
   }

@@ -88,7 +88,7 @@ export class BodyReader {
     body.once('close', () => this.#finish('aborted'));
   }
 
-  /** Reads from now on, and reserves time under this key. */
+  /** Starts to read at the pace that is allowed for this key. */
   begin(pace: ChunkPace, key: number | undefined): void {
     this.#reservation = { pace, key };
     if (this.#chunks >= CHUNKS_PER_PAUSE) this.#reserveTime();
@@ -178,8 +178,8 @@ export class BodyReader {
   }
 
   /**
-   * Ends the body. If many chunks have no reserved time yet, reserves time for them now, so that the key's next body
-   * pauses for them.
+   * Ends the body. If many chunks have no reserved time yet, reserves time for them now. The key's next body then waits
+   * until that time is over.
    */
   #finish(end: 'complete' | 'aborted'): void {
     if (this.#end !== undefined) return;

@@ -57,7 +57,8 @@ const TOKEN_FAILURES_PER_MINUTE = 600;
 
 /**
  * Runs an exchange of an invite code. Throws `RATE_LIMITED` if a budget is used up. Requests that name an e-mail
- * address have their own budgets. So somebody who guesses codes without an address cannot block these requests.
+ * address have their own budgets. So somebody who guesses codes without an address cannot block the requests that name
+ * one.
  */
 export function limitInviteFailures<Result>(
   context: Context,
@@ -79,9 +80,9 @@ export function limitInviteFailures<Result>(
 }
 
 /**
- * Looks up a token that this replica does not remember. Once the network's budget is used up, its lookups run one at a
- * time. From then on, a wrong token gives `RATE_LIMITED`, and so does a lookup that gets no permit. These limits do not
- * apply to a token that was valid when this replica last looked it up.
+ * Looks up a token that this replica does not remember. Once the budget of the client's network is used up, the lookups
+ * of this network run one at a time. From then on, a wrong token gives `RATE_LIMITED`, and so does a lookup that gets
+ * no permit. These limits do not apply to a token that was valid when this replica last looked it up.
  */
 export function limitTokenFailures<Result>(
   context: Context,
@@ -129,8 +130,8 @@ function runWithinBudgets<Result>(
 }
 
 /**
- * Runs an attempt. If it fails with one of its `failureCodes`, counts the failure in each budget, and throws
- * `RATE_LIMITED` instead of the error if a budget does not admit the failure.
+ * Runs an attempt. If it fails with one of its `failureCodes`, counts the failure in each budget. If a budget does not
+ * admit the failure, throws `RATE_LIMITED` instead of the error.
  */
 async function runAndCountFailure<Result>(
   context: Context,

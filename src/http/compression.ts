@@ -17,7 +17,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 /** Shorter bodies are sent uncompressed, because most of them fit into one network packet anyway. */
 const LEAST_BYTES = 1_024;
 
-// The levels with the best size for their CPU time. See docs/decisions/0080-compressed-responses.md.
+// The levels with the best balance of size and CPU time. See docs/decisions/0080-compressed-responses.md.
 const GZIP = { level: 1 };
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } };
 const ZSTD = { params: { [constants.ZSTD_c_compressionLevel]: 3 } };
@@ -38,7 +38,7 @@ const ENCODINGS: Record<string, Encoding> = {
   gzip: { compress: (text) => gzipAsync(text, GZIP), createStream: () => createGzip(GZIP) },
 };
 
-/** If a client accepts several encodings with the same preference, this chooses the first one in the list. */
+/** If a client accepts several encodings with the same preference, chooses the one that is first in `ENCODINGS`. */
 const negotiator = new Negotiator({ supportedValues: Object.keys(ENCODINGS) });
 
 /** Whether a body is long enough to be worth compressing. */

@@ -16,8 +16,8 @@ const MAX_OPEN_REQUESTS = 16;
 const PROGRESS_BYTES = 16 * 1_024;
 
 /**
- * How often each connection is checked within the stall time. So a stalled connection may be cut late, by up to a
- * thirtieth of the stall time.
+ * How often each connection is checked within the stall time. A stalled connection may be cut late, but by no more than
+ * a thirtieth of the stall time.
  */
 const CHECKS_PER_STALL = 30;
 
@@ -30,8 +30,8 @@ interface StreamHandle {
 }
 
 /**
- * Returns how many bytes of a socket the kernel has taken. Unlike `socket.bytesWritten`, this grows during a large
- * write.
+ * Returns how many bytes the kernel has taken from a socket. Unlike `socket.bytesWritten`, this number grows during a
+ * large write.
  */
 function countTaken(socket: Socket): number {
   const { _handle: handle } = socket as { _handle?: StreamHandle | null };
@@ -47,7 +47,7 @@ export class Connection {
   #writtenBefore = 0;
   /** How many bytes in total the kernel had taken from the socket when the client last made progress. */
   #takenAtProgress = 0;
-  /** When the client last made progress, by `performance.now()`; undefined while all bytes are sent. */
+  /** When the client last made progress, by `performance.now()`; undefined while no bytes wait to be sent. */
   #progressAt: number | undefined;
   #isStalled = false;
 
@@ -60,7 +60,7 @@ export class Connection {
     return this.#isStalled;
   }
 
-  /** How many response bytes the kernel took between the times of `#writtenBefore` and `#takenAtProgress`. */
+  /** How many bytes of the latest responses the kernel had taken when the client last made progress. */
   get sentBytes(): number {
     return Math.max(0, this.#takenAtProgress - this.#writtenBefore);
   }

@@ -70,7 +70,7 @@ export function addHooks(app: FastifyInstance, context: Context): void {
       throw invalid('Host: is required');
     const repeated = SINGLE_HEADERS.find((name) => countHeader(request.raw.rawHeaders, name) > 1);
     if (repeated !== undefined) throw invalid(`${repeated}: was sent more than once`);
-    // An unknown path gives a 404, whatever the body is. So this check is before the body is read. See decision 1.
+    // An unknown path gives a 404, whatever the body is. So the path is checked before the body is read (decision 1).
     if (request.is404) throw notFound('the path');
     done();
   });

@@ -15,13 +15,13 @@ import { SECURITY_HEADERS, STATUS_BY_CODE } from './error-responses.ts';
  */
 const LINGER_MS = 2_000;
 
-/** Sends a response on a bare socket and closes it. */
+/** Sends a response on a bare socket, and closes the socket. */
 function respondOnSocket(socket: Duplex, error: ApiError): void {
   const text = JSON.stringify(error.body);
   // Node has removed its own error listener. Without any listener, a reset of the connection would end this process.
   socket.on('error', () => socket.destroy());
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
-  // Read and drop further bytes.
+  // Reads and drops whatever else the client sends.
   socket.resume();
   const headers = {
     'content-type': 'application/json; charset=utf-8',

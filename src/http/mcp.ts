@@ -67,8 +67,8 @@ export function mcpRoutes(app: FastifyInstance, runner: EndpointRunner): void {
 }
 
 /**
- * Throws `PERMISSION_DENIED` for requests from pages of other origins. The protocol requires this check against DNS
- * rebinding.
+ * Throws `PERMISSION_DENIED` for requests from pages of other origins that are not in `CORS_ORIGINS`. The protocol
+ * requires this check against DNS rebinding.
  */
 function refuseForeignOrigin({ config, site }: Context, { headers }: FastifyRequest): void {
   const { origin } = headers;

@@ -1,4 +1,4 @@
-/** Builds the examples of whole bodies in the API reference from the examples of their fields. */
+/** Builds examples of whole bodies for the API reference. They consist of the examples of the bodies' fields. */
 
 interface Schema {
   $ref?: string;

@@ -168,7 +168,7 @@ function errorResponses(route: Route): Json {
   );
 }
 
-/** Converts a path like `/tags/create` to `TagsCreate`, the prefix of the names of its schemas. */
+/** Converts a path such as `/tags/create` to `TagsCreate`. The names of the path's schemas begin with this text. */
 const pascalCase = (path: string): string =>
   path.replace(/[/-](\w)/g, (_, letter: string) => letter.toUpperCase());
 

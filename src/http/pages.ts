@@ -8,7 +8,7 @@ import { SignInError } from '../sign-in/sign-in-error.ts';
 import { limitAddress } from './authentication.ts';
 import { toApiError } from './error-responses.ts';
 
-/** The pages of signing in. Requests for them are limited by client address, and their errors are pages too. */
+/** The pages for signing in. Requests for these pages are limited by client address, and get errors as pages too. */
 
 /** A request for a page, and its reply. */
 export interface PageRequest {

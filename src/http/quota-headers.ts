@@ -44,8 +44,8 @@ export const clientAddress = ({ ip, socket }: FastifyRequest): string =>
   isIP(ip) > 0 ? ip : (socket.remoteAddress ?? '');
 
 /**
- * Returns the limiter's key for a client address (docs/contract.md, decision 25): the address itself for IPv4, the IPv4
- * address for an address that is mapped into IPv6, and the /64 network for other IPv6 addresses.
+ * Returns the limiter's key for a client address (docs/contract.md, decision 25). The key of an IPv4 address is the
+ * address itself, even if it is written as an IPv6 address. The key of any other IPv6 address is its /64 network.
  */
 export function addressKey(ip: string): string {
   if (!isIPv6(ip)) return ip;

@@ -27,7 +27,7 @@ const PAGE = `<!doctype html>
 const START = `SwaggerUIBundle({ url: '/openapi.json', dom_id: '#reference', deepLinking: true });
 `;
 
-/** All content comes from this origin. Swagger UI also needs inline images and inline styles. */
+/** Swagger UI needs inline images and inline styles. All other content comes from this origin. */
 const SECURITY_POLICY =
   "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'";
 

@@ -8,7 +8,7 @@ import type { Route } from './route.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The request class of the route in the metrics. */
+    /** The class of the route's requests in the metrics. */
     class?: RequestClass;
   }
 }
@@ -22,7 +22,7 @@ export function classOf({ path, scope, isHeld }: Route): RequestClass {
 
 const LOGGED_PATH_LENGTH = 200;
 
-/** Returns the path of a url, cut to the length that is logged. Replaces everything that looks like a token. */
+/** Returns a url's path for the log. Everything that looks like a token is replaced, then a long path is cut. */
 const cutPath = (url: string): string =>
   url
     .split('?')[0]!
@@ -48,7 +48,8 @@ export interface RequestFacts {
 /**
  * Decides whether to log a request. Failures, slow requests and requests to `SECURITY_ROUTES` are always logged. Of the
  * other requests, the share `share` (0 to 1) is logged. The responses 404 and 429 do not count as failures here,
- * because clients can cause any number of these responses. The request id decides, so all processes decide the same.
+ * because clients can cause any number of these responses. The share is chosen by request id, so all processes choose
+ * the same requests.
  */
 export function isLogged({ id, route, status, ms, wasHeld, unserved }: RequestFacts, share: number): boolean {
   const isFailure = unserved !== undefined || (status >= 400 && status !== 404 && status !== 429);
@@ -109,8 +110,8 @@ export function reportAborted(
     {
       route: request.routeOptions.url,
       user: request.principal?.userId,
-      // A response has no socket while it waits for an earlier one on the same connection. In that case, no byte of it
-      // was sent.
+      // A response has no socket while it waits for an earlier response on the same connection. None of its bytes was
+      // sent then.
       sentBytes: reply.raw.socket ? connection.sentBytes : 0,
       reason,
       ms: Math.round(reply.elapsedTime),

@@ -80,7 +80,7 @@ export const routesOfAll = <Given extends ApiRoute>(
   routes: readonly Given[] & Missing<Exclude<keyof Endpoints, Given['path']>>,
 ): readonly Route[] => routes;
 
-/** A type that all routes have if `Path` is `never`. Otherwise, a type that no route has and that names the path. */
+/** A type that all routes have if `Path` is `never`. Otherwise, a type that names the path and that no route has. */
 type Missing<Path> = [Path] extends [never] ? unknown : { noRouteFor: Path };
 
 /** The names of all fields of a type, at any depth. */
@@ -95,8 +95,8 @@ type Fields<T> = T extends readonly (infer Entry)[]
  * result is `Schema`. Otherwise the result is a type that no schema has. In that case, the route does not compile, and
  * the compiler's message contains the declared type.
  *
- * Two types are equal if each is assignable to the other and both have the same field names. The names count, because
- * types that differ only in optional fields are assignable to each other.
+ * Two types are equal if each is assignable to the other and both have the same field names. The names are compared
+ * because types that differ only in optional fields are assignable to each other.
  */
 type Matching<Schema, Type, Declared> = [Type, Declared, Fields<Type>, Fields<Declared>] extends [
   Declared,
@@ -114,7 +114,7 @@ interface AsDeclared<Path extends keyof Endpoints, Body extends z.ZodType, Respo
   response: Matching<Response, z.output<Response>, Endpoints[Path]['response']>;
 }
 
-/** Gives the handler the type of its body, and checks the route's schemas against `resources.ts` at compile time. */
+/** Gives the handler's `body` its type, and checks the route's schemas against `resources.ts` at compile time. */
 export const principalRoute = <
   Path extends keyof Endpoints,
   Body extends z.ZodType,

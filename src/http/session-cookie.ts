@@ -19,8 +19,8 @@ const LOGIN_SECONDS = 600;
 const HINT = 'signed-in';
 
 /**
- * Returns the value of a cookie; undefined if there is none. If several cookies have this name, also returns undefined,
- * because another site on this host may have set one of them.
+ * Returns the value of the cookie `name`; undefined if there is none. If several cookies have this name, also returns
+ * undefined, because another site on this host may have set one of them.
  */
 function readCookie(header: string | undefined, name: string): string | undefined {
   const values = listCookies(header, name);
@@ -60,7 +60,7 @@ export function setSessionCookie({ site, config }: Context, reply: FastifyReply,
 export const readLoginCookie = ({ site }: Context, header: string | undefined): string | undefined =>
   readCookie(header, nameOf(site.origin, 'login'));
 
-/** Sets the cookie with the secret of a login. The cookie lasts for as long as the login may take. */
+/** Sets the cookie with the browser's secret for logins. The cookie lasts for as long as a login may take. */
 export function setLoginCookie({ site }: Context, reply: FastifyReply, secret: string): void {
   addCookie(reply, site.origin, nameOf(site.origin, 'login'), secret, LOGIN_SECONDS);
 }

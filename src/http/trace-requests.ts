@@ -20,8 +20,8 @@ export function traceRequests(app: FastifyInstance, ratio: number): void {
     request.log = request.log.child({ trace: span.spanContext().traceId });
     context.with(trace.setSpan(parent, span), done);
   });
-  // The context is lost while the body is read, because the socket's events do not belong to the request. So this hook
-  // sets the context again.
+  // The trace context is lost while the body is read, because the socket's events do not belong to the request. So this
+  // hook sets it again.
   app.addHook('preValidation', (request, _reply, done) => {
     const span = spans.get(request);
     if (span === undefined) done();

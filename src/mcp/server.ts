@@ -33,7 +33,7 @@ export interface BookmarkApi {
   deleteBookmark(bookmark: BookmarkVersion): Promise<Deleted>;
 }
 
-/** Comments that are longer than this are cut in lists of bookmarks. `get_bookmark` returns the whole comment. */
+/** Longer comments are cut in lists of bookmarks. `get_bookmark` does not cut the comment of a single bookmark. */
 const COMMENT_LENGTH = 500;
 
 const MAX_RESULTS = 50;

@@ -39,8 +39,8 @@ export function describeError(error: unknown): object {
 const LINES = { sync: false, minLength: 4_096, periodicFlush: 100 };
 
 /**
- * Makes the function that returns pino's field `time` in ISO 8601. It formats the time once in each millisecond,
- * because a busy process logs many lines in that time.
+ * Makes the function that returns pino's field `time` in ISO 8601. The function formats the time at most once a
+ * millisecond, because a busy process logs many lines in one millisecond.
  */
 function openIsoTime(): () => string {
   let formattedMs = 0;

@@ -75,9 +75,9 @@ interface MetricsSources {
 }
 
 /**
- * The service-level objectives. The first four are success rates, one for each class of requests. `wake` is how soon a
- * poll responds after a notification. `speed` is how soon a request gets its response, unless it is a held poll, an
- * import or an export.
+ * The service-level objectives. The first four are success rates, one for each class of requests except `other`. `wake`
+ * is how soon a poll responds after a notification. `speed` is how soon requests of the API get their responses, except
+ * held polls, imports and exports.
  */
 const OBJECTIVES = ['read', 'write', 'poll', 'import', 'wake', 'speed'] as const;
 
@@ -241,7 +241,7 @@ export class Metrics {
     if (state === 'done' || state === 'failed') this.#importDurations.observe(seconds);
   }
 
-  /** Records that a statement waited for a connection. */
+  /** Records how long a statement waited for a connection. */
   waitedForConnection(pool: 'api' | 'import', seconds: number): void {
     this.#poolWaits.observe({ pool }, seconds);
   }
@@ -293,8 +293,8 @@ export class Metrics {
       [],
       (gauge, { maxOutboundBacklog }) => gauge.set(maxOutboundBacklog),
     );
-    // These gauges are defined before `bookmarks_imports_staged`, so they are read before it runs its statement. They
-    // do not count the connection of that statement.
+    // The gauge `bookmarks_imports_staged` runs a statement. These gauges are defined before it, so that they are read
+    // first and do not count the connection of that statement.
     const addPoolGauge = (name: string, help: string, value: 'size' | 'inUse' | 'waiting') =>
       this.#gauge(name, help, ['pool'], (gauge, { database, importDatabase }) => {
         for (const [pool, { gauges }] of Object.entries({ api: database, import: importDatabase }))
@@ -309,8 +309,8 @@ export class Metrics {
       ['state'],
       async (gauge, { database }) => {
         gauge.reset();
-        // If the database cannot be reached, this gauge is empty. A failed scrape would also hide the metrics that
-        // report the outage.
+        // If the database cannot be reached, this gauge is empty. If the scrape failed instead, the metrics that report
+        // the outage would be missing too.
         const counts = await countStagedImports(database).catch(() => []);
         for (const [state, count] of counts) gauge.set({ state }, count);
       },

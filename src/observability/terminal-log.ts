@@ -13,8 +13,8 @@ const toPlain = (value: unknown): string =>
   JSON.stringify(value).replace(/[\u007f-\u009f\u2028-\u202e]/g, '');
 
 /**
- * Prints pino's lines for people. Until the service listens, each message that is less severe than a warning replaces
- * the previous one, in the same line. When the service listens, that line disappears.
+ * Prints pino's lines in a form for people. Until the service listens, each message that is less severe than a warning
+ * replaces the previous one, in the same line. When the service listens, that line disappears.
  */
 export class TerminalLog {
   readonly #out: { write(text: string): unknown; columns?: number };
@@ -32,7 +32,7 @@ export class TerminalLog {
       this.#isStarting = msg !== LISTENING;
       const progress = `Starting: ${words} …`.slice(0, (this.#out.columns || 80) - 1);
       this.#out.write(CLEAR_LINE + (this.#isStarting ? progress : ''));
-      // `LISTENING` ends the start. If it contains the service's origin, it is printed as a line of its own.
+      // `LISTENING` ends the start. If it comes with the service's origin, both are printed as a line that stays.
       if (this.#isStarting || facts.origin === undefined) return;
     }
     const parts = [String(time).slice(11, 19), LEVELS[level], words];

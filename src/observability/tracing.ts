@@ -20,7 +20,7 @@ interface TracingOptions {
   ratio: number;
   /** The role of the process. */
   role: string;
-  /** Attributes that identify the process, by name. They override those that the service sets. */
+  /** Attributes that identify the process, keyed by name. They override those that the service sets. */
   resource: Readonly<Record<string, string>>;
 }
 
@@ -67,8 +67,8 @@ export const tracer = () => trace.getTracer('bookmark-service', VERSION);
 
 /**
  * Runs the function in a child span of the active span. A rejection marks the child span as failed. If no span is
- * active, as in a sweep or a probe, records no span. Otherwise nearly all traces of an idle service would be those of
- * sweeps and probes.
+ * active, as in a sweep or a probe, the function runs without a span. If sweeps and probes had spans, an idle service
+ * would record hardly any other traces.
  */
 function runInSpan<T>(name: string, system: string, run: (rename: RenameSpan) => Promise<T>): Promise<T> {
   if (trace.getActiveSpan() === undefined) return run(() => {});
@@ -106,8 +106,8 @@ export function currentTraceParent(): string | undefined {
 }
 
 /**
- * Returns the context of a request. It continues the client's trace if `traceparent` is valid. Only the share `ratio`
- * of clients' traces is recorded, because a client could otherwise fill the collector by asking to record all of its
+ * Returns the trace context of a request, which continues the client's trace if `traceparent` is valid. Only the share
+ * `ratio` of clients' traces is recorded. Otherwise a client could fill the collector by asking to record all of its
  * traces.
  */
 export function continueClientTrace(text: unknown, ratio: number) {

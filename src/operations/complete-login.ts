@@ -44,7 +44,7 @@ export async function completeLogin(
   throw new SignInError(result.refusal === 'token' ? 'no-session' : result.refusal);
 }
 
-/** Throws unless the browser's session is the one that started to link the provider. */
+/** Throws unless the browser still has the session in which the user started to link the provider. */
 function requireSameSession(
   intent: Intent & { kind: 'link' },
   present: PrincipalKey | undefined,

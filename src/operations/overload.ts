@@ -10,7 +10,7 @@ const SAMPLE_MS = 500;
 
 const TOO_BUSY = 'the service is overloaded';
 
-/** While the bodies of all users together exceed their limit, bodies of at least this length are refused. */
+/** While the bodies of all users together exceed their limit, a body is refused once this many bytes were read. */
 const SHORT_BODY_BYTES = 65_536;
 
 /** The message of the error for each reason. */

@@ -13,8 +13,8 @@ import {
 import type { Database } from '../store/database.ts';
 
 /**
- * How long a batch waits for the previous batch of its page. If there is a previous batch, the time limit of the
- * statement is shorter by this time.
+ * The longest time that a batch waits for the previous batch of its page. If there is a previous batch, the time limit
+ * of the waiting batch's statement is shorter by this time.
  */
 const WAIT_BEHIND_MS = 500;
 
@@ -67,7 +67,7 @@ export const CHANGES_PAGES: PageSource<ChangesStart, ChangesPage> = {
 
 interface BatchResult<Result> {
   page: Result;
-  /** The hashes of those tokens of the batch that are still valid, in hex. */
+  /** The hashes, in hex, of the batch's tokens that are still valid. */
   valid: ReadonlySet<string>;
 }
 
@@ -83,7 +83,8 @@ interface Batch<Result> {
 
 /**
  * Reads pages. The devices of an account are notified together, and then all of them request the same page. So one
- * statement serves all reads of the same page that arrive together. These reads form a batch, in one of these states:
+ * statement serves all reads of the same page that arrive together. Such reads form a batch. A batch is in one of three
+ * states:
  *
  * - **open**: reads of the same page may join, up to `BATCH_SIZE`. The batch waits until the previous batch of this
  *   page has ended, but at most `WAIT_BEHIND_MS`. Then it waits for a permit of the user.
@@ -155,7 +156,7 @@ export class PageReader<Start, Result> {
     this.#isChecking = false;
   }
 
-  /** Opens a batch, which waits for the batch `previous` of the same page. */
+  /** Opens a batch. If there is a `previous` batch of the same page, the new batch waits for it. */
   #open(pageName: string, previous: Batch<Result> | undefined, start: Start, limit: number): Batch<Result> {
     const batch: Batch<Result> = { principals: new Map(), size: 0, isSent: false, result: undefined! };
     this.#last.set(pageName, batch);

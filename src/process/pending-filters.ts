@@ -3,8 +3,8 @@ import type { Context } from '../context.ts';
 import { buildNextFilters, findPendingFilters } from '../store/sweep.ts';
 
 /**
- * Builds a Bloom filter for each block of search texts that has none yet. A search must read all texts of a block
- * without a filter.
+ * Builds a Bloom filter for each block of search texts that has none yet. If a block has no filter, a search must read
+ * all of its texts.
  */
 
 /**
@@ -45,7 +45,8 @@ export async function buildPendingFilters(context: Context, round = beginRound()
 
 /**
  * Builds filters for the next group of users, for about a second. Builds a batch of filters for each user in turn.
- * Resolves with true if some blocks of the group still have no filter, or with false if the process drains.
+ * Resolves with true if some blocks of the group still have no filter. Resolves with false if all have a filter, or if
+ * the process drains.
  */
 async function serveNextUsers({ database, lifecycle }: Context, round: Round): Promise<boolean> {
   const group = await findPendingFilters(database, round.after, round.usersPerGroup);

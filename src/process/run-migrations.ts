@@ -16,7 +16,7 @@ function isTransient(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;
   const translated = translateError(cause ?? error, true);
   if (!(translated instanceof DatabaseUnavailable)) return false;
-  // SQLSTATEs of class 28 refuse the user. 3D000 means that the database does not exist.
+  // SQLSTATEs of class 28 mean that Postgres refused the user. 3D000 means that the database does not exist.
   const isRefused = /^28/.test(translated.code ?? '') || translated.code === '3D000';
   return !isRefused;
 }

@@ -166,7 +166,7 @@ function endOnSignal(context: Context, stack: AsyncDisposableStack): void {
   }
 }
 
-/** Drains for `drainMs`, then closes everything. Resolves after `limitMs` more even if something is still open. */
+/** Drains for `drainMs`, then closes everything. Resolves at most `limitMs` later, even if something is still open. */
 async function close(
   { coordination, log }: Context,
   stack: AsyncDisposableStack,

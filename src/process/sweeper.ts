@@ -22,7 +22,7 @@ const USES_INTERVAL_MS = 10_000;
 const FILTER_INTERVAL_MS = 3_000;
 
 /**
- * A staged import that has waited for a worker for this long is queued again. Its job may be lost, because Redis
+ * A staged import that has waited for a worker for this long is queued again. Its job may have been lost when Redis
  * restarted empty or a process died. If the worker of an import died, the import is queued again only after its lease
  * has expired. Another worker then begins the import, at most 13 s after the first worker died.
  */

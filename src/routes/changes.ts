@@ -11,7 +11,7 @@ import * as schemas from './response-schemas.ts';
 /** Sync of everything that changes: new, edited and deleted bookmarks, and tags (docs/contract.md, decision 37). */
 
 /**
- * Returns where the first page starts. Throws `VALIDATION_ERROR` if the cursor is invalid, or if both `cursor` and
+ * Returns where the requested page starts. Throws `VALIDATION_ERROR` if the cursor is invalid, or if both `cursor` and
  * `from` are given.
  */
 function findStart(

@@ -26,7 +26,8 @@ const issue: PrincipalRoute = {
     qr: z.object({ size: z.number(), path: z.string() }),
   }),
   async handle({ context, principal, request }) {
-    // This replica may remember a session that was revoked meanwhile. No statement below checks the token again.
+    // This replica may still remember a session that has been revoked. So the token is checked here, because no
+    // statement below checks it.
     if ((await findPrincipal(context.database, principal)) === undefined) throw invalidToken();
     const code = await issueDeviceCode(context.coordination.pending, principal);
     const link = `${request.headers.origin}/#code=${code}`;

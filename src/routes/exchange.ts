@@ -44,8 +44,8 @@ export const exchangeCode = publicRoute({
 });
 
 /**
- * Opens the session that a code grants. Returns undefined if the code is invalid. If the code was sent again meanwhile,
- * ends the session and returns undefined.
+ * Opens the session that a code grants. Returns undefined if the code is invalid. If the code was sent again during the
+ * exchange, ends the session and returns undefined.
  */
 async function openApprovedSession(
   context: Context,
@@ -62,7 +62,7 @@ async function openApprovedSession(
     const wasSentAgain = await noteExchange(coordination.pending, exchange.code, session);
     if (!wasSentAgain) return opened;
   } catch (error) {
-    // Nobody has the token of this session yet. If ending it fails too, the session only stays listed until it expires.
+    // Nobody has this session's token yet. If ending the session fails too, it only stays listed until it expires.
     await endSession(context, session).catch(() => {});
     throw error;
   }

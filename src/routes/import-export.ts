@@ -30,8 +30,8 @@ const exportAll = principalRoute({
   takesOwnPermits: true,
   async handle({ context, principal, request }) {
     const { database, requestPermits, outboundBacklog, config } = context;
-    // The export fails if it waits longer than this to read its next page. Before that, a client that reads nothing is
-    // disconnected.
+    // The export fails if it waits longer than this to read its next page. A client that reads nothing is disconnected
+    // before this time has passed.
     const waitMs = (config.responseStallSeconds + 5) * 1_000;
     const stream = await exportBookmarks({ database, requestPermits, outboundBacklog, waitMs }, principal);
     return stream.once('error', () => {
@@ -91,13 +91,13 @@ const importAll = principalRoute({
   },
 });
 
-/** Adds the body parser of `/import`. With it, the replica holds only one chunk of a large body at a time. */
+/** Adds the body parser of `/import`. This parser keeps only a small part of a large body in memory at a time. */
 export function addImportParser(scope: FastifyInstance, context: Context, bodies: Bodies): void {
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('application/json', async (request: FastifyRequest) => {
     const announced = request.headers['content-length'];
     const requestHash = hashKeyedRequest(request);
-    // Only the bytes up to this limit stay in memory until the response. Longer bodies are written to Postgres.
+    // At most `importInlineBytes` of a body stay in memory until the response. Longer bodies are written to Postgres.
     const body = bodies.source(request, context.config.importInlineBytes);
     const received = await receiveImport(context, requirePrincipal(request), body, {
       announcedBytes: announced === undefined ? undefined : Number(announced),

@@ -65,8 +65,8 @@ export async function readOrWait<Page>(
 
 /**
  * Holds a poll, and returns true. If this replica already holds the maximum number of polls of this token, returns
- * false. In that case, the poll must respond immediately. Throws `UNAVAILABLE` if the replica already holds the maximum
- * of all polls.
+ * false. In that case, the poll must respond immediately. Throws `UNAVAILABLE` if the replica already holds its maximum
+ * number of polls in total.
  */
 function tryHold(waiter: Waiter): boolean {
   const refusal = waiter.hold();
@@ -83,8 +83,8 @@ interface WaitResult<Page> {
 }
 
 /**
- * Waits until a read finds news, the client leaves, the replica drains or the wait ends. At the end of the wait, reads
- * only if the token may have expired. If it has, that read throws `INVALID_TOKEN`.
+ * Waits until a read finds news, the client leaves, the replica drains or the time is up. When the time is up, reads
+ * only if the token may have expired. If the token has expired, that read throws `INVALID_TOKEN`.
  */
 async function waitForNews<Page>(
   { coordination: { clock, notifier }, config, metrics }: Context,

@@ -3,13 +3,13 @@ import type { Notifier } from '../coordination/port.ts';
 import type { Principal } from '../domain/tokens.ts';
 import { DatabaseUnavailable } from '../store/errors.ts';
 
-/** This long after its connection was lost, a statement has ended, because Postgres cancels statements after 6 s. */
+/** A statement ends at most this long after its connection was lost, because Postgres cancels statements after 6 s. */
 const LATE_COMMIT_MS = 7_000;
 
 /**
  * Runs a write, then calls `notify` to notify the user's polls. If the response of the database was lost, the write may
- * have happened, or may still happen. In that case, this function notifies the polls immediately, and again after
- * `LATE_COMMIT_MS`. It then throws the error of the write.
+ * have happened, or may still happen. In that case, this function notifies the polls immediately, throws the error of
+ * the write, and notifies the polls again after `LATE_COMMIT_MS`.
  */
 export async function notifyAfter<Result>(
   { coordination: { notifier, clock } }: Context,

@@ -50,8 +50,8 @@ function pageNumber() {
 }
 
 /**
- * Reads a body into the search and the requested page. `searchHash` is a hash of the search without the page. A cursor
- * contains this hash, and works only with it.
+ * Splits a body into the search and the requested page. `searchHash` is a hash of the search without the page. A cursor
+ * contains this hash, and works only for searches with the same hash.
  */
 function readSearch({ query, phrases, sort, page, cursor, per_page: perPage, ...filter }: SearchBody) {
   const terms = [...new Set([...searchTerms(query), ...phrases.map(searchTextLine)])];
@@ -71,7 +71,7 @@ function findPlace({ cursor, sort, searchHash }: Search, userId: number): Search
 
 const isTimestamp = (key: string | null): boolean => key !== null && parseTimestamp(key) === key;
 
-/** Functions that return whether a cursor may contain a `lastKey`, keyed by the sort order of the search. */
+/** For each sort order of a search, a function that returns whether a cursor may contain the given `lastKey`. */
 const isKeyOf: Record<Sort, (key: string | null) => boolean> = {
   newest: (key) => key === null,
   oldest: (key) => key === null,

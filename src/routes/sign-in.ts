@@ -24,7 +24,7 @@ import { findPrincipal, revokeToken } from '../store/tokens.ts';
 
 /** Signing in through the provider in a browser (docs/contract.md, decision 31). */
 
-/** If a fresh login is required, the provider must have authenticated the person within this many seconds. */
+/** If a fresh login is required, the provider must have authenticated the person at most this many seconds ago. */
 const FRESH_SECONDS = 900;
 
 /** The path that the provider redirects to. It must be registered at the provider. */
@@ -67,7 +67,7 @@ async function beginSignIn(context: Context, { request, reply }: PageRequest): P
 }
 
 /**
- * Starts a login, and sets the cookie with the browser's secret for it. Returns the address at the provider. `isFresh`
+ * Starts a login, and sets the cookie that holds the browser's secret. Returns the address at the provider. `isFresh`
  * requires a fresh login. Throws `PERMISSION_DENIED` without a provider.
  */
 export async function sendToProvider(

@@ -4,7 +4,7 @@ import type { ProviderIdentity } from './provider.ts';
 import { SignInError } from './sign-in-error.ts';
 import { foldDomain, type ProviderSettings, type SignUp } from './variables.ts';
 
-/** Decides what a provider's claim about an e-mail address permits here. */
+/** Decides what a provider's claim about an e-mail address permits. */
 
 const EMAIL = z.email({ pattern: z.regexes.unicodeEmail }).max(254);
 

@@ -15,7 +15,7 @@ const APP_NAME = /^[^\p{C}\p{Zl}\p{Zp}]{1,60}$/u;
 /** The maximum length of a name before it is normalized. */
 const MAX_RAW_NAME = 512;
 
-/** Returns the schema of an app's request: of the query of `/login/app`, and of the body that approves the request. */
+/** Returns the schema of an app's request, for the query of `/login/app` and for the body that approves the request. */
 export const appRequestSchema = (claimed: readonly string[]) =>
   z.object({
     redirect_uri: z
@@ -31,8 +31,8 @@ export const appRequestSchema = (claimed: readonly string[]) =>
     name: z
       .string()
       // A text over the limit is not normalized, because the time that NFC takes grows with the square of the length.
-      // NFC combines at most four characters into one. So apart from spaces around it, a text over the limit cannot
-      // become a valid name.
+      // NFC combines at most four characters into one. So a text over the limit cannot become a valid name, unless
+      // only the spaces at its ends make it that long.
       .transform((text) => (text.length > MAX_RAW_NAME ? '' : text.normalize('NFC').trim()))
       .refine((text) => APP_NAME.test(text), 'expected 1 to 60 printable characters'),
   });

@@ -1,5 +1,5 @@
 /**
- * The addresses to which a browser may take the code of an app (RFC 8252 section 7, RFC 9700 section 2.1): a port of
+ * The addresses to which a browser may take an app's sign-in code (RFC 8252 section 7, RFC 9700 section 2.1): a port of
  * the person's own computer, or an address that the operator configured. Addresses are compared character by character.
  */
 
@@ -25,7 +25,7 @@ export function isLoopbackRedirect(text: string): boolean {
   return port !== undefined && Number(port) <= 65_535;
 }
 
-/** Whether the operator may configure the address: https, or an app's own scheme. */
+/** Whether the operator may configure the address. Its scheme must be https or an app's own. */
 export function isClaimedRedirect(text: string): boolean {
   if (text.length > REDIRECT_LENGTH) return false;
   if (APP_SCHEME.test(text)) return true;

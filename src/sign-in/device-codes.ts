@@ -17,7 +17,7 @@ const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 
 /**
  * The length of a device code: 12 characters with 5 random bits each. Invite codes have 8 characters, so the length
- * distinguishes them.
+ * shows which kind a code is.
  */
 const LENGTH = 12;
 
@@ -56,8 +56,8 @@ export async function takeDeviceCode(pending: PendingValues, code: string): Prom
 
 /**
  * Returns false if the code was cancelled after `takeDeviceCode` had used it up. Call this function after opening the
- * new session. Meanwhile, another request may end all sessions of the user and call `cancelDeviceCode`. In that case,
- * either this function returns false, or the other request ends the new session too.
+ * new session. While that session opens, another request may end all sessions of the user and call `cancelDeviceCode`.
+ * In that case, either this function returns false, or the other request ends the new session too.
  */
 export const confirmDeviceCode = async (
   pending: PendingValues,

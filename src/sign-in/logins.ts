@@ -11,7 +11,7 @@ const intent = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('sign-in') }),
   /** The owner of this account confirms their identity. */
   z.object({ kind: z.literal('confirm'), userId: z.int() }),
-  /** The provider is linked to a session's account. `session` is the hash of its token, in hex. */
+  /** The provider is linked to a session's account. `session` is the hash of that session's token, in hex. */
   z.object({ kind: z.literal('link'), userId: z.int(), session: z.hex() }),
 ]);
 
@@ -32,8 +32,8 @@ export const readBrowserKey = (cookie: string | undefined): string =>
   cookie !== undefined && BROWSER_KEY.test(cookie) ? cookie : randomBytes(32).toString('base64url');
 
 /**
- * Returns the key of a login. It includes the browser's secret. So a callback that was stolen and opened in another
- * browser neither finds the login nor uses it up.
+ * Returns the key of a login. The key depends on the browser's secret. So a callback that was stolen and opened in
+ * another browser neither finds the login nor uses it up.
  */
 const nameLogin = (browserKey: string, state: string): string => hashParts('login', browserKey, state);
 

@@ -8,7 +8,7 @@ export interface Page {
   status: number;
   title: string;
   body: Html;
-  /** Whether the page contains `SCRIPT`, which sends its forms as JSON. */
+  /** Whether the page contains `SCRIPT`, which sends the page's forms as JSON. */
   isActive?: boolean;
   retryAfterSeconds?: number;
 }
@@ -86,7 +86,7 @@ const hashSource = (text: string): string => `'sha256-${hash('sha256', text, 'ba
 /**
  * Returns the Content-Security-Policy of a page. It allows only `STYLE` and `SCRIPT`. It allows no `form-action`,
  * because `SCRIPT` sends the forms. If the browser sent them, `form-action` would have to allow the address that the
- * response redirects to, and this may be any address of an app.
+ * response redirects to, which may be any app's address.
  */
 const policy = (isActive: boolean): string =>
   [
@@ -107,7 +107,7 @@ export const pageHeaders = ({ isActive = false, retryAfterSeconds }: Page): Reco
   ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
 });
 
-/** The headers of every sign-in response. Redirects have them too, because their addresses contain codes. */
+/** The headers of every sign-in response. Redirects have them too, because their addresses can contain codes. */
 export const PRIVATE_HEADERS = {
   'cache-control': 'no-store',
   'referrer-policy': 'no-referrer',

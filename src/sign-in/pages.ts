@@ -2,7 +2,7 @@ import { type Html, html } from './html.ts';
 import type { Page } from './page.ts';
 import type { SignInFault } from './sign-in-error.ts';
 
-/** The pages of signing in. */
+/** The sign-in pages. */
 
 const loginLink = (returnTo: string): string => `/login?${new URLSearchParams({ return_to: returnTo })}`;
 
@@ -43,7 +43,7 @@ interface AppRequest {
   /** The name that the app gives itself. It is not verified. */
   name: string;
   redirectUri: string;
-  /** The address that returns to the app when the request is declined. */
+  /** Where the browser goes if the person declines: back to the app. */
   declineUrl: string;
   /** The e-mail address of the account that the app could use. */
   email: string;

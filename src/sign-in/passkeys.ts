@@ -149,7 +149,7 @@ interface AdditionAnswer {
   attestation: string;
 }
 
-/** Returns the new passkey, and uses its challenge up. Undefined if the answer is not valid for this session. */
+/** Returns the new passkey, and uses up the answer's challenge. Undefined if the answer is invalid for this session. */
 export async function verifyAddition(
   pending: PendingValues,
   session: Session,

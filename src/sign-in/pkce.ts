@@ -9,12 +9,12 @@ export const CODE_VERIFIER = /^[\w.~-]{43,128}$/;
 
 const hashText = (text: string): string => hash('sha256', text, 'base64url');
 
-/** Whether the challenge was made from this verifier. Compares hashes, so the time it takes reveals no secret. */
+/** Whether the challenge was made from this verifier. It compares hashes, so its duration reveals no secret. */
 export const verifierFits = (verifier: string, challenge: string): boolean =>
   hashText(verifier) === challenge;
 
 /**
- * Returns the key under which a secret is kept in Redis. The key is a hash, so somebody who reads Redis cannot use the
- * secret. JSON separates the texts, so that `'a', 'bc'` and `'ab', 'c'` get different keys.
+ * Returns the key that stands for a secret in Redis. The key is a hash, so somebody who reads Redis does not learn the
+ * secret. JSON separates the parts, so that `'a', 'bc'` and `'ab', 'c'` get different keys.
  */
 export const hashParts = (...parts: string[]): string => hashText(JSON.stringify(parts));

@@ -47,8 +47,8 @@ export const drawChecks = (): LoginChecks => ({
 const STEP_MS = 3_000;
 
 /**
- * How long the provider's metadata is used before it is read again. If it cannot be read, the old metadata stays in
- * use, and the next attempt follows after `METADATA_RETRY_MS`.
+ * How long the provider's metadata is used before it is read again. If reading it fails, the old metadata stays in use,
+ * and the next attempt follows after `METADATA_RETRY_MS`.
  */
 const METADATA_MS = 3_600_000;
 const METADATA_RETRY_MS = 60_000;
@@ -56,7 +56,7 @@ const METADATA_RETRY_MS = 60_000;
 /** The maximum length of a provider's response. Normal responses are far shorter. */
 const RESPONSE_BYTES = 1_048_576;
 
-/** The maximum length of a person's id at the provider, the subject (OpenID Connect Core section 2). */
+/** The maximum length of a subject: the id of a person at the provider (OpenID Connect Core section 2). */
 const SUBJECT_LENGTH = 255;
 
 const EMAIL_LENGTH = 254;
@@ -64,7 +64,7 @@ const EMAIL_LENGTH = 254;
 /** The allowed difference between our clock and the provider's. */
 const CLOCK_TOLERANCE_SECONDS = 30;
 
-/** The provider's metadata, and when to read it again, by `performance.now()`. */
+/** The provider's metadata. `untilMs` is the time of `performance.now()` at which to read it again. */
 interface Known {
   configuration: client.Configuration;
   untilMs: number;
@@ -166,7 +166,7 @@ export class Provider {
     }
   }
 
-  /** Returns the provider's metadata. Concurrent callers share one discovery, the request that reads it. */
+  /** Returns the provider's metadata. Concurrent callers share one discovery, which is a request for the metadata. */
   async #discover(): Promise<client.Configuration> {
     const known = this.#known;
     if (known && known.untilMs > performance.now()) return known.configuration;
@@ -259,8 +259,8 @@ const CLIENT_TROUBLE = [
 ];
 
 /**
- * Translates an error of the library. Its message may contain urls, codes and tokens, so only the error's name and
- * codes are kept.
+ * Translates an error of the library. The error's message may contain urls, codes and tokens, so only the error's name
+ * and codes are kept.
  */
 function toSignInError(thrown: unknown): SignInError {
   if (thrown instanceof SignInError) return thrown;
@@ -290,8 +290,8 @@ function findFault(error: Error, oauthCode: string): SignInFault {
 }
 
 /**
- * Whether the library found the fault in the parameters of the callback, before it asked the provider. The error code
- * of the library does not tell, because it is the same for a fault in a response.
+ * Whether the library found the fault in the parameters of the callback, before it asked the provider. The library's
+ * error code does not show this, because a fault in a response has the same code.
  */
 function isOfCallback(thrown: unknown): boolean {
   const cause = thrown instanceof Error ? thrown.cause : undefined;

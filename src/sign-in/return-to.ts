@@ -6,8 +6,8 @@ import { z } from 'zod';
 const RETURN_TO_LENGTH = 2_500;
 
 /**
- * Matches a path of this service. The path must not begin with `//` or `/\`, and has no characters that browsers drop,
- * because these could lead to another origin.
+ * Matches a path of this service. The path must not begin with `//` or `/\`, and must not contain characters that
+ * browsers drop, because a browser could take such a path for another origin.
  */
 const LOCAL_PATH = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/;
 

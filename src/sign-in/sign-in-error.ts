@@ -16,7 +16,7 @@ const PROVIDER_FAULTS = [
 const PERSON_FAULTS = [
   /** The person cancelled the sign-in, or the provider's rules forbid it. */
   'denied',
-  /** This browser has no such login in progress: the login was completed, has expired, or began in another browser. */
+  /** The callback fits no login in progress here: the login was completed, has expired, or began in another browser. */
   'callback',
   /** The provider does not say that it has verified the address. */
   'unverified',
@@ -26,7 +26,7 @@ const PERSON_FAULTS = [
   'uninvited',
   /** An account has this address already, and the provider is not trusted to open that account. */
   'taken',
-  /** The person's provider account is linked to another account here. */
+  /** The provider account is linked to another account here, or the account here to another provider account. */
   'linked',
   /** The owner of an account had to confirm their identity, but another person signed in. */
   'other-person',

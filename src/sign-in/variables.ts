@@ -3,7 +3,7 @@ import { domainToASCII } from 'node:url';
 import { z } from 'zod';
 import { isClaimedRedirect } from './app-redirects.ts';
 
-/** The environment variables of signing in, and their forbidden combinations. `src/config.ts` reads the variables. */
+/** The environment variables for signing in, and their forbidden combinations. `src/config.ts` reads the variables. */
 
 /** An OpenID provider, and what it may decide. */
 export interface ProviderSettings {
@@ -29,7 +29,7 @@ export interface SignInSettings {
   /** Undefined if no provider is configured. */
   provider: ProviderSettings | undefined;
   signUp: SignUp;
-  /** The addresses to which a browser may take the code of an app, in addition to loopback addresses. */
+  /** The addresses, besides loopback addresses, to which a browser may take an app's sign-in code. */
   appRedirects: readonly string[];
 }
 
@@ -159,7 +159,7 @@ const OF_A_PROVIDER = [
   'OIDC_ALLOWED_DOMAINS',
 ] as const;
 
-/** The schema of all variables of signing in. A forbidden combination is reported for the variable that must change. */
+/** The schema of all sign-in variables. A forbidden combination is reported for the variable that must change. */
 export const signInSettings = z.object(SIGN_IN_SCHEMAS).transform((values, ctx): SignInSettings => {
   const refuse = (name: SignInName, message: string) => {
     ctx.issues.push({ code: 'custom', message, path: [name], input: values });
@@ -183,7 +183,8 @@ export const signInSettings = z.object(SIGN_IN_SCHEMAS).transform((values, ctx):
     );
   if (secret !== undefined && secretInFile !== undefined)
     return refuse('OIDC_CLIENT_SECRET', 'set together with OIDC_CLIENT_SECRET_FILE; set only one of them');
-  // If e-mail addresses decide who may sign in, the provider must send them and be trusted with them.
+  // With SIGN_UP=open, the provider must be trusted to verify e-mail addresses. If addresses decide who may sign in,
+  // the provider must send them.
   if (signUp === 'open' && !trustEmail) return refuse('OIDC_TRUST_EMAIL', 'must be true if SIGN_UP=open');
   if ((trustEmail || values.OIDC_ALLOWED_DOMAINS) && !scopes.split(' ').includes('email'))
     return refuse('OIDC_SCOPES', 'must include email if OIDC_TRUST_EMAIL or OIDC_ALLOWED_DOMAINS is set');

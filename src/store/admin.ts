@@ -228,7 +228,7 @@ export async function resumeUser(
 }
 
 /**
- * Begins a new epoch on every node (`ChangesPosition.epoch`), so that all clients of `/bookmarks/changes` start over.
+ * Begins a new epoch (`ChangesPosition.epoch`) on every node, so that all clients of `/bookmarks/changes` start over.
  * Returns the highest epoch.
  */
 export async function beginEpoch(db: Database): Promise<number> {

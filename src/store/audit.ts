@@ -17,7 +17,7 @@ export interface AuditedCommand {
 interface AuditRecord extends AuditedCommand {
   id: number;
   at: string;
-  /** Null while the command is running, and if the process of the command ended before the outcome was recorded. */
+  /** Null while the command is running. Also null if its process ended before the outcome was recorded. */
   outcome: 'done' | 'failed' | null;
 }
 

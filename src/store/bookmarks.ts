@@ -65,8 +65,8 @@ type OnDuplicate = 'add' | 'return' | 'error';
 const HREF_HOST = /^https?:\/\/(?:[^/?#]*@)?(?<host>\[[^\]]*\]|[^/?#:]*)/;
 
 /**
- * Returns the host of a url without a final dot. `href` is the WHATWG serialization of the url, so the host is in lower
- * case, and in ASCII even if it is an internationalized name.
+ * Returns the host of a url. If the host ends with a dot, the dot is left out. `href` is the WHATWG serialization of
+ * the url, so the host is in lower case, and in ASCII even if it is an internationalized name.
  */
 export function hrefHost(href: string): string {
   const host = HREF_HOST.exec(href)?.groups?.host ?? '';
@@ -160,7 +160,7 @@ export async function editBookmark(
 }
 
 /**
- * Returns the line of the search text for each changed field that is searched, for example `title_line` for `title`.
+ * For each changed field that search covers, returns its line of the search text, for example `title_line` for `title`.
  */
 function searchLines(change: Readonly<Record<string, unknown>>): Record<string, string> {
   const changedNames = SEARCHED_NAMES.filter((name) => change[name] !== undefined);

@@ -28,7 +28,8 @@ export interface ChangesPosition {
 }
 
 /**
- * Where a read begins: after a position, at the `beginning` to read everything, or `now` to read only later changes.
+ * Where a read begins: after a position, at the `beginning` (to read everything), or `now` (to read only later
+ * changes).
  */
 export type ChangesStart = ChangesPosition | 'beginning' | 'now';
 

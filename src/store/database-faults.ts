@@ -2,8 +2,8 @@ import type { DatabaseUnavailable, UnavailableReason } from './errors.ts';
 import type { DatabaseLog } from './open-database.ts';
 
 /**
- * Faults of Postgres itself that an operator must fix, for example a full disk. The probe can miss such a fault,
- * because the probe only reads, and a read may still succeed.
+ * Faults of Postgres itself that an operator must fix, for example a full disk. The probe of the database (`probe.ts`)
+ * can miss such a fault, because the probe only reads, and a read may still succeed.
  */
 const NAMED_FAULTS = ['resources', 'disk-full', 'missing-code', 'failed'] as const;
 type NamedFault = (typeof NAMED_FAULTS)[number];

@@ -85,7 +85,7 @@ export function urlOfNode(
   return url.replace(HOSTS_AND_DATABASE, (_, upToCredentials) => upToCredentials + place);
 }
 
-/** Returns why a url cannot be used, without its secrets; undefined if the driver accepts the url. */
+/** Returns why a url cannot be used, without naming its secrets. Undefined if the driver accepts the url. */
 export function findUrlFault(text: string): string | undefined {
   try {
     const address = decodeURIComponent(parseDatabaseUrl(text).url);
@@ -140,7 +140,7 @@ function takeSocketPath(parameters: URLSearchParams): string | undefined {
 }
 
 /**
- * Returns the TLS settings that the driver does not derive from `sslmode` itself; undefined if there are none. Throws
+ * Returns the TLS settings that the driver does not itself derive from `sslmode`; undefined if there are none. Throws
  * if a file cannot be read.
  */
 function readTls(parameters: URLSearchParams, hosts: string[]): ConnectionOptions | undefined {

@@ -14,7 +14,7 @@ export interface Statement<T> extends PromiseLike<T> {
 
 /** A pool of connections, and a queue of statements that wait for a connection. */
 export interface Database {
-  /** Only for fragments of SQL and for tests. The service runs its statements by the methods below. */
+  /** Only for fragments of SQL and for tests. The service runs its statements with the methods below. */
   readonly sql: Sql;
   /** The numbers of connections (open or not), of running statements, and of statements that wait for a connection. */
   readonly gauges: SemaphoreGauges;

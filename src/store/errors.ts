@@ -129,8 +129,8 @@ const CITUS_REASONS: readonly [beginning: RegExp, reason: UnavailableReason][] =
 ];
 
 /**
- * Foreign keys that fail if the user was deleted after the token was checked. A function that holds the lock on the
- * account's row never fails by these keys.
+ * Foreign keys that a statement violates if the user was deleted after the token was checked. A function that holds the
+ * lock on the account's row never violates them.
  */
 const USER_CONSTRAINTS: ReadonlySet<string> = new Set([
   'idempotency_keys_account',

@@ -56,7 +56,7 @@ export async function readExportPage(
         p_bytes => ${PAGE_BYTES}
       )`.raw(),
   );
-  // `raw` returns the columns as bytes, in the order of the statement.
+  // `raw` returns the columns as bytes, in the order in which the statement selects them.
   const [valid, generation, count, last, bookmarks] = onlyRow(rows);
   requireValidToken([{ valid: valid?.toString('latin1') === 't' }]);
   return {

@@ -3,7 +3,7 @@ import type { ImportBatch } from './imports.ts';
 import type { ImportState, StagedImport } from './staged-imports.ts';
 
 /**
- * The leases of staged imports, which say which worker runs an import, and until when. This file also has the other
+ * The leases of staged imports. A lease says which worker runs an import, and until when. This file also has the other
  * statements of a worker that runs an import, except `finishImport` (docs/contract.md, decision 34).
  */
 
@@ -36,8 +36,8 @@ export interface Claim {
 /**
  * Claims a staged import for one attempt. If three workers have already begun the import, cancels it instead. The
  * import stays as it is if another worker holds its lease, or if the transaction that writes the import holds the lock
- * on its row. A claim deletes the batches that an earlier worker prepared. Returns undefined if there is no such
- * import.
+ * on the import's row. A claim deletes the batches that an earlier worker prepared. Returns undefined if there is no
+ * such import.
  */
 export async function claimImport(db: Database, { userId, id, leaseId }: Lease): Promise<Claim | undefined> {
   const [row] = await db.write(
@@ -53,8 +53,8 @@ export async function claimImport(db: Database, { userId, id, leaseId }: Lease):
 }
 
 /**
- * Renews a lease. Returns false if the lease is lost. If the transaction that writes the import locks the row, the call
- * does not wait. It then renews nothing and returns true, because nobody can claim the import meanwhile.
+ * Renews a lease. Returns false if the lease is lost. If the transaction that writes the import locks the import's
+ * row, the call does not wait. It then renews nothing and returns true, because nobody can claim the import meanwhile.
  */
 export async function renewLease(db: Database, { userId, id, leaseId }: Lease): Promise<boolean> {
   const rows = await db.write(
@@ -77,8 +77,8 @@ export async function renewLease(db: Database, { userId, id, leaseId }: Lease): 
 }
 
 /**
- * Ends a lease if it is still held. If `returnsAttempt` is true, the attempt does not count. Pass true if the import
- * itself did not cause the failure.
+ * Ends a lease if it is still held. If `returnsAttempt` is true, the attempt does not count. Pass true if something
+ * other than the import made the attempt fail.
  */
 export async function releaseLease(
   db: Database,

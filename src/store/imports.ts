@@ -5,14 +5,14 @@ import { type Outcome, onlyRow, requireSuccess } from './outcomes.ts';
 import type { StagedImport } from './staged-imports.ts';
 import type { PrincipalKey } from './tokens.ts';
 
-/** Writes the bookmarks and the result of an import in one transaction, by the function `import_bookmarks`. */
+/** Writes the bookmarks and the result of an import in one transaction, with the SQL function `import_bookmarks`. */
 
 /**
  * Valid entries of an import in the form that SQL receives, and the errors of invalid entries. The first three fields
  * hold one value for each valid entry, in the same order.
  */
 export interface ImportBatch {
-  /** The keys of the urls of the entries, as an array literal of Postgres. */
+  /** The url keys of the entries, as an array literal of Postgres. */
   urlKeys: string;
   /**
    * The tags of the entries, as an array literal of Postgres. The value of an entry holds the positions of its tags in
@@ -40,7 +40,7 @@ export interface PreparedImport {
 }
 
 /**
- * The result of an import as JSON text without its errors. `errorBytes` is the size of its errors in `import_errors`.
+ * The result of an import as JSON text, without the errors. `errorBytes` is the size of the errors in `import_errors`.
  */
 export interface ImportResult {
   result: string;

@@ -155,7 +155,7 @@ const STEP = 'step: ';
  */
 const announce = (step: string) => `do $step$ begin raise info '${STEP}${step}'; end $step$;`;
 
-/** Wait at least one second, so that a brief lock does not fail the migration. */
+/** Wait at least one second, so that a brief lock does not make the migration fail. */
 const SHORTEST_LOCK_WAIT_MS = 1_000;
 
 /** Wait at most this long for a table in use, because other statements queue up behind the migration. */
@@ -282,8 +282,8 @@ export async function checkSchema(sql: Sql, folder?: string): Promise<void> {
 }
 
 /**
- * Throws `SchemaMismatch` if the schema is too new for this code. `worksWith` never decreases, so the newest migration
- * decides.
+ * Throws `SchemaMismatch` if the schema is too new for this code. `worksWith` never decreases from one migration to the
+ * next, so only that of the newest migration counts.
  */
 function refuseNewer({ version, worksWith }: SchemaState, known: number): void {
   if (version <= known || worksWith <= known) return;

@@ -22,7 +22,7 @@ export interface DatabaseOptions {
   max?: number;
   /**
    * How many of the connections are shared by short reads. Default: 0. The number counts as 0 if statements are not
-   * prepared, because such statements take two round trips. It also counts as 0 behind an old pooler that refuses
+   * prepared, because unprepared statements take two round trips. It also counts as 0 behind an old pooler that refuses
    * timeouts.
    */
   shared?: number;
@@ -135,7 +135,7 @@ function openShared(settings: Settings, log?: DatabaseLog): SharedConnection[] {
 }
 
 /**
- * Returns the settings of the connections that short reads do not share. They have one statement in flight at a time.
+ * Returns the settings of the connections that short reads do not share. Such a connection has one statement in flight.
  */
 const withoutShared = (settings: Settings): Settings => ({
   ...settings,
@@ -162,8 +162,8 @@ function timeouts(settings: Settings): Record<string, number> {
  * Settings that the statements of the service need, whatever the settings of the role or the database are. With `read
  * committed`, each statement sees everything that was committed before the statement began. With another isolation
  * level, an account could exceed its maximum number of bookmarks or tags. The driver expects bytes as hex, and writes
- * null into arrays. `jit` is off, because in a large table Postgres overestimates the rows of a user. Postgres would
- * then compile statements, which takes longer than running them.
+ * null into arrays. `jit` is off, because in a large table Postgres overestimates the number of a user's rows. Postgres
+ * would then compile statements, which takes longer than running them.
  */
 export const NEEDED_SETTINGS = {
   default_transaction_isolation: 'read committed',

@@ -6,7 +6,7 @@ import type { Database } from './database.ts';
 import { keyArguments, type Outcome, requireSuccess, requireValidToken, type Written } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
-/** Statements by which users create, list and revoke their own tokens. */
+/** Statements with which users create, list and revoke their own tokens. */
 
 /** Returns all valid API tokens of a user, oldest first, as JSON text. */
 export async function listOwnTokens(db: Database, principal: PrincipalKey): Promise<string> {

@@ -5,8 +5,8 @@ import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
 /**
- * Reads and writes passkeys. To sign in by a passkey, a browser sends the user's id too. So every statement reads the
- * rows of one user only.
+ * Reads and writes passkeys. A browser that signs in with a passkey also sends the user's id. So every statement reads
+ * the rows of one user only.
  */
 
 /** The part of a passkey that verifies a signature. */

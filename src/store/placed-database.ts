@@ -12,7 +12,7 @@ import { findShard, type NodeAddress, type Shard } from './placement.ts';
  */
 const REFRESH_MS = 10_000;
 
-/** The pool to one node. If the node refuses a statement, `#any` runs the statement on any node. */
+/** The pool of connections to one node. If the node refuses a statement, `#any` runs the statement on any node. */
 class NodeDatabase implements Database {
   readonly #pool: Database;
   readonly #any: Database;
@@ -219,8 +219,8 @@ const readShards = (sql: Sql) => sql<Shard[]>`
   order by min`;
 
 /**
- * Opens a pool. If `nodes` is given, it is the template of `urlOfNode`, and the function also opens a pool to each node
- * of the cluster (docs/citus.md, "Ask the user's node"). Rejects like `openDatabase` if no node can be reached.
+ * Opens a pool. `nodes` is the template of `urlOfNode`. If it is given, the function also opens a pool to each node of
+ * the cluster (docs/citus.md, "Ask the user's node"). Rejects like `openDatabase` if no node can be reached.
  */
 export async function openPlaced(options: DatabaseOptions, nodes: string | undefined): Promise<Database> {
   const any = await openDatabase(options);

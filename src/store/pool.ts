@@ -41,9 +41,9 @@ interface Call<T extends readonly unknown[]> {
 const POOL = 'pool';
 
 /**
- * Puts a semaphore in front of the driver, with one permit for each connection. Adds the connections that short reads
- * share. Adds deadlines, one error for all reasons why the database is unavailable, and a check that a response is
- * complete.
+ * Puts a semaphore in front of the driver, with one permit for each connection that is not shared. Also adds the
+ * connections that short reads share, adds deadlines, and checks that each response is complete. Whatever makes the
+ * database unavailable, the caller gets the same kind of error.
  *
  * The queue of the driver stays empty. So a statement that is refused while it waits for a permit never reaches the
  * driver, and cannot run later.
@@ -224,7 +224,7 @@ export class Pool implements Database {
 
 type Timed = Pick<Call<never>, 'timer'>;
 
-/** Stops the deadline of a call, and settles the call. */
+/** Stops the timer of a call's deadline, and settles the call. */
 function finish({ timer }: Timed, settle: () => void): void {
   clearTimeout(timer);
   settle();

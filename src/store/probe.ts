@@ -6,10 +6,10 @@ import { type DatabaseOptions, openDatabase } from './open-database.ts';
 /** The time limit of a check. A longer check would exceed the time limits of metrics scrapes and Kubernetes probes. */
 const DEADLINE_MS = 1_000;
 
-/** For this long after a check, further calls return its result. */
+/** For this long after a check, `check` returns the result of that check. */
 const FRESH_MS = 1_000;
 
-/** `reachable`, the reason why the database cannot serve, or `failed` after an unexpected error. */
+/** `reachable`, or the reason why the database cannot serve, or `failed` after an unexpected error. */
 export type DatabaseState = 'reachable' | UnavailableReason | 'failed';
 
 /** The check makes the same reads as a request, but for a user who does not exist. */
@@ -20,7 +20,7 @@ const NOBODY = { userId: 0, hash: Buffer.alloc(32) };
  * requests.
  */
 export interface DatabaseProbe {
-  /** Returns the state of the database, at most a second old. Takes at most 1 s. */
+  /** Returns what the last check found, or checks again if that is more than 1 s old. Takes at most 1 s. */
   check(): Promise<DatabaseState>;
   close(): Promise<void>;
 }
@@ -56,7 +56,7 @@ export async function openProbe(options: Pick<DatabaseOptions, 'url' | 'prepare'
   return {
     check() {
       if (last === undefined || performance.now() > freshUntil) {
-        // While a check runs, further calls wait for its result.
+        // While this check runs, every call waits for its result.
         freshUntil = Number.POSITIVE_INFINITY;
         last = startCheck();
       }

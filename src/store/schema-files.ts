@@ -7,7 +7,7 @@ const SQL_FOLDER = fileURLToPath(new URL('../../sql/', import.meta.url));
 export interface Migration {
   version: number;
   name: string;
-  /** The oldest schema version whose code works with the database after this migration. */
+  /** Code for schema version `worksWith` or later works with the database after this migration. */
   worksWith: number;
   text: string;
 }
@@ -35,7 +35,9 @@ const MIGRATION_FILE = /^(?<digits>\d{4})-(?<name>[a-z0-9-]+)\.sql$/;
 /** The first line of a migration. */
 const WORKS_WITH_LINE = /^-- works-with: (?<version>[1-9]\d{0,3})\n/;
 
-/** The line that creates a function. `options` is what comes before `function`, with a blank at its end. */
+/**
+ * The line that creates a function. `options` is the text between `create` and `function`, with the blank at the end.
+ */
 const CREATE_FUNCTION = /^create (?<options>.*?)function (?<name>\w+)/gm;
 
 function readMigrations(folder: string): Migration[] {
@@ -58,7 +60,7 @@ function readMigrations(folder: string): Migration[] {
 }
 
 function readWorksWith(file: string, version: number, text: string): number {
-  // If the line is missing, this is NaN, and the comparison is false.
+  // If the line is missing, `worksWith` is NaN, and the comparison is false.
   const worksWith = Number(WORKS_WITH_LINE.exec(text)?.groups?.version);
   if (worksWith <= version) return worksWith;
   throw new Error(

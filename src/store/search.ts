@@ -30,7 +30,7 @@ export interface SearchPage {
   lastKey: string | null;
 }
 
-/** More bytes than the 100 bookmarks of a page can have, so this never limits a page. */
+/** A limit in bytes that no page reaches, because a page has at most 100 bookmarks. */
 const WHOLE_PAGE = 67_108_864;
 
 const likePattern = (term: string): string => `%${term.replace(/[\\%_]/g, '\\$&')}%`;
@@ -114,7 +114,8 @@ export async function searchBookmarks(
 type FoundRow = { valid: boolean } & SearchPage;
 
 /**
- * Reads a page of all bookmarks. The total is the counter in the account. Postgres finds the page by the primary key.
+ * Reads a page of all bookmarks. The total is a counter that the account's row holds. Postgres finds the page by the
+ * primary key.
  */
 const readNewest = (sql: Sql, { userId, hash }: PrincipalKey, page: number, perPage: number) => sql<
   FoundRow[]
@@ -126,7 +127,10 @@ const readNewest = (sql: Sql, { userId, hash }: PrincipalKey, page: number, perP
     p_limit => ${perPage}, p_bytes => ${WHOLE_PAGE}
   ) page`;
 
-/** Searches all bookmarks for terms. The function scans the blocks of texts, so it needs the bits of their filters. */
+/**
+ * Searches all bookmarks for terms. `search_words` scans the blocks of texts. With `p_bits` and the blocks' Bloom
+ * filters, it skips blocks that cannot match.
+ */
 function searchWords(sql: Sql, { userId, hash }: PrincipalKey, { terms, page, perPage }: SearchOptions) {
   const { single, patterns } = splitTerms(terms);
   return sql<FoundRow[]>`
@@ -188,8 +192,8 @@ function findFiltered(
 }
 
 /**
- * Returns the first and the last position of a page in the array of matches, counted from 1. No user has 2^31
- * bookmarks, so a page beyond that is empty.
+ * Returns the first and the last position of a page in the array of matches, counted from 1. `from` is at most
+ * 2,000,000,000. No user has so many bookmarks, so a page from there on is empty.
  */
 function positionsOf(page: number, perPage: number): { from: number; to: number } {
   const from = Math.min((page - 1) * perPage + 1, 2_000_000_000);

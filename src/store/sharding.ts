@@ -12,8 +12,8 @@ import { onlyRow } from './outcomes.ts';
 type Sharding = 'none' | 'citus';
 
 /**
- * Reads how the tables are stored. Throws if sharding is wanted but the extension is missing. Throws if the tables are
- * distributed by another column than `user_id`.
+ * Reads how the tables are stored. Throws if sharding is wanted but the extension is missing, or if the tables are
+ * distributed by a column other than `user_id`.
  */
 export async function readSharding(sql: Sql, wanted: 'citus' | undefined): Promise<Sharding> {
   const installed = await sql`select from pg_extension where extname = 'citus'`;
@@ -76,7 +76,7 @@ const unfinishedUpgrade = (where: string) =>
       'run `select citus_finish_pg_upgrade()` in this database on every node, and try again',
   );
 
-/** Throws if the upgrade of this node by pg_upgrade is not finished. */
+/** Throws if this node was upgraded by pg_upgrade and the upgrade is not finished. */
 export async function refuseUnfinished(sql: Sql): Promise<void> {
   const upgraded = await sql`
     select from pg_extension where extname = 'citus' and to_regclass('public.pg_dist_partition') is not null`;
@@ -85,7 +85,7 @@ export async function refuseUnfinished(sql: Sql): Promise<void> {
   if (onlyRow(rows).isUnfinished) throw unfinishedUpgrade('this node was');
 }
 
-/** Throws if the upgrade of any reachable node by pg_upgrade is not finished. */
+/** Throws if a reachable node was upgraded by pg_upgrade and the upgrade is not finished. */
 export async function refuseUnfinishedNodes(sql: Sql): Promise<void> {
   const rows = await sql<{ nodes: string | null }[]>`
     select string_agg(nodename || ':' || nodeport, ', ') as nodes
@@ -97,8 +97,8 @@ export async function refuseUnfinishedNodes(sql: Sql): Promise<void> {
 }
 
 /**
- * Releases of Citus that never find the cached plan of a shard. They plan a kept statement again at each call, and leak
- * memory (citusdata/citus#8371; #8824 fixes it).
+ * Releases of Citus that never find the cached plan of a shard. They plan a prepared statement again at each call, and
+ * leak memory (citusdata/citus#8371; #8824 fixes it).
  */
 const RELEASES_THAT_LEAK: ReadonlySet<string> = new Set(['13.2.1', '13.2.2', '14.0.0', '14.0.1', '14.1.0']);
 
@@ -196,8 +196,8 @@ $settings$`;
 export const CHANGE_IN_ORDER = `set local citus.multi_shard_modify_mode = 'sequential';`;
 
 /**
- * Distributes each table that is not distributed yet. A table comes after the tables that its foreign keys refer to.
- * Existing rows move with their table.
+ * Distributes each table that is not distributed yet. A table is distributed after the tables that its foreign keys
+ * refer to. Existing rows move with their table.
  */
 export const DISTRIBUTE_TABLES = `
 do $distribute$

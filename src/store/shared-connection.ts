@@ -5,8 +5,8 @@ import type { Sql, Statement } from './database.ts';
 const DEPTH = 16;
 
 /**
- * After this long without a response, the reads in flight are sent on another connection. A read normally takes a tenth
- * of a millisecond.
+ * After this long without a response, the reads in flight are sent again on another connection. A read normally takes a
+ * tenth of a millisecond.
  */
 const STALL_MS = 100;
 
@@ -14,8 +14,8 @@ const STALL_MS = 100;
 const END_SECONDS = 5;
 
 /**
- * How long a connection stays unused after a stall or a loss. Because of this rest, only few reads are sent twice while
- * the server has trouble.
+ * How long a connection stays unused after it stalled or was lost. Because of this rest, only a few reads are sent
+ * twice while the server has trouble.
  */
 const REST_MS = 1_000;
 
@@ -42,7 +42,7 @@ export class SharedConnection {
   #current: Sql;
   #state: 'connecting' | 'serving' | 'abandoned' | 'closed' = 'connecting';
   /**
-   * When the last response arrived, or when a read was last sent while no other read was in flight, whichever is later.
+   * The later of two times: when the last response arrived, and when a read was last sent while no other was in flight.
    */
   #respondedAt = 0;
   /** The next call of `#check`. */
@@ -116,7 +116,7 @@ export class SharedConnection {
     });
   }
 
-  /** Sends the reads in flight elsewhere. If the connection is serving, replaces it by a new one. */
+  /** Sends the reads in flight elsewhere. If the connection is serving, replaces it with a new one. */
   #abandon(reason: 'stalled' | 'failed'): void {
     this.#sendElsewhere();
     if (this.#state !== 'serving') return;

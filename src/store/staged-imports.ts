@@ -19,15 +19,15 @@ export interface StagedImport {
 export const newImport = (userId: number): StagedImport => ({ userId, id: randomUUID() });
 
 /**
- * Returns the name of a staged import in the queue. The name contains the user's id, because every statement needs this
- * id.
+ * Returns the name of a staged import in the queue. The name contains the user's id, because every statement about the
+ * import needs it.
  */
 export const jobIdOf = ({ userId, id }: StagedImport): string => `${userId}-${id}`;
 
 /** A name that `jobIdOf` returns. */
 const JOB_ID = /^(?<userId>\d{1,16})-(?<id>[0-9a-f-]{36})$/;
 
-/** Returns the staged import that a job in the queue names; undefined for any other name. */
+/** Returns the staged import with this name in the queue. Returns undefined if `jobIdOf` cannot return the name. */
 export function parseJobId(jobId: string): StagedImport | undefined {
   const { userId, id } = JOB_ID.exec(jobId)?.groups ?? {};
   return userId === undefined || id === undefined ? undefined : { userId: Number(userId), id };
@@ -36,15 +36,18 @@ export function parseJobId(jobId: string): StagedImport | undefined {
 /** The state of a staged import. */
 export interface ImportState {
   state: 'receiving' | 'queued' | 'done' | 'cancelled';
-  /** Null until the import is done. Then the result as JSON text without errors, or the error with which it ended. */
+  /**
+   * Null until the import is done. Then either the result as JSON text, without its list of errors, or the error with
+   * which the import ended.
+   */
   result: string | null;
-  /** The size of its errors in `import_errors`, in bytes. */
+  /** The bytes of the import's errors in `import_errors`. */
   errorBytes: number;
 }
 
 /**
- * Begins to stage an import. Throws `UNAVAILABLE` at the cap of staged bytes. Throws `RATE_LIMITED` if the user has
- * another large import in progress, or too many errors of earlier imports that were not sent yet.
+ * Begins to stage an import. Throws `UNAVAILABLE` if the staged bytes would exceed `stagedLimit`. Throws `RATE_LIMITED`
+ * if another large import of the user is in progress, or if too many errors of earlier imports have not been sent yet.
  */
 export async function beginImport(
   db: Database,
@@ -125,7 +128,7 @@ export async function queueImport(
   requireValidToken(rows);
 }
 
-/** Reads the state of a staged import; undefined if there is none. */
+/** Reads the state of a staged import. Returns undefined if there is no such import. */
 export async function readImport(
   db: Database,
   { userId, id }: StagedImport,

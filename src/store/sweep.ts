@@ -3,11 +3,11 @@ import type { Database, Sql } from './database.ts';
 import { onlyRow } from './outcomes.ts';
 
 /**
- * Deletes expired rows of all users, and finds unfinished work. Each statement handles a limited number of rows. Rows
- * on a node that cannot be reached are handled when the node is back.
+ * Deletes expired rows of all users, and finds unfinished work. Each statement handles a limited number of rows, or the
+ * rows of one user. Rows on a node that cannot be reached are handled when the node is back.
  */
 
-/** The most rows that one statement handles in each shard. */
+/** The limit of rows for one statement: in each shard, or for the one user whose responses it deletes. */
 const BATCH = 1_000;
 
 /** Runs a function that deletes rows. Returns how many rows it deleted. */
@@ -25,8 +25,8 @@ export const deleteExpiredInvites = (db: Database): Promise<number> =>
   sweep(db, (sql) => sql`sweep_invites(${BATCH})`);
 
 /**
- * Deletes one user's responses to requests with idempotency keys, if they are older than 24 hours. Returns their
- * number.
+ * Deletes responses that were kept under one user's idempotency keys for more than 24 hours. Returns the number of
+ * deleted responses.
  */
 export const deleteOldResponses = (db: Database): Promise<number> =>
   sweep(db, (sql) => sql`sweep_responses(${BATCH})`);
@@ -72,7 +72,7 @@ export async function findQueuedImports(
   return [...rows];
 }
 
-/** The query that runs on each shard. It counts the imports in the two states of an import in progress. */
+/** The query that runs on each shard. It counts the imports in progress by their state. */
 const STAGED_IMPORTS = `
   select count(*) filter (where state = 'receiving') as receiving, count(*) filter (where state = 'queued') as queued
   from %s
@@ -95,8 +95,8 @@ export async function countStagedImports(db: Database): Promise<Map<'receiving' 
 }
 
 /**
- * Builds a query for the users with pending filters. The query looks up one user after the other in the index. So a
- * user with many pending blocks does not slow the query down.
+ * Builds a query for the users who have blocks without a Bloom filter. The query looks up one user after the other in
+ * the index. So a user with many such blocks does not slow the query down.
  */
 const pendingAfter = (after: number, limit: number): string => `
   with recursive pending as (
@@ -111,8 +111,8 @@ const pendingAfter = (after: number, limit: number): string => `
   select user_id from pending where user_id is not null limit ${limit}`;
 
 /**
- * Finds users who have blocks of search texts without a filter. Returns at most `limit` of their ids above `after`, in
- * ascending order.
+ * Finds users who have blocks of search texts that lack a Bloom filter. Returns the ids of the first `limit` such users
+ * whose ids are above `after`, in ascending order.
  */
 export async function findPendingFilters(db: Database, after: number, limit: number): Promise<number[]> {
   const rows = await db.read(
@@ -129,9 +129,9 @@ export async function findPendingFilters(db: Database, after: number, limit: num
 const FILTERS_AT_ONCE = 8;
 
 /**
- * Builds the Bloom filters of the user's newest blocks of search texts that have none, at most `FILTERS_AT_ONCE`.
- * Returns whether the caller should call again. Returns false if no block without a filter is left, or if no filter
- * could be written because other transactions lock the blocks.
+ * Builds Bloom filters for blocks of the user's search texts that have none: for the newest `FILTERS_AT_ONCE` of these
+ * blocks. Returns whether the caller should call again. Returns false if there were fewer such blocks, or if no filter
+ * could be written because the blocks were locked or had just been edited.
  */
 export async function buildNextFilters(db: Database, userId: number): Promise<boolean> {
   const blocks = await db.read(

@@ -61,7 +61,7 @@ const MOST_WALKS = 10;
 
 interface Step {
   outcome: Outcome | null;
-  /** The name of the tag that causes the refusal. */
+  /** If the step is refused because of a tag, the name of that tag. */
   detail?: string | null;
   /** Null until the last step. */
   response: string | null;
@@ -87,8 +87,9 @@ async function takeSteps(step: (after: number) => Promise<readonly Step[]>): Pro
 }
 
 /**
- * Renames a tag on all its bookmarks. If `withChildren` is true, renames all tags below it too, or none. Returns the
- * response as JSON text. Throws `NOT_FOUND`, or `VALIDATION_ERROR` if a name is taken or too long.
+ * Renames a tag on all its bookmarks. If `withChildren` is true, also renames all tags below it. Returns the response
+ * as JSON text. Throws `NOT_FOUND` if the tag does not exist. If one of the new names is taken or too long, throws
+ * `VALIDATION_ERROR` and renames no tag.
  */
 export const renameTag = (
   db: Database,
@@ -109,7 +110,10 @@ export const renameTag = (
     ),
   );
 
-/** Removes a tag from all bookmarks and deletes it. Returns the response as JSON text. Throws `NOT_FOUND`. */
+/**
+ * Removes a tag from all bookmarks and deletes it. Returns the response as JSON text. Throws `NOT_FOUND` if there is no
+ * such tag.
+ */
 export const deleteTag = (
   db: Database,
   principal: PrincipalKey,
@@ -129,8 +133,8 @@ export const deleteTag = (
   );
 
 /**
- * Replaces a tag by another one on all bookmarks, and deletes the first tag. Returns the remaining tag with its number
- * of bookmarks as JSON text. Throws `NOT_FOUND` if one of the tags does not exist.
+ * Replaces a tag with another one on all bookmarks, and deletes the replaced tag. Returns the remaining tag, with its
+ * number of bookmarks, as JSON text. Throws `NOT_FOUND` if one of the tags does not exist.
  */
 export const mergeTags = (
   db: Database,

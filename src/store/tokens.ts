@@ -20,13 +20,13 @@ export const tokenIsValid = (sql: Sql, { userId, hash }: PrincipalKey) => sql`ex
   select from tokens where user_id = ${userId} and token_hash = ${hash} and expires_at > now()
 )`;
 
-/** Returns the id of the user of these principals. All must have the same user. Throws if the list is empty. */
+/** Returns the user id of these principals. They must all belong to one user. Throws if the list is empty. */
 export function userOf([principal]: readonly PrincipalKey[]): number {
   if (principal === undefined) throw new Error('no principal was given');
   return principal.userId;
 }
 
-/** Selects which of these tokens of one user are valid, as an array of their hashes in hex. */
+/** Selects the hashes of the valid tokens among these tokens of one user, as an array of texts in hex. */
 export const validHashes = (sql: Sql, principals: readonly PrincipalKey[]) => sql`array(
   select encode(token_hash, 'hex')
   from tokens
@@ -57,8 +57,8 @@ export function positionsExcept(list: readonly unknown[], excluded: readonly num
 }
 
 /**
- * The time limit for looking up a token. The operation of the request may take 7 s more. So a request waits for the
- * database for at most 10 s in total.
+ * The time limit for looking up a token. After the look-up, the request's operation may take 7 s more. So a request
+ * waits for the database for at most 10 s.
  */
 const LOOK_UP_DEADLINE_MS = 3_000;
 
@@ -70,7 +70,8 @@ const LOOK_UP_DEADLINE_MS = 3_000;
 const USE_IS_DUE_AFTER = '13 minutes';
 
 /**
- * Returns the principal of a token; undefined if the token is unknown, revoked or expired. Throws `ACCOUNT_SUSPENDED`.
+ * Returns the principal of a token. Returns undefined if the token is unknown, revoked or expired. Throws
+ * `ACCOUNT_SUSPENDED` if the account is suspended.
  */
 export async function findPrincipal(
   db: Database,
@@ -140,9 +141,9 @@ export async function revokeToken(db: Database, principal: PrincipalKey): Promis
 const PROLONGED_IN_LAST_DAYS = 30;
 
 /**
- * Records that tokens of any users were used now. A session in its last 30 days then ends `sessionDays` from now, but
- * no later than a year after its creation. Skips locked rows: somebody is revoking these tokens, or another replica is
- * recording their use.
+ * Records that these tokens of one or more users were used now. A session in its last 30 days then ends `sessionDays`
+ * from now, but no later than a year after its creation. Skips locked rows: somebody is revoking these tokens, or
+ * another replica is recording their use.
  */
 export async function noteUses(
   db: Database,

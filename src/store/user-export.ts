@@ -9,9 +9,7 @@ import { onlyRow } from './outcomes.ts';
 
 const PAGE_SIZE = 500;
 
-/**
- * Returns the export of a user as chunks of the text of one JSON object. Returns undefined if no user has this address.
- */
+/** Returns a user's export: the text of one JSON object, in chunks. Returns undefined if no user has this address. */
 export async function openUserExport(
   db: Database,
   emailKey: string,

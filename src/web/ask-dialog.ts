@@ -26,8 +26,8 @@ export const confirmDeletion = (question: string, buttonLabel: string): Promise<
   confirm(question, buttonLabel, 'danger');
 
 /**
- * Asks for a text. `initialText` is in the field at first. `otherFields` follow it in the dialog. Resolves with
- * undefined if the user cancels.
+ * Asks for a text. The dialog shows a field with `initialText`, and `otherFields` below it. Resolves with undefined if
+ * the user cancels.
  */
 export async function askForText(
   title: string,

@@ -158,8 +158,8 @@ function keepPlace(): void {
 }
 
 /**
- * Runs the search, reads about as many bookmarks as the list had at `place`, and scrolls to the same position. Without
- * a place, reads only the first page. Never reads more than about 500 bookmarks.
+ * Runs the search, reads about as many bookmarks as the list had at `place`, and scrolls to the position of `place`. If
+ * `place` is undefined, reads only the first page. Never reads more than about 500 bookmarks.
  */
 async function returnTo(place: Place | undefined): Promise<void> {
   await collection.search(box.text, orders.value, place?.count);
@@ -276,8 +276,8 @@ function openAdd(draft: Draft, warning?: 'gone'): void {
 }
 
 /**
- * Opens the form that edits a bookmark, in the bookmark's row. Without a row, opens it above the list. If another
- * bookmark is being edited, only focuses the open form.
+ * Opens the form that edits a bookmark, in the bookmark's row. If the list has no such row, opens the form above the
+ * list. If an edit form is already open, only focuses that form.
  */
 function openEditor(bookmark: Bookmark): void {
   if (editing) {

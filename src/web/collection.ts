@@ -20,8 +20,8 @@ export interface Collection {
   readonly hasMore: boolean;
   readonly state: 'reading' | 'ready' | 'failed';
   /**
-   * Starts another search and aborts the previous one. Reads at least the first page, and then further pages until the
-   * list has `count` or `MOST_AT_ONCE` bookmarks.
+   * Starts another search and aborts the previous one. Reads the first page. Then reads the next pages until the list
+   * has at least `count` or `MOST_AT_ONCE` bookmarks.
    */
   search(text: string, order: Order, count?: number): Promise<void>;
   /**
@@ -29,7 +29,7 @@ export interface Collection {
    * or while a page is being read.
    */
   readMore(): Promise<void>;
-  /** Reads all further pages of the search. Returns false if a page cannot be read or if `signal` was aborted. */
+  /** Reads all remaining pages of the search. Returns false if a page cannot be read or if `signal` was aborted. */
   readAll(signal: AbortSignal): Promise<boolean>;
   /** Applies a page of changes that were made after `sinceMs`. */
   apply(page: Changes, sinceMs: number): void;
@@ -76,13 +76,13 @@ export function createCollection({ onChange, onRead }: Options): Collection {
   const hidden = new Set<number>();
   /**
    * The ids of the bookmarks that were added, changed or deleted since the first page was read. The total already
-   * includes these changes, so a second report of the same change must not count again.
+   * includes these changes, so a second report of the same change must not change the total again.
    */
   const counted = new Set<number>();
   /**
-   * The highest id seen so far. If the search finds all bookmarks, the total includes every bookmark up to this id. The
-   * total may lack a bookmark with a higher id, even one that was edited long ago, because restoring a bookmark from
-   * the trash gives it a new id.
+   * The highest id seen so far. If the search text is blank, the total includes every bookmark up to this id. It may
+   * not include bookmarks with higher ids yet. Such a bookmark may still be old, because a bookmark that is restored
+   * from the trash gets a new id.
    */
   let highestId = 0;
   /** The changes that arrived while a page of the search was being read. */
@@ -102,7 +102,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
   /** The latest request for a page of the search. */
   let request: Promise<unknown> = Promise.resolve();
   let timer: ReturnType<typeof setTimeout> | undefined;
-  /** Repeats the latest read if it failed. */
+  /** Repeats the latest read. Undefined unless that read failed. */
   let repeat: (() => Promise<void>) | undefined;
 
   const changed = (added = 0) => {
@@ -168,8 +168,8 @@ export function createCollection({ onChange, onRead }: Options): Collection {
   };
 
   /**
-   * Reads the shown bookmarks again. If there are more than `NEXT_PAGES`, reads only the total, so that the user keeps
-   * their place in the list.
+   * Reads the shown bookmarks again. If the list has more than `NEXT_PAGES` bookmarks, reads only the total, so that
+   * the user keeps their place in the list.
    */
   const refresh = async () => {
     if (reading !== undefined) return refreshSoon();
@@ -186,9 +186,10 @@ export function createCollection({ onChange, onRead }: Options): Collection {
   };
 
   /**
-   * Puts a bookmark at its position and updates the total. Returns its index, or -1 if it does not belong to the rows
-   * that were read so far. Returns undefined if only the service knows the order or the total. `isNew` is true if the
-   * bookmark was never edited and is not in `counted`. `isSure` is true if the change was made after the last read.
+   * Puts a bookmark at its position and updates the total. Returns the bookmark's index, or -1 if the bookmark does not
+   * belong to the rows that were read so far. Returns undefined if only the service knows the order or the total.
+   * `isNew` is true if the bookmark was never edited and is not in `counted`. `isSure` is true if the change was made
+   * after the total was last read.
    */
   const place = (bookmark: Bookmark, isNew: boolean, isSure: boolean): number | undefined => {
     const compare = COMPARISONS[order];

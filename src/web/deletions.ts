@@ -17,7 +17,7 @@ const NOTICE_MS = 10_000;
 /** How long a deletion can be undone with the keyboard or after a reload. */
 const UNDO_MS = 5 * 60_000;
 
-/** How many deletions can be undone one after another. */
+/** After a reload, at most this many deletions can be undone. */
 const MAX_KEPT = 20;
 
 interface Deletion {
@@ -30,7 +30,7 @@ interface Deletion {
 
 interface Deletions {
   remove(bookmarks: readonly Bookmark[]): void;
-  /** Undoes the latest deletion that was not undone, if it is recent enough (`UNDO_MS`). */
+  /** Undoes the latest deletion that is not undone yet, if it is recent enough (`UNDO_MS`). */
   undo(): void;
 }
 

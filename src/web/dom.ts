@@ -11,7 +11,7 @@ type Listener = { listen(event: Event): void }['listen'];
 
 /**
  * The attributes of an element by name. `true` sets an empty attribute. False and undefined set no attribute. A
- * function becomes a listener. Its name is `on` and the name of the event, for example `onclick`.
+ * function becomes a listener, and the name of its attribute is `on` and the event's name, for example `onclick`.
  */
 type Attributes = Record<string, string | number | boolean | undefined | Listener>;
 

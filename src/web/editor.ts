@@ -52,8 +52,8 @@ interface EditorForm {
   options: EditorOptions;
   save(draft: Required<Draft>): Promise<Bookmark>;
   /**
-   * Called when the text of the address field changes, and once at the start if the field has a text. `notice` is below
-   * the field.
+   * Called when the text of the address field changes, and once at the start if the field has a text. `notice` is the
+   * element below the field.
    */
   onUrl?(url: string, notice: HTMLElement): void;
 }

@@ -42,8 +42,8 @@ interface Message {
 
 /**
  * Calls `onChanges` with every page of changes from now on. `sinceMs` is a time before all changes of that page.
- * Resolves when it has the cursor to begin with. Polling begins when the caller calls `resume`. The caller reads its
- * bookmarks in between, so it misses no change.
+ * Resolves when it has the cursor from which polling will start. Polling starts when the caller calls `resume`. The
+ * caller reads its bookmarks in between, so it misses no change.
  */
 export async function followChanges(
   userEmail: string,
@@ -71,8 +71,9 @@ export async function followChanges(
       () => cursor ?? start.cursor,
       signal,
       (page, nowAskedMs) => {
-        // A held poll found nothing when it began. So its changes were made later, and at most `LATE_MS` ago. If the
-        // poll was not held, the page knows only that the changes were made after the previous request.
+        // A held poll found nothing when it began. So the changes that it returns were made later, and at most
+        // `LATE_MS` ago. If a poll was not held, it is certain only that the changes were made after the previous
+        // request.
         const sinceMs = page.waited ? Math.max(nowAskedMs, Date.now() - LATE_MS) : askedMs;
         const message = { page, sinceMs, askedMs: nowAskedMs };
         channel?.postMessage(message);

@@ -3,7 +3,7 @@ import { make } from './dom.ts';
 
 /** Highlights search results in a text. The limits below keep this fast for any bookmark and any search. */
 
-/** Only this many characters from the start are highlighted. A row shows fewer. */
+/** Matches are highlighted only in this many characters from the start of a text. A row shows fewer characters. */
 const MARKED_LENGTH = 500;
 
 const MOST_TERMS = 10;
@@ -11,8 +11,8 @@ const MOST_TERMS = 10;
 const MOST_MARKS = 20;
 
 /**
- * Normalizes a text for search. `places[n]` is the position, in the original text, of the letter that code unit `n` of
- * `folded` comes from. `places` is undefined if each code unit has the same position in both texts.
+ * Normalizes a text for search. Code unit `n` of `folded` comes from the letter at position `places[n]` of the original
+ * text. `places` is undefined if each code unit has the same position in both texts.
  */
 function foldWithPlaces(text: string): { folded: string; places: number[] | undefined } {
   const folded = foldText(text);
@@ -46,7 +46,7 @@ export function highlight(text: string, terms: readonly string[]): (string | Nod
   }
   found.sort(([one], [other]) => one - other);
   const nodes: (string | Node)[] = [];
-  /** The end of the last mark in the original text. */
+  /** The position in the original text where the previous mark ends. */
   let markedEnd = 0;
   const placeOf = (at: number) => places?.[at] ?? at;
   for (const [from, to] of found) {

@@ -16,7 +16,7 @@ interface NoticeOptions {
   /** How long the notice stays, in ms. If undefined, it stays until it is removed. */
   forMs?: number;
   kind?: 'plain' | 'error';
-  /** Whether the notice has a close button. Default: only if it has neither an action nor a time. */
+  /** Whether the notice has a close button. Default: only if it has neither an action nor `forMs`. */
   isClosable?: boolean;
 }
 

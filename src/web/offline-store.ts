@@ -35,8 +35,8 @@ export function readKept(): Kept | undefined {
 export const forgetKept = (): void => localStorage.removeItem(KEY);
 
 /**
- * Deletes all data except the bookmarks that wait to be sent. When the same user signs in again, these are sent. When
- * another user signs in, they are deleted.
+ * Deletes all data except the bookmarks that wait to be sent. These bookmarks are sent when the same user signs in
+ * again, and deleted when another user signs in.
  */
 export function forgetShown(): void {
   const kept = readKept();

@@ -4,12 +4,14 @@ import { quotaLeft } from './session.ts';
 import { nameKey } from './shortcuts.ts';
 import { texts } from './texts.ts';
 
-/** The search field. It searches while the user types, shortly after the last key. */
+/** The search field. It starts a search as soon as the user stops typing for a moment. */
 
 interface SearchBox {
   readonly element: HTMLFormElement;
   readonly input: HTMLInputElement;
-  /** The text of the last search. The field may already have a newer text, which is searched shortly after. */
+  /**
+   * The text of the latest search. The field may already have a newer text, which is searched for shortly afterwards.
+   */
   text: string;
 }
 

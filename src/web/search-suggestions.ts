@@ -41,7 +41,7 @@ function suggest(searchText: string, own: readonly Tag[]): readonly Suggestion[]
   const operators = OPERATORS.filter(({ text }) => text.startsWith(part.toLowerCase()) && text !== part);
   if (key !== undefined && key !== 'tag' && key !== 'under') return operators;
   const sought = key === undefined ? part.replace(/^[-#]+/, '') : value;
-  /** True if the part excludes a tag, even if its operator is not complete yet. */
+  /** True if the part excludes a tag, even if the operator `-tag:` is not complete yet. */
   const isWithout = isNegated || part.startsWith('-');
   const tags = sought === '' && key === undefined ? [] : suggestTags(own, sought, []);
   const suggestions = tags.map(({ name, bookmark_count }) => ({

@@ -42,7 +42,7 @@ export function replaceWordsByTag(text: string, name: string): string {
   return [...kept.map((part) => part.text), formatTag(name)].join(' ');
 }
 
-/** Returns a function that says whether the search text contains a tag. */
+/** Returns a function that says whether the search text requires the tag with a name. */
 export function tagsOf(text: string): (name: string) => boolean {
   const names = new Set((parseSearch(text).search.tags ?? []).map(foldText));
   return (name) => names.has(foldText(name));
@@ -56,7 +56,7 @@ export function pathsOf(text: string): (path: string) => boolean {
   return (path) => paths.has(foldPath(path));
 }
 
-/** Adds a tag to the search text. Removes it if the text already contains it. */
+/** Adds `tag:` with a name to the search text, or removes it if the text already contains it. */
 export function toggleTag(text: string, name: string): string {
   const parts = splitSearch(text);
   const kept = parts.filter(
@@ -66,7 +66,7 @@ export function toggleTag(text: string, name: string): string {
   return (kept.length < parts.length ? texts : [...texts, formatTag(name)]).join(' ');
 }
 
-/** Adds `under:` with a path to the search text. Removes it if the text already contains it. */
+/** Adds `under:` with a path to the search text, or removes it if the text already contains it. */
 export function togglePath(text: string, path: string): string {
   const parts = splitSearch(text);
   const kept = parts.filter(({ key, value }) => !(key === 'under' && foldPath(value) === foldPath(path)));

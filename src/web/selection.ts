@@ -11,8 +11,8 @@ interface Selection {
   readonly element: HTMLElement;
   has(bookmark: Bookmark): boolean;
   /**
-   * Selects or deselects a bookmark. With `isRange`, does the same for all bookmarks between this bookmark and that of
-   * the previous call.
+   * Selects or deselects a bookmark. With `isRange`, does the same for all bookmarks between this bookmark and the
+   * bookmark of the previous call.
    */
   select(bookmark: Bookmark, isSelected: boolean, isRange: boolean): void;
   clear(): void;
@@ -28,7 +28,7 @@ interface Options {
 
 export function createSelection(collection: Collection, { onChange, onDelete, ownTags }: Options): Selection {
   const ids = new Set<number>();
-  /** The id of the bookmark of the previous call of `select`. */
+  /** The id of the bookmark that was passed to the previous call of `select`. */
   let lastId: number | undefined;
   /** Set while all pages of the search are being read. */
   let readingAll: AbortController | undefined;

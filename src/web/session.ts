@@ -15,7 +15,8 @@ import { texts } from './texts.ts';
 const API_BASE = `${location.origin}/web/api/v1`;
 
 /**
- * The remaining quota in the last response. Searches that run while the user types leave some of it for other requests.
+ * The remaining quota that the latest response reported. Searches that run while the user types leave some of the quota
+ * for other requests.
  */
 let left = Number.POSITIVE_INFINITY;
 

@@ -5,7 +5,10 @@ import { describeFailure, hasStatus, post } from './post.ts';
 import { signals } from './session.ts';
 import { texts } from './texts.ts';
 
-/** The frame that every page has around its content: the header with its links, and the notices. */
+/**
+ * The frame around the content of the bookmarks page and of the settings page: the header with its links, and the
+ * notices.
+ */
 
 type PageName = 'bookmarks' | 'settings';
 

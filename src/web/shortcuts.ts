@@ -12,7 +12,7 @@ export function setShortcuts(isOn: boolean): void {
   else localStorage.setItem(KEY, 'off');
 }
 
-/** Names an element's key to assistive technology while shortcuts are on. */
+/** Tells assistive technology which key is the shortcut of an element, while shortcuts are on. */
 export function nameKey(element: Element, key: string): void {
   const show = () => {
     if (shortcutsAreOn()) element.setAttribute('aria-keyshortcuts', key);

@@ -162,8 +162,8 @@ export const freshLogin = (reason: string): HTMLElement =>
 let asked: Promise<boolean> | undefined;
 
 /**
- * Asks the user to sign in again in a dialog. Resolves with false if they close it. Several calls at the same time
- * share one dialog.
+ * Shows a dialog that asks the user to sign in again. Resolves with false if the user closes the dialog. Several calls
+ * at the same time share one dialog.
  */
 export function askToSignIn(): Promise<boolean> {
   asked ??= showSignInDialog().finally(() => {

@@ -31,8 +31,9 @@ export async function requireUser(): Promise<Profile> {
 }
 
 /**
- * Returns the user who is signed in. If the browser keeps bookmarks for the offline page, does not retry a request that
- * gets no response, so that the offline page appears soon. `navigator.onLine` may be true without a connection.
+ * Returns the user who is signed in. If the browser keeps bookmarks for the offline page, a request that gets no
+ * response is not retried, so that the offline page appears soon. `navigator.onLine` would not help, because it may be
+ * true without a connection.
  */
 async function findUserSoon(): Promise<Profile | undefined> {
   if (readKept() === undefined) return findUser();

@@ -45,8 +45,8 @@ export function createTagCounts(): TagCounts {
         const before = known.get(bookmark.id);
         const isSameVersion = before?.updatedAt === bookmark.updated_at;
         const isEdited = bookmark.created_at !== bookmark.updated_at;
-        // The counts are uncertain in two cases. If this version was read before, they may already include it. If the
-        // bookmark was edited, its previous tags may be unknown.
+        // The counts are uncertain in two cases. If this version of the bookmark was read before, its tags may already
+        // be counted. If the bookmark was edited, its previous tags may be unknown.
         if (isSameVersion ? !before.isCounted : !before && isEdited) isSure = false;
         for (const tag of bookmark.tags) if (!after.has(tag.id)) setName(tag);
         if (!isSameVersion) {

@@ -11,8 +11,8 @@ import { texts } from './texts.ts';
 
 /**
  * The list of the user's tags with their counts, next to the bookmarks. Selecting a tag filters the bookmarks. The tag
- * `a/b` appears in a branch below `a`. Branches are closed at first. Selecting a branch finds the bookmarks with any
- * tag in it.
+ * `a/b` appears in a branch below `a`. Branches are closed at first. Selecting a branch finds the bookmarks that have
+ * any tag of that branch.
  */
 
 interface TagsPanel {
@@ -31,7 +31,7 @@ interface TagsPanel {
   read(first?: Promise<unknown>): Promise<void>;
 }
 
-/** The most tags to show. A longer list would not be useful, and the field above the list finds the other tags. */
+/** How many tags to show at most. A longer list would not be useful: the field above the list finds the other tags. */
 const SHOWN = 300;
 
 const REFRESH_MS = 1_000;
@@ -102,7 +102,7 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
     const at = all.findIndex((each) => each === document.activeElement);
     if (at < 0) return;
     const newIndex = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[event.key];
-    // The button that opens and closes the branch of the tag with the focus.
+    // The button that opens and closes the branch of the focused tag.
     const twist = list.querySelector<HTMLElement>('.twist:has(+ :focus)');
     const toggleKey = twist?.ariaExpanded === 'true' ? 'ArrowLeft' : 'ArrowRight';
     if (newIndex !== undefined) all[newIndex]?.focus();
@@ -110,7 +110,7 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
     else return;
     event.preventDefault();
   });
-  /** Draws nodes, and the nodes below each open one. Stops after `room.left` nodes. */
+  /** Draws `nodes`, and below each open node its own nodes. Stops after `room.left` nodes. */
   const drawNodes = (nodes: readonly TagNode[], room: { left: number }): HTMLElement[] =>
     nodes.flatMap(({ name, path, tag, bookmark_count, tags: below }) => {
       if (room.left === 0) return [];
@@ -127,7 +127,7 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
           onclick: () => (isBranch ? onTogglePath(path) : onToggleTag(path)),
         },
         make('span', { class: 'name', dir: 'auto' }, name),
-        // The style sheet shows the count. As text, it would repeat the label, which already contains the count.
+        // The style sheet shows the count. The count is not text, because the label already contains it.
         tag !== null && make('span', { class: 'count', 'data-count': texts.number(bookmark_count) }),
       );
       if (!isBranch) return make('li', {}, filter);
@@ -166,7 +166,7 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
     await first;
     show(found.tags);
   };
-  /** Combines many changes into one request. If it fails, the counts stay as they are until the next change. */
+  /** Combines many changes into one request. If the request fails, the counts stay the same until the next change. */
   const refreshSoon = () => {
     clearTimeout(timer);
     timer = setTimeout(() => void read().catch(() => {}), delayMs(REFRESH_MS));
@@ -177,7 +177,7 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
       return tags;
     },
     mark(text) {
-      // Plain words do not change what the panel shows.
+      // Only the tags and the paths in the search text change what the panel shows.
       const key = JSON.stringify([parseSearch(text).search.tags, parseSearch(text).search.tag_under]);
       if (key === soughtKey) return;
       soughtKey = key;

@@ -22,7 +22,8 @@ import { ask, client } from './session.ts';
 import { texts } from './texts.ts';
 
 /**
- * A dialog with all tags and their counts, to rename, merge and delete them. Each action first says what it changes.
+ * A dialog with all tags and their counts, to rename, merge and delete them. Before an action, the dialog says what
+ * will change.
  */
 
 export interface TagsScreen {
@@ -37,7 +38,7 @@ interface Options {
   onClose(): void;
 }
 
-/** The most tags to show. The field above the list finds the other tags. */
+/** How many tags to show at most. The field above the list finds the other tags. */
 const SHOWN = 300;
 
 const COMPARISONS = {
@@ -73,7 +74,7 @@ export function openTagsScreen({ tags, read, onClose }: Options): TagsScreen {
     try {
       await ask(work);
     } catch (error) {
-      // The tag was deleted elsewhere. The list shows that after it is read again.
+      // `NOT_FOUND` means that the tag was deleted elsewhere. Reading the tags again removes it from the list.
       if (!hasCode(error, 'NOT_FOUND')) notifyError(error);
     }
     await read().catch(() => {});

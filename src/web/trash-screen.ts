@@ -38,7 +38,7 @@ export function openTrash(): void {
   let isRead = false;
   let isBusy = false;
 
-  /** Runs an action unless another one is running. If it fails, reports that and keeps the list. */
+  /** Runs an action unless another one is running. Shows the error if the action fails, and draws the list again. */
   const act = async (work: () => Promise<unknown>) => {
     if (isBusy) return;
     isBusy = true;

@@ -23,19 +23,19 @@ interface Options<Item> {
   draw(item: Item): HTMLElement;
   /** Whether the row of this item has the height `--row-low`. */
   isLow(item: Item): boolean;
-  /** Returns the element of a row that gets the focus. */
+  /** Returns the element in `row` that gets the focus. */
   focusTarget(row: HTMLElement): HTMLElement | null;
   /** Called when the user is near the end of the items. */
   onNearEnd(): void;
 }
 
-/** The number of rows to draw above the visible ones, and below them. */
+/** How many rows to draw above the visible rows, and how many below them. */
 const MARGIN = 8;
 
-/** The most new rows to draw in one frame, so that no frame takes long. The visible rows are drawn first. */
+/** A frame draws at most this many new rows, so that no frame takes long. The visible rows are drawn first. */
 const ROWS_A_FRAME = 16;
 
-/** After the user has scrolled, the next page is read when this many rows are left. */
+/** After the user has scrolled, the next page is read when at most this many rows are left below the visible ones. */
 const NEAR_END = 40;
 
 export function windowedList<Item extends { id: number }>({
@@ -111,7 +111,7 @@ export function windowedList<Item extends { id: number }>({
     if (known?.item === item) return known.row;
     const row = draw(item);
     row.dataset.id = String(item.id);
-    // An open form is the same element as before. Replacing it would lose the caret.
+    // The row with the open form is the same element as before. To replace it would lose the caret.
     if (known && known.row !== row) replaceRow(known.row, row);
     drawn.set(item.id, { item, row });
     return row;
@@ -135,7 +135,8 @@ export function windowedList<Item extends { id: number }>({
   };
 
   /**
-   * Returns the indexes that need an element, the most urgent first: `others`, the visible rows, the rows around them.
+   * Returns the indexes of the rows that need an element, the most urgent first: `others`, then the visible rows, then
+   * the rows around the visible ones.
    */
   const listWanted = ({ first, last }: ReturnType<typeof findVisible>, ...others: number[]): Set<number> => {
     const indexes = new Set(others);
@@ -144,7 +145,7 @@ export function windowedList<Item extends { id: number }>({
     return indexes;
   };
 
-  /** Returns the items that this frame draws, in order. The next frames draw the other items. */
+  /** Returns the items that this frame draws, in the order of the list. The next frames draw the other items. */
   const chooseRows = (indexes: Iterable<number>): [index: number, item: Item][] => {
     let newRowsLeft = ROWS_A_FRAME;
     const now: [number, Item][] = [];
@@ -162,7 +163,7 @@ export function windowedList<Item extends { id: number }>({
     return now.sort(([one], [other]) => one - other);
   };
 
-  /** Draws the rows that need an element. `also` is the index of a further row, which may not be visible. */
+  /** Draws the rows that need an element. The row with the index `also` is drawn even if it is not visible. */
   const render = (also = -1) => {
     if (rowHeight === 0) return;
     const opened = openIndex();

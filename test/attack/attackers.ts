@@ -20,7 +20,7 @@ export interface Targets {
 
 type Attack = (targets: Targets, n: number, signal: AbortSignal) => Promise<unknown>;
 
-/** Returns the header with which a trusted proxy names the client's address. Each number gives another network. */
+/** Returns the header with which a trusted proxy names the client's address. Each `n` gives a different network. */
 const from = (n: number) => ({ 'x-forwarded-for': `198.51.${(n >> 8) & 255}.${n & 255}` });
 
 const idOf = (token: string): string => token.split('_')[1]!;
@@ -47,14 +47,14 @@ const ATTACKS: readonly [sideBySide: number, attack: Attack][] = [
   [20, (targets, _, signal) => leaveUnread(targets, formatPost('/export', targets.greedy), signal)],
   // Sends bodies that cost far more than their size suggests.
   [1, ({ origin, importer }, n) => send(origin, '/import', bodies[n % bodies.length]!.body(), importer)],
-  // Guesses invite codes and tokens from many networks.
+  // Sends guesses of invite codes and of tokens, from many networks.
   [4, ({ origin }, n) => send(origin, '/auth/invite', { code: 'AAAAAAAA' }, undefined, from(n))],
   [
     4,
     ({ origin, greedy }, n) =>
       send(origin, '/user/profile', {}, `bka_${idOf(greedy)}_${String(n).padStart(43, 'A')}`, from(n % 7)),
   ],
-  // Revokes a token while its poll waits.
+  // Revokes a token while a poll with this token waits.
   [2, ({ origin, sessions }) => revokeDuringPoll(origin, sessions.pop())],
   // Sends half of a request's head.
   [100, ({ origin }, _, signal) => sendPart(origin, HALF_HEAD, signal)],

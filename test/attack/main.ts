@@ -23,20 +23,21 @@ import type { Targets } from './attackers.ts';
 
 const MIB = 1_048_576;
 
-/** While imports run, the memory of a replica and of a worker may exceed its level at rest by at most this much. */
+/** During the attacks, the replica and the worker may each take at most this much more memory than at rest. */
 const API_GROWTH_BYTES = 200 * MIB;
 const WORKER_GROWTH_BYTES = 384 * MIB;
 
 /**
- * At the end, memory may exceed its level at rest by this much, because V8 keeps heap and malloc keeps small blocks.
+ * After the attacks, the replica may still take this much more memory than at rest, because V8 keeps a part of its heap
+ * and malloc keeps small blocks.
  */
 const REST_BYTES = 32 * MIB;
 
 const SESSIONS = 200;
 
 /**
- * Sends the requests of the user who does not attack, one after another, until the signal. Returns the time of each in
- * milliseconds, and each status other than 200.
+ * Sends the requests of the user who does not attack, one after another, until `signal` is aborted. Returns the time of
+ * each request in milliseconds, and each status other than 200.
  */
 async function work(replica: Replica, token: string, signal: AbortSignal) {
   const times: number[] = [];
@@ -64,7 +65,7 @@ const quantile = (sorted: readonly number[], share: number): number =>
 
 const inMib = (bytes: number): string => `${Math.round(bytes / MIB)} MiB`;
 
-/** Returns the image's memory allocation settings, which decide how much memory returns to the system. */
+/** Returns the image's setting of malloc, which decides how much memory returns to the system. */
 function readAllocation(): ReplicaEnv {
   const dockerfile = readFileSync(new URL('../../Dockerfile', import.meta.url), 'utf8');
   const [, name, value] = /^ENV (MALLOC_\w+)=(\w+)$/m.exec(dockerfile)!;

@@ -27,8 +27,8 @@ async function runJob(job: LoadJob): Promise<LoadReport> {
   const endAt = startedAt + job.seconds * 1_000;
   const before = process.cpuUsage();
 
-  // Returns when the next request is due, or undefined after the end. In a closed loop, a request is due as soon as a
-  // connection is free.
+  // Returns the time at which the next request is due, or undefined after the end. In a closed loop, a request is due
+  // as soon as a connection is free.
   const takeDue = (now: number): number | undefined => {
     const due = job.perSecond === undefined ? now : startedAt + (state.next * 1_000) / job.perSecond;
     if (due >= endAt) return undefined;
@@ -44,7 +44,7 @@ async function runJob(job: LoadJob): Promise<LoadReport> {
       const send = () => {
         const now = performance.now();
         due = takeDue(now);
-        // If the server is far too slow, stops sending, and counts how long each unsent request has waited.
+        // If the server is far too slow, nothing more is sent. The latency of an unsent request is its wait until now.
         for (; due !== undefined && now > giveUpAt; due = takeDue(now)) latencies.push(now - due);
         if (due === undefined) {
           connection.close();

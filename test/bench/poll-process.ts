@@ -48,7 +48,7 @@ class Client {
 const clients: Client[] = [];
 
 /**
- * By port, the connections for triggers. A trigger is the request that wakes a poll. `free` resolves when the
+ * The connections for triggers, by port. A trigger is the request that wakes a poll. `free` resolves when the
  * connection can take the next trigger.
  */
 const triggers = new Map<
@@ -107,9 +107,10 @@ async function wakeInTurn(latencies: Samples, count: number, perSecond: number):
   for (let n = 0; n < count; n += 1) {
     const dueAt = startedAt + (n * 1_000) / perSecond;
     if (dueAt > performance.now()) await sleep(dueAt - performance.now());
-    // The factor spreads the order of the clients, so that two triggers in flight never wake the same client.
+    // The factor spreads the triggers over all clients, so that two triggers in flight never wake the same client.
     const client = clients[(n * 7_919) % clients.length]!;
-    // Measures from the time when the trigger was due, because waiting for a connection means waiting for the server.
+    // The latency counts from the time when the trigger was due, because a trigger that waits for a connection waits
+    // for the server.
     const news = new Promise<void>((resolve) => {
       client.onNews = () => {
         latencies.push(performance.now() - dueAt);

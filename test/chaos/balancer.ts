@@ -11,8 +11,8 @@ export interface Backend {
 export const startBalancer = (backends: readonly Backend[]): Promise<Balancer> =>
   runHaproxy((port) => describe(port, backends));
 
-// HAProxy ends the replica's poll when the client disconnects. `retry-on` keeps its default, so only requests that got
-// no connection go to another replica.
+// When a client disconnects during a poll, HAProxy also ends the poll at the replica. `retry-on` keeps its default, so
+// only requests that got no connection go to another replica.
 const describe = (port: number, backends: readonly Backend[]): string => `
 defaults
   mode http

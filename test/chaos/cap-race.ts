@@ -21,9 +21,9 @@ const EXCESS = 5;
 const PAUSE_MS = 4_000;
 
 /**
- * Makes adds of one user compete for the last free places below the limit of bookmarks. First fills the account. Then
- * repeats until the signal: sends more simultaneous adds than there are free places, and deletes some bookmarks. Calls
- * `onFirst` after the first race.
+ * Makes adds of one user compete for the last free places below the limit of bookmarks. First fills the account, and
+ * then runs races until `signal` is aborted. A race sends more simultaneous adds than there are free places, and then
+ * deletes some bookmarks. Calls `onFirst` after the adds of the first race.
  */
 export async function raceAtCap(
   options: CapRaceOptions,
@@ -54,7 +54,7 @@ export async function raceAtCap(
       call.result = { imported, skipped, errors: errors.length };
     });
   };
-  /** Returns the account's bookmarks, or undefined if no request succeeded. */
+  /** Returns the ids of the account's bookmarks, or undefined if the request failed. */
   const look = async (n: number): Promise<number[] | undefined> => {
     const sentMs = nowMs();
     const seen = await open(n)

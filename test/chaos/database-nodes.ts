@@ -31,7 +31,10 @@ export interface DatabaseNodes extends AsyncDisposable {
  */
 const POSTGRES_SETTINGS = { max_connections: 200, shared_buffers: '128MB' };
 
-/** Starts a Postgres, or creates a database on this coordinator's cluster. Resolves when the schema exists. */
+/**
+ * Starts a Postgres. If `citusUrl` is set, creates a database on that coordinator's cluster instead. Resolves when the
+ * schema exists.
+ */
 export async function openDatabaseNodes(citusUrl: string | undefined): Promise<DatabaseNodes> {
   if (citusUrl !== undefined) return openCluster(citusUrl);
   const server = await startPostgres(POSTGRES_SETTINGS);

@@ -14,7 +14,7 @@ import { LASTING_TAGS } from './users.ts';
 
 /**
  * Produces the events that every run must contain, whatever the seed and the machine's speed. Each exercise produces
- * one of them with its own users, before the first fault. `checks/minimums.ts` says how many are needed.
+ * one kind of event with its own users, before the first fault. `checks/minimums.ts` says how many events are needed.
  */
 
 export interface ExerciseOptions {
@@ -39,7 +39,7 @@ export async function exercise(options: ExerciseOptions): Promise<{ readers: Pro
 const FOLLOWERS = 4;
 const WAKES = 12;
 
-/** The time limit of an exercise. After this time the run continues, and its table says "not shown". */
+/** How long an exercise waits for an event. After this time the run continues, and its table may say "not shown". */
 const PATIENCE_MS = 30_000;
 
 const makeAsked = (name: string): Asked => ({
@@ -144,7 +144,7 @@ async function collideEdits(options: ExerciseOptions): Promise<void> {
 
 const BURSTS = 3;
 
-/** For each of several new tokens, sends three times as many simultaneous requests as its limit admits. */
+/** For each of several new tokens, sends three times as many simultaneous requests as the token's limit admits. */
 async function exhaustLimit({ fleet, journal, limits }: ExerciseOptions): Promise<void> {
   const { tokens } = await fleet.user(BURSTS);
   for (const token of tokens) {
@@ -162,7 +162,7 @@ async function exhaustLimit({ fleet, journal, limits }: ExerciseOptions): Promis
   }
 }
 
-/** Drops the response to an add and kills the replica that sent it, so that the client sends the add again. */
+/** Drops the response to an add and kills the replica that sent the response, so that the client repeats the add. */
 async function killServerOfAdd(options: ExerciseOptions): Promise<void> {
   const { fleet, journal } = options;
   const { id: user, tokens } = await fleet.user(1);
@@ -232,7 +232,7 @@ const END_BLOCKED = `
   where datname = current_database() and wait_event_type = 'Lock'
     and (application_name like 'bookmark-service%' or application_name like 'citus_internal%')`;
 
-/** Resolves with true when a worker has started the user's import, or with false if none does. */
+/** Resolves with true when a worker has started the user's import, or with false if none does in time. */
 async function untilBegun({ sql }: Fleet, user: number): Promise<boolean> {
   for (const giveUpAt = nowMs() + PATIENCE_MS; nowMs() < giveUpAt; await sleep(50)) {
     const begun =

@@ -71,7 +71,7 @@ const terminateBackends: FaultKind = {
   targets: serverNames,
   async run(fleet, target, draw) {
     const share = draw.pick([0.1, 0.5, 1]);
-    // Also ends connections between nodes, which have an application name of their own.
+    // Also ends the connections between nodes. These connections have an application name of their own.
     await runOn(
       findServer(fleet, target),
       `select pg_terminate_backend(pid) from pg_stat_activity

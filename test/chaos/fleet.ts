@@ -25,7 +25,7 @@ export interface Fleet extends AsyncDisposable {
   readonly redis: RedisNodes;
   readonly balancer: Balancer;
   readonly processes: ServiceProcess[];
-  /** By name: the proxies between processes and their servers. */
+  /** By name: the proxies between the processes on one side and the balancer, Postgres and Redis on the other. */
   readonly proxies: Map<string, FaultyProxy>;
   /** Reads the database directly, not through the service. */
   readonly sql: postgres.Sql;
@@ -39,7 +39,7 @@ export interface FleetOptions {
   apis: number;
   workers: number;
   syncWaitSeconds: number;
-  /** If set, the coordinator of a cluster that is used instead of one Postgres. */
+  /** The url of a cluster's coordinator. If set, the fleet uses the cluster instead of a single Postgres. */
   citusUrl?: string | undefined;
   /** Called with each chunk that a process sends to Redis, before Redis gets it. */
   onRedisRequest?: ((chunk: Buffer) => void) | undefined;
@@ -67,8 +67,8 @@ export async function openFleet(options: FleetOptions, journal: Journal): Promis
       proxies,
       options,
     );
-    // On a cluster, half of the processes send each statement to the node with the user's rows. Each other process
-    // sends all its statements to one node.
+    // On a cluster, half of the processes send each statement to the node with the user's rows. Each of the other
+    // processes sends all its statements to a single node.
     const isPlaced = options.citusUrl !== undefined && n % 2 === 0;
     const env = { ...process, ...(isPlaced && { DATABASE_NODES: nodesTemplate(url) }) };
     const [port, metricsPort] = [await findFreePort(), await findFreePort()];

@@ -16,7 +16,7 @@ export interface FollowerOptions {
 /** The range of times after which a follower restarts from its stored cursor, like a program that is restarted. */
 const LIFE_MS = { min: 5_000, max: 60_000 };
 
-/** Follows a user until the signal, and journals each received bookmark. */
+/** Follows a user until the signal aborts, and journals each received bookmark. */
 export async function follow(options: FollowerOptions, signal: AbortSignal): Promise<void> {
   const { name, user, origin, token, journal, draw } = options;
   const follower: Follower = { name, user, receipts: [], restarts: 0 };

@@ -45,8 +45,8 @@ export interface EditCall extends Call {
   comment: string | undefined;
   tags: string[] | undefined;
   /**
-   * The version that the edit's writer read. The edit fails if the bookmark has another one. Undefined if the edit
-   * names none.
+   * The version that the edit's writer read. The edit fails if the bookmark has a different version. Undefined if the
+   * edit names no version.
    */
   seen: string | undefined;
   /** The version that the edit created, if it is done. */
@@ -120,7 +120,7 @@ export interface Follower {
   restarts: number;
 }
 
-/** A user's data as clients see it: bookmarks by id, tags by name. */
+/** A user's data as clients see it: the bookmarks in the order of ids, and the tags in the order of names. */
 export interface Collection {
   bookmarks: Bookmark[];
   tags: BookmarkTag[];
@@ -182,11 +182,11 @@ export interface Life {
   /** When the process first responded. Undefined if it never did. */
   answeredMs: number | undefined;
   endMs: number;
-  /** The signal that the run sent to end it. Nothing else may end a process. */
+  /** The signal that the run sent to end the process. Nothing else may end a process. */
   endedBy: 'SIGKILL' | 'SIGTERM' | undefined;
   /** The process's exit code or signal. */
   end: number | string | undefined;
-  /** Warnings and errors in its log, and everything written to standard error. */
+  /** Warnings and errors in the process's log, and everything that the process wrote to standard error. */
   problems: { level: number; text: string }[];
   /** The times during which the process limited requests on its own, without Redis. */
   fallbacks: { startMs: number; endMs: number }[];

@@ -4,7 +4,7 @@ import type { Mutation } from './run.ts';
 
 /** Intentional defects. A test runs a fleet with one of them, and the checks must find it. */
 
-/** Replaces fragments of a SQL function. Throws if one is missing, because then nothing would change. */
+/** Replaces fragments of a SQL function. Throws if a fragment is missing, because then nothing would change. */
 async function rewrite({ sql }: Fleet, name: string, parts: readonly [string, string][]): Promise<void> {
   const [row] = await sql<{ text: string }[]>`select pg_get_functiondef(${name}::regproc) as text`;
   let text = row!.text;
@@ -29,7 +29,7 @@ export const withoutUserLock: Mutation = {
       ['v_unpacked >= 64', 'false'],
       // The branch for tags also takes the lock, so it is turned off too.
       ['cardinality(p_tag_keys) > 0 then', 'false then'],
-      // Sometimes delays a transaction between drawing its id and its commit.
+      // Sometimes delays a transaction after it has drawn its id and before it commits.
       [
         'end\n$function$',
         `perform pg_sleep(random() / 4);
@@ -47,8 +47,8 @@ export const withoutComparison: Mutation = {
 };
 
 /**
- * The end of a notification's channel as it is sent to Redis. Heartbeats use longer channel names, so they still
- * arrive.
+ * The end of the channel's name when a process sends a notification to Redis. The channels of heartbeats have longer
+ * names, so heartbeats still arrive.
  */
 const CHANNEL = 'bookmarks:wakes\r\n';
 

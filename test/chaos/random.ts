@@ -1,4 +1,4 @@
-/** A random generator. The same seed repeats the same values. */
+/** A random generator. Generators with the same seed return the same values. */
 export interface Random {
   /** Returns a number from 0 to below 1. */
   next(): number;
@@ -9,7 +9,7 @@ export interface Random {
   chance(share: number): boolean;
 }
 
-/** Returns a Mulberry32 generator, which is small, fast, and the same on every machine. */
+/** Returns a Mulberry32 generator, which is small and fast, and returns the same values on every machine. */
 export function seedRandom(seed: number): Random {
   let state = seed >>> 0;
   const next = () => {

@@ -25,7 +25,9 @@ export interface RedisNodes extends AsyncDisposable {
   failOver: ((draw: Random) => Promise<void>) | undefined;
 }
 
-/** A failover that takes longer than this is abandoned, because a node that it needs is killed or frozen. */
+/**
+ * A failover that takes longer than this is abandoned. In that case, a node that it needs is probably killed or frozen.
+ */
 const FAILOVER_LIMIT_MS = 6_000;
 
 /** Starts the nodes of this kind. Resolves when they know each other. */

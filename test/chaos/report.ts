@@ -41,7 +41,7 @@ export function formatFindings(results: readonly Result[]): string {
     .join('\n');
 }
 
-/** Returns the processes' warnings by message, the most frequent first. */
+/** Returns the 20 most frequent warnings and errors of the processes, each with its count. */
 export function formatWarnings(lives: readonly Life[]): string {
   const counts = new Map<string, number>();
   for (const { text, level } of lives.flatMap(({ problems }) => problems)) {

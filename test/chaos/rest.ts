@@ -11,7 +11,7 @@ import type { ProcessReport, ServiceProcess } from './service-process.ts';
 const CATCH_UP_MS = 60_000;
 const SETTLE_MS = 30_000;
 
-/** How much the heap may grow after the start, because pools and caches fill, and code is compiled. */
+/** How much the heap may grow during a run. It grows because pools and caches fill and code is compiled. */
 const HEAP_GROWTH_BYTES = 40 * 1_048_576;
 /**
  * How many more timers, and how many more sockets, a process may have than before the run. Each pooled connection has
@@ -100,8 +100,8 @@ async function findHeld({ name, metricsPort }: ServiceProcess): Promise<string[]
 }
 
 /**
- * Finds resources of the processes that grew since the start. Connections close one by one after the balancer has
- * ended, so this function waits for that. Resources that remain after the time limit are leaks.
+ * Finds processes that have more resources than before the run. After the balancer has ended, its connections close one
+ * by one, so this function waits until they are closed. Resources that remain after the time limit are leaks.
  */
 async function findGrowth(fleet: Fleet, before: Reports): Promise<string[]> {
   for (const giveUpAt = nowMs() + SETTLE_MS; ; ) {

@@ -61,7 +61,7 @@ export interface Mutation {
   name: string;
   /** Changes the database before the clients start. */
   apply?: (fleet: Fleet) => Promise<void>;
-  /** Runs at the same time as the clients, until the signal. */
+  /** Runs at the same time as the clients, until the signal aborts. */
   during?: (fleet: Fleet, signal: AbortSignal) => Promise<void>;
   /** Changes, in place, the bytes that a process is about to send to Redis. */
   onRedisRequest?: (chunk: Buffer) => void;
@@ -90,7 +90,9 @@ const GREEDY = 4;
 /** The time limit for calls that are in flight when the writers stop. */
 const LAST_CALLS_MS = 200_000;
 
-/** Starts the fleet, lets the clients work while faults happen, waits until everything is idle, and checks. */
+/**
+ * Starts the fleet, lets the clients work while faults happen, waits until everything is idle, and checks the evidence.
+ */
 export async function runChaos(options: RunOptions): Promise<{ results: Result[]; evidence: Evidence }> {
   const { limits, redis, citusUrl, syncWaitSeconds, mutation, seconds, log } = options;
   const { onRedisRequest } = mutation ?? {};
@@ -170,8 +172,8 @@ async function within(
 }
 
 /**
- * The running clients, as promises that resolve when the clients end. The writers end with the work, and the readers
- * when they have read everything.
+ * The running clients, as promises that resolve when the clients end. The writers end when the work ends. The readers
+ * end when they have read everything.
  */
 interface RunningClients {
   writers: Promise<unknown>[];
@@ -222,8 +224,8 @@ async function startClients(
 }
 
 /**
- * Runs the exercises, which produce the events that every run must contain. Adds the clients that continue after the
- * exercises to `clients`.
+ * Runs the exercises, which produce the events that every run must contain. Adds to `clients` those clients that
+ * continue after the exercises.
  */
 async function exerciseAll(
   fleet: Fleet,

@@ -104,8 +104,8 @@ const life: Life = {
 };
 
 /**
- * Returns a new copy of the evidence: two adds, a replace, a follower, two exports, and requests up to the limit of 3
- * per second.
+ * Returns a new copy of the evidence: two adds, a replace, a follower, a mirror, two exports, and requests up to the
+ * limit of 3 per second.
  */
 export const sampleEvidence = (): Evidence =>
   structuredClone({

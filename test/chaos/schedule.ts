@@ -6,13 +6,13 @@ import { type Random, seedRandom } from './random.ts';
 
 /**
  * During a storm, a new fault begins every 1 to 3 seconds, and faults may overlap. After each storm comes a calm,
- * because some checks leave out the times of faults.
+ * because some checks use only the times without faults.
  */
 const PAUSE_MS = { min: 1_000, max: 3_000 };
 const STORM_MS = 24_000;
 const CALM_MS = 16_000;
 
-/** Causes faults until the signal. Resolves when everything is repaired. The choices depend only on the seed. */
+/** Causes faults until the signal aborts. Resolves when everything is repaired. The draws depend only on the seed. */
 export async function runFaults(
   fleet: Fleet,
   journal: Journal,

@@ -25,7 +25,7 @@ export interface ServiceProcess {
   readonly metricsPort: number;
   /** False from the end of the process until `start`. */
   readonly isUp: boolean;
-  /** Starts a new process. Resolves when it responds, with any status. */
+  /** Starts a new process. Resolves when its `/livez` responds with a 2xx status. */
   start(): Promise<void>;
   /** Sends SIGKILL or SIGTERM. Resolves when the process has ended. */
   end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
@@ -50,8 +50,8 @@ export interface Place {
 const START_LIMIT_MS = 120_000;
 
 /**
- * Log lines about Redis. The first names the functions of a process that lack Redis. The second says that Redis works
- * again for all functions.
+ * Log lines about Redis. The first line names the functions that a process performs without Redis. The second line says
+ * that all functions use Redis again.
  */
 const AWAY = 'Redis is away';
 const SERVES = 'Redis serves: limits, notifications and imports are shared';

@@ -3,7 +3,7 @@ import type { Random } from './random.ts';
 /** What the writers of one user share. They change each other's bookmarks and tags. */
 export interface SharedUser {
   id: number;
-  /** Acknowledged bookmarks that none of the writers has deleted. */
+  /** Bookmarks whose add was acknowledged. A writer that deletes a bookmark usually removes it from this list. */
   known: { id: number; url: string }[];
   /** Tags that writers may rename and delete. */
   passing: { id: number; name: string }[];
@@ -26,7 +26,7 @@ export function drawKnown(
   return take ? user.known.splice(place, 1)[0] : user.known[place];
 }
 
-/** Draws two to five different ids, or fewer if the user has not enough bookmarks. */
+/** Draws up to five different ids of known bookmarks. */
 export function drawIds(user: SharedUser, draw: Random, take: boolean): number[] {
   const drawn = Array.from({ length: draw.integer(2, 5) }, () => drawKnown(user, draw, take));
   return [...new Set(drawn.flatMap((known) => (known === undefined ? [] : [known.id])))];

@@ -40,7 +40,7 @@ export class Writer {
     });
   }
 
-  /** Works until the signal, and then waits for the call in flight. */
+  /** Works until the signal aborts, and then waits for the call in flight. */
   async run(signal: AbortSignal): Promise<void> {
     const { draw, pauseMs } = this.#options;
     while (!signal.aborted) {
@@ -62,7 +62,7 @@ export class Writer {
     return this.#workOnTags();
   }
 
-  /** Makes a bookmark to add. Its url is used by no other call. */
+  /** Makes a bookmark to add. No other call uses its url, except imports that repeat it. */
   #make(): Asked {
     const { name, user, draw } = this.#options;
     this.#made += 1;
@@ -120,7 +120,7 @@ export class Writer {
     });
   }
 
-  /** Reads a bookmark's version and then waits, as a person does who edits for a while. Undefined if reading fails. */
+  /** Reads a bookmark's version and then waits, like a person who edits for a while. Undefined if reading fails. */
   async #readVersion(id: number): Promise<string | undefined> {
     const { draw, pauseMs } = this.#options;
     const found = await this.#client.getBookmarks({ id }).catch(() => undefined);

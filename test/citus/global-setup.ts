@@ -3,8 +3,8 @@ import { makeShardedTemplate } from '../support/citus.ts';
 import { startCluster } from './containers.ts';
 
 /**
- * Provides a cluster for the run, from `TEST_CITUS_URL` or in containers. Creates a template database with the current
- * schema on all of its nodes.
+ * Provides a cluster for the run: the one that `TEST_CITUS_URL` names, or one in containers. Creates a template
+ * database with the current schema on all nodes of the cluster.
  */
 export default async function provideCitus(project: TestProject): Promise<() => Promise<void>> {
   const cleanUp = new AsyncDisposableStack();

@@ -12,8 +12,8 @@ const WARM_UP = 60;
 const CALLS = 300;
 
 /**
- * The most that memory may grow during all calls together. If each call kept one plan, memory would grow ten times as
- * much.
+ * The limit for the growth of memory over all calls together. If each call kept one plan, memory would grow ten times
+ * as much.
  */
 const GROWTH_BYTES = 1_048_576;
 

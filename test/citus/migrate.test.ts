@@ -22,7 +22,7 @@ async function openEmpty() {
   return database;
 }
 
-/** Returns by table name how the table is stored. */
+/** Returns for each table how it is stored, in the order of the tables' names. */
 const tablesOf = (url: string) =>
   runOn<{ name: string; kind: string; column: string; group: number }>(
     url,

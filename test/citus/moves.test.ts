@@ -120,7 +120,10 @@ async function keepAdding(user: TestUser, stop: AbortSignal): Promise<{ ids: num
   return { ids, refused };
 }
 
-/** Follows by `sync` until the signal aborts, and then reads what is left. Returns the ids in the order received. */
+/**
+ * Follows the user with `sync` until the signal aborts, and then reads what is left. Returns the ids in the order in
+ * which they were received.
+ */
 async function follow(service: TestService, user: TestUser, stop: AbortSignal): Promise<number[]> {
   const ids: number[] = [];
   for (let cursor = 0; ; ) {

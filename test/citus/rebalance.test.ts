@@ -12,7 +12,8 @@ test('shards are moved and rebalanced during writes, followers and mirrors: noth
   const followers = { followersPerUser: 6, pauseMs: 1_500 };
   const options = { ...SMALL_RUN, ...followers, citusUrl, seconds: 60, onlyFault: 'shards moved' };
   const { results: all, evidence } = await runChaos(options);
-  // Moves cause no warnings. Without any line in the log, the check `lived` reports "not shown", which is fine here.
+  // Moves cause no warnings. If there is no warning in the log, the check `lived` reports "not shown", which is fine
+  // here.
   const results = all.map(({ notShown, ...result }) =>
     notShown === undefined || result.point === 'lived' ? result : { ...result, notShown },
   );

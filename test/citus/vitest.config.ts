@@ -30,8 +30,8 @@ export default async () => {
       exclude: [],
       ...(hasCluster ? {} : { testNamePattern: MATCHES_NOTHING }),
       globalSetup: hasCluster ? ['test/support/global-setup.ts', 'test/citus/global-setup.ts'] : [],
-      // A file uses three servers. Statements take several times longer than on one server, so the number of files that
-      // run at the same time is limited to the number of cores.
+      // Each test file uses three servers. Statements take several times longer than on one server, so the number of
+      // files that run at the same time is limited to the number of cores.
       maxWorkers: availableParallelism(),
       // Each file creates a database on three servers.
       testTimeout: 90_000,

@@ -20,7 +20,7 @@ export function commandsIn({ blocks, fences }: Markdown): string[] {
   return [...inFences, ...blocks.flatMap(({ spans }) => spans)].map((command) => command.trim());
 }
 
-/** Finds scripts that `package.json` has and no document names, and the reverse. */
+/** Finds scripts of `package.json` that no document names, and scripts in the documents that `package.json` lacks. */
 export function findScriptFaults(documents: readonly Markdown[]): string[] {
   const named = documents.flatMap(commandsIn).flatMap((command) => {
     const [, script, short] = /^(?:\w+=\S+ )*npm (?:run (?:--silent )?([\w:]+)|(\w+))/.exec(command) ?? [];
@@ -46,7 +46,7 @@ const optionsIn = (args: readonly string[]): string[] => args.filter((word) => /
 
 const ADMIN = /^(npm run --silent admin -- |admin |.*node src\/main\.ts admin )/;
 
-/** Finds operator's commands and options that the documents mention but that do not exist. */
+/** Finds the operator's commands and options that the documents mention but that do not exist. */
 export function findAdminFaults(documents: readonly Markdown[]): string[] {
   const known = listAdminCommands();
   return documents.flatMap((document) =>
@@ -88,8 +88,8 @@ const TYPED =
   /^(\w+=\S+ )*(kubectl|psql|npm|npx|docker|node src\/main\.ts|admin|alter role|ACL|k8s\/[\w/]+\.sh)( |$)/;
 
 /**
- * Finds the operator's commands that the rehearsal does not run and that `ELSEWHERE` does not list. Also finds listed
- * commands that no document contains.
+ * Finds the operator's commands that the rehearsal does not run and that `ELSEWHERE` does not list. Also finds commands
+ * in `ELSEWHERE` that no document contains or that the rehearsal runs.
  */
 export function findUnrehearsedCommands(documents: readonly Markdown[]): string[] {
   const rehearsal = [...CODE].filter(

@@ -24,9 +24,9 @@ export interface Markdown {
   lineCount: number;
   blocks: Block[];
   fences: Fence[];
-  /** The anchors of its headings. */
+  /** The anchors of the document's headings. */
   anchors: Set<string>;
-  /** Targets of its links, except external ones. */
+  /** The targets of the document's links, except external ones. */
   links: string[];
 }
 
@@ -48,7 +48,7 @@ function kindOf(line: string): Block['kind'] {
 const spansOf = (text: string): string[] =>
   [...text.matchAll(/`([^`]+)`/g)].map(([, span]) => span!.replaceAll('\n', ' '));
 
-/** Splits a text into blocks. Blank lines separate blocks. Headings, rows and items begin a new one. */
+/** Splits a text into blocks. Blank lines separate blocks. Each heading, table row and list item begins a new block. */
 function readBlocks(text: string): Block[] {
   const blocks: Block[] = [];
   let open: Block | undefined;
@@ -79,7 +79,7 @@ function anchorsOf(blocks: readonly Block[]): Set<string> {
   return anchors;
 }
 
-/** Parses a document. The line numbers of its blocks are those of the file. */
+/** Parses a document. Each block has its line number in the file. */
 export function parseMarkdown(path: string, text: string): Markdown {
   const fences = [...text.matchAll(FENCE)].map(([, language, code]) => ({
     language: language!,
@@ -108,7 +108,7 @@ export const cellsOf = (row: string): string[] =>
     .split('|')
     .map((cell) => cell.trim());
 
-/** Returns the rows below a header that starts with this text, as cells. */
+/** Returns the cells of each row below a table header that starts with this text. */
 export function tableOf(document: Markdown, header: string): string[][] {
   const rows: string[][] = [];
   let isOpen = false;

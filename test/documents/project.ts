@@ -32,7 +32,10 @@ export const FOLDERS = new Set(
 
 export const readText = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 
-/** By path: the text of each file of code or configuration, except the files that only check documents. */
+/**
+ * By path: the text of each file of code or configuration, except package-lock.json, samples, and the files that only
+ * check documents.
+ */
 export const CODE = new Map(
   [...FILES]
     .filter(

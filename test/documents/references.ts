@@ -110,7 +110,7 @@ export function findMissingTests(document: Markdown): string[] {
   });
 }
 
-/** Finds names of fields, columns, variables and codes that neither the code nor its data contains. */
+/** Finds names of fields, columns, variables and codes that no file of code or configuration contains. */
 export function findUnknownNames(document: Markdown): string[] {
   const assigned = new Set(
     document.fences.flatMap(({ text }) => [...text.matchAll(/^(\w+)=/gm)].map(([, name]) => name)),
@@ -157,7 +157,10 @@ export function findUnknownMetrics(document: Markdown): string[] {
     .map(([span, where]) => `${where}: no metric ${span}`);
 }
 
-/** Finds names in a table row or list item that are in none of the files that the same row or item names. */
+/**
+ * For each block that names files (a table row or list item, for example), finds the names in the block that none of
+ * these files contains.
+ */
 export function findNamesElsewhere(document: Markdown): string[] {
   return document.blocks.flatMap((block) => {
     const files = block.spans.filter((span) => CODE.has(span));

@@ -12,7 +12,7 @@ import { spansIn } from './references.ts';
 
 /** Checks that the documents' tables are complete. Each check returns the differences. */
 
-/** Returns the entries that exist on only one side. */
+/** Compares what is documented with what exists. Returns the entries that only one of the two has. */
 export function listDifferences(
   what: string,
   documented: Iterable<string>,
@@ -33,7 +33,7 @@ function plainNumber(text: string): string {
   return digits === undefined ? text : String(Number(digits.replaceAll(',', '')) * (UNITS[unit ?? ''] ?? 1));
 }
 
-/** Returns the range and the example from the error message for an invalid value of a variable. */
+/** Returns the range and the example that the error message states if a variable has an invalid value. */
 function ruleOf(variable: string): { range: string | undefined; example: string | undefined } {
   try {
     readConfig({ [variable]: '\u0001' });
@@ -88,7 +88,7 @@ export function findEndpointFaults(readme: Markdown): string[] {
   return listDifferences('API at a glance', documented, there);
 }
 
-/** Checks that the contract describes each endpoint once, with its scope. */
+/** Checks that the contract describes each endpoint with its scope, and no other endpoints. */
 export function findContractEndpointFaults(contract: Markdown): string[] {
   const documented = [...contract.text.matchAll(/^#### POST (\/[\w/-]+) \((\w+)\)/gm)];
   return listDifferences(
@@ -138,7 +138,7 @@ export function findDecisionFaults(contract: Markdown): string[] {
   ];
 }
 
-/** Checks that the operator's table lists each command. */
+/** Checks that docs/operation.md names each of the operator's commands, and no other ones. */
 export function findAdminTableFaults(operation: Markdown): string[] {
   const commands = operation.blocks
     .flatMap(({ spans }) => spans)

@@ -7,7 +7,10 @@ const NAMED =
 
 const COMMENT = /^\s*(?:\/\/.*|\/\*\*?[\s\S]*?\*\/\s*)$/gm;
 
-/** A skipped group with its content. It ends at the indentation where it began, because the code is formatted. */
+/**
+ * A skipped group with its content. The code is formatted, so the group ends at the first closing brace that is
+ * indented like the group's first line.
+ */
 const SKIPPED_GROUP = /^([ \t]*)describe(?:\.\w+)*\.(?:skip|todo)\b[\s\S]*?^\1\}.*$/gm;
 
 /** Returns the names of the groups and tests that run. Leaves out skipped tests and tests in comments. */

@@ -28,7 +28,7 @@ async function makeDebian(name: string, suite: string): Promise<void> {
   }
 }
 
-/** Builds an image of Debian with this process's Node and the machine's npm. */
+/** Builds the stand-in for the Node image: Debian with this process's Node and the machine's npm. */
 async function makeNode(name: string, debian: string): Promise<void> {
   const npm = dirname(dirname(realpathSync((await promisify(execFile)('which', ['npm'])).stdout.trim())));
   const container = await buildah('from', '--pull-never', ofHub(debian));

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
-/** Runs buildah from its command line. It needs no daemon, and its containers are chroots. */
+/** Runs the program `buildah`. It needs no daemon, and its containers are chroots. */
 
 const PROJECT = resolve(import.meta.dirname, '../..');
 

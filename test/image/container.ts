@@ -38,8 +38,8 @@ export async function openRoot(image: string): Promise<Root> {
 }
 
 /**
- * A script that runs in its own mount and process namespaces. It mounts the root read-only with /proc and /dev, drops
- * all capabilities that the program could use, and starts the program as the image's user.
+ * A script that runs in its own mount and process namespaces. It mounts /proc and /dev in the root and makes the root
+ * read-only. Then it starts the program as the image's user, without capabilities.
  */
 const START = `
 set -eu
@@ -62,7 +62,7 @@ export interface Run {
   ended: Promise<{ code: number | null; output: string; errors: string }>;
 }
 
-/** Starts the image with these arguments, or runs another program in it. */
+/** Starts the image's entrypoint, or another program of the image, with these arguments. */
 export function start(
   { path, config }: Root,
   args: readonly string[],

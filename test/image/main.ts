@@ -11,8 +11,8 @@ import { openRoot, type Root, start } from './container.ts';
 import { runRoles } from './roles.ts';
 
 /**
- * `npm run test:image`, as root on Debian, builds the image and checks its layers and its list of components. Then it
- * starts every role read-only, as the image's user, without capabilities.
+ * `npm run test:image` builds the image and checks its layers and its list of components. Then it starts every role on
+ * a read-only file system, as the image's user, without capabilities. It must run as root on Debian.
  */
 
 const IMAGE = 'localhost/bookmark-service-test:1.2.3';

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { chromium } from 'playwright-core';
 import { provide } from '../support/programs.ts';
 
-/** Opens the image's page in a real browser. If one of its files were missing, the page would be empty. */
+/** Opens the image's page in a real browser. If the image lacked one of the page's files, the page would not work. */
 
 const LIMIT_MS = 30_000;
 
-/** Signs in by an invite, adds a bookmark, finds it, and opens the settings. Throws if anything fails in the page. */
+/** Signs in with an invite, adds a bookmark, and imports a file in the settings. Throws if anything fails. */
 export async function usePage(origin: string, code: string): Promise<void> {
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? (await provide('chromium')),
@@ -18,7 +18,7 @@ export async function usePage(origin: string, code: string): Promise<void> {
     const faults: string[] = [];
     page.on('pageerror', ({ message }) => faults.push(message));
     page.on('response', (response) => {
-      // Before signing in, the page's request for the profile gets 401, which is no fault.
+      // Before the user signs in, the page's request for the profile gets 401, which is no fault.
       if (response.status() >= 400 && response.status() !== 401)
         faults.push(`${response.url()}: ${response.status()}`);
     });

@@ -12,14 +12,14 @@ import { until } from '../support/until.ts';
 
 /**
  * Runs `k8s/rotate.sh` on real Postgres servers that require passwords, with a real PgBouncer in front of them. A
- * script replaces kubectl and the pods. It keeps Secrets in files. While a Deployment rolls out, it tests whether the
- * pods can connect to each server.
+ * substitute script replaces kubectl and the pods, and keeps Secrets in files. While a Deployment rolls out, the
+ * substitute connects to each server as the pods would.
  */
 
 const K8S = join(import.meta.dirname, '../../k8s');
 const ADMINISTRATOR = join(K8S, 'database/administrator.sql');
 
-/** The result of a run of the script, with all its output. */
+/** The exit code and all output of one run of the script. */
 export interface Ran {
   code: number;
   output: string;
@@ -29,13 +29,13 @@ export interface Ran {
 export interface Rotation {
   folder: string;
   programs: string;
-  /** The urls of the database on each node, with the superuser. The first one is the coordinator. */
+  /** The database's url on each node, as the superuser. The first one is the url on the coordinator. */
   nodes: string[];
-  /** Runs the script with this administrator's url, and with `path` as its PATH. Both have defaults. */
+  /** Runs the script with `admin` as the administrator's url, and with `path` as its PATH. Both have defaults. */
   run(given?: { admin?: string; path?: string }): Promise<Ran>;
   /** Returns, for each roll-out since the last call, the roles with which the pods reached the nodes. */
   takeSeen(): string[];
-  /** Returns the roles with which the pods reach the nodes now. Rejects if a pod cannot connect. */
+  /** Returns the roles with which the pods reach the nodes now, and the words of any error. */
   reach(): Promise<string[]>;
   readSecret(key: string): string;
   /**
@@ -48,8 +48,8 @@ export interface Rotation {
 }
 
 /**
- * Returns a script that replaces kubectl. A restart of PgBouncer reloads its users and opens new connections. A restart
- * of another Deployment gives its pods the new url.
+ * Returns a script that replaces kubectl. A restart of the Deployment `pgbouncer` makes PgBouncer reload its users and
+ * open new connections. A restart of any other Deployment gives that Deployment's pods the new url.
  */
 const describeKubectl = (folder: string, pooler: string, nodes: number) => `#!/usr/bin/env bash
 set -eu
@@ -116,7 +116,7 @@ export async function administer(superuser: string, password: string): Promise<v
   await promisify(execFile)(join(programs, 'psql'), args, { env: { ...process.env, ...passwords } });
 }
 
-/** Starts a server with the roles and the database. Returns the database's url as its superuser. */
+/** Starts a server and runs `administrator.sql` on it. Returns the database's url for the superuser. */
 export async function startServer(servers: AsyncDisposableStack): Promise<string> {
   const postgres = servers.use(await startSystemPostgres());
   const superuser = await postgres.createDatabase('empty', 'postgres');

@@ -1,9 +1,9 @@
 import { runOn } from '../support/run-on.ts';
 
 /**
- * Imitates the parts of Citus that `k8s/rotate.sh` uses, on plain servers. These are the coordinator's list of nodes,
- * and the two functions that connect to nodes. Nodes connect to each other with the passwords in `pg_dist_authinfo`.
- * The tests in test/citus/ use real nodes.
+ * Imitates, on plain servers, the parts of Citus that `k8s/rotate.sh` uses: the coordinator's list of nodes, the two
+ * functions that connect to nodes, and the table `pg_dist_authinfo` of the passwords with which nodes connect to each
+ * other. The tests in test/citus/ use real nodes.
  */
 
 const ON_EACH = (group: number) => `

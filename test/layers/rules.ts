@@ -117,7 +117,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
 /** The files that may read the environment. */
 const ENVIRONMENT_READERS = ['src/config.ts', 'src/cli/environment.ts'];
 
-/** The layers that may contain SQL. The embedded server creates its one database before anybody can connect. */
+/** The layers and files that may contain SQL. `cluster.ts` creates the embedded server's one database. */
 const SQL_LAYERS = [
   'src/store',
   'src/embedded/cluster.ts',
@@ -176,8 +176,8 @@ const STATEMENTS = [
 const isSql = (text: string): boolean => STATEMENTS.some((statement) => statement.test(text));
 
 /**
- * Returns whether a text looks like a Redis name: parts between colons such as `bookmarks:limit`, or braces that select
- * a node of a cluster.
+ * Returns whether a text looks like a Redis name: parts joined by colons, such as `bookmarks:limit`, or braces that
+ * select a node of a cluster.
  */
 const isRedisName = (text: string): boolean => /^[\w<>-]+(:[\w<>*-]+)+$|^\{[\w<>:-]+\}/.test(text);
 
@@ -190,13 +190,13 @@ const layerOf = (path: string): string | undefined =>
     .filter((layer) => isWithin(path, [layer]))
     .sort((a, b) => b.length - a.length)[0];
 
-/** Returns the package of a module's name. Undefined for a path. */
+/** Returns the package that a module name refers to. Undefined if the name is a path. */
 function packageOf(name: string): string | undefined {
   if (/^[./#]/.test(name)) return undefined;
   return name.split('/', name.startsWith('@') ? 2 : 1).join('/');
 }
 
-/** Returns the project's file for a module's name, relative to the importing file. */
+/** Returns the project's file that a module name in the file `from` refers to. Undefined if the name is a package. */
 function fileOf(name: string, from: string): string | undefined {
   if (/^(\/|file:)/.test(name)) return name;
   if (name.startsWith('#src/')) return name.slice(1);
@@ -267,7 +267,7 @@ function checkPlaces(path: string, facts: SourceFacts): string[] {
   ];
 }
 
-/** Finds import cycles. Returns each as the list of its files. A file on several cycles is reported once. */
+/** Finds import cycles. Returns each as the list of its files. If cycles share files, may find only some of them. */
 function findCycles(facts: Facts): string[][] {
   const cycles: string[][] = [];
   const done = new Set<string>();
@@ -292,7 +292,7 @@ const EXPORT = /^export (?:abstract )?(?:async )?(?:const|let|function\*?|class|
 
 /**
  * Finds exports of `src/` that no other file uses. `resources.ts` is left out, because the client's package exports all
- * types of this file.
+ * types in `resources.ts`.
  */
 export function findUnusedExports(files: ReadonlyMap<string, string>): string[] {
   const namesOf = [...files].map(([path, code]) => [path, new Set(code.match(/\w+/g))] as const);

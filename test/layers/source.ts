@@ -1,6 +1,6 @@
 import { parseSync } from 'rolldown/utils';
 
-// Reads the facts that the rules need about a source file from the file's syntax tree. All forms of imports count.
+// From a source file's syntax tree, reads the facts that the rules need. All forms of imports count.
 
 export interface Mention {
   text: string;
@@ -22,14 +22,14 @@ export interface SourceFacts {
   /** The tags of tagged templates. A call of the driver's method `unsafe` counts as the tag `unsafe`. */
   tags: Mention[];
   /**
-   * The code's strings and templates, in which `FILLED_IN` stands for each value. The names of imported modules are
-   * left out.
+   * The code's strings and templates. In templates, `FILLED_IN` stands for each inserted value. The names of imported
+   * modules are left out.
    */
   texts: Mention[];
   lines: number;
 }
 
-/** This text stands for a value in the text of a template. */
+/** Stands for an inserted value in the text of a template. */
 export const FILLED_IN = '<>';
 
 interface Node {
@@ -111,8 +111,8 @@ const importedBy = (node: Node): string | undefined =>
   isModuleName(node) ? textOf(node.source ?? node.argument ?? node.expression) : undefined;
 
 /**
- * Returns the module that a call names in its first argument: a relative path, or the argument of
- * `import.meta.resolve`.
+ * Returns the module that a call names in its first argument. This argument must be a relative path or begin with `#`,
+ * unless the call is `import.meta.resolve(…)`.
  */
 function pathIn(node: Node): string | undefined {
   if (node.type !== 'CallExpression' && node.type !== 'NewExpression') return undefined;

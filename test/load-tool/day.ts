@@ -24,8 +24,8 @@ interface User {
   client: EndpointClient;
   cursor: number;
   /**
-   * The time when an add of the user was due that no poll has returned yet. If there are several, the earliest of them
-   * counts. Undefined if there is none.
+   * The time when the user's earliest pending add was due. An add is pending until a poll returns it. Undefined if no
+   * add is pending.
    */
   addedAt: number | undefined;
 }
@@ -38,8 +38,8 @@ const RAMP_MS = 10_000;
 const GRACE_MS = 35_000;
 
 /**
- * Chooses the kind of a request by a number from 0 to 99. Of 100 requests, 33 are adds, 50 syncs, 10 searches, and 7
- * lists.
+ * Chooses the kind of a request by a number from 0 to below 100. Of 100 requests, 33 are adds, 50 syncs, 10 searches,
+ * and 7 lists.
  */
 function classOf(dice: number): Class {
   if (dice < 33) return 'add';

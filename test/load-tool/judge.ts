@@ -31,8 +31,8 @@ export interface Verdict {
 }
 
 /**
- * Returns how many of these requests may miss an objective: at least one, because a single request is already a large
- * share of a few requests.
+ * Returns how many of these requests may miss an objective. At least one may, because in a short run a single request
+ * is already a large share.
  */
 const allow = (total: number, share: number): number => Math.max(1, Math.floor(total * share));
 
@@ -69,7 +69,7 @@ export function judge(report: Report): Verdict {
   return { rows, promises, isKept: served > 0 && promises.every(({ bad, allowed }) => bad <= allowed) };
 }
 
-/** Formats the tables. */
+/** Formats the verdict as two tables: the classes of requests, and the objectives. */
 export function formatVerdict({ rows, promises, isKept }: Verdict): string {
   const ms = (value: number) => value.toFixed(value < 10 ? 1 : 0).padStart(8);
   const number = (value: number) => String(value).padStart(8);

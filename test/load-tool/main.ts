@@ -9,11 +9,11 @@ import { formatVerdict, judge } from './judge.ts';
 import { createUsers } from './users.ts';
 
 /**
- * `npm run load -- --url https://staging.example.org --users 1000 --minutes 10` runs a day's load on a service and
- * prints a verdict.
+ * `npm run load -- --url https://staging.example.org --users 1000 --minutes 10` sends a service the requests that
+ * clients send on a normal day, for 10 minutes, and prints a verdict.
  */
 
-/** How many requests other than polls a polling client sends per second (docs/scaling.md). */
+/** The requests per second that each client sends in addition to its polls (docs/scaling.md). */
 const REQUESTS_PER_CLIENT = 0.0062;
 
 interface Options {

@@ -29,8 +29,8 @@ export class Outcomes {
 
 /**
  * Calls `send` at random moments, `perSecond` times a second on average, until the signal aborts. Never waits for
- * earlier requests. Latency must be measured from `dueAt`, the time when the request was due. If the service stalls,
- * the latency then includes the time by which requests were sent late.
+ * earlier requests. Latency must be measured from `dueAt`, the time when the request was due. If this process sends a
+ * request late, the latency then includes the delay.
  */
 export async function runOpenLoop(
   perSecond: number,

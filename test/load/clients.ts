@@ -27,13 +27,13 @@ export interface Clients {
 /** The last url that every writer adds. It tells the follower that no more bookmarks come. */
 export const LAST_URL = 'https://last.example/';
 
-/** The number of polls of an idle user. It is below the 16 that a token may hold. */
+/** The number of polls of an idle user. A replica holds at most 16 polls of one token. */
 const IDLE_POLLS = 12;
 
 /**
  * For each user, starts a writer, a searcher and a long-polling follower. The writer and the searcher wait `pauseMs`
- * after a response before they send the next request. Also starts polls for each idle user. Only their deadline or the
- * end of their replica ends these polls.
+ * after a response before they send the next request. Also starts polls for each idle user. These polls find nothing,
+ * so each ends only at its deadline, at the end of its replica, or at `stop`.
  */
 export function startClients(
   origin: string,

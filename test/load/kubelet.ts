@@ -30,8 +30,8 @@ const OF_THE_PLACE = [
 ];
 
 /**
- * Reads the values from built manifests. A scale below 1 shortens the waits, but not the time that the process itself
- * may take to close. The drain is rounded up to whole seconds.
+ * Reads a `PodLife` from built manifests. A scale below 1 shortens the waits, but not the time that the process itself
+ * may take to close. The drain time is rounded up to whole seconds.
  */
 export function readPodLife(objects: readonly KubernetesObject[], scale: number): PodLife {
   const api = listServiceWorkloads(objects).find(({ owner }) => owner.metadata.name === 'api')!;

@@ -86,7 +86,7 @@ async function writeOne(
 
 const lastId = (bookmarks: readonly Bookmark[]): number => bookmarks.at(-1)?.id ?? 0;
 
-/** Updates a mirror's copy. */
+/** Brings a mirror up to date. */
 async function catchUp({ origin }: Replica, { token }: Principal, store: MemoryStore): Promise<void> {
   const client = new BookmarkClient({ baseUrl: `${origin}/api/v1`, token });
   for await (const _ of client.mirror({ store, follow: false }));
@@ -95,21 +95,21 @@ async function catchUp({ origin }: Replica, { token }: Principal, store: MemoryS
 /** A dump that was taken during writes, and what had been acknowledged before the dump began. */
 interface Backup {
   /**
-   * The users who wrote, with their states. `mirror` has followed all writes of its user, including those after the
-   * dump.
+   * The users who wrote, with the states of their bookmarks. `mirror` has followed all writes of its user, including
+   * those after the dump.
    */
   writers: { user: Principal; states: Bookmark[][]; acknowledged: number; mirror: MemoryStore }[];
   /**
-   * A user whose empty import replaced the collection. The import was queued during the dump, and ran later.
-   * `bookmarks` is the collection before the import.
+   * A user whose empty import replaced the collection. The import waited for a lock during the dump, and completed
+   * later. `bookmarks` is the collection before the import.
    */
   importer: { user: Principal; bookmarks: Bookmark[] };
   lastIdEver: number;
 }
 
 /**
- * Takes a dump while clients write. A lock delays the dump after its snapshot, so that some writes certainly happen
- * during the dump.
+ * Takes a dump while clients write. After the dump has taken its snapshot, a lock delays it, so that some writes
+ * certainly happen during the dump.
  */
 async function backUpUnderWrites(postgres: SystemPostgres, fleet: Fleet, file: string): Promise<Backup> {
   const replica = await fleet.start('all', { IMPORT_INLINE_BYTES: 0 });

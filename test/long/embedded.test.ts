@@ -72,7 +72,7 @@ async function open(dir = dataDir): Promise<EmbeddedPostgres> {
 
 function startChild(dir: string, purpose: 'service' | 'command' = 'service', cloneDir = projectDir): Child {
   const script = join(cloneDir, 'test/support/embedded-child.ts');
-  // The process gets a process group of its own, as a shell would give it.
+  // The process gets its own process group, as it would if a shell had started it.
   const child = spawn(process.execPath, [script, dir, purpose], {
     detached: true,
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -337,8 +337,8 @@ describe('only one service uses the data', () => {
 
 describe('errors name the obstacle', () => {
   /**
-   * Copies the code that opens the database into a separate folder. `parts` decides whether the programs are copied
-   * too.
+   * Copies the code that opens the database into a separate folder. `parts` are other paths to copy, such as the
+   * programs.
    */
   function makeClone(name: string, parts: string[]): string {
     const clone = join(folder, name);

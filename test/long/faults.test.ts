@@ -158,7 +158,7 @@ async function command(url: string, ...commands: string[][]): Promise<void> {
   redis.disconnect();
 }
 
-/** Clients that add, read and import without pause, and the results. */
+/** Clients that add, read and import without pause, and the results that they got. */
 interface Load {
   /** The urls of adds that returned 200. */
   readonly acknowledged: string[];
@@ -576,7 +576,7 @@ describe.concurrent('statements that Postgres answers late or never', {
   });
 });
 
-/** SQL that makes an insert of this url exceed statement_timeout. */
+/** SQL that makes an insert of `http://slow/` exceed statement_timeout. */
 const SLOW_INSERTS = `
   create function be_slow() returns trigger language plpgsql as
     $$ begin perform pg_sleep(60); return new; end $$;

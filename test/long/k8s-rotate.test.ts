@@ -9,8 +9,8 @@ import { provide } from '../support/programs.ts';
 import { runOn } from '../support/run-on.ts';
 
 /**
- * Tests `k8s/rotate.sh` on one server and on several. On one server, the administrator is not a superuser, as with a
- * database provider, and has only the rights that `k8s/database/administrator.sql` grants.
+ * Tests `k8s/rotate.sh` on one server and on several. On one server, the script also runs as an administrator who is
+ * not a superuser, as on a managed Postgres, and who has run `k8s/database/administrator.sql`.
  */
 
 vi.setConfig({ testTimeout: 240_000 });

@@ -246,7 +246,7 @@ describe('an upload', { timeout: 60_000 }, () => {
     const user = await hurried.user();
     const holders = [await hurried.user(), await hurried.user()];
     const locks = await Promise.all(holders.map((holder) => holdAccount(inline.database.url, holder)));
-    // Two imports run at a time. Both wait for the locks that this test holds.
+    // At most two imports run at a time. These two wait for locks that the test holds, so a third cannot begin.
     const ahead = holders.map((holder) => hurried.post('/import', bodyOf(1), { token: holder.token }));
     for (const holder of holders) await untilStates(holder, ['queued']);
     const body = bodyOf(5);

@@ -3,7 +3,7 @@ import { runOn } from '../support/database.ts';
 import { findFaults } from '../support/invariants.ts';
 import { type TestUser, useService } from '../support/service.ts';
 
-// Section 4.3 of docs/contract.md (tags), for tags that many bookmarks carry.
+// Tests section 4.3 of docs/contract.md (tags) with tags that many bookmarks carry.
 
 const service = useService();
 
@@ -110,7 +110,7 @@ describe('merging a tag that many bookmarks carry', () => {
     expect(left.bookmark_count).toBeGreaterThan(6_500);
     expect((await countShown(user)).list!.third).toBe(left.bookmark_count);
     expect(await findFaults(service.database.url)).toEqual([]);
-    // A client that follows changes receives each bookmark with a new tag, and the deleted tag.
+    // A client that follows changes receives the bookmarks whose tags changed, and the id of the deleted tag.
     const heard = new Set<number>();
     const deletedTags: number[] = [];
     for (let from = cursor, more = true; more; ) {

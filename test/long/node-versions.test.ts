@@ -8,7 +8,7 @@ import { installPackage } from '../support/package.ts';
 import { installFromRegistry } from '../support/registry.ts';
 import { useService } from '../support/service.ts';
 
-/** Runs the packed client and command line on each supported version of Node, with binaries from npm. */
+/** Runs the packed client and command line on several versions of Node. The binaries of Node come from npm. */
 
 const run = promisify(execFile);
 const service = useService();

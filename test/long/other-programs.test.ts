@@ -32,7 +32,7 @@ const testWith = (
     await work(path, skip);
   });
 
-/** Opens a shell with a new account for the command line. Every command must succeed. */
+/** Returns a function that runs the command line with a new account. Every command must succeed. */
 async function openShell() {
   const { token } = await service.user();
   const env = { BOOKMARKS_URL: service.origin, BOOKMARKS_TOKEN: token, XDG_CONFIG_HOME: folder };
@@ -105,8 +105,9 @@ function makeCollection(count: number): Place[] {
 const isFlat = (path: string[]) => path[0]?.startsWith('flat ') === true;
 
 /**
- * Returns the expected collection after an import and an export. A top-level folder without subfolders becomes a tag.
- * If a bookmark was both in a folder and outside all folders, the result has it only in the folder.
+ * Returns the expected collection after an import and an export. A top-level folder without subfolders becomes a tag,
+ * unless the folder's name contains `/`. If a bookmark was both in a folder and outside all folders, the result has it
+ * only in the folder.
  */
 function expectAfter(before: Place[], tagFolders: boolean): Place[] {
   const places = [...Map.groupBy(before, ({ url }) => url).values()].flatMap((locations) => {
@@ -236,7 +237,7 @@ const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"'
 const decode = (html: string) => html.replace(/&([^;]*);/g, (_, name) => ENTITIES[name]!);
 
 testWith('buku', 'imports what is exported here, and what it writes is imported here', async (program) => {
-  // buku has no folders, so this collection has none. It stores tags in lower case.
+  // buku has no folders, so this collection has none. buku stores tags in lower case.
   const given = toEntries(makeCollection(300).map((place) => ({ ...place, path: [] })));
   const at = (name: string) => join(folder, `buku-${name}`);
   const buku = (...args: string[]) =>
@@ -262,7 +263,7 @@ testWith('buku', 'imports what is exported here, and what it writes is imported 
   expect(read(at('own.json')).format).toBe('buku');
   expect(readBack('own.json')).toEqual(expected);
 
-  // buku writes text into HTML without escaping, so the texts of bookmarks with `<`, `&` or `"` are not compared.
+  // buku does not escape the text that it writes into HTML. So texts with `<`, `&` or `"` are not compared.
   await buku('--export', at('own.html'));
   const isPlain = ({ title, comment, tags }: (typeof expected)[number]) =>
     !/[&<"]/.test(title + comment + tags.join());
@@ -325,7 +326,7 @@ testWith(
     const file = await importIntoChromium(program, html, join(folder, 'chromium'));
     const made = read(file);
     expect(made.format).toBe('chrome');
-    // Chromium stores neither comments nor the time of a change. It accepts line breaks in text.
+    // Chromium stores neither comments nor the time of a change. It shows a line break in a title as `&#10;`.
     given[5]!.title = 'A title&#10;in two lines';
     expect(essence(made.entries)).toEqual(
       essence(given.map((entry) => ({ ...entry, comment: '', updated_at: undefined }))),

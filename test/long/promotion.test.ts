@@ -115,7 +115,7 @@ const clock: Clock = {
 const clientOf = ({ origin }: Replica, { token }: Principal) =>
   new BookmarkClient({ baseUrl: `${origin}/api/v1`, token, clock });
 
-/** Starts to follow by `sync`, and keeps the results. */
+/** Starts to follow the user's bookmarks with `sync`, and collects the bookmarks that it returns. */
 function startFollower(replica: Replica, user: Principal) {
   const controller = new AbortController();
   const got: Bookmark[] = [];

@@ -45,7 +45,7 @@ const expectImports = async (one: Replica, two: Replica) => {
 };
 
 describe('a failover pair', () => {
-  /** Starts a master, its replica, and two replicas of the service that know both. */
+  /** Starts a Redis master, the master's replica, and two replicas of the service that know both nodes. */
   const startPair = async () => {
     const master = await start();
     const replica = await start({ args: ['--replicaof', '127.0.0.1', String(master.port)] });

@@ -11,7 +11,7 @@ import type { ApiResponse } from '../support/responses.ts';
 import { until } from '../support/until.ts';
 import type { Principal } from '../support/users.ts';
 
-// Real processes with thousands of clients, or with clients that never pause.
+// Tests real processes with thousands of clients, or with clients that never pause.
 
 test('10,000 clients that disconnect leave no polls, connections or memory behind', {
   timeout: 120_000,

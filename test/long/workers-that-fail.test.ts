@@ -20,8 +20,8 @@ const orBroken = (response: Promise<ApiResponse>): Promise<ApiResponse | undefin
   response.catch(() => undefined);
 
 /**
- * Creates users whose rows are on the same node, for tests that count per node. Without sharding there is only one
- * node.
+ * Creates users whose rows are on the same node, for tests of a limit that each node has. Without sharding there is
+ * only one node.
  */
 async function usersOfOneNode(fleet: Fleet, count: number): Promise<Principal[]> {
   const byNode = new Map<string, Principal[]>();
@@ -34,7 +34,7 @@ async function usersOfOneNode(fleet: Fleet, count: number): Promise<Principal[]>
   }
 }
 
-/** Tries to claim the only import of a user for another worker. */
+/** Tries to claim a user's only import, as another worker would. */
 async function claimFor(fleet: Fleet, { id: userId }: Principal) {
   const database = await openPool({ url: fleet.databaseUrl });
   const [row] = await fleet.sql<{ id: string }[]>`select id from imports where user_id = ${userId}`;
@@ -228,7 +228,7 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
     expect(await fleet.jobs()).toHaveLength(1);
     await hasty.post('/bookmarks/add', { url: 'http://kept/' }, user.token);
     await expectNeverRuns(fleet, user, 'http://kept/');
-    // The job of this import is lost, so only a sweep can find it.
+    // The job of this import is lost, so only a sweep can find the import.
     const swept = patient.post('/import', replace, other.token);
     await until(async () => (await fleet.jobs()).length === 1);
     await Promise.all([fleet.redis.restart(), fleet.start('worker')]);
@@ -282,7 +282,8 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
     await using account = await fleet.holdAccount(user);
     const response = api.post('/import', replace, user.token);
     await fleet.untilBlocked('from import_bookmarks(');
-    // A replica that shuts down cancels the import, but only after the worker has begun its transaction.
+    // The replica shuts down, so it tries to cancel the import. But the worker has already begun the import's
+    // transaction.
     const ended = api.stop();
     await fleet.untilBlocked('select end_import(');
     await account.release();

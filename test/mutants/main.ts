@@ -8,7 +8,7 @@ import { MUTANTS, type Mutant } from './list.ts';
 /**
  * Applies each mutation of the list to a copy of the working tree, and runs the test that must catch it. Fails if a
  * test passes in spite of its mutation, or fails without it, or if a mutation no longer applies. `--part 3/10` runs
- * every tenth mutation, starting with the third. If file names are given, only the mutations of these files run.
+ * every tenth mutation, starting with the third. If file names are given, only the mutations of these files are tried.
  */
 
 const { values, positionals } = parseArgs({

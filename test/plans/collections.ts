@@ -4,12 +4,12 @@ import type { PrincipalKey } from '../../src/store/tokens.ts';
 
 const HASH = Buffer.alloc(32, 7);
 
-/** An account with which the tests try plans. */
+/** An account whose query plans are tested. */
 export interface Collection {
   owner: PrincipalKey;
   bookmarks: number;
   tags: number;
-  /** The ids of its bookmarks, in ascending order. */
+  /** The ids of the account's bookmarks, in ascending order. */
   ids: number[];
 }
 
@@ -70,9 +70,9 @@ const OTHERS = smallOnes(32, SMALL.users + 1);
 const BIG_ONE = fillUsers(BIG.userId, BIG.userId, BIG.bookmarks, BIG.tags);
 
 /**
- * The statements that fill the two databases. `others` has all accounts except the big one, and `all` is a copy that
- * also has the big one. `vacuum analyze` runs after the first few accounts. So Postgres has statistics about those
- * accounts and knows none of the later ones.
+ * The statements that fill the two databases. `others` has all accounts except the big one. `all` is a copy of `others`
+ * to which the big account is added. `vacuum analyze` runs when only the first few accounts exist. So Postgres has
+ * statistics about them, and none about the later accounts.
  */
 export const FILLING = { others: [FEW, 'vacuum analyze', OTHERS], all: [BIG_ONE] } as const;
 
@@ -91,8 +91,8 @@ export interface Knowledge {
   from: 'others' | 'all';
   steps: readonly string[];
   /**
-   * If set, another transaction stays open during the test, like that of a dump. Postgres then cannot remove deleted
-   * rows.
+   * If set, another transaction stays open during the test, as it does during a dump. Postgres then cannot remove
+   * deleted rows.
    */
   hasOldSnapshot?: boolean;
 }
@@ -111,7 +111,7 @@ export const KNOWLEDGE: Readonly<Record<string, Knowledge>> = {
 };
 
 /**
- * The tables that the filling and the operations write. Autovacuum is off for them, because their statistics must not
+ * The tables that `FILLING` and the operations write. Autovacuum is off for them, because their statistics must not
  * change during a test.
  */
 export const TABLES = [

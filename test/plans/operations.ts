@@ -38,9 +38,9 @@ export interface Operation {
   name: string;
   /** Calls the operation. `n` is different for each call. */
   run(db: Database, collection: Collection, n: number): Promise<unknown>;
-  /** The most rows that may be returned or discarded, over all nodes of all plans together. */
+  /** The most rows that all nodes of all plans together may return or discard. */
   atMost: number;
-  /** The same limit if Postgres has no fresh statistics. By default it is `atMost`. */
+  /** The limit that applies if Postgres has no fresh statistics. By default it is `atMost`. */
   atMostUnknown?: number;
 }
 
@@ -66,7 +66,7 @@ const bookmark = (tags: ReturnType<typeof tagNames>) => ({
   tags,
 });
 
-/** Prepares an import of entries. Nearly all have different sets of tags. */
+/** Prepares an import of entries. Nearly every entry has a different set of tags. */
 async function prepareWork(
   { tags }: Collection,
   entries: number,
@@ -82,8 +82,8 @@ async function prepareWork(
 
 const isBig = ({ bookmarks }: Collection): boolean => bookmarks === BIG.bookmarks;
 /**
- * Returns the number of entries. Small accounts send fewer, so that the plans of their statements do not fit the big
- * account.
+ * Returns how many entries an account imports. Small accounts import fewer, so that a plan that Postgres made for them
+ * does not suit the big account.
  */
 const sizeFor = (c: Collection, n: number): number => (isBig(c) ? 2_000 : 20 + n);
 
@@ -212,7 +212,7 @@ const SEARCHES: Operation[] = [
     run: (db, c, n) => search(db, c, { filter: { tag_under: [`tag/${n + 10}`] } }),
   },
   {
-    // The search reads all bookmarks once, each with three tags.
+    // The search reads each bookmark once, with its three tags.
     name: 'search below a tag of all bookmarks',
     atMost: 12 * BIG.bookmarks,
     run: (db, c) => search(db, c, { filter: { tag_under: ['tag'] } }),

@@ -55,7 +55,7 @@ export class Cluster implements AsyncDisposable {
     return this.#deployments;
   }
 
-  /** Runs a kubectl command. Returns its output, or rejects with its message. */
+  /** Runs a kubectl command. Returns the command's output, or rejects with an error message. */
   async kubectl(args: readonly string[]): Promise<string> {
     const [verb, ...rest] = args[0] === '-n' || args[0] === '--namespace' ? args.slice(2) : args;
     switch (verb) {
@@ -152,7 +152,7 @@ export class Cluster implements AsyncDisposable {
 
   #get([kind, name, value, output = '']: readonly string[]): string {
     const isChosen = name === '--selector';
-    // A Job's pod runs immediately, so there is never a reason why it waits.
+    // `release.sh` asks why a Job's pod does not start. Here it starts immediately, so there is never a reason.
     if (kind === 'pods') return isChosen ? '' : this.#listPods();
     if (kind === 'deployment') return this.#deployments.has(name!) ? `deployment.apps/${name}` : '';
     if (kind === 'deployments')
@@ -215,7 +215,7 @@ export class Cluster implements AsyncDisposable {
     return `${rest.join(' ')} ${verb}\n`;
   }
 
-  /** Runs a program in the first pod of a Deployment. */
+  /** Runs a program in the first available pod of a Deployment. */
   async #exec([target = '', dashes, program, ...args]: readonly string[]): Promise<string> {
     if (dashes !== '--' || program !== 'node') throw new Error(`the rehearsal runs no ${program} in a pod`);
     const pod = this.#deployment(target).pods.find(({ isAvailable }) => isAvailable);
@@ -224,7 +224,7 @@ export class Cluster implements AsyncDisposable {
     return (await promisify(execFile)(process.execPath, args, { cwd: folder, env })).stdout;
   }
 
-  /** Registers a server that ends with the cluster. */
+  /** Registers a server that is stopped when the cluster is stopped. */
   keep<T extends AsyncDisposable>(server: T): T {
     return this.#servers.use(server);
   }

@@ -1,7 +1,7 @@
 /**
- * The commands of docs/operation.md and docs/runbook.md that the rehearsal does not run. The value is the test that
- * covers the command (`file.test.ts › name`), or the reason why no test can run it. test/documents.test.ts checks that
- * the two documents contain these commands, and that the rehearsal runs all their other commands.
+ * The commands of docs/operation.md and docs/runbook.md that the rehearsal does not run. The value of a command is the
+ * test that covers the command (`file.test.ts › name`), or the reason why no test can run it. test/documents.test.ts
+ * checks that the two documents contain these commands, and that the rehearsal runs all their other commands.
  */
 export const ELSEWHERE: Readonly<Record<string, string>> = {
   'npm start': 'first-session.test.ts › the first session of the README works as described',

@@ -10,18 +10,19 @@ import { runDir } from '../support/run.ts';
 import { until } from '../support/until.ts';
 import { atPlace, type Launch, mountVolumes, type Node, type Template } from './pod.ts';
 
-/** Starts the manifests' containers as local processes. Replaces values that cannot apply on this machine. */
+/** How to start the manifests' containers as local processes. Values that cannot apply on this machine are replaced. */
 
 /**
- * Variables that differ from the manifests, because all pods share one machine and no collector of traces runs there.
+ * Variables whose values differ from the manifests, because all pods share one machine and no collector of traces runs
+ * on it.
  */
 const OF_THE_PLACE = { HOST: '127.0.0.1', PORT: '0', OTEL_EXPORTER_OTLP_ENDPOINT: '' };
 
 const LISTEN_LIMIT_MS = 60_000;
 
 /**
- * Returns the code of a container's image. Throws for a tag that was never pushed, because a node could not pull the
- * image.
+ * Returns the folder with the code of an image. Throws for a tag that was never pushed, because a node could not pull
+ * that image.
  */
 function pull(node: Node, image: string): string {
   const folder = node.images.get(image.split(':').at(-1)!);
@@ -29,7 +30,7 @@ function pull(node: Node, image: string): string {
   return folder;
 }
 
-/** Returns the environment of a container of the service, with this machine's paths. */
+/** Returns the environment variables of one of the service's containers, with this machine's paths. */
 export function readContainerEnv(node: Node, template: Template): Record<string, string> {
   const objects: readonly KubernetesObject[] = node.objects();
   const mounts = mountVolumes(objects, template);
@@ -46,7 +47,7 @@ export function readContainerEnv(node: Node, template: Template): Record<string,
   };
 }
 
-/** Starts Node with the arguments of a container of the service. */
+/** Returns how to start Node with the arguments of one of the service's containers. */
 export async function launchService(node: Node, template: Template): Promise<Launch> {
   const [container] = template.spec.containers;
   const folder = pull(node, container.image);
@@ -73,7 +74,7 @@ export async function launchService(node: Node, template: Template): Promise<Lau
   };
 }
 
-/** Starts PgBouncer with the configuration and the users that the pod mounts. */
+/** Returns how to start PgBouncer with the configuration and the users that the pod mounts. */
 export async function launchPooler(node: Node, template: Template): Promise<Launch> {
   const [container] = template.spec.containers;
   const mounts = mountVolumes(node.objects(), template);

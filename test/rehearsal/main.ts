@@ -3,9 +3,9 @@ import { openRunFolder } from '../chaos/run-folder.ts';
 import { rehearse } from './rehearse.ts';
 
 /**
- * `npm run test:rehearsal` installs, upgrades, rolls back, rotates, backs up and restores the service. It uses the
- * commands of docs/operation.md and the scripts in `k8s/`. Local processes use the manifests' own values. Clients send
- * requests all the time.
+ * `npm run test:rehearsal` installs, upgrades, rolls back, backs up and restores the service, and rotates its secrets.
+ * It uses the commands of docs/operation.md and the scripts in `k8s/`. The pods are local processes with the values
+ * from the manifests. Clients send requests all the time.
  */
 
 const share = (text: string): number => {

@@ -14,7 +14,7 @@ import type { Cluster } from './cluster.ts';
 const PROJECT = resolve(import.meta.dirname, '../..');
 const DOCUMENTS = ['docs/operation.md', 'docs/runbook.md'];
 
-/** The time limit of a roll-out that the scripts use here, instead of 20 minutes. */
+/** The time limit that the scripts use here for a roll-out, instead of 20 minutes. */
 const ROLL_OUT_LIMIT = '180s';
 
 /** The result of a command. */
@@ -90,7 +90,7 @@ export class Operator implements AsyncDisposable {
     return new Operator(checkout, path, listen(cluster, socket));
   }
 
-  /** Returns a command of the documents. Throws if no document contains it. */
+  /** Returns the command if one of the documents contains it. Otherwise, throws. */
   read(command: string): string {
     if (!this.#known.has(command))
       throw new Error(`${DOCUMENTS.join(' and ')} have no command \`${command}\``);

@@ -13,7 +13,7 @@ import { runDir } from '../support/run.ts';
 import type { Images } from './releases.ts';
 
 /**
- * Does what a node does for a pod, according to the pod's template: files, a process, probes, preStop and the grace
+ * Runs a pod as a node does. The pod's template determines the files, the process, the probes, preStop and the grace
  * period.
  */
 
@@ -32,7 +32,7 @@ export interface Launch {
   args: readonly string[];
   env: Record<string, string>;
   folder: string;
-  /** The user id with which the program runs, if it refuses to run as root. */
+  /** The user and group with which the program runs, if it refuses to run as root. */
   as?: { uid?: number; gid?: number };
   /** Resolves with the address when the process listens. Rejects if the process ends before that. */
   listen(child: ChildProcess): Promise<string>;
@@ -45,7 +45,7 @@ export interface PodEnd {
   pod: string;
   /** The exit code or signal of the process. */
   exit: number | NodeJS.Signals;
-  /** Whether the process was killed because its grace period was over. */
+  /** Whether the process was killed because the pod's grace period was over. */
   isKilled: boolean;
   /** The process's peak memory and its limit. The peak is 0 if the system does not report it. */
   peakBytes: number;
@@ -168,7 +168,7 @@ export class Pod {
     return this.#launch!.folder;
   }
 
-  /** Runs preStop, sends SIGTERM, and sends SIGKILL after the grace period. */
+  /** Runs preStop and sends SIGTERM. Sends SIGKILL if the process still runs after the grace period. */
   async end(): Promise<PodEnd> {
     this.isEnding = true;
     const child = this.#child;

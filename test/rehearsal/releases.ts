@@ -5,9 +5,9 @@ import { makeFolder } from '../support/folders.ts';
 import { runDir } from '../support/run.ts';
 
 /**
- * Makes the rehearsal's images, which are folders with this project's code and a version number of their own. The first
- * image is the previous release, from its commit. The other two have this commit's code and one more migration each.
- * One of these migrations fails. The other one comes with a changed function.
+ * Makes the rehearsal's images. Each image is a folder with the project's code and its own version number. The first
+ * image is the previous release. The second and the third image have this commit's code and one more migration each.
+ * The migration of the second image fails. The third image also has a changed function.
  */
 
 const PROJECT = resolve(import.meta.dirname, '../..');
@@ -15,7 +15,7 @@ const PROJECT = resolve(import.meta.dirname, '../..');
 /** A function that changes the files of a release. `folder` is the image's `/app`. */
 type Change = (folder: string) => void;
 
-/** By tag of an image: the folder that is the image's `/app`. */
+/** Maps the tag of an image to the folder that is the image's `/app`. */
 export type Images = ReadonlyMap<string, string>;
 
 /** The files of the project that an image contains. */
@@ -39,16 +39,16 @@ const unpack = (commit: string, folder: string): void =>
   void execFileSync('tar', ['-x', '-C', folder], { input: git('archive', commit, ...FILES) });
 
 /**
- * Before the first release, an older commit can serve as the previous release only if it has the same schema, modules
- * and patches of modules as this commit.
+ * The schema, the modules, and the patches of the modules. Before the first release, an older commit can serve as the
+ * previous release only if these files are the same as in this commit.
  */
 const SHARED = ['sql', 'package-lock.json', 'src/store/patches'];
 
 /**
  * Finds the commit of the previous release: the tag of the newest version before this commit. Before the first release
  * there is no tag, and tables and functions may be changed in place. In that case, the result is the commit that last
- * changed the schema, the modules or their patches. Undefined if that commit is this one, if there are uncommitted
- * changes of these files, or if git's history is missing.
+ * changed the schema, the modules or their patches. Returns undefined if that commit is the current one, if these files
+ * have uncommitted changes, or if git's history is missing.
  */
 export function findReleaseBefore(): string | undefined {
   try {
@@ -76,7 +76,7 @@ function addMigration(folder: string, name: string, text: string): void {
   writeFileSync(join(folder, 'sql', file), `-- works-with: ${before}\n${text}\n`);
 }
 
-/** Replaces text in a file. Throws if the text is missing, because then the rehearsal would show nothing. */
+/** Replaces text in a file. Throws if the text is missing. The rehearsal would then prove nothing. */
 export function editFile(file: string, from: string | RegExp, to: string): void {
   const text = readFileSync(file, 'utf8');
   const edited = text.replace(from, to);
@@ -102,7 +102,7 @@ function failToMigrate(folder: string): void {
   addMigration(folder, 'half-done', text);
 }
 
-/** The installed release, the release of the upgrade, and one between them whose migration fails. */
+/** The tags of the releases: the one that is installed first, one whose migration fails, and the newest one. */
 export const TAGS = { first: '1.0.0', broken: '1.0.1', second: '1.1.0' } as const;
 
 /**

@@ -13,8 +13,8 @@ import { startRedis } from '../support/redis.ts';
 import { runDir } from '../support/run.ts';
 
 /**
- * Starts the managed Postgres and Redis of the rehearsal. Both require TLS and passwords, and have an administrator,
- * like those of a provider.
+ * Starts the managed Postgres and Redis of the rehearsal. Both require TLS and passwords, and have an administrator, as
+ * a provider's servers do.
  */
 
 const TLS = join(import.meta.dirname, '../support/tls');
@@ -36,7 +36,7 @@ export interface ManagedPostgres extends AsyncDisposable {
 
 const ADMIN_PASSWORD = 'ofTheProvider';
 
-/** Starts the system's PostgreSQL with this limit of connections. Every connection needs TLS and a password. */
+/** Starts the PostgreSQL of this system. It accepts this many connections. Each of them needs TLS and a password. */
 export async function startManagedPostgres(maxConnections: number): Promise<ManagedPostgres> {
   const postgres = await provide('postgresql');
   const programs = dirname(postgres);
@@ -79,13 +79,13 @@ export async function startManagedPostgres(maxConnections: number): Promise<Mana
   };
 }
 
-/** Returns a url for the plain driver, which cannot read a certificate file, so the certificate is not checked. */
+/** Returns a url for the plain driver. It does not check the certificate, because it cannot read a certificate file. */
 export const withoutVerification = (url: string): string => url.replace(/\?.*/, '?sslmode=require');
 
 /** A provider's Redis server. */
 export interface ManagedRedis extends AsyncDisposable {
   readonly port: number;
-  /** The url for its administrator. */
+  /** The url for the server's administrator. */
   readonly adminUrl: string;
 }
 

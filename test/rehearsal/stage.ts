@@ -57,7 +57,7 @@ export function fillInSecrets(stage: Stage, authority: string): void {
     .replaceAll('@pgbouncer:6432', `@127.0.0.1:${port(cluster.pooler.origin)}`)
     .replaceAll('postgres.example.org:5432', `localhost:${postgres.port}`)
     .replaceAll('redis.example.org:6379', `localhost:${redis.port}`)
-    // The certificate authority of Postgres also signed the certificate of Redis, so its file goes into REDIS_CA_FILE.
+    // The authority that signed Postgres's certificate also signed that of Redis. So REDIS_CA_FILE is set too.
     .replace(/^ {2}# REDIS_CA_FILE/m, '  REDIS_CA_FILE')
     .replace(
       / {2}# redis-ca.crt: \|\n.*\n.*\n/,

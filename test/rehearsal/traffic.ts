@@ -18,7 +18,7 @@ const IMPORT_ENTRIES = 700;
 const IMPORT_COMMENT = 'x'.repeat(2_000);
 const IMPORT_PAUSE_MS = 3_000;
 
-/** The maximum number of times that this client sends a request. The service's client library may retry more often. */
+/** How often a client here sends the same request at most. The service's client library may retry more often. */
 const TRIES = 4;
 
 /** What one client sent and received. */
@@ -48,9 +48,9 @@ export class Traffic {
   readonly failures: Failure[] = [];
   /** The step that the operator is doing. */
   during = 'install';
-  /** By the operator's step: the number of successful requests. */
+  /** The number of successful requests in each of the operator's steps. */
   readonly served = new Map<string, number>();
-  /** By the operator's step: how many of the successful requests first got 503. */
+  /** How many of the successful requests in each step first got 503. */
   readonly retried = new Map<string, number>();
   readonly #origin: string;
   readonly #loops: Promise<void>[] = [];
@@ -137,7 +137,7 @@ export class Traffic {
   }
 
   /**
-   * Holds a poll. Only its deadline or the end of its replica ends the poll, because nothing comes after its cursor.
+   * Sends polls. Nothing comes after their cursor, so a poll ends only at its deadline or when its replica ends.
    */
   async #poll({ user }: Journal): Promise<void> {
     while (!this.#isOver)
@@ -168,8 +168,8 @@ export class Traffic {
   }
 
   /**
-   * Returns the acknowledged urls that an export lacks. For a writer, also returns the acknowledged urls that its sync
-   * never returned.
+   * Returns the acknowledged urls that an export lacks. For a client that syncs, also returns the acknowledged urls
+   * that it never received by sync.
    */
   async findLost({ user, synced, cursor }: Journal, acknowledged: readonly string[]): Promise<string[]> {
     const exported = await this.#ask(user, '/export', {});

@@ -13,8 +13,8 @@ export const RELEASE_FILE = join(import.meta.dirname, '../samples/release-before
 export interface RecordedCall {
   query: string;
   /**
-   * Values of type bytes are `{ hex }`. An id that an earlier call returned is `{ from }`, which names the call and the
-   * path in its rows.
+   * Bytes are recorded as `{ hex }`. An id that an earlier call returned is recorded as `{ from }`, which names that
+   * call and the place of the id in the call's rows.
    */
   values: unknown[];
   rows: number;
@@ -26,7 +26,7 @@ export interface ReleaseBefore {
   calls: RecordedCall[];
 }
 
-/** Returns the previous release, or undefined before the first release. */
+/** Returns the recording of the previous release, or undefined before the first release. */
 export const readRelease = (): ReleaseBefore | undefined =>
   existsSync(RELEASE_FILE) ? JSON.parse(readFileSync(RELEASE_FILE, 'utf8')) : undefined;
 

@@ -3,7 +3,7 @@ import { parseToken } from '../../src/domain/tokens.ts';
 import { issueCode } from '../../src/sign-in/app-codes.ts';
 import type { TestService, TestUser } from './service.ts';
 
-/** Returns the values that an app exchanges for a session after the user has approved it. */
+/** Returns the values that an app exchanges for a session after the user has approved the app. */
 export async function newGrant({ context }: TestService, { token }: TestUser) {
   const verifier = 'v'.repeat(43);
   const redirectUri = 'http://127.0.0.1:8123/signed-in';

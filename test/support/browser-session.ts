@@ -6,13 +6,13 @@ export interface TestBrowser {
   cookie: string | undefined;
   /** Sends a request as a page does. `headers` override the browser's own. */
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiResponse>;
-  /** Logs in with an invite. Rejects if the service refuses it. */
+  /** Logs in with an invite. Rejects if the service refuses the invite. */
   login(code: string): Promise<ApiResponse>;
 }
 
 /**
- * Returns the `Set-Cookie` header of the session in a response. Throws unless the response also sets the cookie
- * `signed-in`, which tells the page's scripts whether there is a session.
+ * Returns the `Set-Cookie` header with which a response sets or deletes the session cookie. Throws unless the response
+ * does the same with the cookie `signed-in`, which tells the page's scripts whether there is a session.
  */
 export function setCookieOf({ headers }: ApiResponse): string {
   const [cookie, hint, ...others] = headers.getSetCookie();

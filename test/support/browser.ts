@@ -4,7 +4,7 @@ import { findProgram } from './programs.ts';
 import type { TestService } from './service.ts';
 import { newEmail } from './users.ts';
 
-/** The path of this machine's browser. The variable `CHROMIUM` names another one. */
+/** The path of the browser: the value of `CHROMIUM`, or else the path of the browser that this machine has. */
 const EXECUTABLE = process.env.CHROMIUM ?? findProgram('headlessChromium');
 
 /**
@@ -91,7 +91,8 @@ export function useBrowser(): Browsers {
     const opened: Opened = { context, tab: undefined, faults: [] };
     context.on('weberror', (error) => opened.faults.push(String(error.error().stack)));
     context.on('console', (message) => {
-      // The browser reports every response with an error status. Some tests expect such responses.
+      // The browser logs an error for every response with an error status. Some tests expect such responses, so these
+      // errors do not count.
       if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
         opened.faults.push(message.text());
     });

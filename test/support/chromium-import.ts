@@ -6,7 +6,7 @@ import { noteProcess } from './processes.ts';
 import { runDir } from './run.ts';
 import { until } from './until.ts';
 
-/** Where Debian's Chromium looks for an administrator's settings for new profiles. */
+/** The file in which an administrator can set what Debian's Chromium does with a new profile. */
 const PREFERENCES_FILE = '/etc/chromium/master_preferences';
 
 /** Returns why Chromium cannot import on this machine. Returns undefined if it can. */
@@ -18,8 +18,8 @@ export function whyNotChromium(): string | undefined {
 
 /**
  * Lets Chromium import a bookmark file into a new profile, and returns the path of the profile's file `Bookmarks`.
- * Chromium imports only at its first start, and only if the administrator's file asks for that. So the process sees a
- * file of its own in place of the administrator's.
+ * Chromium imports only at its first start, and only if the administrator's file asks for an import. So a file that
+ * asks for an import is mounted over the administrator's file, for this process alone.
  */
 export async function importIntoChromium(program: string, html: string, profile: string): Promise<string> {
   mkdirSync(profile);

@@ -31,15 +31,15 @@ export function onNode(url: string, { host, port }: { host: string; port: number
   return changed.href;
 }
 
-/** Returns the `DATABASE_NODES` for a database whose nodes are reached at their own addresses. */
+/** Returns the value of `DATABASE_NODES` for a database whose nodes are reached at their own addresses. */
 export const nodesTemplate = (url: string): string => `{host}:{port}${new URL(url).pathname}`;
 
-/** A database on all nodes of a cluster. Only one test file uses it. */
+/** A database that exists on all nodes of a cluster. */
 export interface ShardedDatabase extends TestDatabase {
   nodes: CitusNode[];
 }
 
-/** Creates an empty database on all nodes of a cluster, without tables. Its nodes know each other. */
+/** Creates a database without tables on all nodes of a cluster. The nodes know each other. */
 export async function createEmptyShardedDatabase(coordinatorUrl: string): Promise<ShardedDatabase> {
   const database = await createOnAllNodes(coordinatorUrl, 'template1');
   for (const { url } of database.nodes) await runOn(url, 'create extension citus');
@@ -73,7 +73,7 @@ async function createOnAllNodes(coordinatorUrl: string, template: string): Promi
 /** Eight shards, so that each of two workers has four. More shards would only take longer to create. */
 const SHARD_COUNT = 8;
 
-/** Creates a migrated, empty database on all nodes of a cluster, for one test file. */
+/** Creates a database on all nodes of a cluster, and migrates it. */
 export async function createShardedDatabase(coordinatorUrl: string): Promise<ShardedDatabase> {
   const database = await createEmptyShardedDatabase(coordinatorUrl);
   await runOn(database.url, `alter database ${database.name} set citus.shard_count = ${SHARD_COUNT}`);
@@ -98,9 +98,9 @@ export async function makeShardedTemplate(coordinatorUrl: string): Promise<Shard
 }
 
 /**
- * Copies the template on each node, which takes a tenth of the time of creating a new database. The copy includes what
- * the nodes know about each other and about their shards, because this does not depend on the database's name. Settings
- * of a database are not copied, so `migrate` sets them.
+ * Copies the template on each node. A copy takes a tenth of the time that a new database takes. It includes what the
+ * nodes know about each other and about their shards, because that knowledge does not depend on the database's name. A
+ * database's settings are not copied, so `migrate` sets them.
  */
 export async function copyShardedDatabase(
   coordinatorUrl: string,

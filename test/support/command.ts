@@ -48,7 +48,10 @@ export function startCommand(args: readonly string[], env: Record<string, string
 export const runCommand = (args: readonly string[], env: Record<string, string>): Promise<Outcome> =>
   startCommand(args, env).ended;
 
-/** Runs in this process what `src/main.ts` would run with these arguments and only these variables. */
+/**
+ * Runs in this process what `src/main.ts` would run with these arguments. Admin commands see only the variables in
+ * `env`. The roles and `migrate` read `process.env` instead.
+ */
 export async function runHere(args: readonly string[], env: Record<string, string>): Promise<Outcome> {
   const outcome = { code: 0, output: '', errors: '' };
   outcome.code = await runProgram(args, {

@@ -10,7 +10,7 @@ export interface Visit {
 
 /**
  * A browser without scripts. It keeps cookies, follows redirects and sends forms. It sends each cookie to every server:
- * the servers of a test are ports of one host, and browsers share cookies between the ports of a host.
+ * the servers of a test listen on different ports of one host, and browsers share cookies between the ports of a host.
  */
 export class CookieBrowser {
   readonly cookies = new Map<string, string>();
@@ -51,7 +51,7 @@ export class CookieBrowser {
     }
   }
 
-  /** Sends JSON to an address, as a script would do from a page of the same origin. */
+  /** Sends JSON to an address, as a script on a page of the same origin would. */
   async post(address: string, body: unknown, headers: Record<string, string> = {}): Promise<Visit> {
     const { origin } = new URL(address);
     return this.open(address, {
@@ -73,8 +73,8 @@ export class CookieBrowser {
 export const isCallback = (url: URL): boolean => url.pathname === '/login/callback';
 
 /**
- * Goes to `address` and signs in as `subject` if the provider asks. Stops before the callback, and returns the
- * callback's address. If the sign-in ends earlier, returns the page at which it ended.
+ * Goes to `address` and signs in as `subject` if the provider asks. Stops before it opens the callback, and returns the
+ * callback's address. Returns the last page instead if the sign-in ends earlier.
  */
 export async function goToCallback(
   browser: CookieBrowser,

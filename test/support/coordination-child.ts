@@ -3,8 +3,8 @@ import { accessTo } from './redis-access.ts';
 import { silentLog } from './silent-log.ts';
 
 /**
- * The coordination of a replica in its own process, for tests that kill it or end it. It sends its parent the id of
- * each import that it begins, and never finishes one. It closes when its parent sends a message.
+ * A process that runs a replica's coordination, for tests that kill the process or end it. The process sends its parent
+ * the id of each import that it begins, and never finishes an import. It ends when its parent sends a message.
  */
 const [redisUrl, redisPrefix] = process.argv.slice(2) as [string, string];
 const coordination = await openCoordination(

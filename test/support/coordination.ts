@@ -9,7 +9,7 @@ import { type RedisOptions, type RedisServer, startRedis } from './redis.ts';
 import { accessTo } from './redis-access.ts';
 
 /**
- * The coordination of several replicas in this process, for tests of faults of Redis. Everything is closed at the end
+ * The coordination of several replicas in this process, for tests in which Redis fails. Everything is closed at the end
  * of the test.
  */
 
@@ -29,7 +29,10 @@ export interface LogLine {
   msg: string;
 }
 
-/** A replica with its log. A replica logs when it loses Redis and when Redis is back, so tests wait for these lines. */
+/**
+ * A replica with its log. A replica writes a line to its log when it loses Redis and when Redis is back. Tests wait for
+ * these lines.
+ */
 export interface Replica extends Coordination {
   lines: LogLine[];
   imported: string[];
@@ -87,8 +90,9 @@ export const openAdmin = (url: string): Redis => {
 };
 
 /**
- * Returns the promise's value, and fails if it takes longer than `waitMs`. The timer runs on the same event loop, so a
- * busy machine delays both. A value that arrives in the same turn of the loop as the timer is in time.
+ * Returns the promise's value, and fails if the promise takes longer than `waitMs`. The timer runs on the same event
+ * loop as the promise, so a busy machine delays both. A value is still in time if it arrives in the turn of the loop in
+ * which the timer fires.
  */
 export const within = async <T>(waitMs: number, work: Promise<T>): Promise<T> => {
   const expire = async () => {

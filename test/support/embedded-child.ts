@@ -1,8 +1,8 @@
 import { attachEmbeddedPostgres, openEmbeddedPostgres } from '../../src/embedded/postgres.ts';
 
-// Opens a data folder as a service or as a command, in a process that tests can kill. Prints one JSON object per line:
-// first the server that it has opened or the reason why it could not, then one line for each SIGINT. SIGTERM shuts the
-// server down gracefully.
+// Opens a data folder as a service or as a command would, in a process that tests can kill. Prints one JSON object per
+// line. The first line names the opened server, or the reason why none could be opened. Each SIGINT adds a line.
+// SIGTERM shuts the server down gracefully.
 
 const [dataDir = '', purpose = 'service'] = process.argv.slice(2);
 const log = { info: () => {}, warn: () => {}, error: () => {} };

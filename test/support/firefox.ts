@@ -10,11 +10,11 @@ import { until } from './until.ts';
 /** A Firefox without windows, controlled by Marionette. */
 export interface Firefox {
   /**
-   * Runs the body of an async function with Firefox's own rights, and returns its result. The body has the array
-   * `args`, and loads modules of Firefox with `load(name)`.
+   * Runs the body of an async function with Firefox's own rights, and returns its result. The body finds its
+   * arguments in the array `args`, and can load modules of Firefox with `load(name)`.
    */
   run<T>(body: string, ...args: unknown[]): Promise<T>;
-  /** Quits as if a user had quit it, so that the profile's databases are complete. */
+  /** Quits Firefox as a user would, so that the profile's databases are complete. */
   quit(): Promise<void>;
   /** Kills the process if it still runs. */
   kill(): void;

@@ -24,11 +24,11 @@ export interface Fleet extends AsyncDisposable {
   urls(user: Principal): Promise<string[]>;
   /** Returns the states of a user's imports, oldest first. */
   imports(user: Principal): Promise<string[]>;
-  /** Runs a statement in a transaction, and holds its locks until they are released. */
+  /** Runs a statement in a transaction, and holds its locks until the test releases them. */
   hold(statement: string): Promise<Lock>;
   /** Takes the lock that every writer of the user's bookmarks takes first. */
   holdAccount(user: Principal): Promise<Lock>;
-  /** Resolves with the backend of a statement that contains this text, once such a statement waits for a lock. */
+  /** Waits until a statement that contains this text waits for a lock. Resolves with the statement's backend. */
   untilBlocked(text: string): Promise<Backend>;
   /** Returns the backends of statements that contain this text and wait for a lock now. */
   blocked(text: string): Promise<Backend[]>;

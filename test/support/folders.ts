@@ -12,7 +12,7 @@ export function makeFolder(name: string, parent = tmpdir()): string {
   return folder;
 }
 
-/** Removes a folder and everything in it. A server that has just ended may still be removing its own files. */
+/** Removes a folder and everything in it. Retries, because a server that is ending may still be removing its files. */
 export function removeFolder(folder: string): void {
   rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
 }

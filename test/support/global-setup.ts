@@ -12,9 +12,9 @@ import { silentLog } from './silent-log.ts';
 import { makeRunFolder, sweepKilledRuns } from './sweep.ts';
 
 /**
- * Provides the servers of the run: the Postgres of `TEST_DATABASE_URL` or an embedded one, with a migrated template
- * database, and a way to start Redis. If Redis cannot be started, the run ends with a message that says what to
- * install.
+ * Provides the Postgres of the run, with a migrated template database, and a way to start Redis. The Postgres is the
+ * one of `TEST_DATABASE_URL`, or else an embedded one. If there is no way to start Redis, the run ends with a message
+ * that says what to install.
  */
 export default async function provideServers(project: TestProject): Promise<() => Promise<void>> {
   sweepKilledRuns();

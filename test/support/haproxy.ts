@@ -15,8 +15,8 @@ export interface Balancer extends AsyncDisposable {
 }
 
 /**
- * Starts HAProxy with the configuration that `describe` returns for a free port and an empty folder. When this
- * resolves, HAProxy accepts connections.
+ * Starts HAProxy with the configuration that `describe` returns for a free port and an empty folder. Resolves when
+ * HAProxy accepts connections.
  */
 export async function runHaproxy(describe: (port: number, folder: string) => string): Promise<Balancer> {
   const program = await provide('haproxy');
@@ -38,10 +38,10 @@ export async function runHaproxy(describe: (port: number, folder: string) => str
   };
 }
 
-/** How often HAProxy checks `/readyz`. A replica's `DRAIN_SECONDS` must be longer. */
+/** How often HAProxy checks `/readyz`. A replica's `DRAIN_SECONDS` must be longer than this interval. */
 export const HEALTH_CHECK_MS = 200;
 
-/** Starts HAProxy in front of these ports of this machine. If it cannot connect to a port, it tries another one. */
+/** Starts HAProxy in front of these ports of this machine. HAProxy tries another port if it cannot connect to one. */
 export const startHaproxy = (ports: readonly number[]): Promise<Balancer> =>
   runHaproxy((port) => describeBalancer(port, ports));
 

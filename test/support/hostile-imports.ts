@@ -8,7 +8,7 @@ const MIB = 1_048_576;
 /** The maximum number of entries of an import. */
 const ENTRIES = 100_000;
 
-/** Fills a body of the maximum length with one repeated pattern, as an attacker would. */
+/** Repeats one pattern, as an attacker would, until the body has the maximum length or number of entries. */
 function fillBody(entryOf: (n: number) => string, entries = ENTRIES, bytes = 64 * MIB): string {
   const texts: string[] = [];
   let length = '{"bookmarks":[]}'.length;
@@ -31,7 +31,7 @@ const LARGEST_ENTRY = 524_288;
 const fillEntry = (n: number, part: string): string =>
   entry(n, `"x":[${listOf(Math.floor((LARGEST_ENTRY - 100) / (part.length + 1)), () => part)}]`);
 
-/** A body, and the response to its import. The key in `HOSTILE_IMPORTS` describes it. */
+/** A body, and the response to its import. The key in `HOSTILE_IMPORTS` describes the body. */
 export interface HostileImport {
   body: () => string;
   response: object;

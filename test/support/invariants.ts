@@ -112,8 +112,8 @@ interface StoredText {
 }
 
 /**
- * Compares redundant data with its source: counters, tags as JSON, search texts and url keys. Returns a sentence for
- * each fault. A test expects `[]`. Nothing may write to the database meanwhile.
+ * Compares redundant data, such as counters, tags as JSON, search texts and url keys, with its source. Returns a
+ * sentence for each fault. A test expects `[]`. Nothing may write to the database meanwhile.
  */
 export async function findFaults(databaseUrl: string): Promise<string[]> {
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} });

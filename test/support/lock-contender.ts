@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { takeFolderLock } from '../../src/embedded/folder-lock.ts';
 
-// Takes and releases the lock of a data folder repeatedly, while other processes do the same. At the end, it kills
-// itself while it has the lock. Before that, it prints how often another process had the lock at the same time. This
-// must be 0.
+// Takes and releases the lock of a data folder repeatedly, while other processes do the same. At the end, this process
+// prints how often another process had the lock at the same time, which must be 0. Then it kills itself while it has
+// the lock.
 
 const ROUNDS = 30;
 const [folder = ''] = process.argv.slice(2);

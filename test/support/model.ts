@@ -15,7 +15,7 @@ export class Learned<T> {
     this.#accept = accept;
   }
 
-  /** The value that was learned. Throws if no response has had one yet. */
+  /** The value that was learned. Throws if no response has contained the value yet. */
   get value(): T {
     assert.notEqual(this.#value, undefined, 'no response has told this yet');
     return this.#value as T;
@@ -30,7 +30,7 @@ export class Learned<T> {
 }
 
 /**
- * Compares a whole response: it must have every expected field and no other one. Learns values that are not known yet.
+ * Compares a whole response, which must have every expected field and no others. Learns values that are not known yet.
  */
 export function compare(actual: unknown, expected: unknown, path = 'response'): void {
   if (expected instanceof Learned) expected.compare(actual, path);
@@ -91,8 +91,8 @@ const DUPLICATE = fault(400, 'VALIDATION_ERROR', 'url: another bookmark has this
 const TAKEN = fault(400, 'VALIDATION_ERROR', 'name: another tag has this name');
 
 /**
- * Normalizes a text (decision 5): NFC, lower case, and one form for every sigma. Letters are converted one by one, so
- * that JavaScript does not treat a sigma at the end of a word differently.
+ * Normalizes a text (decision 5): NFC, lower case, and the same form for every sigma. Letters are converted one by one,
+ * so that JavaScript does not treat a sigma at the end of a word differently.
  */
 export const fold = (text: string): string =>
   Array.from(text.normalize('NFC'), (letter) => letter.toLowerCase())
@@ -106,7 +106,7 @@ const byBytes = (a: string, b: string): number => Buffer.from(a).compare(Buffer.
 
 const byName = (a: ModelTag, b: ModelTag): number => byBytes(fold(a.name), fold(b.name));
 
-/** Returns whether two urls are equal (decision 10): whether their trimmed WHATWG serialisations are equal. */
+/** Returns whether two urls have the same WHATWG serialization (decision 10). Trims the urls first. */
 const sameUrl = (a: string, b: string): boolean => new URL(trim(a)).href === new URL(trim(b)).href;
 
 /** One account. */
@@ -330,8 +330,8 @@ export class Model {
   }
 
   /**
-   * Adds the bookmarks of `written`, with their tags. A new tag gets its name from the first entry of `distinct` that
-   * contains it.
+   * Adds the bookmarks of `written`, with their tags. A new tag gets its spelling from the first entry of `distinct`
+   * that has the tag.
    */
   #write(written: ModelEntry[], distinct: ModelEntry[]): void {
     const allNames = distinct.flatMap(({ tags }) => tags ?? []);

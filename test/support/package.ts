@@ -25,7 +25,7 @@ const PACKAGES = [
   'undici-types',
 ];
 
-/** Returns the environment of a command: offline, and without the settings of the npm that runs the tests. */
+/** Returns an environment for commands. It keeps npm offline, and lacks the settings of the npm that runs the tests. */
 function environment(folder: string): NodeJS.ProcessEnv {
   const own = Object.entries(process.env).filter(
     ([name]) => !/^(npm_|NODE_OPTIONS|BOOKMARKS_|VITEST)/i.test(name),
@@ -42,7 +42,7 @@ function environment(folder: string): NodeJS.ProcessEnv {
   };
 }
 
-/** Runs a program with its settings and caches below `folder`. */
+/** Runs a program that keeps its settings and caches below `folder`. */
 export const runIn = (folder: string, command: string, args: string[], cwd: string) =>
   run(command, args, { cwd, env: environment(folder) });
 

@@ -11,7 +11,7 @@ import { provide } from './programs.ts';
 import { runDir } from './run.ts';
 
 /**
- * Starts PgBouncer in transaction mode in front of a database until the test ends. Returns the url with which clients
+ * Runs PgBouncer in transaction mode in front of a database until the test ends. Returns the url with which clients
  * reach the database through PgBouncer.
  */
 export async function startPgBouncer(url: string): Promise<string> {
@@ -19,7 +19,7 @@ export async function startPgBouncer(url: string): Promise<string> {
 }
 
 /**
- * Starts PgBouncer with the configuration that `describe` returns for a port, until the test ends. Returns the port.
+ * Runs PgBouncer until the test ends, with the configuration that `describe` returns for a port. Returns the port.
  */
 export async function runPgBouncer(describe: (port: number) => string): Promise<number> {
   const program = await provide('pgbouncer');

@@ -11,14 +11,14 @@ const FIRST_PORT = 20_000;
 const PORTS = 12_000;
 
 /**
- * Each process begins its search at its id times this number. So processes that search at the same time begin at
- * different ports.
+ * Each process begins its search for a free port at its id times this number. So processes that search at the same time
+ * begin at different ports.
  */
 const PORTS_OF_A_PROCESS = 97;
 
 let next = process.pid * PORTS_OF_A_PROCESS;
 
-/** Returns a port of 127.0.0.1 on which no process listens now. Each call returns another port. */
+/** Returns a port of 127.0.0.1 on which no process listens now. Each call returns a different port. */
 export async function findFreePort(): Promise<number> {
   let port: number;
   do {

@@ -26,8 +26,8 @@ export const FAST_SETTINGS: ServerSettings = {
 const templateDir = (): string => join(runDir(), 'postgres-template');
 
 /**
- * Creates the data folder from which the folders of all servers of the run are copied. A copy takes a third of the time
- * of a first start.
+ * Creates the data folder that is copied for each server of the run. Copying it takes a third of the time that a first
+ * start takes.
  */
 export async function makePostgresTemplate(): Promise<void> {
   const server = await openEmbeddedPostgres({

@@ -20,7 +20,7 @@ export function listFamily(pid: number): number[] {
   return family;
 }
 
-/** Freezes a process and its descendants, like a machine that hangs. Resolves when none of them runs any more. */
+/** Freezes a process and its descendants, as if their machine hung. Resolves when none of them runs any more. */
 export async function freezeFamily(pid: number): Promise<void> {
   for (;;) {
     const table = readProcessTable();
@@ -59,8 +59,8 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
 }
 
 /**
- * Records a process that a test file started. If the test file's own process is killed, the end of the run kills the
- * recorded one.
+ * Records a process that a test file started. If the test file's own process is killed, the recorded process is killed
+ * at the end of the run.
  */
 export function noteProcess(runDir: string, pid: number): void {
   mkdirSync(join(runDir, 'processes'), { recursive: true });
@@ -68,8 +68,8 @@ export function noteProcess(runDir: string, pid: number): void {
 }
 
 /**
- * Kills the recorded processes that still run, with their descendants, and returns their ids. Each of them was left by
- * a test that did not clean up.
+ * Kills the recorded processes that still run, and their descendants. Returns the ids of these recorded processes, each
+ * of which was left by a test that did not clean up.
  */
 export function killNotedProcesses(runDir: string): number[] {
   const noted = join(runDir, 'processes');

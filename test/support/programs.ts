@@ -87,8 +87,8 @@ function listPostgresqlFolders(): string[] {
 }
 
 /**
- * Returns the path of a program. Installs the program first if the user is root on Debian. Otherwise rejects with a
- * message that says what to install, so that the test fails instead of being skipped.
+ * Returns the path of a program. Installs a missing program if the user is root on Debian. For other users, rejects
+ * with a message that says what to install, so that the test fails instead of being skipped.
  */
 export async function provide(program: Program): Promise<string> {
   const found = findProgram(program);
@@ -118,7 +118,7 @@ async function installPackage(name: string): Promise<void> {
     );
   const install = () => aptGet('-o', 'DPkg::Lock::Timeout=300', 'install', '--no-install-recommends', name);
   console.log(`installing the system package ${name} for the tests`);
-  // A fresh machine has no package lists, and an old one lists packages that no longer exist.
+  // A fresh machine has no package lists, and the lists of an old machine name packages that no longer exist.
   await install().catch(() => aptGet('update').then(install));
 }
 

@@ -157,8 +157,8 @@ async function openHandler(
     }: {
       oidc: { session: Session; client: { clientId: string } };
     }) {
-      // All logins of a session share one grant. With a grant of its own, a login would end the tokens of an earlier
-      // login.
+      // All logins of a session share one grant. If each login had its own grant, a login would end the tokens of an
+      // earlier one.
       const known = session.grantIdFor(client.clientId);
       if (known !== undefined) return provider.Grant.find(known);
       const grant = new provider.Grant({ accountId: session.accountId, clientId: client.clientId });
@@ -168,7 +168,7 @@ async function openHandler(
     },
   });
   console.warn = warn;
-  // Each service of a test has another port, so the provider accepts a redirect to any port.
+  // Each service of a test has a different port, so the provider accepts a redirect to any port.
   provider.Client.prototype.redirectUriAllowed = (uri) => uri.endsWith('/login/callback');
   const handle = provider.callback();
   return (request: IncomingMessage, response: ServerResponse) => {
@@ -195,8 +195,8 @@ ${[...people].map(([sub, { email }]) => `<p><button name="login" value="${sub}">
 <p><button name="login" value="">Cancel</button></p></form>`;
 
 /**
- * Responds with the fault of this path, if there is one. Otherwise forwards the request to the provider, which listens
- * at `port`, and forwards its response.
+ * Responds with the fault of the request's path, if there is one. Otherwise forwards the request to the provider, which
+ * listens at `port`, and sends the provider's response back.
  */
 async function respond(
   request: IncomingMessage,

@@ -26,7 +26,7 @@ export interface FaultyProxy extends AsyncDisposable {
   cut(how: 'end' | 'reset'): void;
   /** Connects all new clients to the server of another url. */
   retarget(url: string): void;
-  /** Connects the held connections and all new ones. */
+  /** Connects the held connections and all new ones to the server. */
   release(): void;
   /** Ends the held connections. */
   closeHeld(): void;

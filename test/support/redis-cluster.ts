@@ -37,7 +37,7 @@ const SLOTS = 16_384;
 /** How long a node may be silent before the others consider it lost. */
 const NODE_TIMEOUT_MS = 2_000;
 
-/** Starts a cluster. When this resolves, every node knows all others. */
+/** Starts a cluster. Resolves when every node knows all others. */
 export async function startCluster(options: ClusterOptions = {}): Promise<TestCluster> {
   const { masters = 3, withReplicas = false, tls = false } = options;
   const count = withReplicas ? 2 * masters : masters;
@@ -112,7 +112,7 @@ const tryCall = (admin: Redis, command: string, ...args: string[]): Promise<bool
     () => false,
   );
 
-/** Returns true if a node knows all other nodes and, if it is a replica, follows its master. */
+/** Returns whether a node knows all other nodes. A replica must also follow its master. */
 async function isWhole(admin: Redis, count: number, masters: number): Promise<boolean> {
   const facts = String(await admin.cluster('INFO'));
   if (!facts.includes('cluster_state:ok') || !facts.includes(`cluster_known_nodes:${count}`)) return false;
@@ -124,7 +124,7 @@ async function isWhole(admin: Redis, count: number, masters: number): Promise<bo
 
 /**
  * Makes a replica take the place of its running master. The old master becomes the replica of the new one, and no
- * connection ends. Does nothing if the node is already a master. Resolves after `limitMs` at the latest.
+ * connection ends. Does nothing if `replica` is already a master. Resolves after `limitMs` at the latest.
  */
 export async function failOver(
   cluster: TestCluster,

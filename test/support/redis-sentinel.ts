@@ -25,8 +25,8 @@ export interface TestSentinels extends AsyncDisposable {
   /** Returns the server that is the master now, according to a Sentinel. */
   findMaster(): Promise<RedisServer>;
   /**
-   * Makes the replica take the master's place, as an operator does. Resolves when the Sentinels confirm that, or after
-   * `limitMs`.
+   * Makes the replica take the master's place, as an operator does. Resolves when the Sentinels name the new master, or
+   * after `limitMs`.
    */
   failOver(limitMs?: number): Promise<void>;
 }
@@ -37,7 +37,7 @@ const NAME = 'main';
 /** After this time without a response, a Sentinel considers the master lost. */
 const DOWN_AFTER_MS = 1_000;
 
-/** Starts two data nodes and three Sentinels. When this resolves, the Sentinels know each other and the replica. */
+/** Starts two data nodes and three Sentinels. Resolves when the Sentinels know each other and the replica. */
 export async function startSentinels(options: SentinelOptions = {}): Promise<TestSentinels> {
   const { password, sentinelPassword, tls = false } = options;
   const master = await startData(options);

@@ -15,10 +15,11 @@ export interface RedisOptions {
   /** Default: a free port. 0 means no unencrypted port, for a server whose `args` name a `--tls-port`. */
   port?: number;
   /**
-   * Further arguments, for example `['--cluster-enabled', 'yes']`. File names are relative to the server's own folder.
+   * More arguments for the server, for example `['--cluster-enabled', 'yes']`. File names are relative to the server's
+   * own folder.
    */
   args?: string[];
-  /** Files, by name, that are written to the server's folder before the server starts: certificates or user lists. */
+  /** Files by name, such as certificates. They are written to the server's folder before the server starts. */
   files?: Record<string, string>;
   /**
    * The name of one of `files`. The server reads its settings from this file and writes them back to it, as a Sentinel
@@ -51,7 +52,7 @@ export interface RedisServer extends AsyncDisposable {
 /** Starts a Redis with these arguments, which may use the files in `folder`. */
 export type StartRedis = (args: string[], folder: string) => Promise<RedisRun>;
 
-/** Starts a private Redis. When this resolves, the server responds. */
+/** Starts a private Redis. Resolves when the server responds. */
 export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
   const port = options.port ?? (await findFreePort());
   const folder = makeFolder('redis', runDir());

@@ -27,7 +27,7 @@ export interface Replica extends AsyncDisposable {
   /** All lines of the log so far. */
   readonly log: readonly LogLine[];
   readonly ended: Promise<ProcessEnd>;
-  /** Sends a request with a token, as `post.ts` does. */
+  /** Sends a request with a token, by means of `post.ts`. */
   post(path: string, body: unknown, token: string, options?: RequestInit): Promise<ApiResponse>;
   /** Returns the response of `/readyz`. */
   readiness(): Promise<ApiResponse>;
@@ -37,7 +37,7 @@ export interface Replica extends AsyncDisposable {
   untilHeld(count: number): Promise<void>;
   /**
    * Resolves with the first line of the log that has this message. The line may already be there. Rejects if the
-   * process ends without it.
+   * process ends before it logs the line.
    */
   untilLogged(message: string): Promise<LogLine>;
   signal(signal: NodeJS.Signals): void;
@@ -49,7 +49,7 @@ export interface Replica extends AsyncDisposable {
   thaw(): void;
 }
 
-/** The environment of a replica. Other variables have their defaults, regardless of this process's environment. */
+/** The variables that a replica gets. All others have their defaults, regardless of this process's environment. */
 export type ReplicaEnv = Record<string, string | number>;
 
 /** The tests' own defaults. They raise or disable limits that most tests would otherwise reach. */
@@ -61,8 +61,8 @@ const TEST_ENV: ReplicaEnv = {
 };
 
 /**
- * Starts `node src/main.ts <role>`. When this resolves, the replica serves requests. If the replica does not start,
- * rejects with the replica's error output.
+ * Starts `node src/main.ts <role>`. Resolves when the replica serves requests. Rejects with the replica's error output
+ * if the replica does not start.
  */
 export async function startReplica(role: ServingRole, env: ReplicaEnv): Promise<Replica> {
   const metricsPort = Number(env.METRICS_PORT ?? (await findFreePort()));
@@ -114,8 +114,8 @@ export async function startReplica(role: ServingRole, env: ReplicaEnv): Promise<
 }
 
 /**
- * Runs `node src/main.ts` with these arguments to its end, and returns its output as JSON. Rejects with its error
- * output unless the exit code is 0.
+ * Runs `node src/main.ts` with these arguments until the process ends, and returns its output, parsed as JSON. Rejects
+ * with its error output unless the exit code is 0.
  */
 export async function runMain(args: readonly string[], env: ReplicaEnv): Promise<unknown> {
   const child = spawnMain(args, env);

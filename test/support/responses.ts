@@ -29,8 +29,8 @@ const LONGEST_COMPARED = 2_000_000;
 
 /**
  * Fails unless a response keeps the promises about all responses: JSON and a request id. A successful response must
- * have exactly the fields of the API reference. An error must have the form of all errors and the status of its code
- * (section 7, decision 2).
+ * have exactly the fields of the API reference. An error must have the form that all errors have, and the status of its
+ * code (section 7, decision 2).
  */
 export function checkResponse(path: string, { status, headers, text, body }: ApiResponse): void {
   assert.equal(headers.get('content-type'), 'application/json; charset=utf-8');

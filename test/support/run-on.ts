@@ -25,7 +25,7 @@ export async function runOn<Row extends object>(url: string, statements: string)
   }
 }
 
-/** Opens a transaction that keeps its snapshot until it is disposed of, as a dump does. */
+/** Opens a transaction that keeps a snapshot, as a dump does. Disposing of the result ends the transaction. */
 export async function openSnapshot(url: string): Promise<AsyncDisposable> {
   const sql = postgres(url, { max: 1, onnotice: () => {} });
   await sql.unsafe('begin isolation level repeatable read; select').simple();

@@ -13,7 +13,7 @@ import type { ApiResponse } from './responses.ts';
 import { silentLog } from './silent-log.ts';
 import { createPrincipal, issueToken, newEmail, type Principal, type UserOptions } from './users.ts';
 
-/** The default of every variable, except for limits that most tests would otherwise reach. */
+/** The default configuration, except for the port, the log, a wait, and limits that most tests would reach. */
 export const TEST_CONFIG: Config = {
   ...readConfig({}),
   port: 0,
@@ -40,11 +40,11 @@ export interface TestService extends AsyncDisposable {
   readonly database: TestDatabase;
   /** `http://127.0.0.1:port` */
   readonly origin: string;
-  /** Sends a request, as `post.ts` does. */
+  /** Sends a request by means of `post.ts`. */
   post(path: string, body: unknown, options?: RequestOptions): Promise<ApiResponse>;
   /** Creates a user with an API token. */
   user(options?: UserOptions): Promise<TestUser>;
-  /** Issues another API token to a user. */
+  /** Issues an API token to an existing user. */
   token(userId: number, scope: Scope): Promise<string>;
   invite(email: string, days?: number): Promise<string>;
   /** Creates a user with a session token, through an invite. */
@@ -52,14 +52,14 @@ export interface TestService extends AsyncDisposable {
 }
 
 export interface ServiceOptions {
-  /** The database of another replica, which must outlive this one. Default: a new, empty one. */
+  /** The database of a replica that outlives this one. Default: a new, empty database. */
   database?: TestDatabase;
   log?: Logger;
 }
 
 /**
- * Starts a replica before the first test of a file or `describe` block, and ends it after the last. The fields of the
- * result exist only while the replica runs. `beside` is a service whose database the replica shares.
+ * Starts a replica before the first test of a file or `describe` block, and ends it after the last. The result gets its
+ * fields when the replica has started. `beside` is a service whose database the replica shares.
  */
 export function useService(
   config: Partial<Config> = {},
@@ -74,8 +74,8 @@ export function useService(
 }
 
 /**
- * Creates a user with a token for all tests of a file or `describe` block. The fields of the result exist while the
- * tests run.
+ * Creates a user with a token for all tests of a file or `describe` block. The result gets its fields before the first
+ * test.
  */
 export function useUser(service: TestService, options: UserOptions = {}): TestUser {
   const user = {} as TestUser;

@@ -4,7 +4,7 @@ import { findNodes } from './citus.ts';
 import { runOn } from './run-on.ts';
 import { until } from './until.ts';
 
-/** A lock in the database, held by its own connection. */
+/** A lock in the database. A connection that does nothing else holds the lock. */
 export interface Lock extends AsyncDisposable {
   /** Releases the lock and rolls back what the statement changed. */
   release(): Promise<void>;
@@ -12,7 +12,7 @@ export interface Lock extends AsyncDisposable {
   commit(): Promise<void>;
 }
 
-/** Runs a statement in a transaction, and holds its locks until they are released. */
+/** Runs a statement in a transaction, and holds its locks until the test releases them. */
 export async function holdLock(databaseUrl: string, statement: string): Promise<Lock> {
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} });
   await sql.unsafe('begin');
@@ -25,7 +25,7 @@ export async function holdLock(databaseUrl: string, statement: string): Promise<
   return { release, commit: () => end('commit'), [Symbol.asyncDispose]: release };
 }
 
-/** Takes the lock that every writer of the user's bookmarks takes first, as a large import does. */
+/** Takes the lock that every writer of the user's bookmarks, for example an import, takes first. */
 export const holdAccount = (databaseUrl: string, user: { id: number }): Promise<Lock> =>
   holdLock(databaseUrl, `select from accounts where user_id = ${user.id} for no key update`);
 
@@ -44,11 +44,11 @@ export async function findBlocked(databaseUrl: string, text: string): Promise<Ba
   return await servers.find(text, BLOCKED);
 }
 
-/** Resolves with a backend of a statement that contains this text, once `count` such statements wait for a lock. */
+/** Waits until `count` statements that contain this text wait for a lock. Resolves with the backend of one of them. */
 export const untilBlocked = (databaseUrl: string, text = '', count = 1): Promise<Backend> =>
   untilSession(databaseUrl, text, BLOCKED, count);
 
-/** Resolves with the backend of a statement that contains this text, once such a statement runs or waits. */
+/** Waits until a statement that contains this text runs or waits for a lock. Resolves with the statement's backend. */
 export const untilRunning = (databaseUrl: string, text: string): Promise<Backend> =>
   untilSession(databaseUrl, text, "state = 'active'");
 

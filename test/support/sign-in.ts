@@ -6,7 +6,7 @@ import { createDatabase } from './database.ts';
 import { type Person, type ProviderOptions, startProvider, type TestProvider } from './provider.ts';
 import { startService, type TestService } from './service.ts';
 
-/** The settings in which services with the same provider differ. */
+/** The settings in which services with the same provider can differ. */
 export interface SignInOptions {
   signUp?: SignUp;
   provider?: Partial<ProviderSettings>;
@@ -14,7 +14,7 @@ export interface SignInOptions {
   config?: Partial<Config>;
 }
 
-/** A service with a provider, and further services that share its database and its provider. */
+/** A provider, and services that share this provider and a database. */
 export interface SignInBench {
   provider: TestProvider;
   /**
@@ -54,7 +54,7 @@ export function useSignIn(options: SignInOptions = OPEN, providerOptions: Provid
   return bench;
 }
 
-/** The result of a person's first login in a browser. */
+/** The result of a person's login in a browser. */
 export interface Arrival {
   browser: CookieBrowser;
   visit: Visit;
@@ -63,7 +63,7 @@ export interface Arrival {
   email: string | undefined;
 }
 
-/** Signs in a person in a new browser. Adds the person to the provider first, unless a subject is given. */
+/** Signs in a person, by default in a new browser. If `person` is not a subject, adds the person to the provider. */
 export async function arrive(
   { provider }: SignInBench,
   service: TestService,

@@ -16,14 +16,14 @@ import { until } from './until.ts';
 /** A private Postgres of the version that the system has, with the client programs of that version. */
 export interface SystemPostgres extends AsyncDisposable {
   /**
-   * Creates a database and returns its url. The database is empty, or a copy of the template. The url connects as
+   * Creates a database and returns its url. The database is empty, or a copy of `template`. The url connects as
    * `role`: either the superuser, or a role that owns the database and has no other right.
    */
   createDatabase(name: string, role?: typeof OWNER | typeof SUPERUSER, template?: string): Promise<string>;
   dropDatabase(name: string): Promise<void>;
   /**
    * Runs a script. The script gets the url as its `DATABASE_URL`. The programs of the server's version come first on
-   * its path.
+   * the script's path.
    */
   runScript(
     script: string,

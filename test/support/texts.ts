@@ -68,7 +68,7 @@ function accumulate(weights: readonly number[]): Float64Array {
   return Float64Array.from(weights, (weight) => (sum += weight));
 }
 
-/** Chooses a random index of a list of accumulated weights, in proportion to its weight. */
+/** Chooses a random index with a probability in proportion to its weight. `sums` has the accumulated weights. */
 function chooseIndex(random: Random, sums: Float64Array): number {
   const wanted = random() * sums.at(-1)!;
   let [low, high] = [0, sums.length - 1];
@@ -80,7 +80,7 @@ function chooseIndex(random: Random, sums: Float64Array): number {
   return low;
 }
 
-/** Draws a number from the normal distribution around 0 with a deviation of 1. */
+/** Draws a number from the normal distribution with mean 0 and standard deviation 1. */
 const drawNormal = (random: Random): number =>
   Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 
@@ -91,7 +91,7 @@ function wordLength(random: Random, rank: number): number {
   return Math.min(18, Math.max(2, Math.round(mean + 2.5 * drawNormal(random))));
 }
 
-/** Returns the word of a rank, always the same. */
+/** Returns the word of a rank. The same rank always has the same word. */
 function makeWord(rank: number): string {
   const random = makeRandom(rank);
   let word = '';
@@ -106,7 +106,7 @@ function makeWord(rank: number): string {
 
 const capitalize = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
 
-/** Returns a function that makes another bookmark at each call. The sequence depends only on the seed. */
+/** Returns a function that makes a new bookmark at each call. The sequence depends only on the seed. */
 export function makeTexts(seed: number): () => SampleText {
   const random = makeRandom(seed);
   const known = new Map<number, string>();

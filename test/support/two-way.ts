@@ -80,7 +80,7 @@ export interface DeviceOptions {
   onTransition: (transition: Transition) => void;
 }
 
-/** The maximum number of calls of the store in one `sync`. It makes an endless loop fail instead of hanging. */
+/** The maximum number of calls to the store in one `sync`. The limit makes an endless loop fail instead of hang. */
 const MAX_STEPS = 10_000;
 
 /**

@@ -22,8 +22,8 @@ export interface RanStatement {
   /** The type of each node and its number of rows, for the message of a failed test. */
   plan: string;
   /**
-   * The indexes from which the statement read all entries of a user, because the statement has a condition on a later
-   * column of the index and none on the second column. `rows` does not count these entries.
+   * The indexes from which the statement read all entries of a user. That happens if the statement has a condition on a
+   * later column of an index, but none on the second column. `rows` does not count these entries.
    */
   indexesReadWhole: string[];
 }
@@ -81,8 +81,8 @@ function findIndexesReadWhole(node: PlanNode, indexes: IndexColumns): string[] {
 }
 
 /**
- * Opens a connection that reports the work of each statement. The role must be a superuser, as on the tests' own
- * server.
+ * Opens a connection that reports the work of each statement. The url's role must be a superuser, as it is on the
+ * tests' own server.
  */
 export async function openWatched(url: string): Promise<WatchedDatabase> {
   let ran: RanStatement[] = [];

@@ -5,8 +5,8 @@ import { listWorkloads, ofKind, selects, type Workload } from '../rules/rule.ts'
 import type { Flow, Place } from './flow.ts';
 
 /**
- * Derives the connections that an overlay needs from its objects: from the urls in variables, the databases of the
- * pooler, the routes, and the monitors.
+ * Derives from an overlay's objects which connections the overlay needs. The sources are the urls in variables, the
+ * databases of the pooler, the HTTPRoutes, and the ServiceMonitors.
  */
 
 const DNS: Place = { kind: 'namespace', name: 'kube-system' };
@@ -14,7 +14,7 @@ const DNS: Place = { kind: 'namespace', name: 'kube-system' };
 /** NodeLocal DNSCache listens on the node, at an address that pod selectors do not match. */
 const DNS_OF_NODE: Place = { kind: 'network', cidr: '169.254.20.10/32' };
 
-/** The annotation of an HTTPRoute that lists the networks of a gateway without pods in the cluster. */
+/** If a gateway has no pods in the cluster, this annotation of its HTTPRoute lists the gateway's networks. */
 const GATEWAY_NETWORKS = 'bookmarks/gateway-networks';
 
 /** The namespace of Prometheus. It is fixed here because no object of this service names it. */
@@ -39,7 +39,7 @@ interface Target {
   isPublic: boolean;
 }
 
-/** Returns the targets of connections from a workload's pods. */
+/** Returns the hosts and ports to which a workload's pods connect. */
 function listTargets(objects: readonly KubernetesObject[], workload: Workload): Target[] {
   const pooler: Pooler | undefined = readPooler(objects, workload);
   if (pooler) {
@@ -55,10 +55,7 @@ function listTargets(objects: readonly KubernetesObject[], workload: Workload): 
   return environments.flatMap((environment) => listUrls(environment, workload));
 }
 
-/**
- * Returns whether the migration connects to the url in this variable. It never connects to the urls in its other
- * variables.
- */
+/** Returns whether the migration connects to the url in this variable. It uses none of its other urls. */
 const isUsedByMigration = (name: string) => name === 'DATABASE_URL';
 
 /** Returns whether a variable contains urls that only browsers use. Pods do not connect to them. */
@@ -84,8 +81,9 @@ function readTarget(text: string): Target | undefined {
 }
 
 /**
- * Returns where a connection to this host and port leads: to pods and their own port, to another namespace, or to a
- * host outside the cluster. Throws if the host names a Service that does not exist or does not have this port.
+ * Returns where a connection to this host and port leads: to pods, to another namespace, or to a host outside the
+ * cluster. For pods, the returned port is the port of the pods, not of their Service. Throws if the host names a
+ * Service that does not exist or does not have this port.
  */
 function findPlace(
   objects: readonly KubernetesObject[],
@@ -119,7 +117,7 @@ function findPods(objects: readonly KubernetesObject[], service: KubernetesObjec
   return workload;
 }
 
-/** Returns the number of a port of pods. `port` is its number or its name. Throws if no port has the name. */
+/** Returns the number of a workload's port. `port` is its number or its name. Throws if no port has this name. */
 export function readPort(workload: Workload, port: string | number): number {
   if (typeof port === 'number') return port;
   const ports: { name?: string; containerPort: number }[] = workload.containers.flatMap(

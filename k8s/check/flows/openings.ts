@@ -47,7 +47,7 @@ export function listOpenings(objects: readonly KubernetesObject[]): Opening[] {
   );
 }
 
-/** Returns whether any policy denies the pods' traffic in this direction by default. */
+/** Returns whether any policy denies the workload's traffic in this direction by default. */
 export const isIsolated = (
   objects: readonly KubernetesObject[],
   workload: Workload,
@@ -74,7 +74,7 @@ function openingsOf(
       : [EVERYONE];
     return peers.flatMap((peer) => {
       const peerWorkload = peer.kind === 'pods' ? peer.workload : undefined;
-      // If a port has a name, the pods that receive the connection define its number.
+      // If a policy gives a port by name, the pods that receive the connection define the port's number.
       const listener = direction === 'Ingress' ? workload : peerWorkload;
       return (ports?.length ? ports : [{}]).map(({ protocol = 'TCP', port, endPort }) => ({
         policy: nameOf(policy),
@@ -82,7 +82,7 @@ function openingsOf(
         workload,
         peer,
         protocol,
-        // A range of ports counts as all ports. Both are too wide, because each connection needs only one port.
+        // A range of ports counts as all ports. A range is too wide as well: each connection needs only one port.
         port: endPort === undefined && port !== undefined ? numberOf(listener, port) : undefined,
       }));
     });
@@ -106,7 +106,7 @@ function readPeer(objects: readonly KubernetesObject[], peer: PolicyPeer): Peer[
     .map((workload) => ({ kind: 'pods', workload }));
 }
 
-/** The shortest allowed prefix of a managed store's IPv4 network. A wider network could contain hosts of others. */
+/** The shortest allowed prefix of a managed store's IPv4 network. A wider network could include unrelated hosts. */
 const SHORTEST_PREFIX = 24;
 
 /** The private networks that a rule for a public service must exclude. */

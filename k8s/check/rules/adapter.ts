@@ -20,7 +20,7 @@ interface AdapterRule {
 
 const seriesOf = ({ seriesQuery }: AdapterRule): string => seriesQuery.replace(/\{.*/s, '');
 
-/** Returns the name under which autoscalers request the metric. */
+/** Returns the name under which autoscalers request the rule's metric. */
 const servedNameOf = (rule: AdapterRule): string => rule.name?.as ?? seriesOf(rule);
 
 function findRuleFaults(rule: AdapterRule): string[] {
@@ -37,7 +37,7 @@ function findRuleFaults(rule: AdapterRule): string[] {
   ];
 }
 
-/** Finds metrics that autoscalers request but that the adapter does not serve for each pod. */
+/** Finds metrics that autoscalers request, but that the adapter does not serve or does not separate by pod. */
 export function findAdapterFaults(objects: readonly KubernetesObject[], configuration: string): string[] {
   const rules: AdapterRule[] = parse(configuration).rules?.custom ?? [];
   return ofKind(objects, 'HorizontalPodAutoscaler').flatMap((autoscaler) => {

@@ -4,7 +4,7 @@ import { findConfig, readContainerConfig } from './environment.ts';
 import { listHosts, readPooler } from './pooler.ts';
 import { listMigrations, listServiceWorkloads, listWorkloads, ofKind, type Rule, unless } from './rule.ts';
 
-/** Rules for tables that are distributed over the nodes of a Citus cluster. */
+/** Rules for overlays whose tables are distributed over the nodes of a Citus cluster. */
 
 const isSharded = (objects: readonly KubernetesObject[]): boolean =>
   listServiceWorkloads(objects).some(

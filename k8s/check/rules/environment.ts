@@ -16,7 +16,7 @@ import {
 const OF_THE_RUNTIME = /^(NODE_OPTIONS|NODE_EXTRA_CA_CERTS|UV_THREADPOOL_SIZE|TZ)$/;
 
 /**
- * For each IP version, the shortest allowed prefix of a network whose `X-Forwarded-For` is trusted. Such a network
+ * For each IP version, the shortest allowed prefix of a network from which `X-Forwarded-For` is trusted. Such a network
  * should contain only the few pods of the gateway.
  */
 const SHORTEST_PREFIX = { 4: 24, 6: 64 };
@@ -61,8 +61,8 @@ function readVariable(objects: readonly KubernetesObject[], { value, valueFrom }
 }
 
 /**
- * Returns the environment of a container. Its own variables override those of its ConfigMaps and Secrets. In the value
- * of an own variable, `$(NAME)` is replaced by the value of the variable NAME.
+ * Returns the environment of a container. The variables in its `env` override those of its ConfigMaps and Secrets. If
+ * the value of a variable in `env` contains `$(NAME)`, the value of the variable NAME replaces this reference.
  */
 export function readEnvironment(
   objects: readonly KubernetesObject[],
@@ -150,7 +150,7 @@ function findPortFaults(objects: readonly KubernetesObject[], { owner, main }: W
 const HEAP_SHARES = [0.25, 0.8] as const;
 
 /**
- * Checks the options in NODE_OPTIONS. Allows only two of them, because others could open a port or change what the code
+ * Checks the options in NODE_OPTIONS. Allows only two options, because others could open a port or change what the code
  * does.
  */
 function findOptionFaults(options: string, memoryBytes: number): string[] {
@@ -167,7 +167,7 @@ function findOptionFaults(options: string, memoryBytes: number): string[] {
     });
 }
 
-/** Returns whether a trusted network may contain more than the gateway. A name, such as `loopback`, counts as wide. */
+/** Returns whether a trusted network may contain more than the gateway. True for a name such as `loopback`. */
 const isWide = (network: string): boolean => {
   const version = network.includes(':') ? 6 : 4;
   const [address, prefix = version === 4 ? '32' : '128'] = network.split('/');

@@ -29,8 +29,8 @@ class Must {
 }
 
 /**
- * What a field may contain: any value (`true`), a number in a range, one of several values, or an object with these
- * fields. If the field contains an array, this applies to each element.
+ * What a field may contain: any value (`true`), a number in a range, one of several values, or an object with the
+ * listed fields. If the field contains an array, each element must be allowed.
  */
 type Allowed = true | Range | Must | readonly (string | number | boolean)[] | { [field: string]: Allowed };
 

@@ -14,8 +14,8 @@ interface Item {
 }
 
 /**
- * Returns the values of the Secret or ConfigMap that fills a volume, by key. Returns undefined for other volumes, or if
- * the Secret or ConfigMap is missing.
+ * If a Secret or ConfigMap fills a volume, returns the values of that object by key. Returns undefined for other
+ * volumes, or if the object is missing.
  */
 function readSource(
   objects: readonly KubernetesObject[],
@@ -25,7 +25,7 @@ function readSource(
   return ofKind(objects, 'ConfigMap').find(({ metadata }) => metadata.name === volume.configMap?.name)?.data;
 }
 
-/** Returns the contents of the files that a container mounts from Secrets and ConfigMaps, by path. */
+/** Returns the files that a container mounts from Secrets and ConfigMaps: for each path, the contents of the file. */
 export function listMountedFiles(
   objects: readonly KubernetesObject[],
   { spec }: Workload,

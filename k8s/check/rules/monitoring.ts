@@ -5,7 +5,7 @@ import { readDurationSeconds } from '../quantity.ts';
 import { ofKind, type Rule, unless } from './rule.ts';
 
 /**
- * Metrics of other sources that alerts and the dashboard read: Prometheus, the kubelet, kube-state-metrics and
+ * Metrics that alerts and the dashboard read from other sources: from Prometheus, the kubelet, kube-state-metrics and
  * exporters.
  */
 const OF_OTHERS = [

@@ -19,7 +19,7 @@ interface Volume {
   persistentVolumeClaim?: object;
 }
 
-/** Returns whether everybody may read the files. Kubernetes' default mode is 0644. */
+/** Returns whether everybody may read the files of a Secret's volume. Kubernetes' default mode is 0644. */
 const isReadable = ({ defaultMode = 0o644 }: { defaultMode?: number }): boolean => (defaultMode & 0o4) !== 0;
 
 export const podRules: Rule[] = [

@@ -10,7 +10,7 @@ const RESERVED_CONNECTIONS = 10;
 /** Each process uses one extra connection to check whether the database responds. */
 const PROBE_CONNECTIONS = 1;
 
-/** The service's own limits for statements other than imports, and for waiting for locks. */
+/** The service's own time limits: for a statement that is not an import, and for waiting for a lock. */
 const STATEMENT_TIMEOUT_MS = 6_000;
 const LOCK_TIMEOUT_MS = 3_000;
 
@@ -77,7 +77,7 @@ export function readIni(text: string): Record<string, Record<string, string>> {
   return sections;
 }
 
-/** Reads PgBouncer's configuration from the file that its command names. Returns undefined for other workloads. */
+/** Reads PgBouncer's configuration from the file in its command. Returns undefined if the workload is not PgBouncer. */
 export function readPooler(objects: readonly KubernetesObject[], workload: Workload): Pooler | undefined {
   if (workload.labels['app.kubernetes.io/name'] !== 'pgbouncer') return undefined;
   const path: string | undefined = workload.main.command?.at(-1);
@@ -93,7 +93,7 @@ export function readPooler(objects: readonly KubernetesObject[], workload: Workl
 /** Returns the servers in a line of `[databases]`. */
 export const listHosts = (line: string): string[] => /\bhost=(\S+)/.exec(line)?.[1]?.split(',') ?? [''];
 
-/** Returns the databases that each lead to one node of a Citus cluster. */
+/** Returns the databases that lead to a single node of a Citus cluster. */
 export const listNodeDatabases = ({ databases }: Pooler): [name: string, line: string][] =>
   Object.entries(databases).filter(([name]) => !['bookmarks', 'bookmarks_import'].includes(name));
 

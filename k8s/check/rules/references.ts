@@ -103,7 +103,7 @@ function checkProbes({ containers }: Workload): string[] {
   );
 }
 
-/** Returns the paths that a container's variables name: as their value, or in a url as `sslrootcert`. */
+/** Returns the file paths that a container's variables name: as their value, or in a url as `sslrootcert`. */
 function listNamedFiles(objects: readonly KubernetesObject[], { env = [] }: Container): string[] {
   return env.flatMap(
     ({ name, value, valueFrom }: { name: string; value?: string; valueFrom?: Container }) => {

@@ -19,7 +19,7 @@ import {
 /** With a shorter preStop, nodes and load balancers may still send requests to a pod that has ended. */
 const SHORTEST_PRE_STOP_SECONDS = 5;
 
-/** The minimum time between the latest end of the process and the moment when Kubernetes kills the container. */
+/** If the process ends as late as it can, this much time must be left before Kubernetes kills the container. */
 const ROOM_SECONDS = 5;
 
 /**

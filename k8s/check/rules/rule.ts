@@ -65,7 +65,7 @@ export const listMigrations = (objects: readonly KubernetesObject[]) =>
       .map((container: Container) => ({ workload, container })),
   );
 
-/** Returns whether a selector matches these labels. Of expressions, it supports only those with `In`. */
+/** Returns whether a selector matches these labels. The only operator that it supports in expressions is `In`. */
 export function selects(
   selector: {
     matchLabels?: object;

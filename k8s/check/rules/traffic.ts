@@ -4,7 +4,7 @@ import { findConfig } from './environment.ts';
 import { find, ofKind, type Rule, unless } from './rule.ts';
 
 /**
- * Seconds that a gateway's timeout must exceed a request's own time. A held poll may end up to 3 s late, and its
+ * By how many seconds a gateway's timeout must exceed a request's own time. A held poll may end up to 3 s late, and its
  * response needs time on the network.
  */
 const ROOM_SECONDS = 10;
@@ -83,7 +83,7 @@ function findScalingFaults({ spec }: KubernetesObject, objects: readonly Kuberne
     ...unless(cpu !== undefined, 'does not follow CPU'),
     ...unless(waiters !== undefined, 'does not follow bookmarks_waiters'),
     ...unless(target <= maxWaiters / 2, `aims at ${target} polls, more than half of MAX_WAITERS`),
-    // A process uses at most one core, so the autoscaler would never reach a higher target.
+    // A process uses at most one core, so its CPU use would never reach a higher target.
     ...unless(cpuTarget <= Math.min(cpuLimit, 1), `aims at ${cpuTarget} of CPU, more than a process can use`),
     ...unless(minReplicas <= maxReplicas, `minReplicas ${minReplicas} is above maxReplicas ${maxReplicas}`),
     ...unless(deployment?.spec.replicas === undefined, 'competes with the replicas of its Deployment'),

@@ -6,7 +6,9 @@ import { readCredentials, removeCredentials, storeCredentials } from '../credent
 import { CliError } from '../faults.ts';
 import { findBaseUrl, openClient, openOwnClient, type Run, type Session } from '../session.ts';
 
-/** Matches an invite code, or the longer code that signs in another device, in upper case and without hyphens. */
+/**
+ * Matches a code in upper case and without hyphens: an invite code, or the longer code that signs in another device.
+ */
 const CODE = /^[A-Z0-9]{8}([A-Z0-9]{4})?$/;
 /** Matches the token of a session (`bks_`) or an API token (`bka_`). */
 const TOKEN = /^bk[as]_\d+_[\w-]+$/;
@@ -53,7 +55,7 @@ async function login(
   await terminal.print({ email, base_url: baseUrl }, () => `Logged in as ${email} at ${baseUrl}`);
 }
 
-/** Returns the code or token in the command. If there is none, asks for it. */
+/** Returns the code or token in the command. If there is neither, asks for one. */
 function readSecret(session: Session, codeOrToken: string | undefined, paste: boolean): Promise<string> {
   if (paste) return pasteToken(session, codeOrToken);
   return codeOrToken === undefined ? askSecret(session) : Promise.resolve(codeOrToken);
@@ -68,7 +70,7 @@ async function askSecret(session: Session): Promise<string> {
 
 /**
  * Asks for an API token without showing it. Throws if the command contains a token, because other users of the computer
- * can read commands.
+ * can read the arguments of running commands.
  */
 async function pasteToken(session: Session, tokenInCommand: string | undefined): Promise<string> {
   if (tokenInCommand !== undefined)

@@ -308,7 +308,7 @@ async function openBookmark(session: Session, idOrUrl: string): Promise<void> {
       undefined,
       'NOT_FOUND',
     );
-  // A browser could run other urls as code, for example `javascript:`.
+  // A browser could run a url with another scheme as code, for example `javascript:`.
   if (!isWebUrl(url)) throw new CliError('the url is neither http nor https', undefined, 'FAILED');
   if (!(await openInBrowser(environment.browser, url))) {
     throw new CliError('no browser could be started', 'Set BROWSER to the program to use', 'FAILED');
@@ -359,13 +359,16 @@ async function search(session: Session, words: string[], options: SearchCommandO
   const { bookmarks, total } = results;
   if (bookmarks.length > 0) await terminal.table(bookmarkTable(bookmarks));
   const more = results.has_more ? `; more: --page ${page + 1}` : '';
-  // The position of the first bookmark on this page among all results, counted from 1.
+  // The position of this page's first bookmark in the list of all results, counted from 1.
   const first = (page - 1) * perPage + 1;
   const shown = bookmarks.length === 0 ? 'none' : `${first} to ${first + bookmarks.length - 1}`;
   terminal.note(`${total} found, ${shown} shown${more}`);
 }
 
-/** Joins two lists. Returns undefined instead of an empty list, which the service refuses together with `untagged`. */
+/**
+ * Joins two lists. Returns undefined instead of an empty list, because the service refuses an empty list together with
+ * `untagged`.
+ */
 const joinNames = (fromWords: string[] = [], fromOption: string[] = []): string[] | undefined =>
   fromWords.length + fromOption.length > 0 ? [...fromWords, ...fromOption] : undefined;
 

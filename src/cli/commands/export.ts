@@ -122,7 +122,7 @@ async function* writeHtml(
   client: BookmarkClient,
   tagFolders: boolean,
 ): AsyncGenerator<string, void, undefined> {
-  // All bookmarks are needed before the first line, because any of them can add a folder.
+  // All bookmarks must be read before the first line is written, because any of them can add a folder.
   const bookmarks: Bookmark[] = [];
   for await (const page of readWebPages(session, client)) bookmarks.push(...page);
   yield* formatNetscapeFile(bookmarks, { tagFolders });
@@ -133,7 +133,9 @@ async function* writeCsv(session: Session, client: BookmarkClient): AsyncGenerat
   for await (const page of readWebPages(session, client)) yield page.map(formatCsv).join('');
 }
 
-/** Yields the bookmarks with http and https urls. Leaves out the others, because a browser could run them as code. */
+/**
+ * Yields the bookmarks with http and https urls. Leaves out the others, because a browser could run their urls as code.
+ */
 async function* readWebPages(
   { terminal, signal }: Session,
   client: BookmarkClient,

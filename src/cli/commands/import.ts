@@ -134,7 +134,10 @@ async function send(
 
 const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1);
 
-/** Adds tags to an entry. If the entry's own tags are not a list, returns it unchanged, and the service refuses it. */
+/**
+ * Adds tags to an entry. If the entry's own tags are not a list, returns the entry unchanged, and the service refuses
+ * it.
+ */
 function addTags(entry: ImportEntry, tags: string[]): ImportEntry {
   // A file may contain any JSON, for example null instead of an entry.
   const ownTags = entry?.tags ?? [];

@@ -150,7 +150,7 @@ async function printBookmarks({ terminal }: Session, bookmarks: Bookmark[], isFi
 /** The cursor before all bookmarks. */
 const FROM_START = '0';
 
-/** Matches a cursor of `sync --follow`, and any cursor of `sync` without a dot. */
+/** Matches every cursor of `sync --follow`. Also matches a cursor of plain `sync` if it contains no dot. */
 const FOLLOW_CURSOR = /^[\w-]{1,200}$/;
 
 /** Whether `sync` without `--follow` wrote this cursor: a bookmark id, which a dot and more text may follow. */

@@ -4,7 +4,7 @@ import type { Bookmark } from '../../domain/resources.ts';
 import { parseBody } from '../../domain/validation.ts';
 
 /**
- * Converts bookmarks between linkding's form and that of this service without loss. linkding's flags become tags, and
+ * Converts bookmarks between linkding's form and this service's form, without loss. linkding's flags become tags, and
  * its notes become a part of the comment.
  */
 
@@ -19,7 +19,7 @@ const FLAGS = Object.keys(FLAG_TAGS) as Flag[];
 
 /** Separates the description from the notes in a comment. */
 const NOTES_LINE = '--- notes ---';
-/** Matches a comment with notes. Its groups are the description, undefined if there is none, and the notes. */
+/** Matches a comment with notes. The groups are `description` (undefined if there is none) and `notes`. */
 const COMMENT_WITH_NOTES = new RegExp(
   `^(?:${NOTES_LINE}\\n|(?<description>[\\s\\S]*?)\\n\\n${NOTES_LINE}\\n)(?<notes>[\\s\\S]*)$`,
 );

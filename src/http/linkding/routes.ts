@@ -24,7 +24,7 @@ const BASE = `${ROOT}/api`;
 /** The version of linkding that this API imitates. */
 const VERSION = '1.46.0';
 
-/** How often an edit is tried if other requests change the bookmark at the same time. */
+/** The maximum number of tries of an edit, if other requests change the bookmark at the same time. */
 const EDIT_TRIES = 10;
 
 /** What a handler gets for one request. */
@@ -34,7 +34,7 @@ interface LinkdingRequest {
   /** The id in the path; `NaN` if the path has none. */
   id: number;
   body: unknown;
-  /** Returns the url of the same list with another range. */
+  /** Returns the url of the requested list, with `range` instead of the requested range. */
   linkTo(range: Range): string;
   reply: FastifyReply;
 }
@@ -203,7 +203,7 @@ async function getBookmark(run: RunEndpoint, id: number): Promise<Bookmark> {
   return bookmark;
 }
 
-/** Returns the bookmark with a url, or null. The metadata is empty, because the service does not fetch the page. */
+/** Returns the bookmark with `query.url`, if there is one. The metadata is empty: the service fetches no pages. */
 async function checkUrl({ run, query }: LinkdingRequest): Promise<object> {
   const url = String(query.url ?? '');
   const [bookmark] = (await run('/bookmarks/get', { url })).bookmarks;
@@ -249,7 +249,7 @@ const recoverWith = <T>(work: Promise<T>, find: () => Promise<T | undefined>): P
     return existing;
   });
 
-/** Edits a bookmark. If another request has changed it meanwhile, edits its new state, so that no change is lost. */
+/** Edits a bookmark. If another request has changed the bookmark meanwhile, tries again, so that no change is lost. */
 async function editBookmark(
   run: RunEndpoint,
   id: number,
@@ -273,7 +273,7 @@ function applyChange(current: Bookmark, change: (current: LinkdingFields) => Lin
   const after = change(before);
   if (after.description !== before.description || after.notes !== before.notes) return fromLinkding(after);
   // Description and notes are unchanged, so the stored comment is kept. It is not built again from them, because
-  // another program may have written the comment, and put the line that separates the notes anywhere.
+  // another program may have written the comment, with the line `NOTES_LINE` in another place.
   return { ...fromLinkding({ ...after, description: '', notes: '' }), comment: current.comment };
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Assets } from './build-assets.ts';
 
-/** Makes the page an app: its manifest, its icons, and the service worker that shows it offline. */
+/** What makes the page an app: a manifest, icons, and the service worker that shows the page offline. */
 
 const ICON_SIZES = [180, 192, 512] as const;
 

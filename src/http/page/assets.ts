@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import type { Assets } from './build-assets.ts';
 
 /**
- * The files of the page. They are built at the first request for one of them, in a worker thread, so that the process
+ * The files of the page. They are built at the first request that needs them, in a worker thread, so that the process
  * keeps serving. A replica that gets no such request never builds them.
  */
 let building: Promise<Assets> | undefined;

@@ -34,7 +34,7 @@ export interface Assets {
 /** A source file: the text to send, and the files that this file refers to. */
 interface Module {
   text: string;
-  /** Files of static imports. */
+  /** Files that are imported statically. */
   imports: string[];
   /** Files that are imported dynamically or started as a worker. */
   later: string[];
@@ -54,7 +54,7 @@ const TYPE_BY_EXTENSION: Record<string, string> = {
   '.svg': 'image/svg+xml',
 };
 
-/** The names of modules for browsers, keyed by the names of the modules for Node that the sources import. */
+/** Maps the name of an imported module for Node to the name of the same module for browsers. */
 const FOR_BROWSERS: Record<string, string> = { 'csv-parse/sync': 'csv-parse/browser/esm/sync' };
 
 /**

@@ -23,8 +23,8 @@ import type { Asset, Assets } from './build-assets.ts';
 const PAGES: Record<string, string> = { '/': 'bookmarks', '/settings': 'settings', '/save': 'save' };
 
 /**
- * All content comes from this origin, no script or style is inline, and scripts can insert only text, no HTML. The one
- * trusted-types policy allows the worker that reads import files.
+ * All content comes from this origin, no script or style is inline, and scripts can insert text but not HTML. The only
+ * trusted-types policy allows the page's own workers.
  */
 const SECURITY_POLICY = [
   "default-src 'none'",
@@ -53,8 +53,8 @@ const HEADERS = {
 /**
  * A script that applies the user's theme and row height before the browser draws anything. It also reloads the document
  * after a pause if a module fails to load. Such a failure happens during a rollout, when one replica sends a document
- * and another replica does not have its modules. The script's address has no hash, so that replicas of every version
- * have it.
+ * and another replica does not have the document's modules. The address of this script has no hash, so replicas of
+ * every version serve it.
  */
 const START = `'use strict';
 for (const choice of ['theme', 'rows']) document.documentElement.dataset[choice] = localStorage.getItem(choice) ?? '';
@@ -116,7 +116,7 @@ const revalidated = (type: string, content: string | Buffer): Revalidated => ({
   etag: `"${createHash('sha256').update(content).digest('hex').slice(0, 16)}"`,
 });
 
-/** Adds the page's documents, which browsers revalidate at each visit, and its files, which they keep. */
+/** Adds the page's documents and its files. Browsers revalidate the documents at each visit, and keep the files. */
 export function pageRoutes(app: FastifyInstance, { signIn }: Config): void {
   for (const [path, page] of Object.entries(PAGES)) {
     const makeDocument = async () => {

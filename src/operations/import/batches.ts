@@ -48,7 +48,7 @@ export async function prepareEntries(
       errors.count += 1;
       if (!replace) batch.addError(entry);
     } else if (!replace && seenUrls.has(entry.urlKey)) skipped += 1;
-    // A `replace` fails after an invalid entry, so it needs no further entries.
+    // A `replace` with an invalid entry fails, so valid entries after it need not be kept.
     else if (!replace || errors.count === 0) {
       seenUrls.add(entry.urlKey);
       batch.add(entry.urlKey, tags.positionsOf(entry.tags), entry.row);

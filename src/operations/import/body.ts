@@ -22,7 +22,7 @@ export function parseImport(bytes: Buffer): ImportBody {
   return { replace: mode === 'replace', entries: bookmarks };
 }
 
-/** The maximum length of an entry. A longer entry becomes an error of the response (docs/contract.md, decision 33). */
+/** The maximum length of an entry. The response reports a longer entry as an error (docs/contract.md, decision 33). */
 export const MAX_ENTRY_BYTES = 524_288;
 
 /** Whether an entry has too many bytes as JSON, or is nested too deeply for `JSON.stringify`. */

@@ -8,8 +8,8 @@ import { hrefHost, hrefKey } from '../../store/bookmarks.ts';
 import { isOversized, MAX_ENTRY_BYTES } from './body.ts';
 
 /**
- * The schema of the body in the API reference. It does not check bodies: `checkEntry` checks entries one by one, so
- * that an invalid entry does not make the others fail.
+ * The schema of the body, only for the API reference. Bodies are not checked against it: `checkEntry` checks entries
+ * one by one, so that an invalid entry does not make the others fail.
  */
 export const importBody = z.object({
   bookmarks: z.array(importedEntry).max(BOUNDS.importEntries),

@@ -6,7 +6,8 @@ import type { FromChild, ToChild } from './preparers.ts';
 
 /**
  * The process that prepares long imports for its parent. It gathers the chunks of a body, parses the body, checks the
- * entries, and sends full batches to its parent, which stores them. It ends when its parent ends or its heap is full.
+ * entries, and sends full batches to its parent, which stores them. The process ends when its parent ends, or when its
+ * own heap is full.
  */
 
 const send = (message: FromChild): void => void process.send!(message);
@@ -43,5 +44,5 @@ process.on('message', (message: ToChild) => {
   else void prepare(message.stages);
 });
 process.once('disconnect', () => process.exit());
-// Ignores signals to the process group: the parent handles them, and ends this process when it is done.
+// Ignores signals to the process group. The parent handles them, and ends this process when it is no longer needed.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});

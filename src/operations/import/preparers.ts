@@ -26,7 +26,7 @@ const HEAP_MIB = 384;
  */
 const TIME_LIMIT_MS = 60_000;
 
-/** How long the child process may take to accept a message. Otherwise a stopped process would block later imports. */
+/** How long the child process may take to accept a message. Without a limit, a stopped process would block imports. */
 const TAKE_LIMIT_MS = 60_000;
 
 /**
@@ -37,8 +37,8 @@ const KEPT_MS = 30_000;
 const KEPT_UP_TO_BYTES = 4_194_304;
 
 /**
- * The niceness of the child process. If this process has a higher niceness, the child keeps that one, because only a
- * superuser may decrease a niceness.
+ * The niceness of the child process. If this process has a higher niceness, the child keeps the niceness of this
+ * process, because only a superuser may decrease a niceness.
  */
 const CHILD_PRIORITY = constants.priority.PRIORITY_BELOW_NORMAL;
 
@@ -146,10 +146,10 @@ export class Preparers {
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
-    // A lower priority lets long imports delay other requests less. The child's threads inherit the priority, so it is
+    // With a lower priority, long imports delay other requests less. The child's threads inherit the priority, so it is
     // set before they start.
     if (child.pid !== undefined) setPriority(child.pid, Math.max(CHILD_PRIORITY, getPriority()));
-    // The iterator of its messages ends when the process exits, so nothing else needs this event.
+    // If the child fails during an import, the iterator of its messages fails or ends. So this event can be ignored.
     child.on('error', () => {});
     child.unref();
     child.channel?.unref();
@@ -176,7 +176,7 @@ const send = (child: ChildProcess, message: ToChild, limitMs: number): Promise<v
     });
   });
 
-/** Stores the batches that the child process sends. Returns what it sends at the end, when the import is prepared. */
+/** Stores the batches that the child process sends. Returns the prepared import that the child sends at the end. */
 async function receiveBatches(
   child: ChildProcess,
   messages: AsyncIterable<[FromChild]>,

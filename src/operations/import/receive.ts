@@ -23,7 +23,7 @@ const CHUNK_BYTES = 49_152;
 
 /**
  * After this time, the received bytes are stored even if there are fewer than `CHUNK_BYTES`. A sweep deletes uploads
- * that stored nothing for a minute, so a slow upload must store its bytes more often.
+ * that have stored nothing for a minute, so a slow upload must store its bytes more often than that.
  */
 const STAGE_INTERVAL_MS = 10_000;
 

@@ -36,7 +36,7 @@ const CANCEL_WAIT_MS = 10_000;
 /** The pause before a failed statement is sent again. */
 const RETRY_INTERVAL_MS = 200;
 
-/** The `Retry-After`, in seconds, if a key is refused because too many responses are stored for the account. */
+/** The `Retry-After`, in seconds, if an `Idempotency-Key` is refused because the account has too many kept results. */
 const KEPT_RETRY_SECONDS = 60;
 
 /** Imports a small body in this request. */
@@ -63,7 +63,8 @@ export async function importInline(
     return resultOrThrow(await cancelOrFetch(context, smallImport));
   });
   notifyPolls(context.coordination.notifier, principal.userId);
-  // If an earlier request had the same `Idempotency-Key`, this is its result, and its errors are in the database.
+  // If an earlier request had the same `Idempotency-Key`, `result` is that request's result, with its errors in the
+  // database.
   if (errorBytes > 0) return streamResponse(context, smallImport, result);
   return writeResponse(result, prepared.batch.errors);
 }
@@ -109,7 +110,8 @@ async function waitForEnd(
     await imports.add(jobId);
     while (clock.now() < deadline) {
       const state = await unlessUnavailable(() => readImport(context.database, staged).then(requireImport));
-      // `receiving` means that the import is not queued yet, because the statement was lost. So send it again.
+      // `receiving` means that the import is not queued yet, because the statement that queues it was lost. So that
+      // statement is sent again.
       if (state?.state === 'receiving') await unlessUnavailable(queue);
       else if (state !== undefined && state.state !== 'queued') return state;
       // While the replica drains, `waiter.next` returns immediately, so the loop must pause by itself.
@@ -140,7 +142,7 @@ async function unlessUnavailable<Result>(call: () => Promise<Result>): Promise<R
   }
 }
 
-/** Throws `INVALID_TOKEN` if the import does not exist, because it was then deleted together with its account. */
+/** Throws `INVALID_TOKEN` if the import does not exist. In that case, it was deleted together with its account. */
 function requireImport(state: ImportState | undefined): ImportState {
   if (state === undefined) throw invalidToken();
   return state;

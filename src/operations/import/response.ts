@@ -41,7 +41,7 @@ export async function streamResponse(
   return Readable.from(startWith(first.value as string, parts), { objectMode: true, highWaterMark: 1 });
 }
 
-/** Yields a first part that was read already, then the later parts. Always ends `laterParts`, so its `finally` runs. */
+/** Yields a first part that was read already, then the later parts. Always ends `laterParts`, to run its `finally`. */
 async function* startWith(first: string, laterParts: AsyncGenerator<string>): AsyncGenerator<string> {
   try {
     yield first;

@@ -110,7 +110,7 @@ function keepLease({ coordination, database }: ImportContext, lease: Lease, lost
   };
 }
 
-/** How an import ended: how many entries were sent, or the code of the error in its response. */
+/** How an import ended: the number of entries in its body, or the code of the error in its response. */
 type ImportEnd = { state: 'done'; entries: number } | { state: 'failed'; error: string };
 
 function noteEnd(

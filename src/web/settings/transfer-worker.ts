@@ -8,7 +8,8 @@ import type { Fault, Order, Outcome, Report } from './transfer.ts';
 
 /**
  * A worker that reads a file of bookmarks, imports it, and exports all bookmarks. It uses the session of the page. The
- * bookmarks of the file stay in the worker. The page gets only counts and the first few bookmarks.
+ * bookmarks of the file stay in the worker. The page gets only counts, the folders, the first few bookmarks, and the
+ * entries that are not imported.
  */
 
 const client = new EndpointClient({ baseUrl: `${location.origin}/web/api/v1` });
@@ -18,7 +19,7 @@ const send = (report: Report): void => postMessage(report);
 /**
  * The most entries in a batch. A merge is sent in batches, so that its progress can be shown. Each batch is a
  * transaction of its own, and sending a batch twice does no harm. 100,000 short entries take 40 requests. That is less
- * than half of what a token may send in one minute.
+ * than half of what the rate limit allows in one minute.
  */
 const BATCH_ENTRIES = 2_500;
 
@@ -140,7 +141,7 @@ const describe = (error: unknown): Fault =>
     ? { code: error.code, message: error.message }
     : { code: 'INTERNAL', message: String(error) };
 
-/** Executes an order of the page, and reports why if it fails. */
+/** Executes an order of the page. Reports the error if the order fails. */
 async function execute(order: Order): Promise<void> {
   try {
     if (order.kind === 'read') await read(order.file, order.foldersAsTags);

@@ -5,7 +5,7 @@ import { ask, client } from '../session.ts';
 
 /** The messages between the page and the worker that reads files, imports and exports. */
 
-/** The contents of a file, before anything is sent. */
+/** What the worker reports about a file before it imports the file. */
 export interface Preview {
   format: Format;
   count: number;
@@ -56,7 +56,7 @@ export interface Transfer {
   end(): void;
 }
 
-/** Starts the worker. `onReport` gets the worker's messages. Only the message `signed-out` is handled here. */
+/** Starts the worker. `onReport` gets all messages of the worker except `signed-out`, which this function handles. */
 export function startTransfer(onReport: (report: Report) => void): Transfer {
   const { href } = new URL('./transfer-worker.ts', import.meta.url);
   const worker = new Worker(scriptAddress(href), { type: 'module' });

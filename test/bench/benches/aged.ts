@@ -15,7 +15,8 @@ const TAGS = 20;
 const eachOf = ({ quick }: Plan): number => (quick ? 20 : 100);
 
 /**
- * Returns the number of changes of each user in a year: one a week, each an add, an edit, a deletion or a renamed tag.
+ * Returns how many changes each user makes in the simulated year: one a week. Each change is an add, an edit, a
+ * deletion or a renamed tag.
  */
 const changesOf = ({ quick }: Plan): number => (quick ? 5 : 52);
 
@@ -25,8 +26,8 @@ const USERS = 100;
 const usersOf = ({ quick }: Plan): number => (quick ? 100 : 2_000);
 
 /**
- * Returns a script that makes one change of a user, with the service's own functions. Of 100 changes, 40 are adds, 30
- * edits, 25 deletions and 5 renamed tags.
+ * Returns a script that makes one random change for a random user, with the service's own functions. Of 100 changes,
+ * about 40 are adds, 30 edits, 25 deletions and 5 renamed tags.
  */
 const changeScript = (users: number, lastId: number): string => `
 \\set user random(1, ${users})
@@ -111,7 +112,7 @@ async function rewriteRows(url: string): Promise<void> {
   await settle(url);
 }
 
-/** Returns the bytes of one bookmark in its table and in the table's indexes. */
+/** Returns how many bytes a bookmark takes on average, in its table and in the table's indexes. */
 async function readBytes(url: string): Promise<{ heap: number; indexes: number }> {
   const printed = await runPsql(
     url,

@@ -11,7 +11,7 @@ import { compareSides, type Side } from '../harness/rounds.ts';
 import { spreadOf } from '../harness/stats.ts';
 import { ADDING, HUNDRED_THOUSAND, openCollection, tokensOf } from './collection.ts';
 
-/** Compares reading changes with `list` and `sync`, and measures how soon readers receive an edit. */
+/** Compares `changes` with `list` and `sync`, and measures how soon mirrors receive an edit. */
 
 const CONNECTIONS = 8;
 const EDITOR = ADDING.first;
@@ -67,9 +67,9 @@ async function compareReads(plan: Plan, url: string, replica: Replica): Promise<
 }
 
 interface Edits {
-  /** By title: when the edit that sets this title was sent. */
+  /** For each title, the time when the edit that sets the title was sent. */
   sentAt: Map<string, number>;
-  /** Sends this many edits, each of a different bookmark. */
+  /** Sends `count` edits. They edit one bookmark after another. */
   send(count: number, perSecond: number): Promise<void>;
 }
 
@@ -91,7 +91,7 @@ async function openEdits(replica: Replica): Promise<Edits> {
   return { sentAt, send };
 }
 
-/** Mirrors until the signal. Calls `onTitle` for each bookmark of a page after the page has been applied. */
+/** Mirrors until `signal` is aborted. Calls `onTitle` for each bookmark of a page after the page has been applied. */
 async function followTitles(
   client: BookmarkClient,
   onTitle: (title: string) => void,
@@ -109,8 +109,8 @@ async function followTitles(
 }
 
 /**
- * Measures the times from sending an edit to one replica until mirrors at another replica have applied it. Returns them
- * in ms, sorted.
+ * Sends edits to the replica `edited`. For each edit and each mirror at the replica `at`, measures the time until the
+ * mirror has applied the edit. Returns the times in ms, sorted.
  */
 async function measureEdits(
   [at, edited]: readonly [Replica, Replica],

@@ -13,7 +13,7 @@ export const ADDING = { first: 101, count: 64 };
  */
 const TOKENS_PER_USER = 20;
 
-/** Returns the sizes of the two large users' collections. */
+/** Returns how many bookmarks the two large collections have. */
 export const sizesOf = ({ quick }: Plan) =>
   quick ? { ten: 700, hundred: 1_500 } : { ten: 10_000, hundred: 100_000 };
 

@@ -2,14 +2,14 @@ import type { Plan } from '../harness/bench.ts';
 import { issueTokens, populate, settle } from '../harness/collections.ts';
 import { runPsql } from '../harness/programs.ts';
 
-/** Creates many users with few bookmarks each, who poll like sync clients. */
+/** Creates many users who have few bookmarks each and who poll like sync clients. */
 
 export const crowdOf = ({ quick }: Plan) => (quick ? 200 : 10_000);
 
 /** The number of polls that one token may hold. */
 const WAITS_PER_TOKEN = 16;
 
-/** The number of users in addition to the crowd. Each of them has a token for every 16 users of the crowd. */
+/** The number of users besides the crowd. Each has enough tokens to hold as many polls as the crowd has users. */
 export const USERS_WITH_MANY_TOKENS = 3;
 
 export const tokensForAll = (plan: Plan): number => Math.ceil(crowdOf(plan) / WAITS_PER_TOKEN);
@@ -38,7 +38,7 @@ export function openCrowd(plan: Plan, bookmarksOfEach: number): Promise<string> 
   });
 }
 
-/** Returns the id of the last bookmark. No user has a bookmark after this cursor. */
+/** Returns the id of the last bookmark, for use as a cursor. No user has a bookmark after it. */
 export async function readLastId(url: string): Promise<number> {
   return Number(await runPsql(url, 'select max(id) from bookmarks'));
 }

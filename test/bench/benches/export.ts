@@ -29,7 +29,7 @@ interface Collection {
   bookmarks: number;
 }
 
-/** Returns SQL that builds the same fields with Postgres's own functions, from the stored rows. */
+/** Returns SQL that builds the fields of an export with Postgres's own functions, from the stored rows. */
 const jsonOf = (user: number): string => `
   select row_to_json(b)
   from (

@@ -44,7 +44,7 @@ async function openReplicas(
   return replicas;
 }
 
-/** Registers one waiter for each channel, in turn on the given replicas. Returns the bytes per waiter. */
+/** Registers `count` waiters on the replicas in turn, each for a channel of its own. Returns the bytes per waiter. */
 function holdWaits(replicas: readonly Coordination[], count: number): number {
   const before = process.memoryUsage.rss();
   for (let user = 0; user < count; user += 1) {
@@ -57,8 +57,8 @@ function holdWaits(replicas: readonly Coordination[], count: number): number {
 }
 
 /**
- * Resolves when the count is reached. Rejects if the count stops rising, which happens when a lost connection loses
- * notifications.
+ * Resolves when `count()` reaches `expected`. Rejects if the count stops rising, which happens when a lost connection
+ * loses notifications.
  */
 async function untilReceived(count: () => number, expected: number): Promise<void> {
   let [last, changedAt] = [count(), performance.now()];
@@ -71,8 +71,8 @@ async function untilReceived(count: () => number, expected: number): Promise<voi
 }
 
 /**
- * Notifies the channels in turn from the first replica. Resolves with the number of deliveries when all other replicas
- * have received the notifications.
+ * Sends `wakes` notifications from the first replica, each to a different channel. Resolves with the number of
+ * deliveries when all other replicas have received the notifications.
  */
 async function wakeAll(replicas: readonly Coordination[], channels: number, wakes: number): Promise<number> {
   const received = () => replicas.reduce((sum, { counters }) => sum + counters.wakesReceived, 0);

@@ -7,8 +7,8 @@ import { compareSides, ratioOf, type Side } from '../harness/rounds.ts';
 import { range } from './waiters.ts';
 
 /**
- * Measures requests of the same hundred users while the number of other users' bookmarks grows from ten thousand to ten
- * million.
+ * Measures requests of the same hundred users while the number of other users' bookmarks grows from ten thousand to a
+ * million, or with `--large` to ten million.
  */
 
 const USERS = 100;
@@ -30,7 +30,7 @@ async function openGrown({ environment, quick }: Plan, others: number): Promise<
   });
 }
 
-/** By name: the measured requests of one user. */
+/** The requests to measure, by name. */
 export const KINDS: Record<string, { path: string; bodies: string[]; connections: number }> = {
   add: {
     path: '/api/v1/bookmarks/add',

@@ -79,7 +79,7 @@ async function runRound(run: Run, user: number): Promise<Record<Step, Taken>> {
   return { merge, 'merge again': again, replace, copy };
 }
 
-/** Returns the user who gets the copy of this user's rows. */
+/** Returns the id of the user who gets a copy of the rows of `user`. */
 const copyOf = (user: number): number => user + 1_000_000;
 
 /** Returns a user's rows in COPY's format, with the id of the user who gets the copy. */
@@ -108,8 +108,8 @@ async function runSize(plan: Plan, entries: number, effort: { rounds: number }):
 }
 
 /**
- * Makes a line of the table. `mark` is the lowest accepted value of two ratios: COPY's time to the step's time, and
- * COPY's CPU time to the step's CPU time in all processes.
+ * Makes a line of the table. `mark` is the lowest accepted value of two ratios: COPY's time divided by the step's time,
+ * and COPY's CPU time divided by the step's CPU time in all processes.
  */
 function lineOf(step: Step, entries: number, rounds: readonly Record<Step, Taken>[], mark: number): Line {
   const ms = (of: Step) => spreadOf(rounds.map((round) => round[of].ms));

@@ -17,11 +17,12 @@ const FIRST_USER = 3_001;
 const IMPORTS = 10;
 
 /**
- * About as long as the ten imports take on two cores. A shorter measurement would end while their bodies still arrive.
+ * The measurement takes about as long as the ten imports on two cores. A shorter one would end while the bodies of the
+ * imports still arrive.
  */
 const MEASURED_SECONDS = 30;
 
-/** Returns the requests of many users, which add and read bookmarks, for eight connections. */
+/** Returns a load for eight connections: many users add and read bookmarks. */
 function mixOf(port: number, seconds: number) {
   const requests = usersFrom(ADDING.first, ADDING.count).flatMap((user, n) => [
     { path: '/api/v1/bookmarks/sync', body: '{"cursor":9007199254740991}', token: tokensOf(user)[n % 20]! },

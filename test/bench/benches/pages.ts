@@ -7,7 +7,7 @@ import { lineOf } from '../harness/report.ts';
 import { compareSides, ratioOf, type Side } from '../harness/rounds.ts';
 import { openCollection, TEN_THOUSAND, tokensOf } from './collection.ts';
 
-/** Reads pages of a collection of 10,000 bookmarks, from random positions. */
+/** Reads pages of a collection of 10,000 bookmarks, from many positions. */
 
 const CONNECTIONS = 8;
 

@@ -8,7 +8,7 @@ import { cpuLineOf } from '../harness/report.ts';
 import { compareSides, type Side } from '../harness/rounds.ts';
 import { ADDING, openCollection, TEN_THOUSAND, tokensOf, usersFrom } from './collection.ts';
 
-/** Measures the fixed cost of every request (token, limit, headers), and of a refused request. */
+/** Measures the fixed cost of every request (token, limit, headers), and the cost of a refused request. */
 
 const CONNECTIONS = 32;
 
@@ -120,7 +120,7 @@ async function exhaust(port: number, path: string, token: string): Promise<void>
   }
 }
 
-/** Counts the calls of the limiter's script and the database's transactions. Measuring adds a few transactions. */
+/** Counts the calls of the limiter's script and the transactions of the database. Counting adds a few transactions. */
 async function countCalls({ environment }: Plan, url: string) {
   const transactions = await runPsql(
     url,

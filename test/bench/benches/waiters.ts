@@ -32,7 +32,7 @@ export function countWaiters(plan: Plan): number {
 export const range = (from: number, count: number): number[] =>
   Array.from({ length: count }, (_, n) => from + n);
 
-/** Makes a client that polls at one replica. An add at the same or another replica wakes the client. */
+/** Makes a client that polls at the replica `at`. An add at the replica `adds` wakes the client. */
 export function pollerOf(at: Replica, adds: Replica, user: number, cursor: number, tokenNumber = 0): Poller {
   const token = tokenOf(user, tokenNumber);
   return {
@@ -51,7 +51,7 @@ const barePollerOf = (bare: Replica, user: number): Poller => ({
   wake: { port: bare.port, path: '/wake', body: { user, url: NEW_URL } },
 });
 
-/** The times from an add until the poll's response. By group of processes, `cpuMicros` is the CPU time of one wake. */
+/** The times from an add until the poll's response. `cpuMicros` is the CPU time of a wake, by group of processes. */
 interface Woken extends WakeReport {
   cpuMicros: Record<string, number>;
 }
@@ -71,8 +71,8 @@ async function runHeld(server: Replica, pollers: Poller[], wakes: number): Promi
 }
 
 /**
- * Wakes clients one after another. First wakes a tenth of that number without measuring, so that all polls are held
- * when measuring starts.
+ * Wakes `wakes` clients one after another. Before that, wakes a tenth of this number without measuring, so that all
+ * polls are held when measuring starts.
  */
 async function wakeAfterWarmUp(clients: PollProcess, wakes: number, groups: ProcessGroups): Promise<Woken> {
   await clients.wake(wakes / 10, WAKES_PER_SECOND / 2);

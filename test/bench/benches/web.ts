@@ -21,10 +21,10 @@ const MARKS = { firstListMs: 1_000, typingP95Ms: 150, taskMs: 50 };
 /** What the user types, letter by letter. */
 const WORDS = [COMMON_WORD, SECOND_WORD, RARE_WORD];
 
-/** Scrolls through this many of the 100,000 bookmarks, because reading all pages would take minutes. */
+/** How many of the 100,000 bookmarks to scroll through. Reading all pages would take minutes. */
 const SCROLLED_ROWS = 10_000;
 
-/** The script runs in the page before any other, and records when the first row appears. */
+/** This script runs in the page before any other, and records when the first row appears. */
 const WATCH = `
   globalThis.measured = { firstRowMs: 0 };
   const observer = new MutationObserver(() => {
@@ -48,7 +48,7 @@ async function signIn(
   const database = await openDatabase({ url: databaseUrl, max: 1 });
   const { code } = await issueInvite(database, email.trim(), 1);
   await database.close(0);
-  // Service workers are blocked, because one would answer every later load from its cache.
+  // Service workers are blocked, because a service worker would answer every later load from its cache.
   const context = await browser.newContext({
     viewport: { width: 1_280, height: 900 },
     serviceWorkers: 'block',
@@ -141,7 +141,7 @@ function findLongestTask(events: readonly TraceEvent[]): LongestTask {
   return { cpuMs: longest(({ tdur }) => tdur), clockMs: longest(({ dur }) => dur) };
 }
 
-/** Scrolls quickly through this many rows. */
+/** Scrolls quickly through `count` rows. Returns the longest task meanwhile. */
 async function measureScrolling(browser: Browser, page: Page, count: number): Promise<LongestTask> {
   const last = page.locator('.rows > li').last();
   await browser.startTracing(page, { categories: ['toplevel', '__metadata'] });

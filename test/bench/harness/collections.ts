@@ -57,8 +57,8 @@ export async function loadSamples(url: string): Promise<void> {
 }
 
 /**
- * Creates premium users with bookmarks. The rows are stored in the same order as if all users had added bookmarks in
- * turn.
+ * Creates premium users with bookmarks. The rows are stored in the same order as if the users had taken turns to add
+ * bookmarks.
  */
 export async function populate(url: string, population: Population): Promise<void> {
   const { firstUser, users, bookmarks, tags, hasPaths = false } = population;
@@ -106,7 +106,7 @@ export async function populate(url: string, population: Population): Promise<voi
   );
 }
 
-/** Copies users' bookmarks into straightforward tables, with tags in a table of their own and one key per table. */
+/** Copies users' bookmarks into tables of a straightforward design, in which tags have tables of their own. */
 export async function copyToNaive(url: string, firstUser: number, lastUser: number): Promise<void> {
   const theirs = `where user_id between ${firstUser} and ${lastUser}`;
   await runPsql(
@@ -133,14 +133,14 @@ export async function copyToNaive(url: string, firstUser: number, lastUser: numb
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest();
 
-/** Returns one of a user's API tokens, by its number, as `issueTokens` created it. */
+/** Returns one of the API tokens that `issueTokens` created for a user. `number` counts from 0. */
 export function tokenOf(user: number, number = 0): string {
   return formatToken('api', user, secretOf(user, number));
 }
 
 const secretOf = (user: number, number: number) => sha256(`bench ${user} ${number}`).toString('base64url');
 
-/** SQL for the hash of a further token of each user. pgbench can derive this token from the user's id. */
+/** SQL that computes a hash from the user's id. `issueTokens` also stores a token with this hash for each user. */
 export const PGBENCH_TOKEN_HASH = "decode(lpad(to_hex(:user::bigint), 64, '0'), 'hex')";
 
 /** Issues tokens with scope write to consecutive users. */

@@ -16,7 +16,7 @@ export interface Environment extends AsyncDisposable {
   folder: string;
   postgresPid: number;
   redis: { url: string; pid: number };
-  /** Variables for every replica. They override the benchmark's own settings. */
+  /** Variables for every replica. They override the usual settings, but not the settings of a single benchmark. */
   settings: Record<string, string>;
   /**
    * Returns the url of a database by name. The first call creates and migrates the database, loads the sample texts,
@@ -121,7 +121,10 @@ async function startRedis(folder: string, stack: AsyncDisposableStack) {
   return { url: `redis://127.0.0.1:${port}`, pid: child.pid! };
 }
 
-/** Opens the databases of a server. The strategy `file_copy` copies large databases faster, but needs a checkpoint. */
+/**
+ * Returns functions that create, copy and drop databases of a server. The strategy `file_copy` copies large databases
+ * faster, but needs a checkpoint.
+ */
 function openDatabases(serverUrl: string, strategy: 'file_copy' | 'wal_log') {
   const urlOf = (name: string) => Object.assign(new URL(serverUrl), { pathname: `/${name}` }).href;
   const nameOf = (url: string) => new URL(url).pathname.slice(1);

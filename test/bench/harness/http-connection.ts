@@ -26,8 +26,8 @@ export class HttpConnection {
   #fail: (error: Error) => void;
 
   /**
-   * Opens the connection. If it is reset before its first response, reconnects and sends the request again, at most
-   * `retries` times.
+   * Opens the connection. If the connection ends before its first response, it is opened again and the request is sent
+   * again, at most `retries` times.
    */
   constructor(port: number, onError: (error: Error) => void, retries = 0) {
     this.#port = port;

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { formatRequest } from './http-connection.ts';
 
-/** Sends single large requests and measures the time of each. */
+/** Sends single requests with large bodies or large responses, and measures the time of each. */
 
 export interface TimedResponse {
   status: number;

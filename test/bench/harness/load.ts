@@ -20,7 +20,7 @@ export interface LoadJob {
   requests?: { path: string; body: string; token: string }[];
   connections: number;
   seconds: number;
-  /** If set, sends at this rate regardless of responses. A request's latency counts from the time when it was due. */
+  /** The rate of an open loop. The latency of a request counts from the time when the request was due. */
   perSecond?: number;
   /** The status of a success. */
   expectStatus: number;

@@ -9,7 +9,7 @@ import type { Latency } from './stats.ts';
 export interface Poller {
   port: number;
   path: string;
-  /** The body without the cursor. */
+  /** The body of the first poll. Later polls send the cursor of the last response. */
   body: { cursor: number; [field: string]: unknown };
   token?: string;
   wake: { port: number; path: string; body: object; token?: string };
@@ -31,12 +31,12 @@ const PROGRAM = fileURLToPath(new URL('../poll-process.ts', import.meta.url));
 export interface PollProcess extends AsyncDisposable {
   /**
    * Wakes `count` clients one after another, at a rate of `perSecond`, each with its own `wake` request. If `perSecond`
-   * is 0, sends only the first client's request and waits until all clients have a response.
+   * is 0, this function sends only the first client's `wake` request, and waits until all clients have a response.
    */
   wake(count: number, perSecond: number): Promise<WakeReport>;
 }
 
-/** Starts clients. Resolves when all polls were sent and the server has had a moment to accept them. */
+/** Starts clients. Resolves when all polls have been sent and the server has had a moment to accept them. */
 export async function holdPolls(pollers: Poller[]): Promise<PollProcess> {
   const child = fork(PROGRAM, { serialization: 'advanced' });
   await order(child, { kind: 'hold', pollers });

@@ -6,7 +6,7 @@ import { listFamily } from '../../support/processes.ts';
 /** Named groups of processes. A group consists of the processes with these ids and all their descendants. */
 export type ProcessGroups = Record<string, number[]>;
 
-/** By group: CPU milliseconds. */
+/** The CPU time of each group in milliseconds. */
 export type ProcessTimes = Record<string, number>;
 
 /** The ticks of /proc/<pid>/stat are hundredths of a second on every Linux that Node supports. */

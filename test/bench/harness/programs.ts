@@ -13,8 +13,8 @@ import type { Side } from './rounds.ts';
 /** Runs PostgreSQL's own programs from the PATH. They show what a client in C achieves with the same database. */
 
 /**
- * If this process runs as root on Debian, installs the programs that are missing. Otherwise rejects if a program is
- * missing, and says what to install.
+ * Checks that the programs exist. Installs missing programs if this process runs as root on Debian. Otherwise rejects,
+ * and says what to install.
  */
 export async function requirePrograms(): Promise<void> {
   for (const program of ['pgbench', 'psql']) {
@@ -56,7 +56,7 @@ export function pgbenchSide(name: string, script: PgbenchScript, processes: Proc
   };
 }
 
-/** Runs a script this many times. */
+/** Runs a script at least `transactions` times. */
 export async function repeatPgbench(script: PgbenchScript, transactions: number): Promise<void> {
   const { url, folder, name, text, clients } = script;
   const file = join(folder, `${name}.pgbench`);

@@ -16,7 +16,7 @@ export interface Replica extends AsyncDisposable {
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const REFERENCE = fileURLToPath(new URL('../reference/server.ts', import.meta.url));
 
-/** A replica must respond within this time. A start takes long on a busy machine. */
+/** A new replica must accept connections within this time. On a busy machine, a start takes long. */
 const START_MS = 120_000;
 
 /**
@@ -51,7 +51,7 @@ const borrow = async (server: Promise<Replica>): Promise<Replica> => {
   return { port, pid, [Symbol.asyncDispose]: async () => {} };
 };
 
-/** Starts the service in a role, and writes its log to a file. `settings` override `SETTINGS`. */
+/** Starts a replica with the given role, and writes its log to a file. `settings` override `SETTINGS`. */
 export async function startReplica(
   environment: Environment,
   databaseUrl: string,
@@ -105,7 +105,7 @@ export const describeDeath = (name: string, how: number | string | null, log: st
   `${name} ended with ${how}. The end of its log:\n${log.trimEnd().split('\n').slice(-20).join('\n')}`;
 
 /**
- * Returns the variables, and Node's options from `BENCH_NODE_ARGS` (for example `--cpu-prof`) as `execArgv`. These
+ * Returns `settings`, and as `execArgv` the options for Node from `BENCH_NODE_ARGS` (for example `--cpu-prof`). These
  * options apply only to the service, not to the reference.
  */
 function splitArguments(settings: Record<string, string>) {

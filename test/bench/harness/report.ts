@@ -10,10 +10,10 @@ export interface Line {
   service: Spread;
   reference?: Spread;
   referenceName?: string;
-  /** The ratio of the two values, computed for each round. A higher ratio is better for the service. */
+  /** A ratio that compares both sides, computed for each round. Higher is better, except for memory and latencies. */
   ratio?: Spread;
   mark?: { text: string; reached: boolean };
-  /** By group of processes: CPU microseconds per operation, of the service and of the reference. */
+  /** The CPU microseconds per operation of each group of processes: here of the service, below of the reference. */
   cpu?: Record<string, Spread>;
   referenceCpu?: Record<string, Spread>;
   latency?: { p50: Spread; p99: Spread; p999: Spread; max: Spread };
@@ -35,7 +35,7 @@ const formatCpu = (cpu: Record<string, Spread> | undefined): string =>
     .map(([name, micros]) => `${name} ${formatNumber(micros.median)}`)
     .join(', ');
 
-/** Formats the reference's CPU time relative to the service's. Other load on the machine hardly affects this ratio. */
+/** Formats the ratio of the reference's CPU time to the service's. Other load on the machine hardly affects it. */
 function formatCpuRatio({ cpu, referenceCpu }: Line): string {
   if (cpu === undefined || referenceCpu === undefined) return '';
   const total = (times: Record<string, Spread>) =>
@@ -107,7 +107,7 @@ export function lineOf(
   };
 }
 
-/** Makes a line like `lineOf`, but with the ratio of CPU times, which other load on the machine hardly affects. */
+/** Makes a line like `lineOf`, but with the ratio of the CPU times. Other load on the machine hardly affects it. */
 export function cpuLineOf(
   names: { bench: string; what: string; note?: string },
   service: SideResult,

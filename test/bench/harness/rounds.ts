@@ -24,9 +24,9 @@ export interface Side {
 export interface SideResult {
   name: string;
   rate: Spread;
-  /** By group of processes: CPU microseconds per operation. */
+  /** The CPU microseconds per operation of each group of processes. */
   cpuMicros: Record<string, Spread>;
-  /** CPU microseconds per operation of all processes together, for each round. */
+  /** For each round, the CPU microseconds per operation of all processes together. */
   cpuRounds: number[];
   /** The latencies at half of the side's median rate. */
   latency?: { p50: Spread; p99: Spread; p999: Spread; max: Spread };

@@ -62,8 +62,8 @@ function findUnremoved(story: Story, rows: Map<number, Row>): string[] {
 
 function findForeignContent(story: Story, row: Row, edits: readonly EditCall[]): string[] {
   const origin = story.callByUrl.get(row.url);
-  // Skips bookmarks that nobody requested, because another check finds them. Also skips repeated urls, because a merge
-  // may have created such a bookmark again without a title.
+  // Skips bookmarks that nobody requested, because another check finds them. Also skips a bookmark whose url was sent
+  // again by a merge, because the merge may have created the bookmark again without a title.
   if (origin === undefined || story.repeats.has(row.url)) return [];
   const birth: Write<never> = { call: origin.call, value: undefined as never };
   const may = <T>(value: T, first: T, pick: (edit: EditCall) => T | undefined) =>

@@ -3,8 +3,8 @@ import type { Story } from './births.ts';
 import type { Result } from './findings.ts';
 
 /**
- * Checks that the user requested each bookmark in the responses and in the database, and that the request was not
- * refused. Also checks that nothing exists twice, however often it was sent.
+ * Checks that each bookmark that is in a response or in the database was requested by its user, and that the request
+ * was not refused. Also checks that no request created a bookmark twice, however often the request was sent.
  */
 export function checkAsked(story: Story): Result {
   const { journal, rest } = story.evidence;

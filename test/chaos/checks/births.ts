@@ -1,8 +1,8 @@
 import type { AddCall, Asked, DeleteCall, Evidence, ImportCall } from '../journal.ts';
 
 /**
- * A bookmark that was in a response or is in the database. Its times say when it existed, and when it may have been
- * removed.
+ * A bookmark that was in a response or is in the database. The two times say from when on it is known to have existed,
+ * and from when on it may have been removed.
  */
 export interface Birth {
   id: number;
@@ -16,7 +16,7 @@ export interface Birth {
   goneFromMs: number;
 }
 
-/** The bookmarks and the calls that requested them, derived from the journal. */
+/** The bookmarks and the calls that requested them, derived from the journal and the final database. */
 export interface Story {
   evidence: Evidence;
   births: Map<number, Birth>;
@@ -31,7 +31,7 @@ export interface Story {
   contradictions: string[];
 }
 
-/** Returns when a call's effect ends. A call with unknown outcome may take effect at any later time. */
+/** Returns the latest time at which a call can take effect. Infinite if its outcome is unknown. */
 export const effectEndMs = ({ outcome, endMs }: { outcome: string; endMs: number }): number =>
   outcome === 'done' ? endMs : Number.POSITIVE_INFINITY;
 
@@ -106,10 +106,10 @@ function earliestDeletes({ evidence }: Story): Map<number, number> {
   return earliest;
 }
 
-/** Returns when the first `replace` that may have removed a bookmark was sent. */
+/** Returns when the first `replace` was sent that may have removed the bookmark. Infinite if there is none. */
 export function wipedFromMs(story: Story, { user, url, call }: Pick<Birth, 'user' | 'url' | 'call'>): number {
-  // If an import with `merge` repeated this url, it may have created the bookmark again at any time. In that case, no
-  // `replace` was sent too early to remove the bookmark.
+  // If an import with `merge` repeated this url, the import may have created the bookmark again at any time. In that
+  // case, any `replace` may have removed the bookmark, however early it was sent.
   const bornFromMs = story.repeats.has(url) ? 0 : (call?.sentMs ?? 0);
   const later = (story.replaces.get(user) ?? []).filter(
     (replace) => replace !== call && effectEndMs(replace) >= bornFromMs,

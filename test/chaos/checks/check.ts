@@ -30,7 +30,7 @@ const CHECKS: Record<Point, (story: Story) => Result> = {
 };
 
 /**
- * Checks a run from its evidence. For each point, returns the faults, or says what the evidence lacks. Has no side
+ * Checks a run by its evidence. For each point, returns the faults, and says which evidence is missing. Has no side
  * effects.
  */
 export function checkAll(evidence: Evidence): Result[] {

@@ -24,10 +24,10 @@ export interface Result {
   counts: Record<string, number>;
   /** One sentence per fault. */
   findings: string[];
-  /** Why the run proves nothing about this point, if it produced too little evidence. */
+  /** Why the run proves nothing about this point. Undefined if the run produced enough evidence. */
   notShown?: string;
 }
 
-/** Returns whether every point was shown and holds. */
+/** Returns whether every point has enough evidence and no fault. */
 export const isSound = (results: readonly Result[]): boolean =>
   results.every(({ findings, notShown }) => findings.length === 0 && notShown === undefined);

@@ -28,7 +28,10 @@ export function checkFollowed(story: Story): Result {
   };
 }
 
-/** Describes a bookmark that a follower lacks. If the follower has a later one, it will never receive this one. */
+/**
+ * Describes a bookmark that a follower lacks. If the follower already has a later bookmark, it will never receive the
+ * missing one.
+ */
 function describeMissed({ name, receipts }: Follower, { id, url }: Birth): string {
   const isPassed = passedMs(receipts, id) < Number.POSITIVE_INFINITY;
   return `${name} never got ${id} (${url})${isPassed ? ', but a later one' : ''}`;
@@ -47,7 +50,7 @@ function listMissed({ receipts }: Follower, births: readonly Birth[]): Birth[] {
   return births.filter(({ id }) => !got.has(id));
 }
 
-/** Returns when a follower first received a bookmark with a higher id. Infinite if it never did. */
+/** Returns when a follower first received a bookmark with an id above `id`. Infinite if the follower never did. */
 function passedMs(receipts: readonly Receipt[], id: number): number {
   let [low, high] = [0, receipts.length];
   while (low < high) {

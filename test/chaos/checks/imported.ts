@@ -3,8 +3,8 @@ import { type Story, wipedFromMs } from './births.ts';
 import type { Result } from './findings.ts';
 
 /**
- * Checks that every import exists completely or not at all, that its counts add up, and that a refused import never
- * happened.
+ * Checks that every import took effect completely or not at all, that an import that is `done` took effect, and that
+ * the counts in each response add up.
  */
 export function checkImported(story: Story): Result {
   const imports = story.evidence.journal.calls.filter((call): call is ImportCall => call.kind === 'import');

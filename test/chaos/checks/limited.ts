@@ -2,7 +2,7 @@ import type { Attempt, Fault, Journal } from '../journal.ts';
 import { append, type Story } from './births.ts';
 import type { Result } from './findings.ts';
 
-/** Checks that neither a response nor the final database exceeds the limit of bookmarks. */
+/** Checks that no user has more bookmarks than the limit, neither in a response nor in the final database. */
 export function checkCapped({ evidence }: Story): Result {
   const { journal, rest, limits } = evidence;
   const findings = [...rest.recountFaults];
@@ -27,15 +27,16 @@ export function checkCapped({ evidence }: Story): Result {
 }
 
 /**
- * How much later a log line may arrive than the event that it describes. The times without Redis are extended by this
- * much.
+ * The longest delay between an event and the log line that describes it. Each disturbance of the limiter is extended by
+ * this delay at both ends.
  */
 const MARGIN_MS = 1_500;
 
 /**
- * Checks the rate limit in every window. A request was admitted at some time between its sending and the head of its
- * response, so only requests completely inside a window certainly count for it. With one Redis and no fallback, a
- * window admits at most the limit. Otherwise it admits at most the limit for each process that served.
+ * Checks the rate limit in every window. A request is admitted at some time between its sending and the head of its
+ * response. So a request certainly counts for a window only if it was sent and answered inside the window. Without a
+ * disturbance of the limiter, a window admits at most the limit. With a disturbance, each process admits at most the
+ * limit.
  */
 export function checkLimited({ evidence }: Story): Result {
   const { journal, limits } = evidence;
@@ -46,7 +47,7 @@ export function checkLimited({ evidence }: Story): Result {
     for (const [n, first] of attempts.entries()) {
       const endMs = first.sentMs + limits.windowMs;
       const within = admittedWithin(attempts, n, endMs);
-      // Only disturbances until this time can have changed how many of these requests were admitted.
+      // Only disturbances before this time can have changed how many of these requests were admitted.
       const lastMs = Math.max(...within.map((attempt) => attempt.endMs));
       counts.windows += 1;
       const isDisturbed = disturbed.some((each) => each.startMs < lastMs && each.endMs > first.sentMs);

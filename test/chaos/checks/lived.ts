@@ -3,8 +3,8 @@ import type { Story } from './births.ts';
 import type { Result } from './findings.ts';
 
 /**
- * The longest time until the head of a response. It is the service's promise plus the longest fault, with a margin for
- * a busy machine.
+ * The longest allowed time between a request and the head of its response. It is the time that the service promises,
+ * plus the duration of the longest fault and a margin for a busy machine.
  */
 const DEADLINES_MS = { poll: 50_000, import: 170_000, other: 32_000 };
 
@@ -37,8 +37,8 @@ function deadlineMs({ path }: Attempt): number {
 const ERROR_LEVEL = 50;
 
 /**
- * Checks that no process ended by itself, that processes exited with code 0 after SIGTERM, and that none logged an
- * error of its own.
+ * Checks that no process ended by itself, that processes exited with code 0 after SIGTERM, and that no process logged
+ * an unexpected error.
  */
 export function checkLived({ evidence }: Story): Result {
   const { lives, faults } = evidence.journal;
@@ -65,7 +65,7 @@ function findBadEnd({ faults }: Journal, life: Life): string[] {
   if (endedBy === 'SIGKILL' && end === 'SIGKILL') return [];
   if (endedBy === 'SIGTERM' && end === 0) return [];
   // A process exits if it finds no database at its start. Its supervisor then starts it again. Such an exit is no
-  // finding if a fault of Postgres overlapped the process's life, or ended at most 5 s before its start.
+  // finding if a fault of Postgres overlapped the process's life, or ended at most 5 s before the process started.
   const wasCut = faults.some(
     (fault) => fault.target.includes('postgres') && fault.startMs < endMs && fault.endMs + 5_000 > startMs,
   );

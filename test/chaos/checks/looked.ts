@@ -3,9 +3,9 @@ import type { Story } from './births.ts';
 import type { Result } from './findings.ts';
 
 /**
- * Checks every response and every mirror that shows a whole collection. None mixes bookmarks from before and after a
- * replace. None contains a bookmark whose deletion was acknowledged before the request. None lacks a bookmark that
- * existed during the whole request. Each is in order and has the right count.
+ * Checks every response and every mirror that shows a whole collection. None of them may mix bookmarks from before and
+ * after a replace, contain a bookmark whose deletion was acknowledged before the request, or lack a bookmark that
+ * existed during the whole request. Each must be in order and state the right count.
  */
 export function checkLooked(story: Story): Result {
   const { looks } = story.evidence.journal;
@@ -57,7 +57,7 @@ function findMissing(story: Story, look: Look): string[] {
     .map(({ id }) => `${nameLook(look)} lacks ${id}`);
 }
 
-/** Returns when the first deletion of each bookmark was acknowledged, by bookmark id. */
+/** Returns, by bookmark id, when the first deletion of the bookmark was acknowledged. */
 function listDeleted({ evidence }: Story): Map<number, number> {
   const deletedMs = new Map<number, number>();
   for (const call of evidence.journal.calls) {

@@ -2,8 +2,8 @@ import type { Point, Result } from './findings.ts';
 
 /**
  * The minimum counts for each point. A run with lower counts has shown nothing about the point. The exercises
- * (`exercises.ts`, `cap-race.ts`) produce enough for most points. For the other points, the minimum is far below what
- * 60 seconds on a busy machine produce.
+ * (`exercises.ts`, `cap-race.ts`) produce enough for most points. For the other points, the minimum is far below what a
+ * run of 60 seconds produces on a busy machine.
  */
 export const MINIMUMS: Record<Point, Record<string, number>> = {
   added: { acknowledged: 100, 'rows at the end': 100, 'removed by then': 10 },

@@ -33,7 +33,7 @@ const findDifferences = (name: string, copy: Collection, truth: Collection): str
   ...compare(`${name}: tag`, copy.tags, truth.tags),
 ];
 
-/** Compares by id and then by position, because the order of tags must be equal too. */
+/** Compares the items by id. If all are equal, also compares their order, which must be the same too. */
 function compare<T extends Bookmark | BookmarkTag>(
   name: string,
   held: readonly T[],

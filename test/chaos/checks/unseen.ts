@@ -2,7 +2,10 @@ import type { EditCall } from '../journal.ts';
 import { append, type Story } from './births.ts';
 import type { Result } from './findings.ts';
 
-/** Checks edits that name the version that their writer had read. None of them may have overwritten a later edit. */
+/**
+ * Checks the edits that name the version that their writer had read. None of them may overwrite an edit that was made
+ * after that version.
+ */
 export function checkUnseen({ evidence }: Story): Result {
   const calls = evidence.journal.calls.filter((call): call is EditCall => call.kind === 'edit');
   const done = calls.filter(({ version }) => version !== undefined);

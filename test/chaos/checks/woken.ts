@@ -3,13 +3,13 @@ import { append, type Story } from './births.ts';
 import type { Result } from './findings.ts';
 
 /**
- * A held poll must return a write of another replica within this time, unless a fault is active or has just ended.
- * Usually that takes milliseconds. On an overloaded machine, it takes seconds. If the notification is lost, it takes up
- * to 29 s.
+ * A held poll must return a change within this time after the end of the call that made the change, unless a fault is
+ * active or has just ended. Usually, this takes milliseconds. On an overloaded machine, it takes seconds. If the
+ * notification is lost, it takes up to 29 s.
  */
 export const WAKE_PROMISE_MS = 8_000;
 
-/** How long the effect of a fault lasts: connections are reopened and queues are drained. */
+/** How long the effect of a fault lasts after its end, while connections are reopened and queues are drained. */
 const AFTERMATH_MS = 4_000;
 
 /**
@@ -23,7 +23,10 @@ interface Wake {
   atMs: number;
 }
 
-/** Checks that a poll which was held during a write returned the write in time, unless there was a fault. */
+/**
+ * Checks that each poll that was held during a write returned the change in time. Skips writes during or just after a
+ * fault.
+ */
 export function checkWoken({ evidence }: Story): Result {
   const { calls, followers, mirrors, faults } = evidence.journal;
   const done = calls.filter(({ outcome }) => outcome === 'done');
@@ -73,7 +76,10 @@ function* listWakes(calls: readonly AnyCall[], followers: readonly Follower[]): 
   }
 }
 
-/** Yields the adds, edits, deletions and renamed tags that mirrors received. A unique text identifies each. */
+/**
+ * Yields the adds, edits, deletions and renamed tags that held polls returned to mirrors. A unique text identifies each
+ * change.
+ */
 function* listMirrorWakes(calls: readonly AnyCall[], mirrors: readonly Mirror[]): Generator<Wake> {
   const byUser = groupByUser(mirrors);
   const receiptsOf = new Map(mirrors.map((each) => [each, indexReceipts(each)]));

@@ -1,7 +1,8 @@
 import { type AnyObject, type Breakage, edit } from '../overlay-copy.ts';
 
 /**
- * Returns the annotations of the first alert. It is in the second group, because the first contains recorded series.
+ * Returns the annotations of the first alert. The alerts begin in the second group, because the first group contains
+ * recorded series.
  */
 const annotationsOf = (spec: AnyObject) => spec.groups[1].rules[0].annotations;
 

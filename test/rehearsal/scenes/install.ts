@@ -5,7 +5,7 @@ import { fillInSecrets, nameHost, require, type Stage, setTag, TAGS, versionsOf 
 
 /** Follows the section *Install* of docs/operation.md, and the operator's first steps. */
 
-/** Runs the administrator's file (step 2). */
+/** Runs `administrator.sql` (step 2). */
 export async function makeRoles({ operator, passwords }: Stage, postgres: ManagedPostgres): Promise<void> {
   operator.variables.ADMIN_DATABASE_URL = postgres.urlOfAdmin();
   await operator.must(

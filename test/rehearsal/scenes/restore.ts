@@ -8,10 +8,10 @@ import { makeRoles } from './install.ts';
  * another Postgres server.
  */
 
-/** By user, the urls that the service had acknowledged before the dump began. */
+/** Maps a user's id to the urls that the service had acknowledged to the user before the dump began. */
 type Acknowledged = Map<number, string[]>;
 
-/** Dumps with the reading role, while clients send requests. */
+/** Dumps the database with the backup role, while clients send requests. */
 export async function backUp({ operator, traffic, postgres, passwords }: Stage): Promise<Acknowledged> {
   const line = operator.read("alter role bookmarks_backup login password '…'");
   operator.sql(postgres.urlOfAdmin(), line.replace('…', passwords.backup));

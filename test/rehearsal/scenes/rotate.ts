@@ -58,7 +58,7 @@ async function rotateRedis(stage: Stage): Promise<void> {
   }
 }
 
-/** Rotates all secrets. Checks that the first passwords are then invalid. */
+/** Rotates the secrets one after another. Checks that no request fails and that few need a retry. */
 export async function rotate(stage: Stage): Promise<void> {
   const { traffic, note } = stage;
   await rotateServing(stage);

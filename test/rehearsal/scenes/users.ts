@@ -1,7 +1,7 @@
 import { post } from '../../support/post.ts';
 import { require, type Stage } from '../stage.ts';
 
-/** Runs the commands in the table of the section *Users and tokens* (docs/operation.md) in a pod, one after another. */
+/** Runs the commands of the section *Users and tokens* (docs/operation.md) in a pod, one after another. */
 
 const EMAIL = 'ann@example.org';
 

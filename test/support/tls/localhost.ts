@@ -1,6 +1,6 @@
 /**
- * A self-signed certificate for tests, and its key. It is valid until 2126 for the name `localhost`, but not for the
- * address of `localhost`.
+ * A self-signed certificate for tests, and its key. The certificate is valid until 2126 for the name `localhost`, but
+ * not for the address of `localhost`.
  */
 export const certificate = `
 -----BEGIN CERTIFICATE-----
