@@ -103,8 +103,8 @@ EOS
   [ -z "$faults" ] || stop "$faults; nothing was changed"
 }
 
-# Runs one statement from standard input: in a cluster on every node, through the coordinator, and otherwise on the one
-# Postgres. Prints the nodes that failed, but no rows.
+# Runs one statement from standard input. In a cluster, the coordinator runs it on every node. Without a cluster, it
+# runs on the only Postgres. Prints the nodes that failed, but no rows.
 on_every_node() {
   cat >"$folder/statement"
   if [ "$is_cluster" = f ]; then

@@ -7,7 +7,10 @@ import { SqliteStore } from '../src/client/sqlite-store.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-/** Tests that a mirror has the same content as the service, whatever is written at the same time (decision 37). */
+/**
+ * Tests that a mirror that has caught up has the same content as the service, whatever was written while the mirror
+ * read the changes (decision 37).
+ */
 
 const service = useService({ rateLimitRequests: 100_000 });
 

@@ -40,8 +40,8 @@ const ASKED: [string, number, (user: TestUser) => Promise<unknown>][] = [
 ];
 
 /**
- * Returns how many rows of the table `bookmarks` have been read so far. A connection reports the rows that it read only
- * when it ends, so all connections must have ended.
+ * Returns how many rows of the table `bookmarks` have been read so far. A connection reports what it read
+ * only when the connection ends. So all connections must have ended.
  */
 async function countReadRows(databaseUrl: string): Promise<number> {
   const [{ count }] = (await runOn<{ count: string }>(

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 
-/** The settings of the command line that come from environment variables. Only this file reads the environment. */
+/** The settings that the program `bookmarks` takes from environment variables. Only this file reads the environment. */
 export interface Environment {
   /** `BOOKMARKS_URL`: the address of the service, unless `--url` is given. */
   url: string | undefined;

@@ -55,7 +55,7 @@ export class Quota {
     const resetSeconds = readNumber(headers, 'x-ratelimit-reset');
     if (remaining === undefined || resetSeconds === undefined || request < this.#newest) return;
     this.#newest = request;
-    // The response possibly does not count the requests that were sent after its own, so they are subtracted here.
+    // The service may have sent this response before it counted the newer requests, so they are subtracted here.
     this.#remaining = remaining - (this.#sent - request);
     // Uses the service's clock if the response has a `Date` header, because the local clock may be wrong. Browsers hide
     // that header from scripts.

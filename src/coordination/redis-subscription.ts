@@ -2,7 +2,10 @@ import type { Redis } from 'ioredis';
 import { backOff, describeRedisError } from './redis-calls.ts';
 import type { RedisLink } from './redis-link.ts';
 
-/** Pauses between attempts to connect. The first is short, because perhaps only the connection was lost, not Redis. */
+/**
+ * The first and the longest pause between two attempts to connect. The first pause is short, because perhaps only the
+ * connection was lost, not Redis.
+ */
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 400;
 

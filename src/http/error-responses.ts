@@ -80,7 +80,8 @@ const hasClientLeft = (error: unknown, reply: FastifyReply): boolean =>
   reply.raw.destroyed && systemCodeOf(error) === 'ERR_STREAM_PREMATURE_CLOSE';
 
 /**
- * Sends an error response. Logs a defect with its stack. Keeps the reason for a 503 for the log line of the request.
+ * Sends an error response. Logs a defect with its stack. If the response is a 503, keeps the reason, so that the
+ * request's log line can contain it.
  */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const apiError = toApiError(error);

@@ -16,8 +16,8 @@ interface Identity {
 /** What the e-mail address from the provider permits when an identity signs in for the first time. */
 export interface Claim {
   /**
-   * The normalized address. Null if the address is not verified, or if it is spelled so that it may belong to somebody
-   * else.
+   * The normalized address. Null if the address is not verified, or if normalization changes more than the case of its
+   * letters. The normalized address could then be somebody else's.
    */
   emailKey: string | null;
   /** Whether the identity may be linked to an existing account that has the same address. */

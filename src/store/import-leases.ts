@@ -3,8 +3,9 @@ import type { ImportBatch } from './imports.ts';
 import type { ImportState, StagedImport } from './staged-imports.ts';
 
 /**
- * The leases of staged imports. A lease says which worker runs an import, and until when. This file also has the other
- * statements of a worker that runs an import, except `finishImport` (docs/contract.md, decision 34).
+ * The leases of staged imports (docs/contract.md, decision 34). A lease says which worker runs an import, and until
+ * when. This file also has the statements that stage batches, and that end an import with an error. `finishImport` in
+ * `imports.ts` writes the bookmarks.
  */
 
 /** A worker's claim of an import. Only the worker that holds the lease may write the data of this import. */

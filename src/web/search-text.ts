@@ -66,7 +66,7 @@ export function toggleTag(text: string, name: string): string {
   return (kept.length < parts.length ? texts : [...texts, formatTag(name)]).join(' ');
 }
 
-/** Adds `under:` with a path to the search text, or removes it if the text already contains it. */
+/** Adds `under:` with this path to the search text. If the text already contains it, removes it instead. */
 export function togglePath(text: string, path: string): string {
   const parts = splitSearch(text);
   const kept = parts.filter(({ key, value }) => !(key === 'under' && foldPath(value) === foldPath(path)));

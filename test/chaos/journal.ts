@@ -17,7 +17,7 @@ interface Call {
   sentMs: number;
   endMs: number;
   outcome: Outcome;
-  /** The error's code. Empty if the call is done. */
+  /** The error's code. Empty if the call succeeded. */
   code: string;
   /** How often the call was sent. */
   attempts: number;

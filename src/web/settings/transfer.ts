@@ -3,7 +3,7 @@ import type { Format, ParsedFile } from '../../formats/entry.ts';
 import { scriptAddress } from '../script-address.ts';
 import { ask, client } from '../session.ts';
 
-/** The messages between the page and the worker that reads files, imports and exports. */
+/** The messages between the page and the worker. The worker reads files, imports bookmarks and exports bookmarks. */
 
 /** What the worker reports about a file before it imports the file. */
 export interface Preview {
