@@ -62,30 +62,31 @@ export const splitRoutes = (objects, weight) =>
       }
     });
 
-/**
- * Adds up the metrics of several pods. `failed` and `slow` each contain the number of bad requests and of all requests.
- */
-export function countEvents(texts) {
+/** Reads a pod's metrics. `failed` and `slow` each contain the number of bad requests and of all requests. */
+export function countEvents(text) {
   const counts = { failed: { bad: 0, all: 0 }, slow: { bad: 0, all: 0 } };
-  for (const text of texts)
-    for (const [, labels, value] of text.matchAll(/^bookmarks_slo_events_total\{(.*)\} (\d+)/gm)) {
-      const kind = labels.includes('class="speed"') ? counts.slow : counts.failed;
-      kind.all += Number(value);
-      if (labels.includes('result="bad"')) kind.bad += Number(value);
-    }
+  for (const [, labels, value] of text.matchAll(/^bookmarks_slo_events_total\{(.*)\} (\d+)/gm)) {
+    const kind = labels.includes('class="speed"') ? counts.slow : counts.failed;
+    kind.all += Number(value);
+    if (labels.includes('result="bad"')) kind.bad += Number(value);
+  }
   return counts;
 }
 
 /**
- * Counts the events between two readings. If the number of all requests fell, a process restarted and its counters
- * began at 0 again, so the later reading is used as it is.
+ * Counts the events of all pods between two readings. A reading maps the names of pods to their counts. If a pod is new,
+ * or if its number of all requests fell because its process restarted, its counters began at 0 between the readings.
  */
-function difference(before, after) {
-  const between = (kind) =>
-    after[kind].all < before[kind].all
-      ? after[kind]
-      : { bad: after[kind].bad - before[kind].bad, all: after[kind].all - before[kind].all };
-  return { failed: between('failed'), slow: between('slow') };
+export function countBetween(before, after) {
+  const total = { failed: { bad: 0, all: 0 }, slow: { bad: 0, all: 0 } };
+  for (const [pod, counts] of after)
+    for (const kind of ['failed', 'slow']) {
+      const earlier = before.get(pod)?.[kind];
+      const first = earlier === undefined || counts[kind].all < earlier.all ? { bad: 0, all: 0 } : earlier;
+      total[kind].bad += counts[kind].bad - first.bad;
+      total[kind].all += counts[kind].all - first.all;
+    }
+  return total;
 }
 
 const shareOf = ({ bad, all }) => (all === 0 ? 0 : bad / all);
@@ -106,20 +107,23 @@ const kubectl = (namespace, ...args) =>
 
 const READ_METRICS = "fetch('http://127.0.0.1:9464/metrics').then(async (r) => console.log(await r.text()))";
 
-function countTrack(namespace, track) {
+/** Returns the counts of each pod of a track. */
+function readTrack(namespace, track) {
   const selector = `app.kubernetes.io/component=api,track=${track}`;
   const pods = kubectl(namespace, 'get', 'pods', '--selector', selector, '--output', 'name').trim();
   if (pods === '') throw new Error(`there are no pods of track ${track}`);
-  return countEvents(
-    pods.split('\n').map((pod) => kubectl(namespace, 'exec', pod, '--', 'node', '-e', READ_METRICS)),
+  return new Map(
+    pods
+      .split('\n')
+      .map((pod) => [pod, countEvents(kubectl(namespace, 'exec', pod, '--', 'node', '-e', READ_METRICS))]),
   );
 }
 
 async function compare(namespace, seconds) {
   const tracks = ['stable', 'canary'];
-  const before = tracks.map((track) => countTrack(namespace, track));
+  const before = tracks.map((track) => readTrack(namespace, track));
   await new Promise((done) => setTimeout(done, seconds * 1_000));
-  const [stable, canary] = tracks.map((track, n) => difference(before[n], countTrack(namespace, track)));
+  const [stable, canary] = tracks.map((track, n) => countBetween(before[n], readTrack(namespace, track)));
   for (const [track, { failed, slow }] of Object.entries({ stable, canary }))
     console.log(
       `${track}: ${failed.all} requests, ${failed.bad} failed; ${slow.bad} of ${slow.all} took longer than 1 s`,

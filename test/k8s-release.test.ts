@@ -2,7 +2,7 @@ import { execFile, execFileSync } from 'node:child_process';
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { makeCanary, splitRoutes } from '../k8s/canary.mjs';
+import { countBetween, countEvents, makeCanary, splitRoutes } from '../k8s/canary.mjs';
 import type { KubernetesObject } from '../k8s/check/objects.ts';
 import { readOverlay } from '../k8s/check/overlay.ts';
 import { findFaults } from '../k8s/check/rules.ts';
@@ -271,6 +271,19 @@ test.each([
   const compared = await release({ job: [], args: ['--compare'], metrics: { stable, canary } });
   expect(compared).toMatchObject({ code, calls: [] });
   expect(compared.output).toContain(`canary: ${verdict}\n`);
+});
+
+test('events are counted for each pod, so a pod that restarts, begins or ends does not change those of the others', () => {
+  const read = (counts: Record<string, [number, number]>) =>
+    new Map(
+      Object.entries(counts).map(([pod, [failed, all]]) => [
+        pod,
+        countEvents(scrape(failed, 0, all).replaceAll(';', '\n')),
+      ]),
+    );
+  const before = read({ stays: [500, 10_000], restarts: [90, 5_000], ends: [1, 7_000] });
+  const after = read({ stays: [501, 11_000], restarts: [2, 400], begins: [3, 30] });
+  expect(countBetween(before, after).failed).toEqual({ bad: 1 + 2 + 3, all: 1_000 + 400 + 30 });
 });
 
 test.each([['--canary', '0'], ['--canary', '51'], ['--canary', 'ten'], ['--no']])(
