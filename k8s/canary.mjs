@@ -63,7 +63,8 @@ export const splitRoutes = (objects, weight) =>
     });
 
 /**
- * Adds up the metrics of several pods. `failed` and `slow` each contain the number of bad requests and of all requests.
+ * Adds up the metrics of several pods. In the result, `failed` and `slow` each contain the number of bad requests and
+ * the number of all requests.
  */
 export function countEvents(texts) {
   const counts = { failed: { bad: 0, all: 0 }, slow: { bad: 0, all: 0 } };
@@ -77,8 +78,8 @@ export function countEvents(texts) {
 }
 
 /**
- * Counts the events between two readings. If the number of all requests fell, a process restarted and its counters
- * began at 0 again, so the later reading is used as it is.
+ * Counts the events between two readings. If the number of all requests fell, a pod is gone, or it restarted and its
+ * counters began at 0 again. In that case, the later reading is used as it is.
  */
 function difference(before, after) {
   const between = (kind) =>
@@ -91,7 +92,8 @@ function difference(before, after) {
 const shareOf = ({ bad, all }) => (all === 0 ? 0 : bad / all);
 
 /**
- * Returns `as good`, `worse` with the kinds of requests that are worse, or `unknown` if there were too few requests.
+ * Returns `as good`, `worse` with the kinds (`failed`, `slow`) in which the canary is worse, or `unknown` if the canary
+ * got too few requests.
  */
 export function judge(stable, canary) {
   const worse = ['failed', 'slow'].filter(
