@@ -62,8 +62,8 @@ LABEL org.opencontainers.image.title="Bookmark Service" \
   org.opencontainers.image.version="$VERSION" \
   org.opencontainers.image.revision="$REVISION" \
   org.opencontainers.image.base.name="debian:trixie-slim"
-# Checks that the process is alive, but not that it is ready. A container engine must not restart containers because the
-# database cannot be reached.
+# Checks that the process is alive, but not that it is ready. If the database cannot be reached, a container engine must
+# not restart the containers.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/livez`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["/usr/bin/tini", "--", "node", "src/main.ts"]

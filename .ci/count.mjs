@@ -23,7 +23,9 @@ for (const failure of failures) console.log(`failed: ${failure}`);
 console.log(`${passed} passed, ${failures.length} failed, ${skippedCount} skipped`);
 process.exitCode = failures.length === 0 ? 0 : 1;
 
-/** Counts the tests of a command. A command that failed although none of its tests did counts as one failure. */
+/**
+ * Counts the tests of a command. A command counts as one failure if it ran no test, or failed although no test failed.
+ */
 function countTests(command, path) {
   const files = readReport(command, path);
   const tests = files.flatMap((file) => file.assertionResults);

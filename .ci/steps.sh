@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Functions that run the steps of .ci/run. Each step appends its result to the file $results. `count` passes the lines
-# of this file to count.mjs as arguments.
+# of $results to count.mjs as arguments.
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -59,7 +59,8 @@ side_by_side() {
   return $code
 }
 
-# Prints the failed and skipped tests and steps, and how many there were of each. Returns 0 only if nothing failed.
+# Prints the failed and skipped tests and steps, and how many passed, failed and were skipped. Returns 0 only if nothing
+# failed.
 count() {
   touch "$results"
   mapfile -t lines <"$results"

@@ -62,7 +62,7 @@ export const splitRoutes = (objects, weight) =>
       }
     });
 
-/** Reads a pod's metrics. `failed` and `slow` each contain the number of bad requests and of all requests. */
+/** Reads a pod's metrics. `failed` and `slow` each contain the number of bad requests and the number of all requests. */
 export function countEvents(text) {
   const counts = { failed: { bad: 0, all: 0 }, slow: { bad: 0, all: 0 } };
   for (const [, labels, value] of text.matchAll(/^bookmarks_slo_events_total\{(.*)\} (\d+)/gm)) {
@@ -92,7 +92,8 @@ export function countBetween(before, after) {
 const shareOf = ({ bad, all }) => (all === 0 ? 0 : bad / all);
 
 /**
- * Returns `as good`, `worse` with the kinds of requests that are worse, or `unknown` if there were too few requests.
+ * Returns `as good`, `worse` with the kinds (`failed`, `slow`) in which the canary is worse, or `unknown` if the canary
+ * got too few requests.
  */
 export function judge(stable, canary) {
   const worse = ['failed', 'slow'].filter(

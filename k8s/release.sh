@@ -6,7 +6,7 @@
 #   k8s/release.sh [--yes] --abort [overlay]       return to the old version for everybody
 # Without an option, the script releases the new version to everybody and ends the canary, if there is one.
 # The script migrates the schema first, then replaces the pods. If the migration or a rollout fails, the script prints
-# the reason and exits with 1. You can run it again.
+# the reason and exits with 1. You can run the script again.
 set -euo pipefail
 folder=$(dirname "$0")
 overlay="$folder/overlays/production"
@@ -147,7 +147,7 @@ if [ $mode = canary ]; then
   serving=$(in_namespace get deployment api --output 'jsonpath={.status.readyReplicas}')
   pods=$(((${serving:-1} * weight + 99) / 100))
   node "$folder/canary.mjs" objects "$manifests" "$pods" | kubectl apply --filename -
-  # The route sends requests to the canary only after its pods are ready.
+  # The route sends requests to the canary only after the canary's pods are ready.
   if ! in_namespace rollout status deployment/api-canary --timeout="$roll_out_limit"; then
     echo 'release: the roll-out of the canary failed, and it gets no requests; k8s/release.sh --abort removes it' >&2
     exit 1

@@ -2,7 +2,7 @@
 # Restores a backup: k8s/restore.sh FILE
 # DATABASE_URL must name an empty database and the role that owns it, and must lead directly to Postgres. The roles of
 # k8s/database/administrator.sql must exist: on a new server, create them first. By default, the script restores
-# everything or nothing. With JOBS above 1 it is faster, but a failure leaves a part of the data in the database.
+# everything or nothing. With JOBS above 1 the restore is faster, but if it fails, a part of the data remains.
 set -euo pipefail
 file=$1
 : "${DATABASE_URL:?of an empty database, directly to Postgres, as its owner}"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Changes the role with which the service connects to Postgres, while the service runs: k8s/rotate.sh
-# ADMIN_DATABASE_URL must lead directly to Postgres, or to the coordinator of a Citus cluster. Its role must be allowed
-# to alter bookmarks_a and bookmarks_b. The service uses one of the two. The script gives the other role a new password
-# on every node and makes the service use that role. Then it locks the role that the service used before. If the script
-# stops halfway, run it again: it continues with the same password.
+# ADMIN_DATABASE_URL must lead directly to Postgres, or to the coordinator of a Citus cluster. The role in
+# this url must be allowed to alter bookmarks_a and bookmarks_b. The service uses one of these two roles. The script
+# gives the other role a new password on every node and makes the service use that role. Then the script locks the role
+# that the service used before. If the script stops halfway, run it again: it continues with the same password.
 set -euo pipefail
 : "${ADMIN_DATABASE_URL:?directly to Postgres, as a role that may alter roles}"
 namespace=${NAMESPACE:-bookmarks}
@@ -181,7 +181,7 @@ end
 EOS
 }
 
-# Checks that nodes reach each other as the new role. Nodes connect to each other with the role of the session.
+# Checks that nodes can connect to each other as the new role. They connect as the role of the session.
 check_nodes() {
   [ "$is_cluster" = t ] || return 0
   local failures

@@ -112,7 +112,7 @@ create table tokens (
 -- The fill factor leaves a fifth of each page free, so that an update of `last_used_at` changes no index.
 ) with (fillfactor = 80);
 
--- Postgres keeps no statistics of `user_id`, in this table and in every later table that is distributed by user. So
+-- Postgres keeps no statistics of `user_id` in this table or in any later table that is distributed by user. So
 -- Postgres expects the same share of the rows for every user. With statistics, it would expect almost no rows of a user
 -- who is missing from the statistics. It might then choose a plan that reads all rows of that user
 -- (docs/decisions/0093-plans-that-stay-good.md).
@@ -140,8 +140,8 @@ create index idempotency_keys_created_at on idempotency_keys (created_at);
 
 alter table idempotency_keys alter column user_id set statistics 0;
 
--- The errors of imports whose responses are kept under an idempotency key. A row holds several errors as JSON text, as
--- they are in the response. `position` gives the order of the rows.
+-- The errors of imports whose responses are kept under an idempotency key. A row holds the JSON text of several
+-- errors, exactly as in the response. `position` gives the order of the rows.
 create table idempotency_errors (
   user_id bigint,
   key text collate "C",

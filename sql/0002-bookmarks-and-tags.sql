@@ -71,7 +71,7 @@ create index bookmarks_url_key on bookmarks (user_id, url_key, (id + 0));
 create index bookmarks_created on bookmarks (user_id, created_at, (id + 0));
 
 -- New index entries first go to a pending list of at most 128 kB. Every search by a tag reads the whole list. The write
--- that fills the list moves all its entries into the index. With a longer list, these searches and writes would take
+-- that fills the list moves the list's entries into the index. With a longer list, these searches and writes would take
 -- longer (docs/decisions/0091-pending-list-of-the-tag-index.md).
 create index bookmarks_tag_ids on bookmarks using gin (user_id, tag_ids) with (gin_pending_list_limit = 128);
 
@@ -79,10 +79,10 @@ create index bookmarks_tag_ids on bookmarks using gin (user_id, tag_ids) with (g
 -- fills one page of Postgres. So a search reads few pages, even if the user's bookmarks were added at different times
 -- and are on many pages.
 --
--- A function that deletes a bookmark or changes its search text also updates its block, in the same transaction. So
--- the blocks of a user hold exactly the bookmarks with ids up to the user's highest `last_id`. Searches read newer
--- bookmarks from `bookmarks`, until `pack_texts` puts them into a block. Record 0090 has the costs and the alternatives
--- (docs/decisions/0090-search-blocks-with-bloom-filters.md).
+-- A function that deletes a bookmark or changes its search text also updates the bookmark's block, in the same
+-- transaction. So the blocks of a user hold exactly the bookmarks with ids up to the user's highest `last_id`. Searches
+-- read newer bookmarks from `bookmarks`, until `pack_texts` puts them into a block. Record 0090 has the costs and the
+-- alternatives (docs/decisions/0090-search-blocks-with-bloom-filters.md).
 create table search_blocks (
   user_id bigint,
   -- the highest id in the block when the block was made; all ids in the block exceed the previous block's `last_id`

@@ -13,7 +13,7 @@ create table imports (
   -- of the body plus the length of each batch in `import_batches`
   bytes bigint not null,
   created_at timestamptz not null default now(),
-  -- set when bytes arrive and when the state changes; if it is old during `receiving`, the upload has stopped
+  -- set when bytes arrive and when the state changes; if this time is old during `receiving`, the upload has stopped
   touched_at timestamptz not null default now(),
   -- the response as JSON text: `{"imported":…,"skipped":…}` without its errors, or `{"error":…,"code":…}`; null until
   -- the state is `done`
@@ -28,7 +28,7 @@ create table imports (
   request_hash bytea,
   -- the number of attempts to run the import; see `claim_import`
   attempts smallint not null default 0,
-  -- the lease of the worker that runs the import now, and the time when the lease ends; null if no worker runs it
+  -- the lease of the worker that runs the import now, and when the lease ends; both null if no worker runs the import
   lease_id uuid,
   lease_until timestamptz,
   -- the trace that the request belongs to, as a W3C `traceparent`
@@ -58,8 +58,8 @@ create table import_chunks (
   constraint import_chunks_import foreign key (user_id, import_id) references imports (user_id, id) on delete cascade
 );
 
--- The errors of a large import. A row holds several errors as JSON text, as they are in the response. `position` gives
--- the order of the rows. The rows are deleted once the response has been sent.
+-- The errors of a large import. A row holds the JSON text of several errors, exactly as in the response. `position`
+-- gives the order of the rows. The rows are deleted once the response has been sent.
 create table import_errors (
   user_id bigint,
   import_id uuid,

@@ -15,7 +15,7 @@ create table trash (
   url text collate "C" not null,
   title text collate "C" not null,
   comment text collate "C" not null,
-  -- the tags of the bookmark as JSON text, as they were when it was deleted
+  -- the tags that the bookmark had when it was deleted, as JSON text
   tags text collate "C" not null,
   constraint trash_pkey primary key (user_id, id)
 );

@@ -11,7 +11,7 @@ create unlogged table import_batches (
   -- one value for each entry: the positions of its tags in the import's list of tags (`p_tag_names` of
   -- `import_bookmarks`), counted from 1 and separated by blanks
   tag_sets text[] not null,
-  -- a JSON array in UTF-8, with one object for each entry, in the order of the two columns above
+  -- a JSON array in UTF-8, with one object for each entry, in the same order as the values of the two columns above
   entries bytea not null,
   -- the errors of invalid entries: JSON objects, separated by commas
   errors text collate "C" not null,

@@ -207,7 +207,7 @@ const SETTINGS = {
   /** If absent, there may be only one replica, because replicas share rate limits and notifications through Redis. */
   redisAddress: variable('REDIS_URL', redisAddress),
   /**
-   * The certificate of the authority that signed the certificate of Redis, in PEM. Default: Node trusts its usual
+   * The certificate, in PEM, of the authority that signed Redis's certificate. If absent, Node trusts its usual
    * authorities.
    */
   redisCa: variable(
@@ -280,7 +280,7 @@ const SETTINGS = {
   /** The proxies whose `X-Forwarded-For` is trusted: their number, or a list of their networks. `false` means none. */
   trustProxy: variable('TRUST_PROXY', trustProxy),
   requestTimeoutSeconds: variable('REQUEST_TIMEOUT_SECONDS', integer(1, 3_600, 120)),
-  /** Whether responses are compressed for clients that accept it. */
+  /** Whether responses are compressed for clients that accept compression. */
   compress: variable(
     'COMPRESS',
     z

@@ -32,7 +32,7 @@ export interface Context {
   /** A separate connection pool for imports and for the deletion of accounts. Their statements may take minutes. */
   readonly importDatabase: Database;
   readonly coordination: Coordination;
-  /** Checks whether the database responds. It has a connection of its own, so it does not wait behind requests. */
+  /** Checks whether the database responds. The probe has its own connection, so it does not wait behind requests. */
   readonly probe: DatabaseProbe;
   /** Recent faults of the database. The probe can miss them, because its own statement may still succeed. */
   readonly databaseFaults: DatabaseFaults;
@@ -96,7 +96,7 @@ const SHARED_CONNECTIONS = 2;
 /**
  * Returns how many connections short reads share: `SHARED_CONNECTIONS`, or none if `SHARED_CONNECTIONS` is more than a
  * third of the pool, or if statements are not prepared. So at least two thirds of the pool are not shared. One user
- * cannot take all of these connections, because one user has permits for only half of the pool.
+ * cannot take all unshared connections, because one user has permits for only half of the pool.
  */
 const countShared = ({ databasePoolSize, databasePrepare }: Config): number =>
   databasePrepare && databasePoolSize >= 3 * SHARED_CONNECTIONS ? SHARED_CONNECTIONS : 0;
@@ -118,7 +118,7 @@ const OPERATION_DEADLINE_MS = 7_000;
 
 /**
  * Opens the context of a process. `databaseUrl` is the url of the configured database or of the embedded Postgres.
- * `role` names the process in traces. Closes what is already open and rejects if a step fails.
+ * `role` names the process in traces. If a step fails, this function closes what is already open, and rejects.
  */
 export async function openContext(
   config: Config,
@@ -224,7 +224,7 @@ async function listenForMetrics({ registry }: Metrics, host: string, port: numbe
   }
 }
 
-/** Returns the error for an address on which the process cannot listen. It names the variables that set the address. */
+/** Returns the error for an address on which the process cannot listen. The error names the address's variables. */
 export const listenError = (variables: string, address: string, cause: unknown, example: string) =>
   new ConfigError(
     `${variables}: cannot listen on ${address} (${systemCodeOf(cause)}); for example ${example}`,

@@ -356,8 +356,8 @@ describe('bodies in very many chunks', () => {
     JSON.stringify({ bookmarks: [{ url: 'http://e/', x: 'x'.repeat(length) }] });
 
   /**
-   * The length of a text. Node reads 64 KiB at a time. In chunks of one byte, the text is several times as long as
-   * that.
+   * The length of a text. The text alone is shorter than the 64 KiB that Node reads at a time. In chunks of one byte,
+   * it takes several times 64 KiB.
    */
   const SHORT = 60_000;
 
@@ -401,7 +401,7 @@ describe('bodies in very many chunks', () => {
       );
       const responses = await connection.responses();
       expect(responses.map(({ status }) => status)).toEqual([200, 200]);
-      // Node reads 64 KiB at a time. Without a limit, Node would read all of this connection before any other.
+      // Node reads 64 KiB at a time. Without a limit, it would read all data of this connection before any other data.
       expect(most()).toBeLessThanOrEqual(65_536);
     },
     120_000,
@@ -494,7 +494,7 @@ test('a complete body is not kept if its client disconnects while its token is l
   );
   await untilBlocked(service.database.url);
   client.destroy();
-  // When the replica responds to a later request, it has already noticed that this client disconnected.
+  // When the replica responds to this later request, it has already noticed that the client disconnected.
   await fetch(`${service.origin}/livez`);
   await lock.release();
   await eventually(async () => (await leaving.post('/user/profile')).body.bookmark_count).toBe(1);

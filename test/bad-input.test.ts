@@ -8,7 +8,7 @@ import { newGrant } from './support/app-grant.ts';
 import { startService, type TestUser, useService, useUser } from './support/service.ts';
 import { newEmail } from './support/users.ts';
 
-// Every field of every route accepts the values at its limits, and refuses all others with a message.
+// Every field of every route accepts the values at its limits, and refuses invalid values with a message.
 
 const MAX_ID = Number.MAX_SAFE_INTEGER;
 const FACE = '😀';
@@ -281,7 +281,7 @@ const appCode = (rule: string, ...values: string[]): Field => ({
   bad: [...cases('expected a string', ...NO_STRINGS), ...cases(rule, ...values)],
 });
 
-/** The address of an invite. `good` is empty, because there is no invite here that an address could match. */
+/** The email address of an invite. `good` is empty, because the codes in these requests belong to no invite. */
 const invitedEmail: Field = {
   good: [],
   bad: [
@@ -677,7 +677,7 @@ const ROUTE_CASES: {
   '/import': { body: () => ({ bookmarks: [] }), fields: { bookmarks, mode }, required: ['bookmarks'] },
 };
 
-/** Requests that work only once, or that revoke their own token. Each needs its own user and body. */
+/** Makes requests that work only once, or that revoke their own token. Each request needs a new body or a new user. */
 const SPENT: Record<string, () => Promise<{ by: TestUser; body: object }>> = {
   '/logout': async () => ({ by: await service.session(), body: {} }),
   '/auth/invite': async () => ({ by: user, body: { code: await service.invite(newEmail()) } }),

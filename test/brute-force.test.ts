@@ -33,8 +33,8 @@ describe('invite codes', () => {
     const refused = await one.post('/auth/invite', { code }, { headers: from(99) });
     expect(refused).toMatchObject({ status: 429, body: { code: 'RATE_LIMITED' } });
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
-    // The refused exchange did not use up the invite. The limit does not refuse a request that also names the invite's
-    // address.
+    // The refused exchange did not use up the invite. The limit does not refuse a request that also contains the
+    // invite's email address.
     const admitted = await other.post(
       '/auth/invite',
       { code, email: ' Guest@EXAMPLE.org ' },
@@ -82,7 +82,7 @@ describe('invite codes', () => {
     for (let i = 0; i < 12; i++)
       statuses.push((await guess(service, { email: 'victim@example.org' }, from(i))).status);
     expect(statuses).toEqual([...Array(10).fill(404), 429, 429]);
-    // Requests with another address, and requests without an address, are not affected.
+    // Requests with another email address, and requests without one, are not affected.
     expect((await guess(service, { email: 'other@example.org' }, from(50))).status).toBe(404);
     expect((await guess(service, {}, from(51))).status).toBe(404);
   });

@@ -326,7 +326,7 @@ test('the tables of this file contain every variable', () => {
       },
     ),
   );
-  // The variables of signing in depend on each other, so test/sign-in-config.test.ts tests them.
+  // The variables for signing in depend on each other, so test/sign-in-config.test.ts tests them.
   const tested = [...INTEGERS, ...OTHERS].map(([name]) => name as string);
   expect([...names].sort()).toEqual([...tested, ...Object.keys(SIGN_IN_SCHEMAS)].sort());
 });

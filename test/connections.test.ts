@@ -124,7 +124,7 @@ test('over TLS, the certificate is checked as the url requires', async () => {
   expect(await encrypted(`${tls.url}?sslmode=require`)).toEqual([{ ssl: true }]);
   expect(await encrypted(`${tls.url}?sslmode=verify-ca&sslrootcert=${ca}`)).toEqual([{ ssl: true }]);
   expect(await encrypted(`${byName}?sslmode=verify-full&sslrootcert=${ca}`)).toEqual([{ ssl: true }]);
-  // The certificate is for the name localhost, and the url contains an address.
+  // The certificate is for the name localhost, but the url contains an IP address.
   for (const query of [`verify-full&sslrootcert=${ca}`, 'verify-full', 'verify-ca']) {
     const error = await catchUnavailable(openDatabase({ url: `${tls.url}?sslmode=${query}` }));
     expect(error).toMatchObject({ reason: 'connect', mayHaveRun: false });

@@ -21,7 +21,7 @@ async function openProxies(count: number) {
   return { database, proxies };
 }
 
-/** Returns the url with these ports of this machine, in this order. */
+/** Returns the url with its host replaced by these ports of this machine, in this order. */
 function throughPorts(url: string, ports: readonly number[], query = ''): string {
   const hosts = ports.map((port) => `127.0.0.1:${port}`).join(',');
   return url.replace(new URL(url).host, hosts) + query;

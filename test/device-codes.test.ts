@@ -112,7 +112,7 @@ describe('an invalid code', () => {
     const [early, ended, late] = await Promise.all(pages.map(({ makeCode }) => makeCode()));
     passedMs = 290_000;
     expect((await own.post('/auth/invite', { code: early })).status).toBe(200);
-    // When a page signs out, its code ends, even shortly before the code expires.
+    // When a page signs out, its code ends. Without the sign-out, the code would be valid for a few more seconds.
     expect((await pages[1]!.page.post('/web/logout')).status).toBe(200);
     expect(await codeOf(ended!, own)).toBe('NOT_FOUND');
     passedMs = 300_000;

@@ -221,8 +221,8 @@ test('target_session_attrs skips a host that has another role, and fails if all 
   await using standby = await createDatabase();
   await runOn(database.url, `alter database ${standby.name} set default_transaction_read_only = on`);
   const proxy = await openProxy();
-  // Connects to the other database instead, by replacing the name in the driver's message. Both names have the same
-  // length.
+  // Through this proxy, the driver connects to the other database: the proxy replaces the database's name in the
+  // driver's message. Both names have the same length.
   proxy.onRequest = (chunk) => {
     const at = chunk.indexOf(database.name);
     if (at >= 0) chunk.write(standby.name, at);

@@ -9,7 +9,7 @@ const CAP = 10;
 
 const config = { freeBookmarkLimit: CAP };
 const first = useService(config);
-/** The third replica stages every import. The other two write imports directly. */
+/** The third replica stages every import. The other two write a small import before they respond. */
 const replicas = [
   first,
   useService(config, { beside: first }),
@@ -54,7 +54,7 @@ describe('the bookmark cap (decision 28)', () => {
       const written = responses.map(({ status, body }) => (status === 200 ? (body.imported ?? 1) : 0));
       const told = written.reduce((sum, count) => sum + count, 0);
       expect(await exported(user)).toHaveLength(told);
-      // At most two more bookmarks would fit. An import of three bookmarks would not.
+      // At most two more bookmarks fit. If three did, one more import would have succeeded.
       expect(told).toBeGreaterThan(CAP - 3);
       expect(told).toBeLessThanOrEqual(CAP);
       for (const { status, body } of responses)

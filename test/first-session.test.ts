@@ -94,7 +94,7 @@ test('the first session of the README works as described', { timeout: 180_000 },
     'http://127.0.0.1:3000': origin,
     'bookmarks.json': join(folder, 'bookmarks.json'),
     'bookmarks.sqlite': join(folder, 'bookmarks.sqlite'),
-    // This command would run forever.
+    // With `--follow`, the command would run forever.
     'sync --follow': 'sync',
   });
   const shown = await runLines(typed, { TOKEN: token, XDG_CONFIG_HOME: folder });

@@ -4,7 +4,7 @@ import { readDate } from '../src/formats/entry.ts';
 import { parseNetscape } from '../src/formats/netscape.ts';
 import { readBookmarkFile } from '../src/formats/read-file.ts';
 
-// Tests the pure functions that read bookmark files from other programs, and those that display users' texts.
+// Tests the pure functions that read other programs' bookmark files, and the ones that display users' texts.
 
 afterEach(() => {
   vi.unstubAllEnvs();

@@ -18,7 +18,7 @@ const service = useService();
 const principalOf = async ({ token }: TestUser) =>
   (await findPrincipal(service.context.database, parseToken(token)!))!;
 
-/** Counts the statements that a service runs for requests from now on. */
+/** Starts to count the statements that a service runs for requests. Returns a function that reads the count. */
 const countStatements = ({ context: { database } }: TestService) => {
   const spies = [vi.spyOn(database, 'read'), vi.spyOn(database, 'readShort'), vi.spyOn(database, 'write')];
   onTestFinished(() => {
@@ -62,7 +62,7 @@ describe('a poll that times out', () => {
     const user = await own.user();
     const waiting = user.post(SYNC, { wait: true });
     await expect.poll(() => own.context.coordination.notifier.held).toBe(1);
-    // The other replica shares only the database, so its add sends no notification to this replica.
+    // The other replica shares only the database. So it does not notify this replica of the bookmark that it adds.
     const added = await other.post('/bookmarks/add', { url: URL }, { token: user.token });
     const { body } = await waiting;
     expect(body).toEqual({ bookmarks: [], cursor: 0, has_more: false, waited: true });

@@ -192,7 +192,7 @@ describe('the lease of a staged import', () => {
     for (const attempts of [1, 2, 3]) {
       const ended = expect(run()).rejects.toMatchObject({ reason: 'cancelled' });
       const { pid, url } = await untilBlocked(service.database.url, 'import_bookmarks');
-      // This cancels the statement with the same error as `statement_timeout` would.
+      // The cancelled statement fails with the error code that `statement_timeout` causes too.
       await runOn(url, `select pg_cancel_backend(${pid})`);
       await ended;
       expect(await rows()).toMatchObject([{ state: 'queued', attempts }]);

@@ -219,8 +219,8 @@ describe('imports through Redis', () => {
     await expect.poll(() => server.client.exists(key('imp-a'))).toBe(0);
   });
 
-  // The second worker gets the import long before a sweep would have added it again. This shows that the first worker
-  // gave it back.
+  // The second worker gets the import long before a sweep would have added it again. So the first worker must have
+  // given it back.
   test('an import that still runs when the grace time ends is given back at once', {
     timeout: 6_000,
   }, async () => {

@@ -81,7 +81,8 @@ test('an invalid YAML file is refused, and so is one with a repeated key', () =>
 });
 
 test('the local overlay contains only objects that can be applied again', () => {
-  // The overlay contains no Job. A new setting or image would change the Job's template, and Kubernetes refuses that.
+  // If the overlay contained the migration's Job, a new setting or image would change the template of this Job.
+  // Kubernetes refuses such a change.
   expect(readOverlay('local').filter(({ kind }) => kind === 'Job')).toEqual([]);
 });
 

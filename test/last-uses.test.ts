@@ -5,7 +5,7 @@ import { startReplica } from './support/replica.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 import { holdLock } from './support/sessions.ts';
 
-// The service records the last use of a token, at most every 15 minutes. Using a session also extends the session.
+// The service records when a token was last used, at most once every 15 minutes. The use of a session also extends it.
 
 const service = useService();
 const other = useService({}, { beside: service });

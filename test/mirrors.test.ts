@@ -25,8 +25,8 @@ async function readContent(user: TestUser) {
 }
 
 /**
- * A copy of the bookmarks that a program keeps outside of the store. The program updates only the bookmarks that a
- * page contains, and those that `apply` returns because their tags changed.
+ * A program's own copy of the bookmarks, outside of the store. The program updates only the bookmarks that a page
+ * contains, and those that `apply` returns because their tags changed.
  */
 type Copy = Map<number, Bookmark>;
 

@@ -6,8 +6,8 @@ import { findFaults } from './support/invariants.ts';
 import { compare, type Expected, Model, type ModelEntry } from './support/model.ts';
 import { type TestUser, useService } from './support/service.ts';
 
-// Sends random commands to two replicas of one database in turn. Every response must equal that of a simple model of
-// the service.
+// Sends random commands in turn to two replicas that share a database. Every response must equal that of a simple model
+// of the service.
 
 const CAP = 24;
 const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
@@ -278,7 +278,7 @@ const search = fc
       }),
   );
 
-/** Returns a part of a stored title or url in upper case, cut between whole code points. */
+/** Cuts a part out of a stored title or url, between whole code points. Returns the part in upper case. */
 function cut(model: Model, { index, from, to }: { index: number; from: number; to: number }): string {
   const bookmark = model.bookmarks[index % Math.max(1, model.bookmarks.length)];
   const letters = Array.from(bookmark?.title || bookmark?.url || '');

@@ -49,7 +49,7 @@ browserTest('a user who is signed in nowhere else is warned before signing out',
   await page.getByRole('button', { name: 'Close' }).click();
   await warning.getByRole('button', { name: 'Cancel' }).click();
   await page.getByRole('button', { name: 'Sign out', exact: true }).click();
-  // Another session can still open the account, so there is no warning.
+  // The user can still use the account in another session, so there is no warning.
   await page.getByLabel('Invite code').waitFor();
   expect(await browser.post('/web/api/v1/user/profile')).toMatchObject({ code: 'INVALID_TOKEN' });
   expect(browser.faults).toEqual([]);

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { findAssets } from '../src/http/page/assets.ts';
 import { useService } from './support/service.ts';
 
-// Tests how a browser loads the page: its documents, and the files that these need.
+// Tests how a browser loads the page: the page's documents, and the files that the documents need.
 
 const service = useService();
 
@@ -28,7 +28,7 @@ const IMPORT = /(?:^import\s*|[}\w*]\s*from\s*|\bimport\(\s*|new URL\(\s*)['"]([
 const importsOf = (code: string, address: string): string[] =>
   [...code.matchAll(IMPORT)].map(([, name]) => new URL(name!, service.origin + address).pathname);
 
-/** The prefix of an asset's address, which contains a hash of all files. */
+/** The first part of an asset's address. It contains a hash of all files. */
 const HASHED = /^\/assets\/[0-9a-f]{16}\//;
 
 test('a document contains nothing inline and nothing from other origins, and allows neither', async () => {

@@ -99,7 +99,7 @@ describe('changes elsewhere', () => {
     const asked: string[] = [];
     page.on('request', (request) => {
       const { pathname } = new URL(request.url());
-      // The page may still load scripts, and ask whether to offer a passkey.
+      // The page may still load scripts, and ask the service whether to offer a passkey.
       if (pathname.startsWith('/web/api/')) asked.push(pathname);
     });
     const ids: number[] = [];

@@ -49,7 +49,7 @@ browserTest('the page offers a passkey, which signs in another browser and can b
   await otherPage.getByRole('button', { name: 'Sign in with a passkey' }).click();
   await otherPage.getByText('No bookmarks yet').waitFor();
 
-  // The last passkey cannot be removed. A user with a passkey can sign out without a warning.
+  // A user's only passkey cannot be removed. A user with a passkey can sign out without a warning.
   await otherPage.goto(`${named()}/settings`);
   await otherPage.locator('#passkeys li').getByText('Chrome on Linux').waitFor();
   await otherPage.getByRole('button', { name: 'Remove passkey' }).click();
@@ -62,7 +62,7 @@ browserTest('the page offers a passkey, which signs in another browser and can b
   await otherPage.getByRole('button', { name: 'Sign out', exact: true }).first().click();
   await otherPage.getByRole('button', { name: 'Sign in with a passkey' }).waitFor();
 
-  // `bookmarks login` opens an address with `return_to`. After the sign-in, the browser goes there.
+  // `bookmarks login` opens an address with `return_to`. After the sign-in, the browser opens the page in `return_to`.
   await otherPage.goto(`${named()}/login?return_to=/settings`);
   await otherPage.getByRole('button', { name: 'Sign in with a passkey' }).click();
   await otherPage.getByRole('heading', { name: 'Passkeys' }).waitFor();

@@ -14,7 +14,7 @@ async function principalOf(token: string) {
   return (await findPrincipal(service.context.database, parseToken(token)!))!;
 }
 
-/** Sends `ofEach` polls of a user with each of the tokens. Resolves when the service holds all the polls. */
+/** Sends `ofEach` polls for each of the user's tokens. Resolves when the service holds all the polls. */
 async function holdPolls(user: TestUser, tokens: readonly string[], ofEach: number) {
   const polls = tokens.flatMap((token) =>
     Array.from({ length: ofEach }, () => service.post('/bookmarks/sync', { wait: true }, { token })),

@@ -102,8 +102,8 @@ browserTest('an import beyond the limit of the plan is refused before anything i
   await page.getByText('You have 1 of 10,000 bookmarks, so 9,999 new ones fit.').waitFor();
   await page.getByRole('button', { name: 'Import 10,001 bookmarks' }).click();
   await page.getByRole('alert').getByText('Your plan allows 10,000. Nothing was uploaded.').waitFor();
-  // The service would refuse two more entries, because their titles are too long. Their url counts all the same,
-  // because the first entry has it too and is valid.
+  // The service would refuse the last two entries, because their titles are too long. Their url still counts, because
+  // the first entry has the same url and is valid.
   const tooLong = { url: 'https://example.org/0', title: 'x'.repeat(3_000) };
   await choose(page, json('many.json', { bookmarks: [...entries, tooLong, tooLong] }));
   await page.getByRole('button', { name: 'Import 10,003 bookmarks' }).click();

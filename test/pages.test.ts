@@ -40,8 +40,8 @@ const ASKED: [string, number, (user: TestUser) => Promise<unknown>][] = [
 ];
 
 /**
- * Returns how many rows of the table `bookmarks` have been read so far. A connection reports what it read
- * only when the connection ends. So all connections must have ended.
+ * Returns how many rows of the table `bookmarks` have been read so far. A connection reports what it read only when the
+ * connection ends, so this count is complete only after all connections have ended.
  */
 async function countReadRows(databaseUrl: string): Promise<number> {
   const [{ count }] = (await runOn<{ count: string }>(

@@ -171,7 +171,7 @@ describe.concurrent('roles', () => {
     expect(late).toMatchObject({ code: 1, errors: expect.stringContaining('database unavailable: connect') });
     const missing = new URL(url);
     missing.pathname = '/no_such_database';
-    // If the command did not fail at once, it would wait for an hour. This test may not take so long.
+    // If the command did not fail at once, it would wait for an hour. This test would then exceed its time limit.
     const refused = await runCommand(['migrate'], {
       DATABASE_URL: missing.href,
       MIGRATE_WAIT_SECONDS: '3600',

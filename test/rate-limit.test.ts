@@ -300,8 +300,8 @@ describe('limiters of several replicas on one Redis', () => {
         const sent = clockNow();
         const quota = await replicas[replica]!.limiters.tokens.consume(key, LIMIT);
         const received = clockNow();
-        // Redis reads its clock, in whole milliseconds, at some time between the call and the response. So some earlier
-        // calls may or may not be in the window.
+        // Redis reads its clock, in whole milliseconds, at some time between the call and the response. So the test
+        // cannot tell for some earlier calls whether they are in the window.
         const surely = admitted.filter((call) => call.sent - 1 > received - WINDOW_MS).length;
         const maybe = admitted.filter((call) => call.received + 1 > sent - WINDOW_MS).length;
         if (quota.admitted) expect(surely).toBeLessThan(LIMIT);
@@ -340,8 +340,8 @@ describe('limiters of several replicas on one Redis', () => {
     for (const quota of quotas.filter(({ admitted }) => !admitted)) {
       expect(quota).toMatchObject({ ofGroup: true, limit: 20, remaining: 0 });
     }
-    // From memory, the limiter refuses every call of this group, even of a member that has never called. It does not
-    // refuse other groups.
+    // The limiter remembers that the group is full. Without asking Redis, it refuses calls of every member, even of one
+    // that has never called. It does not refuse calls of other groups.
     expect(limiters[0]!.tokens.refusal('{u1}:new', 10, group)).toMatchObject({ ofGroup: true });
     const other = { key: '{u2}', limit: 20 };
     expect(await limiters[0]!.tokens.consume('{u2}:1', 10, other)).toMatchObject({

@@ -133,7 +133,7 @@ describe('notifications while Redis is unavailable', () => {
     await expect.poll(() => one.counters.wakesPublished).toBe(1);
     expect(await waiting).toBe('check');
     // If the other replica subscribed too late, it got no message. In that case, the wait ended only because the
-    // replica knew that it may have missed one.
+    // replica knew that it might have missed a message.
     expect(two.counters.wakesReceived).toBeLessThanOrEqual(1);
   });
 });

@@ -58,10 +58,10 @@ test('requests that are not logged are still counted', async () => {
   await user.post('/bookmarks/list');
   await user.post('/bookmarks/list', { limit: 0 });
   await user.post('/logout');
-  // A request is logged only after its response was sent, so the test waits for the last line.
+  // A request is logged only after its response was sent, so the test waits for the line of the last request.
   const requests = () => lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request');
   await expect.poll(() => requests().at(-1)?.route).toBe('/api/v1/logout');
-  // Slow requests are always logged, and on a busy machine any request may be slow. So slow ones are left out.
+  // Slow requests are always logged, and on a busy machine any request may be slow. So the test ignores slow requests.
   const quick = requests().filter(({ route, ms }) => ms <= 1_000 && route === '/api/v1/bookmarks/list');
   for (const { status } of quick) expect(status).toBe(400);
   const text = await service.context.metrics.registry.metrics();

@@ -31,8 +31,8 @@ const QUERIES = [
 ];
 
 /**
- * Phrases. In many bookmarks, the end of the url followed by the start of the title would contain one of them. A phrase
- * must not match across the two fields.
+ * Phrases that many bookmarks would contain if the url and the title were a single text. A phrase must not match across
+ * the two fields.
  */
 const PHRASES = ['e c', 'of the', 'a github'];
 

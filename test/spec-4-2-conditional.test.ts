@@ -158,8 +158,8 @@ describe('an edit and a deletion by id with if_updated_at', () => {
     const again = await user.post('/bookmarks/edit', mine, keyed);
     expect([again.status, again.text]).toEqual([200, first.text]);
     expect((await find(user, version.id))!.updated_at).toBe(theirs.body.updated_at);
-    // The refused request does not use up its idempotency key. The client merges, and sends another body with the same
-    // key.
+    // The refused request does not use up its idempotency key. The client merges the two versions, and sends another
+    // body with the same key.
     const next = { headers: { 'idempotency-key': 'next' } };
     expect(await user.post('/bookmarks/edit', mine, next)).toMatchObject(CONFLICT);
     const merged = { id: version.id, if_updated_at: theirs.body.updated_at, title: 'merged' };

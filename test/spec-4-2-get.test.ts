@@ -86,7 +86,7 @@ describe('/bookmarks/get by url', () => {
     );
   });
 
-  // A sharded database is left out, because each of its nodes counts only the rows that it reads itself.
+  // Does not run on a sharded database, because each of its nodes counts only the rows that the node itself reads.
   test.runIf(inject('citusUrl') === undefined)(
     "reads no more rows than it returns, however many of the user's bookmarks match",
     async () => {

@@ -61,7 +61,7 @@ describe('tags', () => {
   });
 });
 
-/** Some values of each filter, each with the bookmark that this value finds: `old` or `new`. */
+/** For each filter, some values, and the bookmark that each value finds: `old` or `new`. */
 const FILTERS: Record<keyof SearchFilter, [value: unknown, found: 'old' | 'new'][]> = {
   tag: [['x', 'new']],
   tags: [[['x'], 'new']],

@@ -491,7 +491,7 @@ describe('a staged import as a job (decision 21)', () => {
     expect(Number(response.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
   });
 
-  // A sharded database is left out, because each of its nodes has its own limit.
+  // Does not run on a sharded database, because each of its nodes has its own limit.
   test.skipIf(inject('citusUrl') !== undefined)(
     'does not exceed the limit of staged bytes together with others that start at the same time',
     async () => {

@@ -78,7 +78,7 @@ describe('/trash/list', () => {
       bookmarks: Array.from({ length: 120 }, (_, n) => ({ url: `https://a.example/${n}`, comment })),
     });
     const ids: number[] = [];
-    // A page of the list has about 1 MiB too, so the list must be read twice.
+    // A page of `/bookmarks/list` has about 1 MiB too, so two requests are necessary to read all bookmarks.
     for (const _ of [1, 2]) {
       const page = idsOf(await list(user));
       ids.push(...page);

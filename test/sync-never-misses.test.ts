@@ -140,7 +140,7 @@ test('with 16 writers over three replicas, readers receive every bookmark once, 
 const GATE = 1;
 /**
  * SQL that runs before a writer's commit. The first writer waits here for the advisory lock, and the others continue.
- * So the first writer has the lowest id, but commits after all writers that began later.
+ * So the first writer takes the lowest ids, but commits after all writers that began later.
  */
 const WAIT_AT_GATE = `if not exists (
     select from pg_locks join pg_database d on d.oid = database

@@ -3,8 +3,8 @@ import { BookmarkClient, MemoryStore } from '../src/client/index.ts';
 import { type TestUser, useService } from './support/service.ts';
 
 /**
- * Tests that `client.collection` keeps its pending writes when a token is revoked, and sends them only to their own
- * account.
+ * Tests that `client.collection` keeps its pending writes when a token is revoked, and sends them only to the account
+ * for which they were made.
  */
 
 const service = useService();

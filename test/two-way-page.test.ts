@@ -135,7 +135,8 @@ describe('a collection in IndexedDB', () => {
       await sync(await open());
       let rounds = 0;
       for (const moment of ['before', 'after'] as const) {
-        // Round `at` closes the tab at request number `at`. The last round makes fewer requests, so it closes no tab.
+        // Round `at` closes the tab at request number `at`. The last round makes fewer than `at` requests, so it
+        // closes no tab.
         for (let at = 1, wasClosed = true; wasClosed; at += 1, rounds += 1) {
           const page = await open();
           await page.evaluate(

@@ -10,7 +10,7 @@ import type { KubernetesObject } from './objects.ts';
 /** The oldest kubectl that builds these overlays in the same way as newer versions. It contains kustomize 5. */
 const OLDEST_KUBECTL = [1, 27] as const;
 
-/** Builds the objects of a folder with a kustomization.yaml. Throws kubectl's message if the build fails. */
+/** Builds the objects of a folder that contains a kustomization.yaml. Throws kubectl's message if the build fails. */
 export function buildKustomization(folder: string): KubernetesObject[] {
   requireKubectl();
   return readObjects(runKubectl(['kustomize', folder]));

@@ -117,7 +117,7 @@ function writeTests(folder: string, tested: readonly TestedAlert[]): string[][] 
   });
 }
 
-/** Returns the rules of the recorded series that an alert needs, directly or indirectly. The alert comes last. */
+/** Returns the recording rules that an alert needs, directly or indirectly, and then the alert's own rule. */
 export function listNeeded(rules: readonly AlertingRule[], alert: string): AlertingRule[] {
   const needed = new Set(rules.filter((rule) => rule.alert === alert));
   // A loop over a Set also visits the elements that are added to the Set during the loop.

@@ -1,7 +1,7 @@
--- Creates the roles and the database. Run it once with psql 15 or newer, as a role that may create both. On a managed
--- Postgres that role is the administrator, who is not a superuser. The grants to current_user let the administrator
--- give the database to its owner, and let k8s/rotate.sh end sessions. If the script stops halfway, run it again: it
--- keeps the roles and the database that exist.
+-- Creates the roles and the database. Run this script once with psql 15 or newer, as a role that may create roles and
+-- databases. On a managed Postgres that role is the administrator, who is not a superuser. The grants to current_user
+-- let the administrator give the database to its owner, and let k8s/rotate.sh end sessions. If the script stops
+-- halfway, run it again: it keeps the roles and the database that exist.
 --   OWNER_PASSWORD=… SERVING_PASSWORD=… psql "$ADMIN_DATABASE_URL" --set=ON_ERROR_STOP=1 --file=k8s/database/administrator.sql
 \getenv owner_password OWNER_PASSWORD
 \getenv serving_password SERVING_PASSWORD

@@ -1,6 +1,6 @@
--- Grants rights: the serving roles read and write rows and own nothing; the backup role reads. Run it as the owner of
--- the database, after administrator.sql, before the first migration, and after a restore. You can run it again at any
--- time.
+-- Grants rights: the serving roles read and write rows and own nothing; the backup role reads. Run this script as the
+-- owner of the database: after administrator.sql but before the first migration, and again after a restore. You can
+-- run it again at any time.
 --   psql "$MIGRATE_DATABASE_URL" --set=ON_ERROR_STOP=1 --file=k8s/database/roles.sql
 begin;
 grant usage on schema public to bookmarks_serving, bookmarks_backup;

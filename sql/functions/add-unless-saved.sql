@@ -13,7 +13,7 @@ declare
 begin
   select begun.outcome, begun.response into outcome, bookmark
   from begin_write(p_user_id, p_token_hash, p_idempotency_key, p_request_hash) begun;
-  -- Return if the write is refused, or if its idempotency key already has a response.
+  -- Return if the write is refused, or if the request's idempotency key already has a response.
   if outcome is not null or bookmark is not null then
     return;
   end if;

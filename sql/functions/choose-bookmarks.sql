@@ -1,8 +1,8 @@
 -- Chooses those of the requested bookmarks that exist and may be changed. If `p_if_updated_at` is given, a bookmark may
--- be changed only if its `updated_at` equals the time at the same position in that array. `report` is a part of the
--- JSON response. It holds the number of chosen ids (`count`), and the ids that were not chosen, in the requested order:
--- in `missing` if the bookmark does not exist, and in `conflicts` if its `updated_at` differs. The caller must hold the
--- lock on the account's row.
+-- be changed only if its `updated_at` equals the time in this array at the position of the bookmark's id in `p_ids`.
+-- `report` is a part of the JSON response. It holds the number of chosen ids (`count`), and the ids that were not
+-- chosen, in the requested order: in `missing` if the bookmark does not exist, and in `conflicts` if its `updated_at`
+-- differs. The caller must hold the lock on the account's row.
 create or replace function choose_bookmarks(
   p_user_id bigint, p_ids bigint[], p_if_updated_at timestamptz[], out chosen bigint[], out report text
 )

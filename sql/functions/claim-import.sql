@@ -1,8 +1,8 @@
 -- Claims a large import for a worker (outcome `claimed`), and deletes the batches that an earlier worker prepared. If
--- workers have already begun the import `p_max_attempts` times, cancels it instead (outcome `given up`).
+-- workers have already begun the import `p_max_attempts` times, the function cancels it instead (outcome `given up`).
 --
--- If the import is not queued, or if another worker holds its lease or the lock on its row, the import stays as it is.
--- The outcome is then the state of the import. The outcome is null if there is no such import.
+-- If the import is not queued, or if another worker holds the import's lease or the lock on the import's row, the
+-- import stays as it is. The outcome is then the state of the import. The outcome is null if there is no such import.
 create or replace function claim_import(
   p_user_id bigint, p_id uuid, p_lease_id uuid, p_max_attempts integer, p_lease_ms integer,
   out outcome text, out attempts smallint, out trace_parent text

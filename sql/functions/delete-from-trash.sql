@@ -1,5 +1,5 @@
--- Deletes the bookmarks with these ids from the trash for good. If `p_ids` is null, deletes everything in the user's
--- trash.
+-- Deletes the bookmarks with these ids from the trash for good. If `p_ids` is null, everything in the user's
+-- trash is deleted.
 create or replace function delete_from_trash(
   p_user_id bigint, p_token_hash bytea, p_ids bigint[],
   p_idempotency_key text, p_request_hash bytea,

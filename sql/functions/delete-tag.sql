@@ -1,6 +1,6 @@
 -- Takes one step of the deletion of a tag: removes the tag from the next bookmarks with ids above `p_after`. `p_work`
--- limits the step (see `next_carrying`). Once no bookmark has the tag, deletes the tag and returns the response. Until
--- then `response` is null, and the caller must call again with `last_id` as `p_after`.
+-- limits the step (see `next_carrying`). Once no bookmark has the tag, the function deletes the tag and returns the
+-- response. Until then `response` is null, and the caller must call again with `last_id` as `p_after`.
 create or replace function delete_tag(
   p_user_id bigint, p_token_hash bytea, p_id bigint, p_after bigint, p_work integer,
   p_idempotency_key text, p_request_hash bytea,

@@ -1,6 +1,6 @@
--- Changes those fields of a bookmark that are in `p_change`. If `p_tag_keys` is not null, also replaces the bookmark's
--- tags. If `p_change` is empty and `p_tag_keys` is null, nothing changes, not even `updated_at`. If `p_if_updated_at`
--- is given and is not the bookmark's `updated_at`, the outcome is `bookmark_changed`.
+-- Changes those fields of a bookmark that are in `p_change`. If `p_tag_keys` is not null, the function also replaces
+-- the bookmark's tags. If `p_change` is empty and `p_tag_keys` is null, nothing changes, not even `updated_at`. If
+-- `p_if_updated_at` is given and is not the bookmark's `updated_at`, the outcome is `bookmark_changed`.
 --
 -- `p_change` also holds what the service computes from the changed fields: `url_key` and `host` from the url, and the
 -- lines of the search text (`url_line`, `title_line`, `comment_line`).

@@ -19,7 +19,7 @@ declare
   v_short_pattern text := case
     when length(v_term_1) <= 2 then '%' || regexp_replace(v_term_1, '([\\%_])', '\\\1', 'g') || '%'
   end;
-  -- Most searches have one term of three or more letters. For such a search, the other conditions are skipped.
+  -- Most searches have only one term, of three or more letters. For such a search, only this term is tested.
   v_is_one_long_term boolean := v_term_2 is null and v_short_pattern is null;
   -- The bits' positions are in variables. They are used for every block, and an array element takes longer to read.
   v_bit_1 integer := p_bits[1];

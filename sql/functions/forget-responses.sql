@@ -1,5 +1,5 @@
--- Of the responses that are kept under these keys of a user, deletes those that are at least 24 hours old. The caller
--- must hold the lock on the account's row.
+-- Deletes the responses that are kept under these keys of a user and are at least 24 hours old. The caller must hold
+-- the lock on the account's row.
 create or replace function forget_responses(p_user_id bigint, p_keys text[]) returns void
 language plpgsql as $$
 begin

@@ -145,7 +145,7 @@ begin
   join unnest(p_tag_keys) with ordinality as requested (key, place) using (place)
   join unnest(v_ids, v_names, v_keys) as stored (id, name, key) using (key);
 
-  -- For a `replace`, empty the account. Then update its counters.
+  -- For a `replace`, empty the account. Then, for a merge as well, update the account's counters.
   if p_replace then
     perform move_to_trash(p_user_id, null, p_free_limit);
     delete from bookmarks where user_id = p_user_id;

@@ -1,6 +1,6 @@
 -- Keeps the response to a request under its idempotency key. Does nothing if the key is null. The caller must have
--- called `find_response`, which checks that there is room for the response. `bytes` is the size of the response and the
--- key, plus 100 bytes for the rest of the row.
+-- called `find_response`, which checks that there is room for the response. The column `bytes` has the size of the
+-- response and the key, plus 100 bytes for the rest of the row.
 create or replace function keep_response(p_user_id bigint, p_key text, p_request_hash bytea, p_response text) returns void
 language plpgsql as $$
 declare

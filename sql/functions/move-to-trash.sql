@@ -1,8 +1,8 @@
 -- Copies the bookmarks with the ids `p_ids` to the trash, or all bookmarks of the user if `p_ids` is null. The caller
--- deletes the bookmarks afterwards. The trash holds at most `p_free_limit` bookmarks, or 100,000 for a premium account.
--- If the trash then holds more, the function removes the bookmarks that have been in it longest. One call removes at
--- most 1,000 bookmarks more than it copies, so that a call stays short. The caller must hold the lock on the account's
--- row.
+-- deletes the bookmarks afterwards. The limit of the trash is `p_free_limit` bookmarks, or 100,000 for a premium
+-- account. If the copies exceed the limit, the function removes the bookmarks that have been in the trash longest. One
+-- call removes at most 1,000 bookmarks more than it copies, so that a call stays short. The caller must hold the lock
+-- on the account's row.
 create or replace function move_to_trash(p_user_id bigint, p_ids bigint[], p_free_limit bigint) returns void
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
@@ -42,7 +42,7 @@ begin
   get diagnostics v_copied_count = row_count;
   v_surplus := least(v_trash_count + v_copied_count - v_limit, v_copied_count + 1000);
   if v_surplus > 0 then
-    -- Find the last bookmark to remove from the trash.
+    -- Find the newest of the bookmarks to remove from the trash.
     select deleted_at, id into v_last_at, v_last_id
     from trash
     where user_id = p_user_id

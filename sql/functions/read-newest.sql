@@ -9,8 +9,8 @@ create or replace function read_newest(
   p_user_id bigint, p_token_hash bytea, p_offset bigint, p_limit integer, p_bytes integer,
   out valid boolean, out total bigint, out bookmarks text, out has_more boolean, out last_id bigint
 )
--- Postgres plans the statements of this function only once. Planning takes long, because the rendering is a long
--- expression, and the plan is the same for all values.
+-- Postgres plans the statements of this function only once, because the plan is the same for all arguments. Planning
+-- takes long, because the rendering is a long expression.
 language plpgsql stable set enable_sort = off set plan_cache_mode = force_generic_plan as $$
 declare
   -- the highest id on the page; without an offset, the largest `bigint`

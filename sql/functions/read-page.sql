@@ -19,8 +19,8 @@ create or replace function read_page(
   p_user_id bigint, p_after bigint, p_last bigint, p_limit integer, p_bytes integer, p_token_hash bytea default null,
   out valid boolean, out bookmarks text, out count integer, out last_id bigint, out has_more boolean
 )
--- Postgres plans the statements of this function only once. Planning takes long, because the rendering is a long
--- expression, and the plan is the same for all values.
+-- Postgres plans the statements of this function only once, because the plan is the same for all arguments. Planning
+-- takes long, because the rendering is a long expression.
 language plpgsql stable set enable_sort = off set plan_cache_mode = force_generic_plan as $$
 declare
   v_texts text[] := '{}';

@@ -1,6 +1,6 @@
--- Removes a passkey. If it is the last one, the account must have an identity of the provider `p_issuer`. Otherwise the
--- user could not sign in again after the sessions end. The function locks the account's row, so that two requests at
--- the same time cannot remove the last two passkeys.
+-- Removes a passkey. If it is the user's only one, the account must have an identity of the provider `p_issuer`.
+-- Without that identity, the user could not sign in again after the sessions end. The function locks the account's row,
+-- so that two requests at the same time cannot remove the last two passkeys.
 create or replace function remove_passkey(
   p_user_id bigint, p_token_hash bytea, p_credential_id text, p_issuer text,
   out outcome text

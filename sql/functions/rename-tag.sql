@@ -4,8 +4,9 @@
 -- with a renamed tag are rewritten, `response` is null, and the caller must call again with `last_id` as `p_after`.
 --
 -- After each step, every bookmark shows either the old or the new names. If a rename was interrupted, the client
--- finishes it by sending the same request again. If a new name is too long for one of the tags below, `detail` is the
--- present name of that tag. If another tag already has one of the new names, `detail` is the name of that other tag.
+-- finishes it by sending the same request again. If the new name of a tag below the given one would be too long,
+-- `detail` is the tag's present name. If another tag already has one of the new names, `detail` is the name of that
+-- other tag.
 create or replace function rename_tag(
   p_user_id bigint, p_token_hash bytea, p_id bigint, p_name text, p_name_key text, p_after bigint, p_work integer,
   p_idempotency_key text, p_request_hash bytea, p_with_children boolean default false,

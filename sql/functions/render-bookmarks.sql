@@ -2,10 +2,10 @@
 -- have about `p_bytes` bytes in total, but there is at least one unless the array is empty. `count` is the number of
 -- the returned bookmarks. All bookmarks must exist, so the caller must have read the ids in the same snapshot.
 --
--- The function first renders every bookmark that takes no more than its share of the bytes. If these are all bookmarks
--- and they fit, it returns them. Otherwise it estimates with `bookmark_bytes` how many bookmarks may fit, renders only
--- these, and returns those that really fit. The function uses subqueries, because the planner could turn a join into a
--- scan of all bookmarks of the user.
+-- The function first renders every bookmark that takes no more than its share of the bytes. If no bookmark takes more,
+-- and the texts fit, it returns the texts. Otherwise it estimates with `bookmark_bytes` how many bookmarks may fit,
+-- renders only these, and returns those that really fit. The function uses subqueries, because the planner could turn a
+-- join into a scan of all bookmarks of the user.
 create or replace function render_bookmarks(
   p_user_id bigint, p_ids bigint[], p_bytes integer, out bookmarks text, out count integer
 )

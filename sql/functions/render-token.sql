@@ -1,4 +1,4 @@
--- Renders the fields of a token that sessions and API tokens have in common, as its owner sees them.
+-- Renders a session or an API token as its owner sees it, but only the fields that both kinds have in common.
 create or replace function render_token(p_token tokens) returns jsonb
 language sql stable as $$
   select jsonb_build_object(

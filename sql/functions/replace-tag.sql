@@ -1,8 +1,8 @@
 -- Takes one step of a deletion or a merge of a tag. Removes the tag from the next bookmarks with ids above `p_after`,
 -- and adds `p_into_id` in its place if `p_into_id` is not null. Deletes the tag once no bookmark has it. Returns the id
--- after which the next step begins (0 to start over), or null after the last step. `updated_at` does not change. After
--- each step all bookmarks and counts are correct, so a caller may stop after any step and continue later. The caller
--- must hold the lock on the account's row.
+-- after which the next step begins (0 to start over), or null after the last step. The `updated_at` of the bookmarks
+-- does not change. After each step all bookmarks and counts are correct, so a caller may stop after any step and
+-- continue later. The caller must hold the lock on the account's row.
 create or replace function replace_tag(p_user_id bigint, p_id bigint, p_into_id bigint, p_after bigint, p_work integer)
   returns bigint
 language plpgsql as $$

@@ -27,7 +27,7 @@ declare
   v_filter record;
   v_tag_ids bigint[];
   v_excluded_tag_ids bigint[];
-  -- the bookmarks that match the terms or `tag_under`, or both; null if neither was evaluated yet
+  -- the bookmarks that match those of the terms and `tag_under` that have been evaluated; null if neither has been
   v_candidate_ids bigint[];
   v_ids_under bigint[];
   v_is_all boolean;

@@ -1,6 +1,6 @@
 -- Deletes one user's changes that are older than `p_days` days, and returns their number. Readers that have not
--- received them must start over. Each call handles one user, because every function that writes the table `changes`
--- must hold the lock on the user's row in `accounts`.
+-- received these changes must start over. Each call handles one user, because every function that writes the table
+-- `changes` must hold the lock on the user's row in `accounts`.
 create or replace function sweep_changes(p_days integer) returns bigint
 language plpgsql as $$
 declare

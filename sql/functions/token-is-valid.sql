@@ -1,4 +1,4 @@
--- Returns whether a token of the user is neither revoked nor expired.
+-- Returns whether the user has a token with this hash that is neither revoked nor expired.
 create or replace function token_is_valid(p_user_id bigint, p_token_hash bytea) returns boolean
 language plpgsql stable as $$
 begin

@@ -16,7 +16,7 @@ export class CommandError extends Error {
 /** The dependencies of a command. */
 export interface AdminContext {
   database: Database;
-  /** Wakes the long polls of a channel on every replica, after the command has succeeded. */
+  /** Once the command has succeeded, the long polls of this channel are woken on every replica. */
   notify(channel: string): void;
 }
 
@@ -36,7 +36,7 @@ export interface CommandHost {
   err(text: string): void;
 }
 
-/** What a command prints: one JSON object, or text in chunks. */
+/** What a command prints: one JSON object, or its text in chunks. */
 type Result = object | AsyncIterable<string>;
 
 /** Runs a command on the configured or the embedded database, and prints its result. */

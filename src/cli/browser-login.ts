@@ -12,7 +12,7 @@ import type { Session } from './session.ts';
  * of this computer.
  */
 
-/** How long the command waits for the approval. Before that, the user may need up to ten minutes to sign in. */
+/** How long the command waits for the approval. Signing in before the approval may take the user up to ten minutes. */
 const WAIT_MS = 15 * 60_000;
 
 const RETURN_PATH = '/signed-in';
@@ -68,7 +68,7 @@ async function listen(server: Server): Promise<string> {
 
 /**
  * Waits for the callback: the request in which the browser sends `state` and the code. Resolves with the code. Rejects
- * if the user declines or the code comes from another service, on Ctrl-C, and after `WAIT_MS`.
+ * if the user declines, if the code comes from another service, if the user presses Ctrl-C, or after `WAIT_MS`.
  */
 const receiveCode = (server: Server, state: string, issuer: string, signal: AbortSignal): Promise<string> =>
   new Promise((resolve, reject) => {

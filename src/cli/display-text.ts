@@ -4,11 +4,11 @@
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g;
 
-/** Matches one of the characters of `CONTROLS`, but no line break and no tab. */
+/** Matches one of the characters of `CONTROLS`, but no line feed and no tab. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters
 const CONTROLS_IN_LINES = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
-/** Replaces control characters, except line breaks and tabs, with JSON's escapes. So JSON text keeps its value. */
+/** Replaces control characters, except line feeds and tabs, with JSON's escapes. So JSON text keeps its value. */
 export const writeOutControls = (text: string): string =>
   text.replace(CONTROLS_IN_LINES, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`);
 

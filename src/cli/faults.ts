@@ -117,7 +117,8 @@ function describeApiError(error: ApiError, baseUrl = ''): Fault {
 }
 
 /**
- * Returns a colon and the reason why a connection failed, for example `: ECONNREFUSED`. Empty without a known reason.
+ * Returns a colon and the reason why a connection failed, for example `: ECONNREFUSED`. Returns '' if the reason is
+ * unknown.
  */
 function reasonOf(error: ApiError): string {
   const { cause } = error;

@@ -3,7 +3,7 @@ import { readEnvironment } from './environment.ts';
 import { describeFault, EXIT } from './faults.ts';
 import { runCli } from './program.ts';
 
-/** The command line for users, `bookmarks`. */
+/** The program `bookmarks`: the command line for users. */
 
 const controller = new AbortController();
 process.once('SIGINT', () => controller.abort());

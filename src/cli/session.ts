@@ -34,7 +34,7 @@ const DEFAULT_URL = 'http://127.0.0.1:3000/api/v1';
 /** How long the client retries a request, in ms from the first failure. */
 const RETRY_FOR_MS = 20_000;
 
-/** Before a wait of at least this many ms for a retry or for the rate limit, the client prints a note. */
+/** The client prints a note before it waits this many ms or longer for a retry or for the rate limit. */
 const MIN_NOTED_WAIT_MS = 1_000;
 
 /** Parses the address of the service. Adds `/api/v1` if the address has no path. */

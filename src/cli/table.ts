@@ -41,11 +41,11 @@ export function displayTable({ columns, rows }: Table, screenWidth: number): str
   );
 }
 
-/** Returns the width of each column. Narrows flexible columns, the widest one first, so that the table fits. */
+/** Returns the width of each column. Narrows flexible columns until the table fits, the main column only if needed. */
 function fitWidths(columns: (Column & { width: number })[], available: number): number[] {
   let excess = columns.reduce((sum, { width }) => sum + width, 0) - available;
-  // Narrows the widest of the given columns, again and again, until the table fits or none of them is wider than
-  // `minWidth`.
+  // Narrows whichever of the given columns is the widest, by one at a time, until the table fits or none of these
+  // columns is wider than `minWidth`.
   const narrow = (narrowable: { width: number }[], minWidth: number) => {
     for (; excess > 0; excess -= 1) {
       const [widest] = narrowable.toSorted((a, b) => b.width - a.width);

@@ -84,7 +84,7 @@ export class Terminal {
 /** The interval at which a progress line is drawn again, with its present text and the seconds so far. */
 const REDRAW_MS = 100;
 
-/** A line on standard error that shows the progress of an operation and disappears when it ends. */
+/** A line on standard error that shows the progress of an operation. The line disappears when the operation ends. */
 class Progress implements Disposable {
   readonly #stream: Streams['stderr'] | undefined;
   readonly #beganAt = performance.now();

@@ -19,7 +19,7 @@ export interface ApiErrorDetails {
 }
 
 /**
- * Any failure of a request. There is one exception: a request that the caller aborts rejects with the reason of the
+ * What a failed request rejects with, unless the caller aborted it. An aborted request rejects with the reason of the
  * caller's signal.
  */
 export class ApiError extends Error {

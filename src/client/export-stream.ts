@@ -19,8 +19,8 @@ export async function* streamExport(
   const decoder = new TextDecoder();
   let tail = '';
   for await (const chunk of chunks) {
-    // These bytes may begin in the middle of a character, which is then decoded wrongly. That does no harm, because
-    // the text that `END` matches is ASCII.
+    // The last bytes of a chunk may begin in the middle of a character, which is then decoded wrongly. That does no
+    // harm, because the text that `END` matches is ASCII.
     tail = (tail + decoder.decode(chunk.subarray(-TAIL_BYTES))).slice(-TAIL_BYTES);
     yield chunk;
   }

@@ -146,7 +146,7 @@ export class IndexedDbStore implements CollectionStore {
       const [workResult] = await Promise.all([work(openTables(transaction)), end]);
       return workResult;
     } catch (error) {
-      // If the transaction has no error, `work` has thrown while the transaction is still open.
+      // If the transaction has no error, `work` threw, and the transaction may still be open.
       if (transaction.error === null) abort(transaction);
       throw error;
     }
@@ -263,8 +263,8 @@ function removeBookmark({ bookmarks, ahead }: Tables, id: number): void {
 }
 
 /**
- * Writes the changes of an `update` of a bookmark. `before` is the bookmark's state before the update. Returns the
- * bookmark's id, which may be new.
+ * Writes the changes that an `update` makes to a bookmark. `before` is the bookmark's state before the update. Returns
+ * the bookmark's id, which may be new.
  */
 async function writeChange(
   tables: Tables,

@@ -5,8 +5,9 @@ import { POLL_PAUSE_MS, pausePolling } from './timing.ts';
 /**
  * Where a mirror keeps its copy: a `MemoryStore`, a `SqliteStore` for Node, or an `IndexedDbStore` for browsers.
  *
- * A store must apply pages as the type `Changes` describes. It must change its cursor and its content together. If it
- * does both, the copy equals the collection as it was at one moment whenever `isCaughtUp` of a `MirrorBatch` is true.
+ * A store must apply pages in the way that the type `Changes` describes. It must change its cursor and its content
+ * together. If it does both, then whenever `isCaughtUp` of a `MirrorBatch` is true, the copy equals the collection as
+ * it was at one moment.
  */
 export interface MirrorStore {
   /** Returns the cursor of the last applied page. Undefined in a new store. */

@@ -64,8 +64,8 @@ export interface PendingWrite {
    */
   seen: string | undefined;
   /**
-   * The request, stored before it is first sent. Undefined before that. Only the first write in the outbox can have an
-   * attempt.
+   * The request. It is stored before it is sent for the first time, and is undefined until it is stored. Only the first
+   * write in the outbox can have an attempt.
    */
   attempt?: Attempt | undefined;
 }
@@ -73,7 +73,7 @@ export interface PendingWrite {
 /**
  * Why a write was not applied, or not applied exactly as requested:
  *
- * - `conflict`: another client changed the same field; `conflict` has both values and the one that was kept
+ * - `conflict`: another client changed the same field; the property `conflict` has both values and the kept one
  * - `kept`: a deletion was dropped because the bookmark was edited elsewhere
  * - `gone`: an edit was dropped because the bookmark was deleted elsewhere; `intent` has the lost edit
  * - `refused`: the service will never accept the write, or has refused the add of the same bookmark
@@ -115,7 +115,7 @@ export interface StateChange {
   reports?: Report[];
 }
 
-/** Stores the copy of a collection, its outbox and its reports. */
+/** Stores a copy of the collection, the outbox, and the reports. */
 export interface CollectionStore extends MirrorStore {
   /**
    * Reads one bookmark and writes the changes that `work` returns, in one transaction. If `work` throws, nothing is
@@ -132,7 +132,7 @@ export interface CollectionStore extends MirrorStore {
    * Returns the ids of bookmarks that were stored from the response to an add, and that no page of changes has
    * contained since. Such a bookmark was added after the store's cursor. If it has been deleted, the changes after the
    * cursor do not say so. If it still exists, a page of these changes contains it. So when the mirror applies the last
-   * of these pages, it removes the bookmarks that none of them has contained.
+   * of these pages, it removes each bookmark of this list that none of these pages contained.
    */
   readAhead(): Promise<number[]>;
   /** Returns the reports that `dropReports` has not removed. */

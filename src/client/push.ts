@@ -33,8 +33,8 @@ export async function finishAttempt(pushing: Pushing): Promise<void> {
   const { requester, store, options } = pushing;
   const write = await store.readNext();
   if (write?.attempt === undefined) return;
-  // The cursor works only for its own account. So this request fails if the token belongs to another account. That
-  // account must not receive the write.
+  // The service accepts the cursor only from the account that received it. So if the token belongs to another account,
+  // this request fails, and that account does not receive the write.
   await requester.request('/bookmarks/changes', { cursor: await store.readCursor(), limit: 1 }, options);
   await send(pushing, write, write.attempt);
 }
@@ -53,8 +53,8 @@ export async function pushWrites(pushing: Pushing): Promise<void> {
 }
 
 /**
- * Stores the request for a write and returns the request. Removes the write instead and returns undefined if there is
- * nothing to send. Also returns undefined if another process has stored the request or finished the write in the
+ * Stores the request for a write and returns the request. If there is nothing to send, it removes the write and returns
+ * undefined. It also returns undefined if another process has stored the request or finished the write in the
  * meantime.
  */
 async function begin({ store, policy }: Pushing, { id, seq }: PendingWrite): Promise<Attempt | undefined> {
@@ -131,7 +131,7 @@ function isFresh(startedMs: number): boolean {
 }
 
 /**
- * Returns the change to store after a successful response. If this write replaced the version that the user saw, later
+ * Returns what to store after a successful response. If this write replaced the version that the user saw, later
  * pending writes to the old version become writes to the new version.
  */
 function succeed(

@@ -1,8 +1,8 @@
 import { type Clock, sleep } from './timing.ts';
 
 /**
- * After a used-up quota has reset, only one waiting request is sent in each interval of this length, until a response
- * reports new quota.
+ * After a used-up quota has been reset, only one waiting request is sent in each interval of this length, until a
+ * response reports new quota.
  */
 const PROBE_MS = 1_000;
 

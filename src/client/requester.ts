@@ -200,7 +200,7 @@ export class Requester {
     );
   }
 
-  /** Sends a request and resolves when the response begins. A body that is truncated later is not retried. */
+  /** Sends a request and resolves when the response begins. If the body is truncated later, it does not retry. */
   open(path: Path, body: object, options: RequestOptions = {}): Promise<OpenResponse> {
     const prepared = this.#prepare(path, body, options);
     return this.#sendWithRetries(path, options, prepared, async (response) => response);

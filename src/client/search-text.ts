@@ -124,7 +124,7 @@ const OPERATORS: ReadonlyMap<string, Apply> = new Map<string, Apply>([
   ['is', (search, text) => set(search, 'untagged', text.toLowerCase() === 'untagged' ? true : undefined)],
   ['site', (search, host) => set(search, 'site', readHost(host))],
   ['before', (search, day) => set(search, 'created_before', readDay(day, 0))],
-  // `created_after` finds only later times, so its value is one millisecond before the day begins.
+  // `created_after` finds only bookmarks that are newer than its value, so the value is 1 ms before the day begins.
   ['after', (search, day) => set(search, 'created_after', readDay(day, -1))],
 ]);
 

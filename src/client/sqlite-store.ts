@@ -16,8 +16,8 @@ import type { BookmarkState, CollectionStore, PendingWrite, Report, StateChange 
 const VERSION = 2;
 
 /**
- * The tables. Users may read `bookmarks`, `tags` and `bookmark_tags` directly. These tables have one row per bookmark,
- * per tag, and per tag of a bookmark.
+ * The tables. Users may directly read `bookmarks` (a row per bookmark), `tags` (a row per tag) and `bookmark_tags` (a
+ * row per tag of a bookmark).
  */
 const SCHEMA = `
   create table position (only_row integer primary key check (only_row = 1), cursor text not null) strict;

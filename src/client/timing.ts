@@ -2,7 +2,7 @@
 export interface Clock {
   /** Milliseconds since the epoch. Never goes back. */
   now(): number;
-  /** Runs a function after a delay. Returns a function that cancels it. */
+  /** Calls `run` after a delay. Returns a function that cancels this call. */
   after(delayMs: number, run: () => void): () => void;
 }
 

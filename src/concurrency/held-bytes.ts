@@ -76,7 +76,7 @@ interface Waiter {
  */
 const EXPORT_SHARE = 0.5;
 
-/** Counts the bytes of responses that clients have not read yet. An export waits here before it reads its next page. */
+/** Counts the bytes of responses that clients have not read yet. An export waits here for room for its next page. */
 export class OutboundBacklog extends HeldBytes {
   readonly #waiters = new Set<Waiter>();
 

@@ -101,7 +101,7 @@ export class Semaphore<Key> {
     else this.#wait(line, start, refuse, waitMs);
   }
 
-  /** Gives a permit of the key back. The first waiter gets it. Throws if no permit of the key is taken. */
+  /** Gives back a permit of the key. The first waiter gets the permit. Throws if no permit of the key is taken. */
   release(key: Key): void {
     const line = this.#lines.get(key);
     if (line === undefined) throw new Error('this key has no permit to give back');

@@ -1,5 +1,5 @@
--- Keeps a value for a limited time. If its kind is full, deletes the oldest values first. All keys of a kind are on one
--- node of a cluster.
+-- Keeps a value for a limited time. If its kind is full, this script first deletes the oldest values of the kind. All
+-- keys of a kind are on one node of a cluster.
 -- KEYS[1]: the index of the kind: a sorted set of keys, scored by their expiry time in milliseconds
 -- KEYS[2]: the key of the value
 -- ARGV[1]: the value; ARGV[2]: its lifetime in milliseconds; ARGV[3]: the capacity of the kind

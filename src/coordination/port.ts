@@ -93,9 +93,9 @@ export type HoldRefusal = 'holder-full' | 'replica-full';
  */
 export interface Waiter {
   /**
-   * Counts this waiter towards the maximum of its holder and of this replica, until `release`. Does not count the
-   * waiter if one of these maximums is already reached, and returns which one. Does nothing if the waiter is counted
-   * already.
+   * Counts this waiter towards the maximum of its holder and of this replica, until `release`. If one of these maximums
+   * is already reached, the waiter is not counted, and `hold` returns which maximum it is. Does nothing if the waiter
+   * is already counted.
    */
   hold(): HoldRefusal | undefined;
   /** Waits until something may have changed, at most until `deadline`, a time of `Coordination.clock`. */
@@ -119,8 +119,8 @@ export interface Notifier {
   readonly returnSpreadMs: number;
   /**
    * Registers a waiter on a channel. Call it before the first query, so that no change between the query and the wait
-   * is missed. A channel is a short string without line breaks, such as `user:42`. `holder` is the token whose waiting
-   * polls are counted.
+   * is missed. A channel is a short string without line breaks, such as `user:42`. `holder` identifies the owner of
+   * the waiter. For a long poll, it is the hash of the poll's token, and `hold` counts the polls of each holder.
    */
   register(channel: string, holder: string): Waiter;
   /** Wakes the channel's waiters, on this replica immediately and on other replicas soon. Never throws. */
@@ -204,7 +204,7 @@ export interface Coordination {
   readonly counters: Readonly<Counters>;
   /** The clock for the deadlines of waits. A deadline is `clock.now()` plus a number of milliseconds. */
   readonly clock: Clock;
-  /** Ends all connections, timers and waits. Call `imports.stopWorker` before, so that running imports can end. */
+  /** Ends all connections, timers and waits. Call `imports.stopWorker` first, so that running imports can end. */
   close(): Promise<void>;
 }
 

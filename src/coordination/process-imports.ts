@@ -16,7 +16,7 @@ const DEFAULT_CONCURRENCY = 2;
 /** How long `stopWorker` waits for the imports that it has told to stop. */
 const STOP_WAIT_MS = 1_000;
 
-/** Returns a function that calls `runImport`, counts the finished and failed imports, and logs failures. */
+/** Returns a function that calls `runImport`, counts runs that succeed and runs that fail, and logs failures. */
 export function watchRuns(runImport: RunImport, log: Logger, counters: Counters): RunImport {
   return async (id, stop) => {
     try {

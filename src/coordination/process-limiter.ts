@@ -1,8 +1,8 @@
 import type { Clock, Counters, Group, Quota, RateLimiter } from './port.ts';
 
 /**
- * One limiter keeps at most `MAX_KEYS` keys in memory. Their logs record at most `MAX_TIMES` admitted requests.
- * Above either maximum, the limiter forgets the least recently used keys.
+ * One limiter keeps at most `MAX_KEYS` keys in memory. The logs of all its keys together hold at most `MAX_TIMES`
+ * times. Above either maximum, the limiter forgets the least recently used keys.
  */
 const MAX_KEYS = 250_000;
 const MAX_TIMES = 4_000_000;
@@ -144,8 +144,8 @@ function quotaOf(limit: number, used: number, resetMs: number): Quota {
 
 /**
  * Chooses between the quotas of a key and of its group. If one of them refuses the request, returns that quota. If both
- * refuse, returns the one whose refusal ends later, because a client that waits until then is admitted. If both admit,
- * returns the one with fewer requests left.
+ * refuse, returns the one whose refusal ends later, because the client is refused until then. If both admit, returns
+ * the one with fewer requests left.
  */
 export function chooseQuota(own: Quota, group: Quota | undefined): Quota {
   if (group === undefined) return own;
@@ -161,7 +161,8 @@ function isTighter(group: Quota, own: Quota): boolean {
 
 /**
  * The times of one key's admitted requests, oldest first, in whole milliseconds. `#head` is the index of the oldest
- * time. Removing times only raises `#head`. Once half of the array is unused, the rest is copied to a new array.
+ * time. To remove times, `dropUntil` raises `#head`. Once half of the array lies before `#head`, the other half is
+ * copied to a new array.
  */
 class AdmissionLog {
   #times: number[] = [];
@@ -183,7 +184,7 @@ class AdmissionLog {
     return this.size === 0 ? undefined : this.#times[this.#times.length - 1];
   }
 
-  /** Returns the nth newest time, where 1 is the newest. `undefined` if there are fewer times. */
+  /** Returns the `n`-th newest time, or `undefined` if there are fewer than `n` times. The newest time has `n` = 1. */
   fromNewest(n: number): number | undefined {
     return n > this.size ? undefined : this.#times[this.#times.length - n];
   }

@@ -2,8 +2,8 @@ import { type Cluster, type Redis, ReplyError } from 'ioredis';
 import type { Logger } from 'pino';
 
 /**
- * How long a request waits for a reply of Redis. `RateLimiter` promises to answer within 300 ms, but a busy event loop
- * may use up part of that time.
+ * How long a request waits for a reply from Redis. `RateLimiter` promises to answer within 300 ms, but a busy event
+ * loop may use up part of that time.
  */
 export const REPLY_WAIT_MS = 200;
 
@@ -21,8 +21,8 @@ const MAX_KINDS = 100;
 
 /**
  * Returns the outcome of `work`, or rejects after `waitMs`. A busy event loop must not look like a slow server. So the
- * time starts at the end of this turn of the event loop, when the command has been written to the socket. And when the
- * time is over, the event loop first reads the replies that have already arrived.
+ * time starts at the end of this turn of the event loop, when a command that `work` sends has been written to the
+ * socket. And when the time is over, the event loop first reads the replies that have already arrived.
  */
 export function withDeadline<T>(work: Promise<T>, waitMs: number): Promise<T> {
   return new Promise<T>((resolve, reject) => {
@@ -60,7 +60,10 @@ export async function untilReady<Client extends Redis | Cluster>(client: Client)
   return client;
 }
 
-/** Chooses the servers in turn, by the number of the attempt. Throws for an empty list: a cluster may have no node. */
+/**
+ * Chooses the servers in turn, by the number of the attempt. Throws if the list is empty, which happens when the client
+ * of a cluster knows no node.
+ */
 export function chooseServer<T>(servers: readonly T[], attempt: number): T {
   const server = servers[attempt % servers.length];
   if (server === undefined) throw new Error('no server is known');

@@ -150,8 +150,8 @@ export class RedisOpener {
 }
 
 /**
- * Opens another client to the server or cluster of `client`. On the new client, BullMQ waits for jobs. If the server
- * is a single one, the new client reconnects by itself.
+ * Opens another client to the server or cluster of `client`. BullMQ waits for jobs on the new client. If `client` uses
+ * a single server, the new client reconnects by itself.
  */
 export function duplicateForBlocking(client: RedisClient): RedisClient {
   const duplicate =

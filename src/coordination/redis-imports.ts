@@ -160,7 +160,7 @@ class ImportWorker {
     this.#loopEnd = this.#takeJobs();
   }
 
-  /** Stops taking jobs, and closes the connection for waiting. Resolves after `CLOSE_WAIT_MS` at the latest. */
+  /** Stops taking jobs, and closes the connection on which it waited. Resolves after `CLOSE_WAIT_MS` at the latest. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#blocking.disconnect();
@@ -189,7 +189,7 @@ class ImportWorker {
 
 /**
  * Opens a BullMQ worker that waits for jobs on the connection `blocking`. BullMQ 6.7 has no option for this. The
- * constructor of `Worker` gets the connection by one call of `client.duplicate()`. So while the constructor runs,
+ * constructor of `Worker` calls `client.duplicate()` once, to get that connection. So while the constructor runs,
  * `client.duplicate` is replaced by a function that returns `blocking`.
  */
 function openWorker(

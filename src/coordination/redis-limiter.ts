@@ -102,9 +102,9 @@ class RedisRateLimiter implements RateLimiter {
   }
 
   /**
-   * Decides by the reply of Redis, and records the decision in this replica's memory.
+   * Decides whether the request is admitted, and records the decision in this replica's memory.
    *
-   * The request is admitted if both Redis and the memory have a free slot for each key. The reply of Redis alone is
+   * The request is admitted if both Redis and the memory have a free slot for each key. The reply from Redis alone is
    * not enough: if Redis has just lost its data, it would admit too many requests. The memory decides for a time that
    * is one millisecond ahead, because the clocks of Redis and of this process round differently.
    *

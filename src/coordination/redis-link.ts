@@ -16,7 +16,10 @@ const RECHECK_MS = 200;
 /** A check that takes longer than this counts as failed. */
 const CHECK_WAIT_MS = 500;
 
-/** Pauses between attempts to connect. The first is short, because perhaps only the connection was lost, not Redis. */
+/**
+ * The first and the longest pause between two attempts to connect. The first pause is short, because perhaps only the
+ * connection was lost, and Redis still runs.
+ */
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 400;
 

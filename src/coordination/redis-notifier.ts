@@ -25,7 +25,7 @@ const MAX_MISSED = 2;
  * channel is in one of these sets until a heartbeat has shown that the channel's message was delivered:
  *
  * - `#pending`: it is not published yet.
- * - `#publishedAfter`: it was published after the last heartbeat was sent.
+ * - `#publishedAfter`: it was published after the latest heartbeat was sent.
  * - `#publishedBefore`: it was published before that heartbeat. The set is emptied when the heartbeat arrives.
  *
  * While Redis does not deliver notifications, every check moves the channels of the last two sets to `#pending`. So

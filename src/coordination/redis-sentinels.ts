@@ -5,7 +5,7 @@ import { chooseServer, untilReady, withDeadline } from './redis-calls.ts';
 /** How long a Sentinel may take to respond. After this time, the next Sentinel is asked. */
 const SENTINEL_WAIT_MS = 500;
 
-/** Asks Sentinels where the master is, over one connection to the Sentinel that responded last. */
+/** Asks Sentinels where the master is, over one connection to the Sentinel that responded most recently. */
 export class SentinelWatch {
   readonly address: RedisSentinels;
   readonly #open: (sentinel: Endpoint) => Redis;

@@ -4,7 +4,7 @@ import type { RedisLink } from './redis-link.ts';
 
 /**
  * The first and the longest pause between two attempts to connect. The first pause is short, because perhaps only the
- * connection was lost, not Redis.
+ * connection was lost, and Redis still runs.
  */
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 400;
@@ -14,14 +14,17 @@ interface SubscriptionOptions {
   link: RedisLink;
   channels: readonly string[];
   onMessage: (channel: string, message: string) => void;
-  /** Called with a short reason when the subscription fails or its connection ends. Messages are then lost. */
+  /**
+   * Called with a short reason when the subscription fails or its connection ends. Messages are lost until the
+   * subscription is active again.
+   */
   onLost: (reason: string) => void;
 }
 
 /**
- * A subscription that knows when it is active: from the acknowledgement of Redis until the connection ends. It connects
- * to the same server as the link's client, and reconnects while the link has a client. ioredis could also resubscribe
- * by itself, but it does not report when the subscription is active again.
+ * A subscription that knows whether it is active. It is active from the moment when Redis acknowledges it until its
+ * connection ends. It connects to the same server as the link's client, and reconnects while the link has a client.
+ * ioredis could also resubscribe by itself, but it does not report when the subscription is active again.
  */
 export class RedisSubscription {
   readonly #options: SubscriptionOptions;

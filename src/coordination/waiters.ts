@@ -8,7 +8,7 @@ import type { Clock, HoldRefusal, Notifier, WaitEnd, Waiter } from './port.ts';
  * - **pending**: `next` was called. The wait ends with `woken` by a notification, `timeout` at its deadline, `check` if
  *   a notification may have been lost, or `drain` when the process drains. After the wait, the waiter is registered
  *   again.
- * - **gone**: `cancel` or `release` was called. Every further wait ends with `gone`.
+ * - **gone**: `cancel` or `release` was called. A wait that was pending and all later waits end with `gone`.
  *
  * In any state, `hold` counts the waiter towards the limits of its holder and its replica, until `release`.
  *
@@ -29,7 +29,7 @@ const WAKE_BATCH = 250;
 
 /**
  * When a replica drains, it asks the clients of its long polls to spread their next requests over some time. The time
- * is chosen so that they return at this rate, but it is at least one second and at most ten.
+ * is chosen so that the clients return at the rate `RETURNS_PER_MS`, but it is at least one second and at most ten.
  */
 const RETURNS_PER_MS = 1;
 const SHORTEST_RETURN_MS = 1_000;

@@ -9,11 +9,11 @@ const WINDOWS = {
   addresses: { keyPart: 'address' },
   /** Wrong invite codes without an e-mail address. All clients share one count (docs/contract.md, decision 42). */
   inviteFailures: { keyPart: 'invite-failure', windowMs: 60_000, countsFailures: true },
-  /** Wrong invite codes with an e-mail address. Each counts for this address and for the client's network. */
+  /** Wrong invite codes with an e-mail address. Each counts for the e-mail address and for the client's network. */
   namedInviteFailures: { keyPart: 'named-invite-failure', windowMs: 3_600_000, countsFailures: true },
   /** Failed lookups of tokens, by the client's network. */
   tokenFailures: { keyPart: 'token-failure', windowMs: 60_000, countsFailures: true },
-  /** Requests of the sign-in pages, by client address. */
+  /** Requests to the sign-in pages, by client address. */
   logins: { keyPart: 'login' },
 } satisfies Record<string, Window>;
 

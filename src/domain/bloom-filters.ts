@@ -2,8 +2,8 @@
  * Bloom filters for blocks of search texts. A filter has one bit, chosen by a hash, for each sequence of up to five
  * letters in the block. If the bits of a term's sequences are not all set, the block cannot contain the term.
  *
- * False positives are about 1 in 100 blocks (docs/decisions/0090-search-blocks-with-bloom-filters.md). If the
- * sequences or the hash change, all filters must be rebuilt.
+ * About 1 in 100 blocks is a false positive (docs/decisions/0090-search-blocks-with-bloom-filters.md). If the sequences
+ * or the hash change, all filters must be rebuilt.
  */
 
 /** At this size, four rows, each with one filter, fill one page of Postgres. */

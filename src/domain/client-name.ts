@@ -34,7 +34,7 @@ const SYSTEMS: readonly [RegExp, string][] = [
   [/\bLinux\b/i, 'Linux'],
 ];
 
-/** The rest of a longer header is ignored, so that the search for a name takes little time. */
+/** Only this many characters of a `User-Agent` are examined, so that the search for a name takes little time. */
 const MAX_EXAMINED_LENGTH = 512;
 
 /**

@@ -134,7 +134,7 @@ const TAG_NAME = { type: 'string', ...TAG_NAME_LENGTH };
 export const tagNames = tagNamesBy<string>((entry) => entry, TAG_NAME);
 
 /**
- * One tag name or several, normalized, without trailing slashes. A search finds these tags and all tags below them.
+ * One tag name or several, normalized, without trailing slashes. In a search, each also stands for all tags below it.
  */
 export const tagPaths = z
   .custom<string | string[]>(
@@ -185,7 +185,7 @@ const NO_HOST = /[/?#@\\\s]|:\d*$/;
 export const site = text({ max: MAX_HOST_LENGTH, min: 1 })
   .transform((given, ctx) => {
     const host = NO_HOST.test(given) ? undefined : parseWebUrl(`http://${given}/`)?.hostname;
-    // A host that consists of dots is refused, because it would match every bookmark.
+    // A host that consists only of dots is refused, because it would match every bookmark.
     if (host !== undefined && /[^.]/.test(host)) return host.replace(/\.$/, '');
     ctx.issues.push({ code: 'custom', message: 'expected a host name', input: given });
     return z.NEVER;
@@ -228,7 +228,7 @@ export const ids = z
   });
 
 /**
- * The ids of bookmarks. `times`, if present, has the `updated_at` that the client last saw of each bookmark, in the
+ * The ids of bookmarks. `times`, if present, has the `updated_at` of each bookmark as the client last saw it, in the
  * order of `ids`.
  */
 export interface BookmarkVersions {
@@ -258,7 +258,7 @@ function readVersions(given: readonly unknown[], ctx: z.RefinementCtx): Bookmark
   return { ids: [...timeById.keys()], times: [...timeById.values()] };
 }
 
-/** Several bookmarks, each with the `updated_at` that the client saw last. Duplicates count once. */
+/** Several bookmarks, each with its `updated_at` as the client last saw it. Duplicates count once. */
 export const bookmarkVersions = z
   .custom<BookmarkVersion[]>(Array.isArray, 'expected an array')
   .transform(readVersions)

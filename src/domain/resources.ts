@@ -63,7 +63,7 @@ export interface Tag {
   bookmark_count: number;
 }
 
-/** The response of `/tags/create`. */
+/** The response to `/tags/create`. */
 export interface CreatedTag {
   id: number;
   name: string;
@@ -128,7 +128,7 @@ export type Empty = Record<string, never>;
 export interface InviteExchange {
   /** The 8 characters of an invite, or the 12 of a code for another device: A to Z and 0 to 9. */
   code: string;
-  /** The address that the invite was sent to, if known. */
+  /** The e-mail address that the invite was sent to, if known. */
   email?: string | undefined;
 }
 
@@ -450,11 +450,11 @@ export interface BookmarkImport {
 }
 
 export interface AccountDeletion {
-  /** The e-mail address of the account, ignoring case. */
+  /** Must equal the e-mail address of the account, ignoring case. */
   confirm: string;
 }
 
-/** The fields of every token in a response. */
+/** The fields that API tokens and sessions have in common in a response. */
 interface ShownToken {
   id: number;
   scope: 'read' | 'write';
@@ -473,7 +473,7 @@ export interface ApiToken extends ShownToken {
   name: string;
 }
 
-/** The response of `/tokens/create`. */
+/** The response to `/tokens/create`. */
 export interface CreatedToken extends ApiToken {
   /** The token, shown once. */
   token: string;

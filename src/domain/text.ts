@@ -4,9 +4,9 @@ import { BOUNDS } from './bounds.ts';
 /** How the service compares, counts and checks text (docs/contract.md, decision 5). */
 
 /**
- * The time of Unicode normalization grows with the square of the number of combining marks in a row. Half a million
- * marks would take minutes. Stream-Safe Text (UAX 15) allows 30 in a row, so longer runs are normalized in chunks of
- * 30.
+ * The time that Unicode normalization takes grows with the square of the number of combining marks in a row. Half a
+ * million marks would take minutes. Stream-Safe Text (UAX 15) allows 30 in a row, so longer runs are normalized in
+ * chunks of 30.
  */
 const LONGEST_MARKS = 30;
 const HAS_LONGER_MARKS = /\p{M}{31}/u;
@@ -43,8 +43,8 @@ export const searchTerms = (query: string): string[] =>
   [...new Set(foldText(query).split(/\s+/u))].filter(Boolean);
 
 /**
- * Returns a field's line in the search text: normalized, and with a blank in place of each white-space character, so
- * that it is one line.
+ * Returns a field's line in the search text: the field's text, normalized, with each white-space character replaced by
+ * a blank. So the line contains no line break.
  */
 export const searchTextLine = (text: string): string =>
   PRINTABLE_ASCII.test(text) ? text.toLowerCase() : foldText(text).replace(/\s/gu, ' ');
@@ -84,7 +84,7 @@ const FIRST_SURROGATE = 0xd800;
 const AFTER_SURROGATES = 0xe000;
 
 /**
- * Returns the rank of a UTF-16 code unit in the order by code points. Surrogates, which encode U+10000 and above, get
+ * Returns the rank of a UTF-16 code unit in the order of code points. Surrogates, which encode U+10000 and above, get
  * the highest ranks. The code units above the surrogates move down into the ranks of the surrogates.
  */
 function rankUnit(unit: number): number {

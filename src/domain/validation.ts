@@ -43,7 +43,7 @@ export const formatIssue = (issue: Issue): string => `${formatPath(issue.path)}:
 
 /**
  * Makes a rule for a body: exactly one of the fields `names` must be present. If several are present, the error names
- * the second of those. If none is present, the error names the first of `names`.
+ * the second of them. If none is present, the error names the first of `names`.
  */
 export const exactlyOne =
   <Name extends string>(...names: readonly [Name, Name, ...Name[]]) =>

@@ -1,6 +1,6 @@
 /**
- * This file parses http and https urls in bounded time. It imports nothing, because the page, the CLI and the client
- * contain it too.
+ * This file parses http and https urls in bounded time. It imports nothing, because it is part not only of the service
+ * but also of the page, the CLI and the client.
  */
 
 /** The maximum length of a host. The time that `URL` takes grows with the square of the host's length. */
@@ -17,7 +17,7 @@ const AUTHORITY = /^https?:[/\\]*(?<authority>[^/\\?#]*)/i;
 
 const SCHEME = /^[a-z][a-z\d+.-]*:/i;
 
-/** Returns the length of the host before it is unescaped: `%61` counts as three characters. */
+/** Returns the length of the host with its escapes: `%61` counts as three characters. */
 function hostLength(authority: string): number {
   const host = authority.slice(authority.lastIndexOf('@') + 1);
   return host.replace(/:\d*$/, '').length;

@@ -25,8 +25,8 @@ export function urlOf(dataDir: string, port: number): string {
 }
 
 /**
- * Creates the cluster of a data folder if there is none. It is created in a draft folder that is renamed at the end,
- * so a crash leaves at most a draft.
+ * Creates the cluster of a data folder if the folder has none. A draft folder contains the new cluster until it is
+ * complete, and is then renamed. So a crash leaves at most a draft.
  */
 export async function makeCluster(
   dataDir: string,

@@ -109,7 +109,7 @@ const unusable = (error: unknown) =>
     `cannot create or use the data folder (${messageOf(error)}): set DATA_DIR to another folder`,
   );
 
-/** Starts the server of a locked data folder, and first creates the database if there is none. */
+/** Creates the database in a locked data folder if there is none, and then starts the server. */
 async function openLocked(
   { dataDir, account }: DataFolder,
   unlock: () => void,

@@ -27,7 +27,7 @@ interface ServerOptions {
 export interface RunningServer {
   pid: number;
   port: number;
-  /** Stops the server within 5 s. Does nothing if it has ended. */
+  /** Stops the server within 5 s. Does nothing if the server has already ended. */
   stop(): Promise<void>;
 }
 
@@ -147,7 +147,7 @@ function spawnServer({ postgres, account, pgdata, logFile, settings }: ServerOpt
       env: { ...PROGRAM_ENVIRONMENT, PG_GRANDPARENT_PID: readPidFile(pgdata)[PID_LINE] },
       cwd: '/',
       // `detached` gives the server its own session, so that Ctrl-C reaches only the service. The service stops the
-      // server last.
+      // server after everything else.
       detached: true,
       stdio: ['ignore', log, log, 'pipe'],
     });

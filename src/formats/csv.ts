@@ -39,7 +39,7 @@ export function parseCsv(text: string): ForeignFile {
       skip_empty_lines: true,
       relax_column_count: true,
       relax_quotes: true,
-      // Only this service's own export has the additional quotes that `readCell` removes.
+      // Only this service's own export has the quotes that `readCell` removes.
       ...(isOwnExport && { cast: readCell }),
     });
   } catch (error) {
@@ -47,7 +47,7 @@ export function parseCsv(text: string): ForeignFile {
     throw error;
   }
   const format = findFormat(columns);
-  // Tables that were made from Pinboard's posts have Pinboard's column names. There, `description` is the title.
+  // Tables made from Pinboard's posts have Pinboard's column names. In these tables, `description` is the title.
   const fromRow = columns.includes('extended') ? fromPinboardRow : fromUsualRow;
   return {
     format,
@@ -89,20 +89,20 @@ function readFoldersAndState(format: Format, row: Row): { folders: string[][]; t
   if (stateTag !== undefined) return { folders: [], tags: [stateTag] };
   const hasNoFolder = format === 'pocket' || (format === 'raindrop' && folder.trim() === 'Unsorted');
   if (hasNoFolder) return { folders: [], tags: [] };
-  // Instapaper has no folders inside folders. In other tables, the cell is a path, and a backslash in it may escape a
-  // `/` in a folder's name. If `splitFolders` refuses the path, it is split at each `/`.
+  // Instapaper has no folders inside folders. In other tables, `folder` is a path, in which a backslash may escape a
+  // `/` of a folder's name. If `splitFolders` refuses the path, it is split at each `/`.
   const path = format === 'instapaper' ? [folder] : (splitFolders(folder) ?? folder.split('/'));
   return { folders: [path], tags: [] };
 }
 
-/** Splits a list of tag names at commas and bars. Also reads a JSON array of names, which Instapaper writes. */
+/** Splits a list of tag names at commas and bars. Also reads a JSON array of names, as Instapaper writes it. */
 function splitTags(text: string): string[] {
   if (text.startsWith('[')) {
     try {
       const names: unknown = JSON.parse(text);
       if (Array.isArray(names)) return stringsIn(names);
     } catch {
-      // The text is not JSON. The name of a tag may begin with a bracket too.
+      // The text is not JSON: the bracket belongs to the name of a tag.
     }
   }
   return text.split(/[,|]/);

@@ -128,7 +128,7 @@ function toEntry({ url, title, comment = [], tags = [], createdAt, updatedAt }: 
   };
 }
 
-/** Removes empty names, and names that differ from an earlier one only in case. */
+/** Removes empty names, and names that equal an earlier name except for case. */
 function distinct(names: readonly string[]): string[] {
   const byKey = new Map<string, string>();
   for (const name of names.map(textOf)) {

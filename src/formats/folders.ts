@@ -1,6 +1,6 @@
 /**
- * Converts folders to tags, and back. The path of a folder becomes one tag, for example `Work/Databases`. In the name
- * of a folder, a backslash escapes `/` and `\`.
+ * Converts folders to tags, and back. The path of a folder becomes one tag, for example `Work/Databases`. If the name
+ * of a folder contains `/` or `\`, the tag has a backslash before that character.
  */
 
 /** Returns the tag for a path of folder names, outermost first. */

@@ -185,8 +185,8 @@ const splitTags = (text: string): string[] => text.split(',').map((tag) => tag.t
 const BLOCKQUOTE = /^<blockquote>(?<content>[\s\S]*)<\/blockquote>$/;
 
 /**
- * Splits a description into paragraphs. linkding writes its notes into the description, between markers. Pinboard may
- * put the description into a `<blockquote>`.
+ * Splits a description into paragraphs. linkding writes the bookmark's notes into the description, between markers.
+ * Pinboard may put the description into a `<blockquote>`.
  */
 export function readDescription(text: string): string[] {
   const [description = '', notes = ''] = text.split('[linkding-notes]');

@@ -28,7 +28,7 @@ export interface CheckedFile extends ParsedFile {
   refusals: Refusal[];
 }
 
-/** Reads a bookmark file and checks its entries as the service does. Throws `UnreadableFile` if that is impossible. */
+/** Reads a bookmark file and checks its entries as the service does. Throws `UnreadableFile` if the file is invalid. */
 export function readBookmarkFile(bytes: Uint8Array, options: ReadOptions): CheckedFile {
   const content = parseFile(decode(bytes));
   const parsed: ParsedFile = Array.isArray(content)
@@ -79,7 +79,7 @@ function findEncoding(bytes: Uint8Array): string {
   // byte order mark of UTF-8 does not begin with `<` either.
   if (!head.startsWith('<')) return 'utf-8';
   const label = META_CHARSET.exec(head)?.groups?.label?.toLowerCase() ?? 'utf-8';
-  // A label of UTF-16 must be wrong, because `META_CHARSET` does not match in a file that is UTF-16.
+  // A label that names UTF-16 must be wrong, because `META_CHARSET` does not match in a file that is UTF-16.
   return label.startsWith('utf-16') ? 'utf-8' : label;
 }
 

@@ -7,8 +7,8 @@ import { readDescription } from './netscape.ts';
 const tagIf = (condition: boolean, tag: string): string[] => (condition ? [tag] : []);
 
 /**
- * Reads a post of Pinboard's `posts/all`. There, `description` is the title and `extended` is the text. A missing title
- * or text is `false`.
+ * Reads a post of Pinboard's `posts/all`. In such a post, `description` is the title and `extended` is the text. A
+ * missing title or text is `false`.
  */
 export const fromPinboard = (post: JsonObject): ForeignBookmark => ({
   url: textOf(post.href),

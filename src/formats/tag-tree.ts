@@ -11,7 +11,7 @@ export interface TagNode {
    * below it.
    */
   path: string;
-  /** The full name of the tag. Null if no tag has this path, and only tags below it exist. */
+  /** The full name of the tag. Null if there are only tags below this path, and no tag with the path itself. */
   tag: string | null;
   /** The number of bookmarks that have this tag itself. Tags below it do not count. */
   bookmark_count: number;

@@ -1,7 +1,7 @@
 import type { Bookmark } from '../domain/resources.ts';
 
 /**
- * Writes CSV (RFC 4180). The columns are those of Raindrop, which many importers know, and `updated_at`. Commas
+ * Writes CSV (RFC 4180). The columns are `updated_at` and those of Raindrop, which many importers know. Commas
  * separate tags. If a tag contains a comma or a bar, or begins with a bracket, the cell of the tags is a JSON array.
  */
 

@@ -123,8 +123,8 @@ export async function limitAddress(
 
 /**
  * Looks the token up again before `error` is sent, but only if the operation's statement found the token invalid, or if
- * no statement has checked it for this request. If the token is no longer valid, forgets it and throws `INVALID_TOKEN`
- * or `ACCOUNT_SUSPENDED`, which the caller must send instead of `error`.
+ * no statement has checked it for this request. If the statement or the lookup found the token invalid, forgets it and
+ * throws `INVALID_TOKEN` or `ACCOUNT_SUSPENDED`, which the caller must send instead of `error`.
  */
 export async function confirmPrincipal(
   context: Context,
@@ -135,7 +135,7 @@ export async function confirmPrincipal(
   const principal = requirePrincipal(request);
   const code = toApiError(error)?.code;
   const isInvalid = code === 'INVALID_TOKEN';
-  // These errors may come before the operation's statement, which would have checked the token.
+  // These errors may be thrown before the operation's statement runs, which would have checked the token.
   const isEarly = code === 'VALIDATION_ERROR' || code === 'PERMISSION_DENIED';
   const isUnchecked = isEarly && !request.principalIsFresh;
   if (!isInvalid && !isUnchecked) return;

@@ -6,7 +6,7 @@ import { invalid } from '../domain/errors.ts';
  * time. So the reader reserves a short time for each chunk of a user, and pauses until the reserved time is over. A
  * client with many small chunks thus slows down only itself.
  *
- * A reader is in one of these states. It reads from the socket only while it is flowing:
+ * A reader reads from the socket only while it is flowing. It is always in one of these states:
  *
  * - flowing: chunks are gathered for the caller of `next`, or discarded after `drop`.
  * - paused: too many bytes are gathered, too many chunks came before `begin`, or the reserved time is not over yet.

@@ -16,8 +16,8 @@ const MAX_OPEN_REQUESTS = 16;
 const PROGRESS_BYTES = 16 * 1_024;
 
 /**
- * How often each connection is checked within the stall time. A stalled connection may be cut late, but by no more than
- * a thirtieth of the stall time.
+ * How often each connection is checked within the stall time. So a stalled connection is cut at most a thirtieth of the
+ * stall time too late.
  */
 const CHECKS_PER_STALL = 30;
 
@@ -43,7 +43,7 @@ export class Connection {
   readonly #socket: Socket;
   /** The number of requests whose responses are not sent completely. */
   #openRequests = 0;
-  /** How many bytes had been written to the socket when a request last arrived on the idle connection. */
+  /** How many bytes had been written to the socket when a request last arrived without another open request. */
   #writtenBefore = 0;
   /** How many bytes in total the kernel had taken from the socket when the client last made progress. */
   #takenAtProgress = 0;

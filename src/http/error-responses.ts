@@ -23,8 +23,9 @@ export const STATUS_BY_CODE = {
 } as const satisfies Record<ErrorCode, number>;
 
 /**
- * Headers of all responses, even to malformed requests. They keep personal data out of caches, and prevent browsers
- * from treating text as a page, a script or a style. Responses without personal data may replace `cache-control`.
+ * Headers of all responses, even those to malformed requests. They keep personal data out of caches, and prevent
+ * browsers from treating text as a page, a script or a style. Responses without personal data may replace
+ * `cache-control`.
  */
 export const SECURITY_HEADERS = {
   'cache-control': 'no-store',
@@ -58,7 +59,7 @@ const describeUnavailable = ({ reason }: DatabaseUnavailable): string =>
  */
 export function toApiError(error: unknown): ApiError | undefined {
   if (error instanceof ApiError) return error;
-  // The delay is random between 1 and 5 s, so that clients do not all return at the same time.
+  // The delay until the client's retry is random between 1 and 5 s, so that clients do not all return at the same time.
   if (error instanceof DatabaseUnavailable)
     return unavailable(describeUnavailable(error), 1 + Math.floor(Math.random() * 5));
   if (error instanceof PendingUnavailable)

@@ -51,7 +51,7 @@ describes the limit that has fewer requests left, in \`X-RateLimit-Limit\`, \`X-
 type Shared = Record<string, Json>;
 
 /**
- * Returns the JSON Schema of a body. Adds the schemas that have an `id` to `shared`. Additional fields are allowed,
+ * Returns the JSON Schema of a body. If a schema has an `id`, adds it to `shared`. Additional fields are allowed,
  * because later releases of v1 may add fields to responses (docs/contract.md, decision 29).
  */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output', shared: Shared): Json {

@@ -8,7 +8,7 @@ import { SignInError } from '../sign-in/sign-in-error.ts';
 import { limitAddress } from './authentication.ts';
 import { toApiError } from './error-responses.ts';
 
-/** The pages for signing in. Requests for these pages are limited by client address, and get errors as pages too. */
+/** The pages for signing in. Requests for these pages are limited by client address, and errors are sent as pages. */
 
 /** A request for a page, and its reply. */
 export interface PageRequest {

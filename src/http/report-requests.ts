@@ -47,9 +47,9 @@ export interface RequestFacts {
 
 /**
  * Decides whether to log a request. Failures, slow requests and requests to `SECURITY_ROUTES` are always logged. Of the
- * other requests, the share `share` (0 to 1) is logged. The responses 404 and 429 do not count as failures here,
- * because clients can cause any number of these responses. The share is chosen by request id, so all processes choose
- * the same requests.
+ * other requests, the fraction `share` (0 to 1) is logged. The responses 404 and 429 do not count as failures here,
+ * because clients can cause any number of these responses. The request's id decides whether it belongs to this
+ * fraction, so all processes choose the same requests.
  */
 export function isLogged({ id, route, status, ms, wasHeld, unserved }: RequestFacts, share: number): boolean {
   const isFailure = unserved !== undefined || (status >= 400 && status !== 404 && status !== 429);
@@ -110,8 +110,8 @@ export function reportAborted(
     {
       route: request.routeOptions.url,
       user: request.principal?.userId,
-      // A response has no socket while it waits for an earlier response on the same connection. None of its bytes was
-      // sent then.
+      // While a response waits for an earlier response on the same connection, it has no socket, and none of its bytes
+      // has been sent.
       sentBytes: reply.raw.socket ? connection.sentBytes : 0,
       reason,
       ms: Math.round(reply.elapsedTime),

@@ -5,12 +5,12 @@ import type { Idempotency } from '../domain/idempotency.ts';
 import type { Endpoints, ErrorCode } from '../domain/resources.ts';
 import type { Principal, Scope } from '../domain/tokens.ts';
 
-/** The default limit of a body in bytes. */
+/** The default for the maximum length of a body, in bytes. */
 export const DEFAULT_BODY_BYTES = 64 * 1_024;
 
 /**
- * The limit in bytes of a body with one bookmark. The longest valid bookmark, with every character escaped as a
- * surrogate pair, has 545,930 bytes.
+ * The maximum length, in bytes, of a body with one bookmark. The longest valid bookmark, with every character escaped
+ * as a surrogate pair, has 545,930 bytes.
  */
 export const BOOKMARK_BODY_BYTES = 640 * 1_024;
 
@@ -80,7 +80,7 @@ export const routesOfAll = <Given extends ApiRoute>(
   routes: readonly Given[] & Missing<Exclude<keyof Endpoints, Given['path']>>,
 ): readonly Route[] => routes;
 
-/** A type that all routes have if `Path` is `never`. Otherwise, a type that names the path and that no route has. */
+/** If `Path` is `never`, a type that all routes have. Otherwise, a type that no route has and that names the path. */
 type Missing<Path> = [Path] extends [never] ? unknown : { noRouteFor: Path };
 
 /** The names of all fields of a type, at any depth. */

@@ -65,7 +65,7 @@ export function setLoginCookie({ site }: Context, reply: FastifyReply, secret: s
   addCookie(reply, site.origin, nameOf(site.origin, 'login'), secret, LOGIN_SECONDS);
 }
 
-/** Clears the session cookie after a page has ended its own session. Does nothing after a request to the API. */
+/** Clears the session cookie after a request has ended its own session. Does nothing for requests to the API. */
 export function forgetSession(context: Context, request: FastifyRequest, reply: FastifyReply): void {
   if (request.routeOptions.config.mount?.isForBrowser === true) clearSessionCookie(context, reply);
 }

@@ -51,7 +51,7 @@ export type OverloadReason = (typeof OVERLOAD_REASONS)[number];
 /** Credentials that can be guessed: invite codes and tokens. */
 const CREDENTIALS = ['invite', 'bearer'] as const;
 export type Credential = (typeof CREDENTIALS)[number];
-/** `failed`: the credential was wrong. `refused`: too many were wrong before, so the response was `RATE_LIMITED`. */
+/** `failed`: the credential was wrong. `refused`: too many attempts had failed, so the response was `RATE_LIMITED`. */
 const ATTEMPT_ENDS = ['failed', 'refused'] as const;
 type AttemptEnd = (typeof ATTEMPT_ENDS)[number];
 
@@ -229,7 +229,7 @@ export class Metrics {
     this.#objectiveEvents.inc({ class: objective, result: isGood ? 'good' : 'bad', version: VERSION });
   }
 
-  /** Records the time from the arrival of a notification at this replica until the poll has read its page. */
+  /** Records how much time passes after a notification arrives at this replica until a poll has read its page. */
   pollResponded(seconds: number): void {
     this.#wakeDelays.observe(seconds);
     this.#countForObjective('wake', seconds <= WAKE_LIMIT_SECONDS);
@@ -251,7 +251,7 @@ export class Metrics {
     this.#guesses.inc({ credential, end });
   }
 
-  /** Adds the values of these sources, and Node's own metrics, to each scrape. */
+  /** Adds the values of `sources`, and Node's own metrics, to each scrape. */
   watch(sources: MetricsSources): void {
     this.#sources = sources;
     collectDefaultMetrics({ register: this.registry });
@@ -293,8 +293,8 @@ export class Metrics {
       [],
       (gauge, { maxOutboundBacklog }) => gauge.set(maxOutboundBacklog),
     );
-    // The gauge `bookmarks_imports_staged` runs a statement. These gauges are defined before it, so that they are read
-    // first and do not count the connection of that statement.
+    // The gauge `bookmarks_imports_staged` runs a statement. The pools' gauges are defined before it, so that they are
+    // read first and do not count the connection of that statement.
     const addPoolGauge = (name: string, help: string, value: 'size' | 'inUse' | 'waiting') =>
       this.#gauge(name, help, ['pool'], (gauge, { database, importDatabase }) => {
         for (const [pool, { gauges }] of Object.entries({ api: database, import: importDatabase }))

@@ -106,9 +106,8 @@ export function currentTraceParent(): string | undefined {
 }
 
 /**
- * Returns the trace context of a request, which continues the client's trace if `traceparent` is valid. Only the share
- * `ratio` of clients' traces is recorded. Otherwise a client could fill the collector by asking to record all of its
- * traces.
+ * Returns the trace context of a request, which continues the client's trace if `traceparent` is valid. Of the traces
+ * that clients ask to record, only the fraction `ratio` is recorded. Otherwise a client could fill the collector.
  */
 export function continueClientTrace(text: unknown, ratio: number) {
   const parent = parseTraceParent(text);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 const readJson = (path: string) => JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8'));
 
-/** Reads `build.json`, which the build of the image writes. If there is none, returns the version of package.json. */
+/** Reads `build.json`, which the build of the image writes. Without this file, returns the version in package.json. */
 function readBuild(): { version: string; revision: string } {
   try {
     return readJson('../../build.json');

@@ -17,7 +17,7 @@ interface ExportOptions {
   database: Database;
   requestPermits: Semaphore<number>;
   outboundBacklog: OutboundBacklog;
-  /** The longest wait of a page for a permit, and its longest wait for room in the backlog, in milliseconds. */
+  /** How many milliseconds a page may wait for room in the backlog, and then again for a permit. */
   waitMs: number;
 }
 
@@ -44,8 +44,8 @@ export async function exportBookmarks(options: ExportOptions, principal: Princip
   const pages = readPages(options, principal, bounds);
   const first = await pages.next();
   const stream = streamChunks(writeExport(bounds, first, pages));
-  // Releases the first page here too. If the stream is closed before it is read, the generator never starts, and its
-  // `finally` block does not run.
+  // If the stream is closed before it is read, the generator never starts, so its `finally` block does not release the
+  // first page. This listener does.
   return stream.once('close', () => first.value?.release());
 }
 
@@ -59,7 +59,7 @@ async function* writeExport(bounds: ExportBounds, first: NextPage, pages: Pages)
       if (page === undefined) break;
       // Postgres renders the next page while this one is sent.
       nextPage = pages.next();
-      // If the stream is destroyed, nothing else handles a rejection.
+      // If the stream is destroyed, nothing else handles a rejection of `nextPage`.
       nextPage.catch(() => {});
       yield* writePage(page, count === 0);
       count += page.count;

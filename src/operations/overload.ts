@@ -10,7 +10,7 @@ const SAMPLE_MS = 500;
 
 const TOO_BUSY = 'the service is overloaded';
 
-/** While the bodies of all users together exceed their limit, a body is refused once this many bytes were read. */
+/** While the bodies of all users together exceed their limit, a body is refused after this many of its bytes. */
 const SHORT_BODY_BYTES = 65_536;
 
 /** The message of the error for each reason. */

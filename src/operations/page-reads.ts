@@ -45,7 +45,7 @@ interface PageSource<Start, Result> {
     limit: number,
     deadlineMs: number,
   ): Promise<Result & { valid: string[] }>;
-  /** Returns the positions of the checks that have news or a token that is no longer valid. */
+  /** Returns the positions of the checks for which there is news, or whose token is no longer valid. */
   findNews(db: Database, checks: readonly Check<Start>[], deadlineMs: number): Promise<number[]>;
 }
 
@@ -88,7 +88,7 @@ interface Batch<Result> {
  *
  * - **open**: reads of the same page may join, up to `BATCH_SIZE`. The batch waits until the previous batch of this
  *   page has ended, but at most `WAIT_BEHIND_MS`. Then it waits for a permit of the user.
- * - **sent**: the statement of the batch runs. A read that arrives now opens the next batch, so a page is never older
+ * - **sent**: the statement of the batch runs. A read that arrives now joins the next batch, so a page is never older
  *   than the request for it.
  * - **ended**: each read has its page or its error.
  */

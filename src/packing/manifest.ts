@@ -75,7 +75,7 @@ export function putLeanManifest(folder: string): void {
   writeFileSync(manifest, `${JSON.stringify(leanManifest(JSON.parse(text)), null, 2)}\n`);
 }
 
-/** Restores the repository's manifest and README, even after an interrupted run. Does nothing if they are in place. */
+/** Restores the repository's manifest and README, even after interrupted packing. Does nothing if they are in place. */
 export function putWholeManifest(folder: string): void {
   const { manifest, whole, readme, wholeReadme } = pathsIn(folder);
   if (existsSync(whole)) renameSync(whole, manifest);

@@ -43,7 +43,7 @@ async function askForApproval(context: Context, { request }: PageRequest): Promi
   });
 }
 
-/** Approves an app for this browser's session. The page then redirects to the app with the code. */
+/** Approves an app for the user of this browser's session. The page then redirects to the app with the code. */
 const approve: PrincipalRoute = {
   path: APP_PATH,
   scope: 'write',

@@ -97,7 +97,7 @@ export function addImportParser(scope: FastifyInstance, context: Context, bodies
   scope.addContentTypeParser('application/json', async (request: FastifyRequest) => {
     const announced = request.headers['content-length'];
     const requestHash = hashKeyedRequest(request);
-    // At most `importInlineBytes` of a body stay in memory until the response. Longer bodies are written to Postgres.
+    // A body of up to `importInlineBytes` stays in memory until the response. A longer body is written to Postgres.
     const body = bodies.source(request, context.config.importInlineBytes);
     const received = await receiveImport(context, requirePrincipal(request), body, {
       announcedBytes: announced === undefined ? undefined : Number(announced),

@@ -22,7 +22,7 @@ interface Poll<Page> {
   hasNews(page: Page): boolean;
 }
 
-/** The end of a poll. */
+/** How a poll ended, for its response. */
 export interface PollEnd<Page> {
   page: Page;
   /** Whether the poll was held. */

@@ -112,7 +112,7 @@ async function finishSignIn(
   return login.returnTo;
 }
 
-/** Returns the parameters of a callback. Throws a `SignInError` if one was sent twice, which no provider does. */
+/** Returns a callback's parameters. Throws a `SignInError` if a parameter was sent twice, which no provider does. */
 function readCallback(request: FastifyRequest): Record<string, string> {
   try {
     return readParameters(request);

@@ -149,8 +149,8 @@ const revokeOthers = principalRoute({
   response: z.object({ revoked: schemas.count }),
   isIdempotent: true,
   async handle({ context, principal, idempotency }) {
-    // If the code for another device cannot be cancelled, the sessions must still end. While Redis cannot be reached,
-    // nobody can use the code anyway.
+    // The sessions must end even if the code for another device cannot be cancelled. While Redis cannot be reached,
+    // nobody can use that code anyway.
     await cancelDeviceCode(context.coordination.pending, principal).catch(() => {});
     return notifyAfter(context, principal, notifyPolls, () =>
       revokeOtherSessions(context.database, principal, idempotency),

@@ -12,8 +12,8 @@ const lowerAscii = (text: string): string => text.replace(/[A-Z]/g, (letter) => 
 
 /**
  * Returns the key by which the account with an address is found. Undefined for an invalid address. Also undefined for
- * an address that Unicode normalization turns into another one. For example, an address with `K` (U+212A, the Kelvin
- * sign) instead of k belongs to another mailbox.
+ * an address that Unicode normalization turns into another one, because the two can belong to different people. For
+ * example, normalization turns `K` (U+212A, the Kelvin sign) into k.
  */
 function claimKey(email: string | undefined): string | undefined {
   if (email === undefined || !isStorable(email) || !EMAIL.safeParse(email).success) return undefined;

@@ -9,7 +9,7 @@ import { drawChecks, loginChecks, type Provider } from './provider.ts';
 /** Why the person was sent to the provider. */
 const intent = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('sign-in') }),
-  /** The owner of this account confirms their identity. */
+  /** The owner of the account `userId` confirms their identity. */
   z.object({ kind: z.literal('confirm'), userId: z.int() }),
   /** The provider is linked to a session's account. `session` is the hash of that session's token, in hex. */
   z.object({ kind: z.literal('link'), userId: z.int(), session: z.hex() }),

@@ -81,7 +81,7 @@ interface FaultText {
   status: number;
   title: string;
   text: string;
-  /** When to try again, in seconds. */
+  /** After how many seconds to try again. */
   retryAfterSeconds?: number;
 }
 

@@ -85,7 +85,9 @@ export class Provider {
     this.#stepMs = stepMs;
   }
 
-  /** Returns the address to redirect a browser to. Rejects with a `SignInError` within three seconds. */
+  /**
+   * Returns the address to redirect a browser to. If that fails or takes three seconds, rejects with a `SignInError`.
+   */
   begin(redirectUri: string, { state, nonce, verifier, maxAgeSeconds }: LoginChecks): Promise<string> {
     return this.#inTime(async () => {
       const challenge = await client.calculatePKCECodeChallenge(verifier);
@@ -104,8 +106,8 @@ export class Provider {
 
   /**
    * Returns the person whom the provider sent back. `callback` is the whole url. Checks the issuer, state, nonce,
-   * audience, times and signature, and discards the provider's tokens. Rejects with a `SignInError` within three
-   * seconds.
+   * audience, times and signature, and discards the provider's tokens. If that fails or takes three seconds,
+   * rejects with a `SignInError`.
    */
   finish(callback: URL, checks: LoginChecks): Promise<ProviderIdentity> {
     return this.#inTime(async () => {

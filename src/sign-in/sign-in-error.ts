@@ -1,4 +1,4 @@
-/** Why a sign-in failed. The metric, the log and the pages share this list. */
+/** The reasons why a sign-in fails. The metric, the log and the pages share them. */
 
 /** Faults of the provider or of its configuration for this service. Somebody must fix them. */
 const PROVIDER_FAULTS = [
@@ -12,7 +12,7 @@ const PROVIDER_FAULTS = [
   'client',
 ] as const;
 
-/** Faults of a person. The service and the provider work, but this person may not sign in. */
+/** Faults that concern one person. The service and the provider work, but this person may not sign in. */
 const PERSON_FAULTS = [
   /** The person cancelled the sign-in, or the provider's rules forbid it. */
   'denied',
@@ -26,7 +26,7 @@ const PERSON_FAULTS = [
   'uninvited',
   /** An account has this address already, and the provider is not trusted to open that account. */
   'taken',
-  /** The provider account is linked to another account here, or the account here to another provider account. */
+  /** One of the two accounts is already linked: the account at the provider, or the account at this service. */
   'linked',
   /** The owner of an account had to confirm their identity, but another person signed in. */
   'other-person',

@@ -24,8 +24,8 @@ interface AuditRecord extends AuditedCommand {
 const UNDEFINED_FUNCTION = '42883';
 
 /**
- * Records that a command begins. Returns the id of the new row in `audit`. Returns undefined if the schema is older
- * than the table `audit`.
+ * Records that a command begins. Returns the id of the new row in `audit`. Returns undefined if the database has an old
+ * schema without the table `audit`.
  */
 export async function beginAudit(
   db: Database,

@@ -28,7 +28,7 @@ import {
 /** A bookmark to add, as the schema `addedBookmark` returns it. */
 type AddedBookmark = z.output<typeof addedBookmark>;
 
-/** The fields to change in a bookmark. A field that is absent here keeps its value. */
+/** The fields to change in a bookmark. A field that is absent stays unchanged. */
 type BookmarkChange = z.output<typeof bookmarkChange>;
 
 /** Consecutive bookmarks of a user. */
@@ -318,7 +318,7 @@ export async function readPageForAll(
 }
 
 /**
- * Returns the positions in `checks` of the principals whose user has a bookmark with an id above `start`, or whose
+ * Returns the indexes in `checks` of the principals whose user has a bookmark with an id above `start`, or whose
  * token is no longer valid.
  */
 export async function findNewBookmarks(

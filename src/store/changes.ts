@@ -93,7 +93,7 @@ export async function readChangesForAll(
 }
 
 /**
- * Returns the positions in `checks` of the principals whose account has changes after `start`, or whose token is no
+ * Returns the indexes in `checks` of the principals whose account has changes after `start`, or whose token is no
  * longer valid.
  */
 export async function findChanges(
@@ -116,7 +116,7 @@ export async function findChanges(
   return positionsExcept(checks, onlyRow(rows).unchanged);
 }
 
-/** Returns the position of a start. For `now`, returns `BEGINNING`; `pageFrom` then also passes `p_from_now`. */
+/** Returns the position of a start. It is `BEGINNING` for `now` too, because `pageFrom` also passes `p_from_now`. */
 const positionOf = (start: ChangesStart): ChangesPosition => (typeof start === 'string' ? BEGINNING : start);
 
 function pageFrom(sql: Sql, userId: number, start: ChangesStart, limit: number) {

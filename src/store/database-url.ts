@@ -11,9 +11,9 @@ export interface Target {
 }
 
 /**
- * Parameters that libpq and other clients read from a url, but Postgres does not know. For example, urls from hosting
- * providers contain `channel_binding`. The driver would send such a parameter as a setting of the session, and Postgres
- * would refuse the connection. So these parameters are removed.
+ * Parameters that libpq and other clients read from a url, but that Postgres does not know. For example, urls from
+ * hosting providers contain `channel_binding`. The driver would send such a parameter as a setting of the session, and
+ * Postgres would refuse the connection. So these parameters are removed.
  */
 const CLIENT_PARAMETERS = [
   'channel_binding',

@@ -122,7 +122,7 @@ const CITUS_REASONS: readonly [beginning: RegExp, reason: UnavailableReason][] =
   [/^could not commit transaction for shard/, 'lost'],
   // The server that runs the statement is stopping after a crash or an immediate shutdown.
   [/^postmaster was shut down, exiting/, 'lost'],
-  // libpq's messages for a connection between nodes that ended without a response.
+  // libpq's messages if the connection between two nodes ended without a response.
   [/^(server closed the connection|SSL connection has been closed) unexpectedly/, 'lost'],
   [/^(no connection to the server|connection not open)/, 'lost'],
   [/^could not (receive data from|send data to) server/, 'lost'],
@@ -175,7 +175,7 @@ function reasonOfSqlState(state: string, message: string): UnavailableReason | u
   return REASON_BY_STATE[state] ?? REASON_BY_STATE[state.slice(0, 2)];
 }
 
-/** The codes of faults of TLS and of certificates. */
+/** Matches the error codes for TLS and for certificates. */
 const TLS_CODE = /^ERR_(TLS|SSL)|CERT|^UNABLE_TO_/;
 
 function reasonOfSystemError(error: NodeJS.ErrnoException): UnavailableReason | undefined {

@@ -99,7 +99,8 @@ export async function linkIdentity(
 
 /**
  * Returns how the user could sign in without this session: whether an identity of the issuer is linked, and the numbers
- * of passkeys and of other sessions. Sessions of apps do not count, because they cannot open the page.
+ * of passkeys and of other sessions. Sessions of apps do not count, because a browser cannot open the service's pages
+ * with them.
  */
 export async function readWaysIn(
   db: Database,
@@ -124,8 +125,8 @@ export async function readWaysIn(
 
 /**
  * Opens a session for an app, or for another device if `appName` is null. A browser's session has approved the new
- * session. Returns undefined if the approving session has ended. The new session gets the time at which the person
- * authenticated in the approving session.
+ * session. Returns undefined if the approving session has ended. The new session gets the authentication time of
+ * the approving session.
  */
 export async function openAppSession(
   db: Database,

@@ -51,9 +51,9 @@ export interface ImportResult {
 type Authority = StagedImport & { hash: Buffer | null; leaseId: string | null };
 
 /**
- * Writes a small import of the principal under a new id. Throws `LIMIT_EXCEEDED` at a cap. If the response is lost,
- * call `cancelImport` with the same id. That call returns the result if the import happened, and otherwise prevents the
- * import.
+ * Writes a small import of the principal under a new id. Throws `LIMIT_EXCEEDED` if a cap would be exceeded. If the
+ * response is lost, call `cancelImport` with the same id. That call returns the result if the import happened, and
+ * otherwise prevents the import.
  */
 export async function importBookmarks(
   db: Database,
@@ -68,9 +68,9 @@ export async function importBookmarks(
 }
 
 /**
- * Writes a staged import and its result. Throws `LIMIT_EXCEEDED` at a cap, and `INVALID_TOKEN` if the token of the
- * import was revoked. Returns false if the import was done, was cancelled or belongs to another worker. Also returns
- * false if a crash of the database has deleted the staged batches.
+ * Writes a staged import and its result. Throws `LIMIT_EXCEEDED` if a cap would be exceeded, and `INVALID_TOKEN` if the
+ * token of the import was revoked. Returns false if the import is already finished, was cancelled, or belongs to
+ * another worker. Also returns false if a crash of the database has deleted the staged batches.
  */
 export async function finishImport(
   db: Database,

@@ -142,7 +142,7 @@ const withoutShared = (settings: Settings): Settings => ({
   max: settings.max - (settings.prepare ? settings.shared : 0),
 });
 
-/** Returns the SQL with which an operator gives the timeouts to the role, since the pooler refuses them. */
+/** Returns the SQL with which an operator sets the timeouts for the role, because the pooler refuses them. */
 function alterRole(settings: Settings, user: string): string {
   const alter = `alter role "${user.replaceAll('"', '""')}"`;
   return Object.entries(timeouts(settings))

@@ -52,7 +52,7 @@ interface NewApiToken {
 
 /**
  * Stores an API token that a user requests with a session. Throws `PERMISSION_DENIED` if the person authenticated too
- * long ago, `VALIDATION_ERROR` if the name is taken, and `LIMIT_EXCEEDED` at the limit.
+ * long ago, `VALIDATION_ERROR` if the name is taken, and `LIMIT_EXCEEDED` if the user would have too many tokens.
  */
 export async function createOwnToken(
   db: Database,

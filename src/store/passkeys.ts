@@ -65,7 +65,7 @@ export async function requireFreshSession(db: Database, { userId, hash }: Princi
 
 /**
  * Stores a passkey. Throws the errors of `requireFreshSession`. Also throws `CONFLICT` if the user has the passkey
- * already, and `LIMIT_EXCEEDED` at the limit.
+ * already, and `LIMIT_EXCEEDED` if the user would have too many passkeys.
  */
 export async function addPasskey(
   db: Database,

@@ -250,8 +250,8 @@ function wasSent({ statement }: { statement: object | undefined }): boolean {
 }
 
 /**
- * Returns whether the response has as many rows as Postgres counted. Returns true for any statement without columns,
- * because its response has a count but no rows.
+ * Returns whether the response has as many rows as Postgres counted. Returns true if the result has no columns,
+ * because such a response has a count but no rows.
  */
 function hasAllRows(rows: readonly unknown[]): boolean {
   if (!('columns' in rows && Array.isArray(rows.columns) && rows.columns.length > 0)) return true;

@@ -12,7 +12,7 @@ const FRESH_MS = 1_000;
 /** `reachable`, or the reason why the database cannot serve, or `failed` after an unexpected error. */
 export type DatabaseState = 'reachable' | UnavailableReason | 'failed';
 
-/** The check makes the same reads as a request, but for a user who does not exist. */
+/** A check makes the same read as a request for a page, but for this user, who does not exist. */
 const NOBODY = { userId: 0, hash: Buffer.alloc(32) };
 
 /**
@@ -20,7 +20,7 @@ const NOBODY = { userId: 0, hash: Buffer.alloc(32) };
  * requests.
  */
 export interface DatabaseProbe {
-  /** Returns what the last check found, or checks again if that is more than 1 s old. Takes at most 1 s. */
+  /** Returns the result of the last check. Makes a new check if that result is more than 1 s old. Takes at most 1 s. */
   check(): Promise<DatabaseState>;
   close(): Promise<void>;
 }

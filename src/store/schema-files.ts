@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 
 const SQL_FOLDER = fileURLToPath(new URL('../../sql/', import.meta.url));
 
-/** A numbered file of `sql/`. It changes tables once, and its statements never change after its release. */
+/** A numbered file of `sql/`. Each database runs it once. After its release, its statements never change. */
 export interface Migration {
   version: number;
   name: string;
@@ -36,7 +36,7 @@ const MIGRATION_FILE = /^(?<digits>\d{4})-(?<name>[a-z0-9-]+)\.sql$/;
 const WORKS_WITH_LINE = /^-- works-with: (?<version>[1-9]\d{0,3})\n/;
 
 /**
- * The line that creates a function. `options` is the text between `create` and `function`, with the blank at the end.
+ * The line that creates a function. `options` is the text between `create` and `function`, including its final space.
  */
 const CREATE_FUNCTION = /^create (?<options>.*?)function (?<name>\w+)/gm;
 

@@ -51,7 +51,7 @@ function splitTerms(terms: readonly string[]): { single: string[]; patterns: str
   return { single: sorted.slice(0, SINGLE_TERMS), patterns: patterns.length === 0 ? null : patterns };
 }
 
-/** Builds the conditions on the search text. `strpos` tests the single terms, because it is the fastest test. */
+/** Builds the conditions on the search text. The terms in `single` are tested by `strpos`, which is fastest. */
 function conditionsOnTerms(sql: Sql, terms: readonly string[]) {
   const { single, patterns } = splitTerms(terms);
   return [
@@ -61,8 +61,8 @@ function conditionsOnTerms(sql: Sql, terms: readonly string[]) {
 }
 
 /**
- * Selects the ids of the bookmarks that have a tag and contain all terms. Postgres finds the bookmarks by the index of
- * tags, and tests each of them for the terms.
+ * Selects the ids of the bookmarks that have a tag and contain all terms. Postgres finds the bookmarks with the tag by
+ * an index, and tests each of them for the terms.
  */
 const selectIdsWithTag = (
   sql: Sql,
@@ -164,8 +164,8 @@ const findTagged = (
 
 /**
  * Searches with any filter, order or position. A page that was requested by number must be complete: the next page
- * begins `perPage` further on, and would skip bookmarks that were cut off. A page after a position may be cut off,
- * because the next one continues after the last bookmark that was sent.
+ * begins `perPage` matches later, and would skip bookmarks that were left out of this page. With `after`, a page may be
+ * shorter than `perPage`, because the next page begins after the last bookmark that was sent.
  */
 function findFiltered(
   sql: Sql,
@@ -193,7 +193,7 @@ function findFiltered(
 
 /**
  * Returns the first and the last position of a page in the array of matches, counted from 1. `from` is at most
- * 2,000,000,000. No user has so many bookmarks, so a page from there on is empty.
+ * 2,000,000,000. No user has so many bookmarks, so a page that begins there is empty.
  */
 function positionsOf(page: number, perPage: number): { from: number; to: number } {
   const from = Math.min((page - 1) * perPage + 1, 2_000_000_000);

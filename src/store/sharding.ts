@@ -12,8 +12,8 @@ import { onlyRow } from './outcomes.ts';
 type Sharding = 'none' | 'citus';
 
 /**
- * Reads how the tables are stored. Throws if sharding is wanted but the extension is missing, or if the tables are
- * distributed by a column other than `user_id`.
+ * Reads how the tables are stored. Throws if sharding is wanted but the extension is missing, or if Citus stores the
+ * table `accounts` in any other way than distributed by `user_id`.
  */
 export async function readSharding(sql: Sql, wanted: 'citus' | undefined): Promise<Sharding> {
   const installed = await sql`select from pg_extension where extname = 'citus'`;
@@ -36,8 +36,9 @@ export async function readSharding(sql: Sql, wanted: 'citus' | undefined): Promi
 }
 
 /**
- * Throws if this node is not the coordinator, which alone can change the tables of the cluster. Also throws if two
- * nodes would give the same ids, because their group numbers have the same remainder modulo 256 (`make_sequence`).
+ * Throws if this node is not the coordinator, which alone can change the tables of the cluster. Also throws if the
+ * numbers of two groups of nodes have the same remainder modulo 256. Their nodes would give the same ids
+ * (`make_sequence`).
  */
 export async function checkCluster(sql: Sql): Promise<void> {
   const rows = await sql<{ isWorkerNode: boolean; clashingGroups: string | null }[]>`

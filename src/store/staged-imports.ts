@@ -5,8 +5,8 @@ import { type Outcome, onlyRow, requireSuccess, requireValidToken } from './outc
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
 /**
- * Statements about large imports, from the first bytes of a body to the end of the response. The body of a large import
- * is staged in Postgres.
+ * The SQL statements for a large import, from the first bytes of its body to the end of the response. The body of a
+ * large import is staged in Postgres.
  */
 
 /** The key of a staged import in the table `imports`. */
@@ -19,8 +19,8 @@ export interface StagedImport {
 export const newImport = (userId: number): StagedImport => ({ userId, id: randomUUID() });
 
 /**
- * Returns the name of a staged import in the queue. The name contains the user's id, because every statement about the
- * import needs it.
+ * Returns the name of a staged import in the queue. The name contains the user's id, because every statement for the
+ * import needs that id.
  */
 export const jobIdOf = ({ userId, id }: StagedImport): string => `${userId}-${id}`;
 
@@ -41,7 +41,7 @@ export interface ImportState {
    * which the import ended.
    */
   result: string | null;
-  /** The bytes of the import's errors in `import_errors`. */
+  /** The size in bytes of the import's errors in `import_errors`. */
   errorBytes: number;
 }
 
@@ -162,7 +162,7 @@ export async function readChunks(
   return [...rows];
 }
 
-/** Reads the next errors of an import that is done, after a position. Returns undefined after the last errors. */
+/** Reads the next errors after a position. The import must be done. Returns undefined after the last errors. */
 export async function readErrors(
   db: Database,
   { userId, id }: StagedImport,
@@ -179,7 +179,7 @@ export async function readErrors(
   return row;
 }
 
-/** Deletes the errors of an import, because they have been sent or nobody will read them. */
+/** Deletes the errors of an import that is done, when they have been sent or nobody will read them. */
 export async function deleteErrors(db: Database, { userId, id }: StagedImport): Promise<void> {
   await db.write(
     (sql) => sql`

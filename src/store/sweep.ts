@@ -7,7 +7,7 @@ import { onlyRow } from './outcomes.ts';
  * rows of one user. Rows on a node that cannot be reached are handled when the node is back.
  */
 
-/** The limit of rows for one statement: in each shard, or for the one user whose responses it deletes. */
+/** The most rows that one statement handles in each shard. For old responses: the most rows of one user. */
 const BATCH = 1_000;
 
 /** Runs a function that deletes rows. Returns how many rows it deleted. */
@@ -41,7 +41,7 @@ export const deleteOldTrash = (db: Database, days: number): Promise<number> =>
 
 /**
  * Deletes imports that ended more than an hour ago, uploads that received nothing for more than a minute, and imports
- * that were queued for more than a day without running. Returns their number.
+ * that waited in the queue for more than a day. Returns their number.
  */
 export const deleteOldImports = (db: Database): Promise<number> =>
   sweep(db, (sql) => sql`sweep_imports(${BATCH})`);
@@ -129,8 +129,8 @@ export async function findPendingFilters(db: Database, after: number, limit: num
 const FILTERS_AT_ONCE = 8;
 
 /**
- * Builds Bloom filters for blocks of the user's search texts that have none: for the newest `FILTERS_AT_ONCE` of these
- * blocks. Returns whether the caller should call again. Returns false if there were fewer such blocks, or if no filter
+ * Builds Bloom filters for blocks of the user's search texts. Takes the newest `FILTERS_AT_ONCE` blocks that have no
+ * filter. Returns true if the caller should call again. Returns false if fewer blocks had no filter, or if no filter
  * could be written because the blocks were locked or had just been edited.
  */
 export async function buildNextFilters(db: Database, userId: number): Promise<boolean> {

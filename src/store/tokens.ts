@@ -26,7 +26,7 @@ export function userOf([principal]: readonly PrincipalKey[]): number {
   return principal.userId;
 }
 
-/** Selects the hashes of the valid tokens among these tokens of one user, as an array of texts in hex. */
+/** Selects which of one user's tokens are valid. The result is an array of their hashes, as texts in hex. */
 export const validHashes = (sql: Sql, principals: readonly PrincipalKey[]) => sql`array(
   select encode(token_hash, 'hex')
   from tokens

@@ -20,7 +20,10 @@ interface TrashPage {
   next: TrashPosition | undefined;
 }
 
-/** Returns the bookmarks that were deleted before a position, newest first. Throws `INVALID_TOKEN`. */
+/**
+ * Returns the bookmarks that were deleted before a position, newest first. Throws `INVALID_TOKEN` if the token is not
+ * valid.
+ */
 export async function readTrash(
   db: Database,
   principal: PrincipalKey,

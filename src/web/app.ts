@@ -12,9 +12,9 @@ import { ask, client } from './session.ts';
  */
 
 /**
- * Registers the service worker, which shows the offline page. Stores the newest bookmarks, so that the page
- * can show them without a network. Sends the bookmarks that were added offline. `newest` is undefined if the page has
- * not read the newest bookmarks.
+ * Registers the service worker, which shows the offline page. Stores the newest bookmarks, so that the offline page can
+ * show them. Sends the bookmarks that were added offline. `newest` is undefined if this page has not read the newest
+ * bookmarks.
  */
 export async function startApp({ email }: Profile, newest: readonly Bookmark[] | undefined): Promise<void> {
   // Browsers support service workers only over TLS and on `localhost`.

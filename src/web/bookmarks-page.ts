@@ -138,7 +138,7 @@ function changeSearch(text: string): void {
   beginSearch();
 }
 
-/** Starts a search that replaces the current one in the browser's history. */
+/** Starts a search that replaces the current entry of the browser's history. */
 function replaceSearch(text: string): void {
   history.replaceState(null, '', addressOf(text));
   box.text = text;
@@ -238,8 +238,8 @@ function drawEmpty(): void {
 }
 
 /**
- * Opens the form for a new bookmark above the list. If this form is already open, only focuses it. `gone` warns that
- * the draft comes from a bookmark that was deleted elsewhere.
+ * Opens the form for a new bookmark above the list. If such a form is already open and `warning` is undefined, only
+ * focuses that form. `gone` warns that the draft comes from a bookmark that was deleted elsewhere.
  */
 function openAdd(draft: Draft, warning?: 'gone'): void {
   // A draft with a warning always gets a form of its own, because its text would otherwise be lost.
@@ -276,7 +276,7 @@ function openAdd(draft: Draft, warning?: 'gone'): void {
 }
 
 /**
- * Opens the form that edits a bookmark, in the bookmark's row. If the list has no such row, opens the form above the
+ * Opens the form that edits a bookmark, in the bookmark's row. If the bookmark has no row, opens the form above the
  * list. If an edit form is already open, only focuses that form.
  */
 function openEditor(bookmark: Bookmark): void {

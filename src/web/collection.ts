@@ -21,7 +21,7 @@ export interface Collection {
   readonly state: 'reading' | 'ready' | 'failed';
   /**
    * Starts another search and aborts the previous one. Reads the first page. Then reads the next pages until the list
-   * has at least `count` or `MOST_AT_ONCE` bookmarks.
+   * has `count` bookmarks or more. If `count` is above `MOST_AT_ONCE`, `MOST_AT_ONCE` bookmarks are enough.
    */
   search(text: string, order: Order, count?: number): Promise<void>;
   /**

@@ -1,7 +1,7 @@
 import { foldText } from '../domain/text.ts';
 import { make } from './dom.ts';
 
-/** Highlights search results in a text. The limits below keep this fast for any bookmark and any search. */
+/** Highlights the matches of a search in a text. The limits below keep this fast for any bookmark and any search. */
 
 /** Matches are highlighted only in this many characters from the start of a text. A row shows fewer characters. */
 const MARKED_LENGTH = 500;

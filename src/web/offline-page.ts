@@ -14,7 +14,7 @@ import { texts } from './texts.ts';
  * for a new bookmark. The new bookmark is sent later.
  */
 
-/** The pause between two checks whether the service can be reached again. The browser may not report that it can. */
+/** The pause between two attempts to reach the service. The browser may not report that the service can be reached. */
 const CHECK_MS = 5_000;
 
 /** Shows the page. Resolves when the service can be reached again or when the user tries again. */

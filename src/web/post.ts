@@ -14,7 +14,7 @@ export async function post<Body>(path: string, body: object): Promise<Body> {
 export const hasStatus = (error: unknown, ...statuses: number[]): boolean =>
   error instanceof Response && statuses.includes(error.status);
 
-/** Describes to the user why `post` rejected. Without a response, the connection has failed. */
+/** Describes to the user why `post` rejected. If there was no response, the text says that the connection failed. */
 export function describeFailure(error: unknown): string {
   if (!(error instanceof Response)) return texts.errors.lost;
   if (hasStatus(error, 401)) return texts.signIn.needed;

@@ -64,7 +64,7 @@ export function drawLink(bookmark: Pick<Bookmark, 'url' | 'title'>, terms: reado
 }
 
 function drawTags({ tags }: Bookmark, actions: RowActions): HTMLElement {
-  // If only one tag is left, the row shows it too, because a number would take as much room.
+  // If only one tag would be left out, the row shows it too, because a number would take as much room.
   const shown = tags.length > SHOWN_TAGS + 1 ? tags.slice(0, SHOWN_TAGS) : tags;
   const others = tags.slice(shown.length);
   const chips = shown.map(({ name }) =>

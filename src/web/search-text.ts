@@ -26,7 +26,7 @@ export function termsOf(text: string): string[] {
   return [...searchTerms(query ?? ''), ...(phrases ?? []).map(searchTextLine)];
 }
 
-/** Returns the first tag whose name equals a word of the text or the whole text. */
+/** Returns the first tag whose name equals the whole text or one of its words. */
 export function findNamedTag(text: string, tags: readonly Tag[]): Tag | undefined {
   const query = foldText(parseSearch(text).search.query ?? '');
   if (query === '') return undefined;
@@ -42,7 +42,7 @@ export function replaceWordsByTag(text: string, name: string): string {
   return [...kept.map((part) => part.text), formatTag(name)].join(' ');
 }
 
-/** Returns a function that says whether the search text requires the tag with a name. */
+/** Returns a function that takes the name of a tag and says whether the search text requires that tag. */
 export function tagsOf(text: string): (name: string) => boolean {
   const names = new Set((parseSearch(text).search.tags ?? []).map(foldText));
   return (name) => names.has(foldText(name));
@@ -50,13 +50,13 @@ export function tagsOf(text: string): (name: string) => boolean {
 
 const foldPath = (path: string): string => withoutEndSlashes(foldText(path));
 
-/** Returns a function that says whether the search text contains `under:` with a path. */
+/** Returns a function that takes a path and says whether the search text contains `under:` with that path. */
 export function pathsOf(text: string): (path: string) => boolean {
   const paths = new Set((parseSearch(text).search.tag_under ?? []).map(foldPath));
   return (path) => paths.has(foldPath(path));
 }
 
-/** Adds `tag:` with a name to the search text, or removes it if the text already contains it. */
+/** Adds `tag:` with this name to the search text. If the text already contains it, removes it instead. */
 export function toggleTag(text: string, name: string): string {
   const parts = splitSearch(text);
   const kept = parts.filter(

@@ -120,7 +120,7 @@ function takeLinkedCode(): string | undefined {
 
 const isOwnMachine = (): boolean => ['127.0.0.1', 'localhost', '[::1]'].includes(location.hostname);
 
-/** Removes a link's code from the page's address. A user who is already signed in does not need it. */
+/** Removes a link's code from the page's address. A user who is already signed in does not need the code. */
 export const dropLinkedCode = (): void => void takeLinkedCode();
 
 /** Shows the page for signing in. Resolves when the user has signed in. */

@@ -71,7 +71,7 @@ export function suggestionList(
         role: 'option',
         id: `${element.id}-${at}`,
         onmousemove: () => active !== at && highlight(at),
-        // Without this, the field would lose the focus.
+        // Without `preventDefault`, the field would lose the focus.
         onmousedown: (event: MouseEvent) => event.preventDefault(),
         onclick: () => onChoose(text),
       },
@@ -87,7 +87,7 @@ export function suggestionList(
   input.addEventListener('keydown', (event) => {
     if (event.isComposing) return;
     const count = shown.length;
-    // From the first suggestion, or from none, the up arrow moves to the last one.
+    // If the first suggestion or none is highlighted, the up arrow highlights the last suggestion.
     const previous = (active <= 0 ? count : active) - 1;
     const chosen = shown[active];
     if (event.key === 'ArrowDown' && count === 0) update();

@@ -110,7 +110,7 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
     else return;
     event.preventDefault();
   });
-  /** Draws `nodes`, and below each open node its own nodes. Stops after `room.left` nodes. */
+  /** Draws `nodes`, and the child nodes below each open node. Stops after `room.left` nodes. */
   const drawNodes = (nodes: readonly TagNode[], room: { left: number }): HTMLElement[] =>
     nodes.flatMap(({ name, path, tag, bookmark_count, tags: below }) => {
       if (room.left === 0) return [];

@@ -8,7 +8,7 @@ import { drawLink, hostOf, titleOf } from './row.ts';
 import { ask, batchesOf, client } from './session.ts';
 import { texts } from './texts.ts';
 
-/** A dialog that lists the deleted bookmarks, to restore them or delete them permanently. */
+/** A dialog that lists the deleted bookmarks. The user restores them or deletes them permanently there. */
 
 const PAGE = 100;
 
@@ -38,7 +38,7 @@ export function openTrash(): void {
   let isRead = false;
   let isBusy = false;
 
-  /** Runs an action unless another one is running. Shows the error if the action fails, and draws the list again. */
+  /** Runs an action unless another one is running. If the action fails, shows the error. Then draws the list again. */
   const act = async (work: () => Promise<unknown>) => {
     if (isBusy) return;
     isBusy = true;

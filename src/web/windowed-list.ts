@@ -111,7 +111,7 @@ export function windowedList<Item extends { id: number }>({
     if (known?.item === item) return known.row;
     const row = draw(item);
     row.dataset.id = String(item.id);
-    // The row with the open form is the same element as before. To replace it would lose the caret.
+    // The row with the open form is the same element as before, and stays in place. Replacing it would lose the caret.
     if (known && known.row !== row) replaceRow(known.row, row);
     drawn.set(item.id, { item, row });
     return row;

@@ -23,7 +23,7 @@ import type { Targets } from './attackers.ts';
 
 const MIB = 1_048_576;
 
-/** During the attacks, the replica and the worker may each take at most this much more memory than at rest. */
+/** How much more memory than at rest the replica (`API`) and the worker may take during the attacks. */
 const API_GROWTH_BYTES = 200 * MIB;
 const WORKER_GROWTH_BYTES = 384 * MIB;
 
@@ -65,7 +65,7 @@ const quantile = (sorted: readonly number[], share: number): number =>
 
 const inMib = (bytes: number): string => `${Math.round(bytes / MIB)} MiB`;
 
-/** Returns the image's setting of malloc, which decides how much memory returns to the system. */
+/** Returns the image's malloc setting. The setting decides how much memory returns to the system. */
 function readAllocation(): ReplicaEnv {
   const dockerfile = readFileSync(new URL('../../Dockerfile', import.meta.url), 'utf8');
   const [, name, value] = /^ENV (MALLOC_\w+)=(\w+)$/m.exec(dockerfile)!;

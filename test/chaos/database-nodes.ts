@@ -114,14 +114,14 @@ async function moveRows(
   await rebalance(url);
 }
 
-/** Lets the rebalancer spread the rows evenly during writes. Resolves when it is done. */
+/** Lets the rebalancer spread the rows evenly during writes. Resolves when the rows are spread. */
 export async function rebalance(url: string): Promise<void> {
   await stopRebalance(url);
   await runOn(url, "select citus_rebalance_start(shard_transfer_mode := 'force_logical')");
   await runOn(url, 'select citus_rebalance_wait()');
 }
 
-/** Stops a rebalance. A rebalance that a crash interrupted would continue later and block the next one. */
+/** Stops the rebalance that is under way, if any. One that a crash interrupted would resume and block the next one. */
 async function stopRebalance(url: string): Promise<void> {
   await runOn(url, 'select citus_rebalance_stop()').catch(() => {});
 }

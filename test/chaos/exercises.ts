@@ -68,7 +68,7 @@ async function wakePolls(options: ExerciseOptions): Promise<{ readers: Promise<u
   return { readers: Promise.all(readers) };
 }
 
-/** Resolves when each of these tokens has an open poll. */
+/** Resolves when there is an open poll with each of these tokens, or when the patience is over. */
 async function untilPolling({ attempts }: Journal, tokens: readonly string[]): Promise<void> {
   const giveUpAt = nowMs() + PATIENCE_MS;
   const isPolling = (token: string) =>
@@ -83,7 +83,7 @@ async function countHeld({ processes }: Fleet): Promise<number> {
   return (await Promise.all(held)).reduce<number>((sum, each) => sum + (each ?? 0), 0);
 }
 
-/** Adds a bookmark, with retries. Returns its id and version if it was acknowledged. */
+/** Adds a bookmark, with retries. Returns the bookmark's id and version if the add was acknowledged. */
 async function add(
   { fleet, journal }: ExerciseOptions,
   user: number,

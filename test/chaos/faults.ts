@@ -8,7 +8,7 @@ import type { ServiceProcess } from './service-process.ts';
 /** A kind of fault. `run` causes the fault, repairs it, and then resolves. */
 export interface FaultKind {
   kind: string;
-  /** Its probability relative to other kinds of faults. */
+  /** The probability of this kind of fault, relative to the other kinds. */
   weight: number;
   /** Returns the parts of the fleet that this kind of fault can affect. A part has only one fault at a time. */
   targets(fleet: Fleet): string[];

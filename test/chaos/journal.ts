@@ -23,7 +23,7 @@ interface Call {
   attempts: number;
 }
 
-/** An entry of an import, or a bookmark to add. Only one call uses each url, except for urls that a merge repeats. */
+/** An entry of an import, or a bookmark to add. Each url is used by only one call, unless a `merge` repeats it. */
 export interface Asked {
   url: string;
   title: string;

@@ -7,8 +7,8 @@ import { DEFAULTS, runChaos } from './run.ts';
 import { openRunFolder } from './run-folder.ts';
 
 /**
- * `npm run test:chaos` shows that the service loses, duplicates and misses nothing, even when its servers and
- * connections fail.
+ * `npm run test:chaos` shows that the service loses and duplicates nothing, and that its clients miss nothing, even
+ * when its servers and connections fail.
  */
 
 interface Options {

@@ -30,8 +30,8 @@ const LAST_CATCH_UP_MS = 60_000;
 type Store = MemoryStore | SqliteStore;
 
 /**
- * Mirrors a user until the signal aborts. Sometimes restarts from the mirror's file, from its copy in memory, or from
- * nothing. Finally catches up and journals the mirror's content.
+ * Mirrors a user's collection until the signal aborts. From time to time, restarts the mirror from its file, from its
+ * copy in memory, or from nothing. Finally catches up and journals the mirror's content.
  */
 export async function mirror(options: MirrorOptions, signal: AbortSignal): Promise<void> {
   const { name, user, journal, draw, store: kind } = options;

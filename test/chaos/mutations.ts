@@ -17,7 +17,7 @@ async function rewrite({ sql }: Fleet, name: string, parts: readonly [string, st
 
 const COUNT = 'update accounts set bookmark_count = bookmark_count + 1, unpacked = unpacked + 1';
 
-/** An add draws its id without the user's lock, so that bookmarks become visible out of order. */
+/** An add draws its id without the user's lock, so bookmarks may become visible out of the order of their ids. */
 export const withoutUserLock: Mutation = {
   name: 'the user lock removed',
   async apply(fleet) {

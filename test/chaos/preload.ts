@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm';
 /**
  * Each process of the service loads this file before its own code. On SIGUSR2, the process reads `stepMs` from the file
  * that `CHAOS_COMMANDS` names, sets its wall clock to the real time plus `stepMs`, collects garbage and logs its
- * resources. This does not change the monotonic clock. Neither does an operator who sets a machine's clock.
+ * resources. The monotonic clock does not change, just as when an operator sets a machine's clock.
  */
 
 const RealDate = Date;

@@ -1,6 +1,6 @@
 import { type Attempt, type Journal, nowMs } from './journal.ts';
 
-/** A `fetch` that journals each request of one token. `last` is the latest request. */
+/** A `fetch` that journals each request. All its requests have the same token. `last` is the latest request. */
 export interface RecordedFetch {
   fetch: typeof fetch;
   /** The number of requests so far. */

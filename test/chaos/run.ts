@@ -40,7 +40,7 @@ export interface RunOptions {
   mirrorsPerUser: number;
   /** The mean pause between two calls of a writer. */
   pauseMs: number;
-  /** Whether writers also replace collections, which makes every mirror start again. */
+  /** Whether writers also replace collections. A replace makes the user's mirrors start again from nothing. */
   withReplaces: boolean;
   /** The mean pause between two reads of a reader. */
   readerPauseMs: number;

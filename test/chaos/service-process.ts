@@ -50,13 +50,13 @@ export interface Place {
 const START_LIMIT_MS = 120_000;
 
 /**
- * Log lines about Redis. The first line names the functions that a process performs without Redis. The second line says
- * that all functions use Redis again.
+ * The beginnings of log lines about Redis. The first line names the functions that a process performs without Redis.
+ * The second line says that all functions use Redis again.
  */
 const AWAY = 'Redis is away';
 const SERVES = 'Redis serves: limits, notifications and imports are shared';
 
-/** Opens a place. Resolves when its first process responds. */
+/** Opens a place in the fleet. Resolves when the first process in this place responds. */
 export async function openProcess(place: Place, journal: Journal): Promise<ServiceProcess> {
   const commands = join(place.folder, `${place.name}.json`);
   writeFileSync(commands, '{"stepMs":0}');
@@ -154,7 +154,7 @@ function launch(place: Place, commands: string, journal: Journal): Run {
 }
 
 function readLine(run: Run, text: string): void {
-  // Lines about requests are skipped, because the clients journal their requests too.
+  // Lines about requests are skipped, because the clients already journal every request.
   if (text.includes('"msg":"request"')) return;
   const { life } = run;
   const { level, msg, ...facts } = JSON.parse(text);

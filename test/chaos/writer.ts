@@ -120,7 +120,7 @@ export class Writer {
     });
   }
 
-  /** Reads a bookmark's version and then waits, like a person who edits for a while. Undefined if reading fails. */
+  /** Reads a bookmark's version and then waits, like a person who edits for a while. Returns undefined on failure. */
   async #readVersion(id: number): Promise<string | undefined> {
     const { draw, pauseMs } = this.#options;
     const found = await this.#client.getBookmarks({ id }).catch(() => undefined);
@@ -146,7 +146,8 @@ export class Writer {
   }
 
   /**
-   * Adds and removes only tags with `PASSING_PREFIX`, so that checks still know which bookmarks have the lasting tags.
+   * Changes the tags of several bookmarks. Adds and removes only tags with `PASSING_PREFIX`, so that checks still know
+   * which bookmarks have the lasting tags.
    */
   async #editSeveral(): Promise<void> {
     const { user, draw, name } = this.#options;

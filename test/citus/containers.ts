@@ -2,7 +2,7 @@ import { GenericContainer, type StartedTestContainer, Wait } from 'testcontainer
 import { findFreePort } from '../support/ports.ts';
 import { runOn } from '../support/run-on.ts';
 
-/** The image whose versions are closest to the tested versions. docs/operation.md lists the tested versions. */
+/** The image with the versions of Postgres and Citus that are closest to the tested ones (see docs/operation.md). */
 const IMAGE = 'citusdata/citus:14.0.0-pg17';
 
 /**

@@ -17,7 +17,7 @@ import { runOn } from '../support/database.ts';
 import { catchUnavailable } from '../support/pool.ts';
 import { startService, type TestService, type TestUser } from '../support/service.ts';
 
-// While one worker is down, operations over all users continue for the users of the other workers.
+// While one worker is down, operations that cover all users continue for the users on the other worker.
 
 vi.setConfig({ testTimeout: 240_000 });
 
@@ -48,7 +48,7 @@ beforeEach(async () => {
   expect(lost.length * served.length).toBeGreaterThan(0);
 });
 
-/** Returns the users who have rows in this table that meet the condition. */
+/** Returns the users for whom the table has rows that meet the condition. */
 async function usersOf(table: string, condition: string): Promise<number[]> {
   const rows = await runOn<{ id: number }>(
     database.url,

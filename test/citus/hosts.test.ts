@@ -3,7 +3,7 @@ import { copyShardedDatabase, type ShardedDatabase, withNodeClosed } from '../su
 import { startPgBouncer } from '../support/pgbouncer.ts';
 import { startService, type TestService } from '../support/service.ts';
 
-// Replicas can use any node, through a url that lists all nodes, or through a pooler for each node.
+// Replicas can use any node. Their url lists all nodes, or a pooler for each node.
 
 vi.setConfig({ testTimeout: 240_000 });
 

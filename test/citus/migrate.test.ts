@@ -22,7 +22,7 @@ async function openEmpty() {
   return database;
 }
 
-/** Returns for each table how it is stored, in the order of the tables' names. */
+/** Returns how each table is stored. The tables are in the order of their names. */
 const tablesOf = (url: string) =>
   runOn<{ name: string; kind: string; column: string; group: number }>(
     url,

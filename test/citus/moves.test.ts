@@ -18,7 +18,7 @@ let database: ShardedDatabase;
 let coordinator: TestService;
 let worker: TestService;
 
-/** Starts two replicas with one Redis. One connects to the coordinator, the other to a worker node. */
+/** Starts two replicas that share one Redis. One replica connects to the coordinator, the other to a worker node. */
 beforeAll(async () => {
   database = await copyShardedDatabase(inject('citusUrl')!, inject('citusTemplate')!);
   const redis = await startRedis();

@@ -3,7 +3,7 @@ import { formatFindings, formatTable } from '../chaos/report.ts';
 import { runChaos } from '../chaos/run.ts';
 import { SMALL_RUN } from '../chaos/small-run.ts';
 
-// Runs the chaos test on a cluster, with only one kind of fault: rows move to another node and back.
+// Runs the chaos test on a cluster, with only one kind of fault: a shard moves, and then the cluster is rebalanced.
 
 test('shards are moved and rebalanced during writes, followers and mirrors: nothing is lost, duplicated or missed', {
   timeout: 400_000,

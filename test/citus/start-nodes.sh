@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Starts a Citus cluster of three nodes on this machine, for the tests and benchmarks that need one. Runs until Ctrl-C:
 #   test/citus/start-nodes.sh /usr/lib/postgresql/17/bin [PORT]
-# The folder contains the programs of a Postgres with the Citus extension. The nodes listen only on 127.0.0.1, at PORT
-# (by default 7800) and the next two ports. They require no password. Their data is in a temporary folder, which is
-# deleted at the end. Postgres refuses to run as root, so if root runs this script, the nodes run as `postgres`.
+# The first argument is the folder with the programs of a Postgres that has the Citus extension. The nodes listen only
+# on 127.0.0.1, at PORT (by default 7800) and the next two ports. They require no password. Their data is in a temporary
+# folder, which is deleted at the end. Postgres refuses to run as root, so if root runs this script, the nodes run as
+# `postgres`.
 set -euo pipefail
 
 bin=${1:?usage: $0 FOLDER_OF_POSTGRES [PORT]}

@@ -26,7 +26,7 @@ const service = spawn(process.execPath, ['src/main.ts'], {
 console.log(
   `Once the service listens, open http://127.0.0.1:${port}/login and choose ${PEOPLE.join(' or ')}.`,
 );
-// Ctrl-C sends SIGINT to the service too. This process ignores it and ends after the service has ended.
+// Ctrl-C sends SIGINT to the service too. This process ignores SIGINT and ends after the service has ended.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => service.kill('SIGTERM'));
 const [code] = await once(service, 'exit');

@@ -1,4 +1,4 @@
-/** Parses Markdown documents. Supports the subset of CommonMark and GitHub's anchors that our documents use. */
+/** Parses Markdown documents. Supports GitHub's anchors, and the subset of CommonMark that our documents use. */
 
 export interface Fence {
   /** The language, such as `sh` or `ts`. Empty if none is given. */

@@ -137,7 +137,7 @@ export function findUnknownWireNames(document: Markdown): string[] {
     );
     const header = span.split(':')[0]!;
     const words = HEADER.test(header) ? [header, ...options] : options;
-    // kubectl has options of its own, which are not checked.
+    // The options of kubectl are not checked.
     if (span.startsWith('kubectl')) return [];
     return words
       .filter((word) => !ALL_CODE.includes(word.toLowerCase()))

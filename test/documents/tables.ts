@@ -33,7 +33,7 @@ function plainNumber(text: string): string {
   return digits === undefined ? text : String(Number(digits.replaceAll(',', '')) * (UNITS[unit ?? ''] ?? 1));
 }
 
-/** Returns the range and the example that the error message states if a variable has an invalid value. */
+/** Returns the range and the example that the error message about an invalid value of this variable states. */
 function ruleOf(variable: string): { range: string | undefined; example: string | undefined } {
   try {
     readConfig({ [variable]: '\u0001' });

@@ -42,7 +42,7 @@ export const changeCode = (context: string): void =>
     '\n/** A change of the code alone. */\nexport const CHANGED = true;\n',
   );
 
-/** Builds the image and returns its layers, lowest first. Does not repeat steps with unchanged inputs. */
+/** Builds the image and returns its layers, lowest first. Does not repeat a step whose inputs are unchanged. */
 export async function build(context: string, name: string, revision: string): Promise<Layer[]> {
   const volumes = OF_THE_MACHINE.filter(([from]) => existsSync(from)).map(
     ([from, to]) => `--volume=${from}:${to}:ro`,

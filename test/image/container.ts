@@ -83,7 +83,7 @@ export function start(
   return {
     child,
     signal: async (signal) => {
-      // The command starts `unshare`, whose child is the first process in the container.
+      // `child` is the program `unshare`. Its own child is the first process in the container.
       const pid = await until(() => listFamily(child.pid!)[1]);
       process.kill(pid, signal);
     },

@@ -33,7 +33,7 @@ export interface Rotation {
   nodes: string[];
   /** Runs the script with `admin` as the administrator's url, and with `path` as its PATH. Both have defaults. */
   run(given?: { admin?: string; path?: string }): Promise<Ran>;
-  /** Returns, for each roll-out since the last call, the roles with which the pods reached the nodes. */
+  /** Returns the roles with which the pods reached the nodes, for each roll-out since the previous `takeSeen`. */
   takeSeen(): string[];
   /** Returns the roles with which the pods reach the nodes now, and the words of any error. */
   reach(): Promise<string[]>;
@@ -49,7 +49,7 @@ export interface Rotation {
 
 /**
  * Returns a script that replaces kubectl. A restart of the Deployment `pgbouncer` makes PgBouncer reload its users and
- * open new connections. A restart of any other Deployment gives that Deployment's pods the new url.
+ * open new connections. After a restart of any other Deployment, its pods use the url that the Secret contains.
  */
 const describeKubectl = (folder: string, pooler: string, nodes: number) => `#!/usr/bin/env bash
 set -eu
@@ -80,7 +80,7 @@ case "$1 $2" in
 esac
 `;
 
-/** Makes a server require a password for every connection, except for those of administrators. */
+/** Makes a server require a password for every connection, except for connections of administrators. */
 async function requirePasswords(superuser: string): Promise<void> {
   await runOn(
     superuser,
@@ -135,7 +135,7 @@ const FIRST_ROLES = `
   alter role bookmarks_a login password 'first' connection limit -1;
   alter role bookmarks_b nologin password null connection limit -1`;
 
-/** Starts PgBouncer for these servers, and pods that connect as `bookmarks_a`. Both end when the test ends. */
+/** Starts PgBouncer for these servers until the test ends. The imitated pods at first connect as `bookmarks_a`. */
 export async function startRotation(nodes: string[]): Promise<Rotation> {
   const programs = dirname(await provide('postgresql'));
   const count = nodes.length;

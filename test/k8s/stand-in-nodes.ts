@@ -2,8 +2,8 @@ import { runOn } from '../support/run-on.ts';
 
 /**
  * Imitates, on plain servers, the parts of Citus that `k8s/rotate.sh` uses: the coordinator's list of nodes, the two
- * functions that connect to nodes, and the table `pg_dist_authinfo` of the passwords with which nodes connect to each
- * other. The tests in test/citus/ use real nodes.
+ * functions that connect to nodes, and the table `pg_dist_authinfo`. That table holds the passwords with which nodes
+ * connect to each other. The tests in test/citus/ use real nodes.
  */
 
 const ON_EACH = (group: number) => `

@@ -108,7 +108,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   '@fastify/cors': ['src/http'],
   'prom-client': ['src/observability'],
   '@opentelemetry/api': ['src/observability', 'src/http'],
-  // The public name of this package, which its own files never import.
+  // This is the public name of the project's own package. No layer may import the package by this name.
   'bookmark-service': [],
   // With `createRequire`, a file could load modules that these rules do not detect.
   'node:module': ['src/http/reference.ts', 'src/http/page/build-assets.ts'],
@@ -152,8 +152,8 @@ const BOUNDARIES = [
 ];
 
 /**
- * The files that may import a module with a computed name. The name is that of the package with the binaries for this
- * platform.
+ * The files that may import a module whose name the code computes. That module is the package with the binaries for
+ * this platform.
  */
 const COMPUTED_IMPORTS = ['src/embedded/binaries.ts'];
 
@@ -267,7 +267,7 @@ function checkPlaces(path: string, facts: SourceFacts): string[] {
   ];
 }
 
-/** Finds import cycles. Returns each as the list of its files. If cycles share files, may find only some of them. */
+/** Finds import cycles. Returns each as a list of files. If cycles share files, some of the cycles may be missing. */
 function findCycles(facts: Facts): string[][] {
   const cycles: string[][] = [];
   const done = new Set<string>();

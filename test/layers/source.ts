@@ -9,13 +9,13 @@ export interface Mention {
 
 export interface SourceFacts {
   /**
-   * Imported modules: values, types, side effects, re-exports, `import()`, `import('…')` as a type, and `///
-   * <reference`.
+   * The imported modules. These forms of imports count: of values, of types, for side effects, re-exports, `import()`,
+   * `import('…')` as a type, and `/// <reference`.
    */
   imports: Mention[];
-  /** Paths of modules outside of imports: the first argument of `new URL`, `import.meta.resolve` and the like. */
+  /** Paths of modules that are not in an import: the first argument of `new URL`, `import.meta.resolve` or similar. */
   paths: Mention[];
-  /** Imports with a computed module name. */
+  /** Imports of modules whose names the code computes. */
   computedImports: Mention[];
   /** Places that read the environment, or pass the whole `process` on. */
   environment: Mention[];

@@ -3,8 +3,8 @@ import { EndpointClient } from '../../src/client/client.ts';
 import { Outcomes, runOpenLoop } from './open-loop.ts';
 
 /**
- * Sends the mix of requests of a day. Every user has a client that polls. Other requests come from random users at a
- * fixed rate.
+ * Sends the same mix of requests as clients send on a normal day. Every user has a client that polls. The other
+ * requests come from random users at a fixed rate.
  */
 
 export const CLASSES = ['add', 'sync', 'search', 'list', 'poll', 'wake'] as const;
@@ -38,8 +38,8 @@ const RAMP_MS = 10_000;
 const GRACE_MS = 35_000;
 
 /**
- * Chooses the kind of a request by a number from 0 to below 100. Of 100 requests, 33 are adds, 50 syncs, 10 searches,
- * and 7 lists.
+ * Chooses the class of a request by a random number that is at least 0 and below 100. Of 100 requests, 33 are adds,
+ * 50 are syncs, 10 are searches, and 7 are lists.
  */
 function classOf(dice: number): Class {
   if (dice < 33) return 'add';

@@ -9,8 +9,8 @@ import { formatVerdict, judge } from './judge.ts';
 import { createUsers } from './users.ts';
 
 /**
- * `npm run load -- --url https://staging.example.org --users 1000 --minutes 10` sends a service the requests that
- * clients send on a normal day, for 10 minutes, and prints a verdict.
+ * `npm run load -- --url https://staging.example.org --users 1000 --minutes 10` runs for 10 minutes. It sends a service
+ * the requests that 1,000 clients send on a normal day, and then prints a verdict.
  */
 
 /** The requests per second that each client sends in addition to its polls (docs/scaling.md). */

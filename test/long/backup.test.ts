@@ -47,7 +47,7 @@ function startWriter(replica: Replica, user: Principal): Writer {
       states.push(await writeOne(replica, user, states.at(-1)!, turn));
     }
   })();
-  // `writeMore` and `stop` return this failure to their caller. Without this line it would also count as unhandled.
+  // If a write fails, `writeMore` and `stop` pass the error on. Without this line it would also count as unhandled.
   writing.catch(() => {});
   return {
     user,
@@ -108,8 +108,8 @@ interface Backup {
 }
 
 /**
- * Takes a dump while clients write. After the dump has taken its snapshot, a lock delays it, so that some writes
- * certainly happen during the dump.
+ * Takes a dump while clients write. After the dump has taken its snapshot, a lock delays the dump, so that some writes
+ * certainly happen while it runs.
  */
 async function backUpUnderWrites(postgres: SystemPostgres, fleet: Fleet, file: string): Promise<Backup> {
   const replica = await fleet.start('all', { IMPORT_INLINE_BYTES: 0 });

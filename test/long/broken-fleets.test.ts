@@ -75,7 +75,7 @@ describe.concurrent('the checks of a run find', { timeout: 300_000 }, () => {
   test('a duplicated job, because bookmarks exist twice', () =>
     expectFound(withDuplicatedJobs, 'asked', /came to be \d+ times/, { users: 6 }));
 
-  // These runs make no replaces. After a replace, a mirror starts from scratch, and so gets what it had missed.
+  // These runs replace no collection. After a replacement, a mirror starts from scratch and so gets what it had missed.
   const MISSED = { users: 6, seconds: 20, withReplaces: false };
 
   test('a missing change row, because mirrors hold old values', () =>

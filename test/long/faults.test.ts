@@ -387,7 +387,7 @@ describe('Postgres under a running service', () => {
     await replica.post('/tags/list', {}, token);
     await whileBothFrozen(async () => {
       const ended = replica.stop();
-      // The poll returns an unchanged page, or 503 if it was just checking the database.
+      // The poll returns an unchanged page, or 503 if it was checking the database at that moment.
       expect([200, 503]).toContain((await soon(poll)).status);
       expect(await ended).toBe(0);
     });

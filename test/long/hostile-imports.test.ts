@@ -30,7 +30,7 @@ describe('import bodies', { timeout: 240_000 }, () => {
       if ((received as { error?: string }).error !== 'body: is too complex to be parsed')
         expect(received).toMatchObject(response);
       expect(workerGrowth).toBeLessThan(512 * MIB);
-      // The limit is this high because Node frees the received bytes only later. See
+      // The limit is this high because Node does not free the received bytes immediately. See
       // docs/decisions/0020-no-forced-garbage-collection.md.
       expect(apiGrowth).toBeLessThan(160 * MIB);
     },

@@ -10,7 +10,7 @@ import { runOn } from '../support/run-on.ts';
 
 /**
  * Tests `k8s/rotate.sh` on one server and on several. On one server, the script also runs as an administrator who is
- * not a superuser, as on a managed Postgres, and who has run `k8s/database/administrator.sql`.
+ * not a superuser, as on a managed Postgres. This administrator has run `k8s/database/administrator.sql`.
  */
 
 vi.setConfig({ testTimeout: 240_000 });
@@ -48,7 +48,8 @@ const passwordOf = (rotation: Rotation, role: string): string =>
   new RegExp(`"${role}" "(.*)"`).exec(rotation.readSecret('pgbouncer/userlist.txt'))![1]!;
 
 /**
- * Returns the expected roll-outs: PgBouncer, the pods, and PgBouncer again, with the role that the pods use after each.
+ * Returns the expected roll-outs: of PgBouncer, of the pods, and of PgBouncer again. Each text ends with the role that
+ * the pods use after the roll-out.
  */
 const ROLLS = (old: string, role: string) => [
   `deployment/pgbouncer ${old}`,
@@ -127,8 +128,8 @@ test('a run that is interrupted before any step and repeated ends with the same 
     ).toEqual([]);
     expect(rotation.readSecret('pgbouncer/userlist.txt').split('\n')).toHaveLength(3);
   }
-  // The loop interrupted each of four writes of Secrets, and the beginning and end of each of four roll-outs. The last
-  // run was complete.
+  // The loop interrupted four writes of Secrets, and four roll-outs both at the beginning and at the end. The last run
+  // was complete.
   expect(stops).toBe(4 + 2 * 4 + 1);
 });
 
@@ -200,7 +201,7 @@ test('a rotation without the password of its role is refused, and the role of th
   expect(await rotation.logIn('bookmarks_a', 'first')).toEqual([true]);
 });
 
-/** Makes the servers act as the nodes of a cluster. */
+/** Prepares a rotation on the nodes of the cluster. */
 async function startNodes(): Promise<Rotation> {
   await resetNodes(nodes);
   return startRotation(nodes);
@@ -209,8 +210,8 @@ async function startNodes(): Promise<Rotation> {
 const portOf = (url: string): string => new URL(url).port;
 
 /**
- * Returns `sql`, a statement that makes the last node unreachable for the coordinator, by changing the node's port in
- * the coordinator's list. `comeBack` restores the port. `name` is how the script names the unreachable node.
+ * Prepares the loss of the last node. The statement `sql` changes the node's port in the coordinator's list, so that
+ * the coordinator cannot reach the node. `comeBack` restores the port. `name` is how the script names the node.
  */
 async function loseLast({
   nodes,
@@ -267,8 +268,8 @@ describe('with several nodes', () => {
       expect(output).toContain('PgBouncer and the pods were not changed, and bookmarks_a serves');
       await expectUntouched(rotation);
     }
-    // Nobody knows the new passwords that the earlier runs gave to the other two nodes. This run gives all nodes
-    // another password.
+    // Nobody knows the new passwords that the earlier runs gave to the other two nodes. This run gives all three nodes
+    // the same new password.
     await lost.comeBack();
     expect((await rotation.run()).code).toBe(0);
     await expectRotated(rotation);

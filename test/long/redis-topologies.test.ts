@@ -28,7 +28,7 @@ const untilAllSay = (text: string, replicas: readonly Replica[]) =>
   Promise.all(replicas.map((replica) => replica.untilSays(text)));
 
 /**
- * Resolves when every replica has lost Redis and has found it again. The loss and the return must each happen in time.
+ * Resolves when every replica has lost Redis and has found it again. Each of the two may take up to `MAX_NOTICE_MS`.
  */
 const untilMoved = async (replicas: readonly Replica[]) => {
   const losses = () => replicas.map(({ counters }) => counters.degradations);

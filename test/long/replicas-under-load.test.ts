@@ -34,8 +34,8 @@ test('10,000 clients that disconnect leave no polls, connections or memory behin
   // The first crowd of clients fills caches, which is no leak. So the test compares later crowds with each other.
   const warm = await pollAndDisconnect(16);
   const second = await pollAndDisconnect(16);
-  // A leak of one closure per poll would make the heap grow by more than this with every crowd. A single larger growth
-  // may have another cause, so in that case the test sends one more crowd.
+  // A leak of one closure per poll would make the heap grow by more than 1 MB with every crowd. A single growth of more
+  // than 1 MB may have another cause, so in that case the test sends one more crowd.
   const growth = second - warm < 1_000_000 ? second - warm : (await pollAndDisconnect(16)) - second;
   expect(growth).toBeLessThan(1_000_000);
   const after = await replica.metrics();

@@ -334,7 +334,7 @@ describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
     expect(await fleet.imports(user)).toEqual(['done', 'done']);
   });
 
-  /** Announces three megabytes and sends two of them. Resolves when some of them are staged. */
+  /** Announces a body of three megabytes and sends two of them. Resolves when a part of the body is staged. */
   const beginUpload = async (fleet: Fleet, replica: Replica, user: Principal): Promise<Socket> => {
     const { hostname, port } = new URL(replica.origin);
     const socket = connect(Number(port), hostname);

@@ -187,8 +187,8 @@ const SEARCHES: Operation[] = [
     run: (db, c) => search(db, c, { terms: ['book'], sort: 'title' }),
   },
   {
-    // The search finds blocks, and then each bookmark by its key. If Postgres expects this to cost more than reading
-    // all of the user's bookmarks, it reads them all.
+    // The search finds blocks, and then each bookmark by its key. If Postgres expects these look-ups to cost more than
+    // reading all of the user's bookmarks, it reads all the bookmarks.
     name: 'search for a rare word, sorted by edit',
     atMost: 3 * BIG.bookmarks,
     run: (db, c, n) => search(db, c, { terms: [`org/1${n}7`, 'mark'], sort: 'updated' }),
@@ -340,7 +340,7 @@ const WRITES: Operation[] = [
   },
   {
     name: 'deletion of a tag on some bookmarks',
-    // The earlier edits added the tag to about 530 bookmarks. The deletion looks up the other tags of each.
+    // The earlier edits added the tag to about 530 bookmarks. The deletion looks up their other tags.
     atMost: 530 * 50,
     // Without statistics, Postgres may read all of the user's rows.
     atMostUnknown: 530 * 50 + 2 * BIG.bookmarks,

@@ -97,7 +97,7 @@ export class Cluster implements AsyncDisposable {
     );
     if (isDry) return '';
     for (const object of objects) this.#objects.set(nameOf(object), object);
-    // Stores all objects first, because pods need the files in some of them.
+    // Stores all objects first, because some of the objects contain files that pods need.
     for (const object of objects) this.#take(object);
     return objects.map((object) => `${nameOf(object)} configured\n`).join('');
   }

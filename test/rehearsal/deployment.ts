@@ -127,7 +127,7 @@ export class Deployment {
     }
   }
 
-  /** Returns the end of the output of each pod that is not available yet. */
+  /** For each pod that is not available yet, returns the last part of the pod's output. */
   #describeWaits(): string {
     const waits = this.#pods.filter(({ isAvailable }) => !isAvailable);
     return waits.map(({ name, log }) => `\n${name}: ${log.slice(-2_000)}`).join('');

@@ -35,7 +35,7 @@ socket.setEncoding('utf8').on('data', (text) => { response += text; }).on('end',
 socket.end(JSON.stringify({ args: process.argv.slice(2), cwd: process.cwd() }));
 `;
 
-/** Runs a command that the replacement of `kubectl` sent. Resolves file names relative to the caller's folder. */
+/** Runs a command that the replacement for `kubectl` sent. File names are relative to the caller's folder. */
 async function answer(cluster: Cluster, request: string): Promise<Ran> {
   const { args, cwd } = JSON.parse(request) as { args: string[]; cwd: string };
   const isPath = (n: number) => /^(-f|--filename|kustomize)$/.test(args[n - 1] ?? '');
@@ -115,7 +115,7 @@ export class Operator implements AsyncDisposable {
   }
 
   /**
-   * Runs one of the service's admin commands in a pod, as the document says. `given` maps texts in the command to their
+   * Runs one of the service's admin commands in a pod, as the documents say. `given` maps texts in the command to their
    * replacements.
    */
   async admin(command: string, given: Record<string, string> = {}): Promise<Record<string, string>> {

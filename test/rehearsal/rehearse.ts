@@ -49,7 +49,7 @@ async function makeUsers(url: string) {
   }
 }
 
-/** Runs all scenes in order. Rejects if the outcome of a step differs from what the document says. */
+/** Runs all scenes in order. Rejects if the outcome of a step differs from what the documents say. */
 export async function rehearse(scale: number, note: (line: string) => void): Promise<void> {
   const connections = readConnections();
   await using stack = new AsyncDisposableStack();

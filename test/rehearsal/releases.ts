@@ -6,8 +6,8 @@ import { runDir } from '../support/run.ts';
 
 /**
  * Makes the rehearsal's images. Each image is a folder with the project's code and its own version number. The first
- * image is the previous release. The second and the third image have this commit's code and one more migration each.
- * The migration of the second image fails. The third image also has a changed function.
+ * image is the previous release. The second and the third image each have this commit's code and an additional
+ * migration. The migration of the second image fails. The third image also has a changed function.
  */
 
 const PROJECT = resolve(import.meta.dirname, '../..');
@@ -76,7 +76,7 @@ function addMigration(folder: string, name: string, text: string): void {
   writeFileSync(join(folder, 'sql', file), `-- works-with: ${before}\n${text}\n`);
 }
 
-/** Replaces text in a file. Throws if the text is missing. The rehearsal would then prove nothing. */
+/** Replaces text in a file. Throws if the text is missing, because a rehearsal without the change proves nothing. */
 export function editFile(file: string, from: string | RegExp, to: string): void {
   const text = readFileSync(file, 'utf8');
   const edited = text.replace(from, to);

@@ -79,7 +79,10 @@ export async function startManagedPostgres(maxConnections: number): Promise<Mana
   };
 }
 
-/** Returns a url for the plain driver. It does not check the certificate, because it cannot read a certificate file. */
+/**
+ * Returns a url for the plain driver. The driver then does not check the certificate, because it cannot read a
+ * certificate file.
+ */
 export const withoutVerification = (url: string): string => url.replace(/\?.*/, '?sslmode=require');
 
 /** A provider's Redis server. */

@@ -18,7 +18,7 @@ const IMPORT_ENTRIES = 700;
 const IMPORT_COMMENT = 'x'.repeat(2_000);
 const IMPORT_PAUSE_MS = 3_000;
 
-/** How often a client here sends the same request at most. The service's client library may retry more often. */
+/** The most times that a client here sends the same request. The service's client library may retry more often. */
 const TRIES = 4;
 
 /** What one client sent and received. */

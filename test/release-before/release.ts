@@ -65,7 +65,7 @@ export async function recordCalls(
   return calls;
 }
 
-/** Replays the recorded statements. Each must succeed and return the same number of rows. */
+/** Replays the recorded statements. Each must succeed and return as many rows as when it was recorded. */
 export async function replay(
   url: string,
   recorded: readonly RecordedCall[],

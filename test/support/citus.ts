@@ -98,9 +98,9 @@ export async function makeShardedTemplate(coordinatorUrl: string): Promise<Shard
 }
 
 /**
- * Copies the template on each node. A copy takes a tenth of the time that a new database takes. It includes what the
- * nodes know about each other and about their shards, because that knowledge does not depend on the database's name. A
- * database's settings are not copied, so `migrate` sets them.
+ * Copies the template on each node. A copy takes a tenth of the time that a new database takes. The copy includes what
+ * the nodes know about each other and about their shards, because that knowledge does not depend on the database's
+ * name. A database's settings are not copied, so `migrate` sets them.
  */
 export async function copyShardedDatabase(
   coordinatorUrl: string,

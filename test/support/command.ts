@@ -19,7 +19,7 @@ export interface RunningCommand {
   untilLogged(text: string): Promise<void>;
 }
 
-/** Starts `node src/main.ts` with these arguments and only these variables. */
+/** Starts `node src/main.ts` with these arguments. It gets only these variables, `PATH` and `NODE_COMPILE_CACHE`. */
 export function startCommand(args: readonly string[], env: Record<string, string>): RunningCommand {
   const child = spawn(process.execPath, ['src/main.ts', ...args], {
     env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: `${runDir()}/compiled`, ...env },
@@ -44,7 +44,7 @@ export function startCommand(args: readonly string[], env: Record<string, string
   return { ended, untilLogged };
 }
 
-/** Runs `node src/main.ts` to its end, with these arguments and only these variables. */
+/** Starts the command as `startCommand` does. Resolves with its outcome when the command has ended. */
 export const runCommand = (args: readonly string[], env: Record<string, string>): Promise<Outcome> =>
   startCommand(args, env).ended;
 

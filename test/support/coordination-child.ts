@@ -3,7 +3,7 @@ import { accessTo } from './redis-access.ts';
 import { silentLog } from './silent-log.ts';
 
 /**
- * A process that runs a replica's coordination, for tests that kill the process or end it. The process sends its parent
+ * A process that runs a replica's coordination. Tests kill this process or tell it to end. The process sends its parent
  * the id of each import that it begins, and never finishes an import. It ends when its parent sends a message.
  */
 const [redisUrl, redisPrefix] = process.argv.slice(2) as [string, string];

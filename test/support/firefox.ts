@@ -81,8 +81,9 @@ export async function startFirefox(program: string, profile: string): Promise<Fi
 type Send = (name: string, parameters: object) => Promise<unknown>;
 
 /**
- * Connects to Marionette, which controls Firefox. Returns a function that sends a command. A message is JSON after its
- * length in bytes: `[0, id, command, parameters]` is a command, and `[1, id, error, result]` its response.
+ * Connects to Marionette, which controls Firefox. Returns a function that sends a command. Each message is the length
+ * of a JSON text in bytes, a colon and the text: `[0, id, command, parameters]` for a command, and
+ * `[1, id, error, result]` for a response.
  */
 async function connectTo(port: number): Promise<Send> {
   const socket = connect(port, '127.0.0.1');

@@ -10,7 +10,7 @@ import { type Replica, type ReplicaEnv, startReplica } from './replica.ts';
 import { type Backend, findBlocked, holdAccount, holdLock, type Lock, untilBlocked } from './sessions.ts';
 import { createPrincipal, type Principal, type UserOptions } from './users.ts';
 
-/** Replicas with a database and a Redis of their own. */
+/** Replicas that share a database and a Redis. No other fleet uses this Redis. */
 export interface Fleet extends AsyncDisposable {
   readonly databaseUrl: string;
   /** A connection that reads the database directly. */
@@ -20,7 +20,7 @@ export interface Fleet extends AsyncDisposable {
   readonly env: ReplicaEnv;
   start(role: ServingRole, env?: ReplicaEnv): Promise<Replica>;
   user(options?: UserOptions): Promise<Principal>;
-  /** Returns the urls of a user's bookmarks, in the order of their ids. */
+  /** Returns the urls of a user's bookmarks, in the order of the bookmarks' ids. */
   urls(user: Principal): Promise<string[]>;
   /** Returns the states of a user's imports, oldest first. */
   imports(user: Principal): Promise<string[]>;
@@ -32,7 +32,7 @@ export interface Fleet extends AsyncDisposable {
   untilBlocked(text: string): Promise<Backend>;
   /** Returns the backends of statements that contain this text and wait for a lock now. */
   blocked(text: string): Promise<Backend[]>;
-  /** Returns the import jobs in Redis, waiting or running. */
+  /** Returns the Redis keys of the import jobs that are waiting or running. */
   jobs(): Promise<string[]>;
 }
 

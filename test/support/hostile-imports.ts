@@ -26,7 +26,7 @@ const listOf = (count: number, elementOf: (n: number) => string): string =>
 
 const entry = (n: number, more: string): string => `{"url":"http://e/${n}",${more}}`;
 
-/** An entry of 512 KiB, the largest that is accepted. */
+/** The size of the largest entry that is accepted: 512 KiB, in bytes. */
 const LARGEST_ENTRY = 524_288;
 const fillEntry = (n: number, part: string): string =>
   entry(n, `"x":[${listOf(Math.floor((LARGEST_ENTRY - 100) / (part.length + 1)), () => part)}]`);

@@ -3,7 +3,7 @@ import { buildBloomFilter } from '../../src/domain/bloom-filters.ts';
 import { searchText } from '../../src/domain/text.ts';
 import { hrefHost, urlKey } from '../../src/store/bookmarks.ts';
 
-/** The conditions that a database must meet whenever no statement is running, also after faults. */
+/** The conditions that a database must meet whenever no statement is running, even after a crash. */
 
 const RECOUNTS = `
   with held as (

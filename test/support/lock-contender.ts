@@ -13,7 +13,7 @@ const inside = join(folder, 'inside');
 
 /**
  * Returns false if another process has the lock, too. Each process with the lock makes the folder `inside` for a
- * moment. If two processes do so at the same time, one of them fails.
+ * moment. If two processes try this at the same time, one of them cannot make the folder.
  */
 async function isAlone(): Promise<boolean> {
   try {

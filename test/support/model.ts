@@ -171,7 +171,7 @@ export class Model {
     return ok({ deleted: true });
   }
 
-  /** Edits the tags of several bookmarks by their ids. */
+  /** Edits the tags of the bookmarks with these ids. */
   editTags(ids: number[], { add_tags = [], remove_tags = [] }: Record<string, string[]>): Expected {
     const keys = (names: string[]) => names.map((name) => fold(trim(name)));
     if (keys(remove_tags).some((key) => keys(add_tags).includes(key))) return fault(400, 'VALIDATION_ERROR');
@@ -373,7 +373,7 @@ export class Model {
     return this.bookmarks.find((bookmark) => bookmark.id.value === id);
   }
 
-  /** Returns an id that is not known yet. Ids increase in the order of the writes. */
+  /** Returns an id that only a later response tells. It must be higher than all ids in earlier responses. */
   #newBookmarkId(): Id {
     return new Learned((value): value is number => {
       if (!Number.isSafeInteger(value) || (value as number) <= this.#lastId) return false;

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 
 /** A bookmark in a profile of Firefox. Times are in whole seconds since 1970, as in bookmark files. */
 export interface Place {
-  /** The names of its folders, outermost first, without Firefox's own root folders. */
+  /** The names of the bookmark's folders, outermost first, without Firefox's own root folders. */
   path: string[];
   title: string;
   url: string;

@@ -6,7 +6,7 @@ export type RequestOptions = RequestInit & { token?: string };
 
 /**
  * Sends a request to a service. `path` is appended to `/api/v1`. Texts and bytes are sent unchanged, and anything else
- * as JSON. Rejects if the response breaks a promise about all responses (`checkResponse`).
+ * as JSON. Rejects if the response breaks a rule for all responses (`checkResponse`).
  */
 export async function post(
   origin: string,

@@ -86,7 +86,7 @@ export interface PostgresServer extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** Starts a private Postgres 18 on a free port, with the fast settings and those of the test. */
+/** Starts a private Postgres 18 on a free port, with `FAST_SETTINGS` and `settings`. */
 export async function startPostgres(settings: ServerSettings = {}): Promise<PostgresServer> {
   const dataDir = makeDataDir();
   const open = async (port?: number) => {

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * Returns when a process started, as a text. A later process with the same id has another text, even after a reboot.
+ * Returns a process's start time as a text. A later process with the same id has another text, even after a reboot.
  * Returns undefined for a process that has ended, including a zombie.
  */
 export function readProcessStart(pid: number): string | undefined {

@@ -31,7 +31,7 @@ const PROGRAMS = {
   pgbouncer: { names: ['pgbouncer'], debianPackage: 'pgbouncer', instead: undefined },
   buildah: { names: ['buildah'], debianPackage: 'buildah', instead: undefined },
   debootstrap: { names: ['debootstrap'], debianPackage: 'debootstrap', instead: undefined },
-  // Tests use only the tool that checks Prometheus's rules.
+  // Of Prometheus, tests need only this tool, which checks alerting rules.
   promtool: { names: ['promtool'], debianPackage: 'prometheus', instead: undefined },
   chromium: {
     names: CHROMIUM_NAMES,
@@ -87,8 +87,8 @@ function listPostgresqlFolders(): string[] {
 }
 
 /**
- * Returns the path of a program. Installs a missing program if the user is root on Debian. For other users, rejects
- * with a message that says what to install, so that the test fails instead of being skipped.
+ * Returns the path of a program. Installs a missing program if the user is root on Debian. If the program is still
+ * missing, rejects with a message that says what to install, so that the test fails instead of being skipped.
  */
 export async function provide(program: Program): Promise<string> {
   const found = findProgram(program);

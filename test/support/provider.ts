@@ -157,8 +157,8 @@ async function openHandler(
     }: {
       oidc: { session: Session; client: { clientId: string } };
     }) {
-      // All logins of a session share one grant. If each login had its own grant, a login would end the tokens of an
-      // earlier one.
+      // All logins of a session share one grant. If each login had its own grant, it would end the tokens of earlier
+      // logins.
       const known = session.grantIdFor(client.clientId);
       if (known !== undefined) return provider.Grant.find(known);
       const grant = new provider.Grant({ accountId: session.accountId, clientId: client.clientId });

@@ -104,7 +104,7 @@ export async function startProxy(url: string): Promise<FaultyProxy> {
   return proxy;
 }
 
-/** Connects the client of a link to the server, and passes on what both send. */
+/** Connects the client of a link to the server, and passes on what each of the two sends. */
 function join(link: Link, target: Target, proxy: FaultyProxy): void {
   const { client } = link;
   const server = connect({ ...target, allowHalfOpen: true });

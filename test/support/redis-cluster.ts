@@ -4,7 +4,7 @@ import { findFreePort } from './ports.ts';
 import { type RedisServer, startRedis } from './redis.ts';
 import { certificate, privateKey } from './tls/localhost.ts';
 
-/** The requirements on a cluster. */
+/** The options of a cluster. */
 export interface ClusterOptions {
   masters?: number;
   /**

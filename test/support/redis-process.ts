@@ -7,7 +7,7 @@ import { runDir } from './run.ts';
 export interface RedisRun {
   /** Sends the signal. Resolves when the server has ended, or immediately if it has already ended. */
   end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
-  /** Resolves with false after the server has ended. */
+  /** Tells whether the server is still running. */
   isRunning(): Promise<boolean>;
   freeze(): Promise<void>;
   thaw(): Promise<void>;

@@ -4,7 +4,7 @@ import { findFreePort } from './ports.ts';
 import { type RedisServer, startRedis } from './redis.ts';
 import { certificate, privateKey } from './tls/localhost.ts';
 
-/** The requirements on the Sentinels and their data nodes. */
+/** The options of the Sentinels and their data nodes. */
 export interface SentinelOptions {
   /** The password of the data nodes. */
   password?: string;

@@ -41,7 +41,7 @@ export interface Replica extends AsyncDisposable {
    */
   untilLogged(message: string): Promise<LogLine>;
   signal(signal: NodeJS.Signals): void;
-  /** Sends SIGTERM. Resolves with how the process ended. */
+  /** Sends SIGTERM. Resolves with the exit code, or with the signal that killed the process. */
   stop(): Promise<ProcessEnd>;
   /** Sends SIGKILL. */
   kill(): Promise<void>;

@@ -28,9 +28,9 @@ const schemaByPath = new Map(ROUTES.map((route) => [route.path, route.response])
 const LONGEST_COMPARED = 2_000_000;
 
 /**
- * Fails unless a response keeps the promises about all responses: JSON and a request id. A successful response must
- * have exactly the fields of the API reference. An error must have the form that all errors have, and the status of its
- * code (section 7, decision 2).
+ * Fails unless a response follows the rules for all responses. Every response must be JSON and have a request id. A
+ * successful response must have exactly the fields of the API reference. An error must have the form that all errors
+ * have, and the status of its code (section 7, decision 2).
  */
 export function checkResponse(path: string, { status, headers, text, body }: ApiResponse): void {
   assert.equal(headers.get('content-type'), 'application/json; charset=utf-8');

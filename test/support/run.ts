@@ -8,7 +8,7 @@ declare module 'vitest' {
     postgresUrl: string;
     /** The name of a migrated database that tests copy. */
     templateDatabase: string;
-    /** The url of a Citus cluster's coordinator, if the tests run on one. In that case, every database is sharded. */
+    /** The url of the coordinator, if the tests run on a Citus cluster. In that case, every database is sharded. */
     citusUrl: string | undefined;
     /** The name of the migrated database that tests copy. All nodes of the cluster have it. */
     citusTemplate: string | undefined;

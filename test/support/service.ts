@@ -13,7 +13,7 @@ import type { ApiResponse } from './responses.ts';
 import { silentLog } from './silent-log.ts';
 import { createPrincipal, issueToken, newEmail, type Principal, type UserOptions } from './users.ts';
 
-/** The default configuration, except for the port, the log, a wait, and limits that most tests would reach. */
+/** The default configuration, except for the port, the log, `migrateWaitSeconds`, and limits that most tests reach. */
 export const TEST_CONFIG: Config = {
   ...readConfig({}),
   port: 0,
@@ -33,7 +33,7 @@ export interface TestUser extends Principal {
   post(path: string, body?: unknown, options?: RequestInit): Promise<ApiResponse>;
 }
 
-/** A replica in this process, with a port and a database of its own. */
+/** A replica in this process, with its own port. It may share its database with another replica. */
 export interface TestService extends AsyncDisposable {
   readonly app: FastifyInstance;
   readonly context: Context;
@@ -52,7 +52,7 @@ export interface TestService extends AsyncDisposable {
 }
 
 export interface ServiceOptions {
-  /** The database of a replica that outlives this one. Default: a new, empty database. */
+  /** The database of another replica, which must outlive the new replica. Default: a new, empty database. */
   database?: TestDatabase;
   log?: Logger;
 }

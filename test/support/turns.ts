@@ -3,8 +3,8 @@ import { runInNewContext } from 'node:vm';
 
 /**
  * Returns the most CPU time, in milliseconds, that this thread used in one turn of the event loop while the work ran.
- * Elapsed time would be unreliable, because a turn may take any time on a busy machine. Garbage is collected before the
- * work, so that earlier garbage does not count.
+ * Elapsed time would be unreliable, because a turn may take arbitrarily long on a busy machine. Garbage is collected
+ * before the work, so that earlier garbage does not count.
  */
 export async function longestTurn(work: () => Promise<unknown>): Promise<number> {
   collectGarbage();

@@ -3,8 +3,8 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * A client that sends requests and does not read the responses. It notices that its connection was reset only when it
- * reads.
+ * A client that sends requests and does not read the responses. If its connection is reset, it does not notice until
+ * it reads.
  */
 export interface UnreadClient extends Disposable {
   readonly socket: Socket;

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Calls `ask` every 20 ms until it returns a value, and resolves with that value. Rejects after `limitMs`. Tests use it
- * to wait for changes that no event reports.
+ * Calls `ask` every 20 ms until it returns neither undefined nor false, and resolves with the value. Rejects after
+ * `limitMs`. Tests use `until` to wait for changes that no event reports.
  */
 export async function until<T>(
   ask: () => Promise<T | undefined | false> | T | undefined | false,

@@ -55,7 +55,7 @@ function listTargets(objects: readonly KubernetesObject[], workload: Workload): 
   return environments.flatMap((environment) => listUrls(environment, workload));
 }
 
-/** Returns whether the migration connects to the url in this variable. It uses none of its other urls. */
+/** Returns whether the migration connects to the url in this variable. The migration connects to no other url. */
 const isUsedByMigration = (name: string) => name === 'DATABASE_URL';
 
 /** Returns whether a variable contains urls that only browsers use. Pods do not connect to them. */
@@ -117,7 +117,7 @@ function findPods(objects: readonly KubernetesObject[], service: KubernetesObjec
   return workload;
 }
 
-/** Returns the number of a workload's port. `port` is its number or its name. Throws if no port has this name. */
+/** Returns the number of a workload's port, given its number or name. Throws if no port has the given name. */
 export function readPort(workload: Workload, port: string | number): number {
   if (typeof port === 'number') return port;
   const ports: { name?: string; containerPort: number }[] = workload.containers.flatMap(

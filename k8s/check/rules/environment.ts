@@ -108,8 +108,8 @@ const listServiceContainers = (objects: readonly KubernetesObject[]) =>
   );
 
 /**
- * Returns the variables that the service does not read. Leaves out those of the runtime, and those that other variables
- * refer to. Throws a `ConfigError` if the environment is invalid.
+ * Returns the variables that the service does not read. The result leaves out the variables of the runtime, and the
+ * variables to which other variables refer. Throws a `ConfigError` if the environment is invalid.
  */
 function listUnknown(objects: readonly KubernetesObject[], container: Container): string[] {
   const environment = withoutFiles(readEnvironment(objects, container));
@@ -167,7 +167,7 @@ function findOptionFaults(options: string, memoryBytes: number): string[] {
     });
 }
 
-/** Returns whether a trusted network may contain more than the gateway. True for a name such as `loopback`. */
+/** Returns whether a trusted network may contain more than the gateway. A name such as `loopback` counts as wide. */
 const isWide = (network: string): boolean => {
   const version = network.includes(':') ? 6 : 4;
   const [address, prefix = version === 4 ? '32' : '128'] = network.split('/');

@@ -169,7 +169,7 @@ const SCREEN_HEIGHT = 24;
  * wrong units.
  */
 function findPanelFaults(panels: readonly Panel[]): string[] {
-  // The panels for an incident are above the last row.
+  // The panels for an incident are above the last panel of the type `row`.
   const lastRow = panels.findLast(({ type }) => type === 'row')!;
   const fitsOnScreen = lastRow.gridPos.y <= SCREEN_HEIGHT;
   const heightFaults = unless(fitsOnScreen, `${lastRow.title}: the panels before it do not fit on a screen`);

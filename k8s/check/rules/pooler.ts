@@ -177,7 +177,7 @@ export const poolerRules: Rule[] = [
   poolerRule("the poolers' pools fit into Postgres' connections, even with two roles", (pooler, objects) => {
     const { workload, databases } = pooler;
     // During a rotation the service uses two roles, and PgBouncer has a separate pool for each role. So a database may
-    // open more connections than `pool_size`, up to `max_db_connections`. The host with the most connections counts.
+    // open more connections than `pool_size`, up to `max_db_connections`. The rule uses the host with the most.
     const perInstance = Math.max(
       ...Object.values(databases)
         .flatMap(listHosts)

@@ -11,7 +11,7 @@ export interface Rule {
 // biome-ignore lint/suspicious/noExplicitAny: checked by the schema
 export type Container = any;
 
-/** A pod template, and the object that creates its pods. */
+/** A pod template, and the object that creates pods from this template. */
 export interface Workload {
   owner: KubernetesObject;
   labels: Record<string, string>;
@@ -65,7 +65,7 @@ export const listMigrations = (objects: readonly KubernetesObject[]) =>
       .map((container: Container) => ({ workload, container })),
   );
 
-/** Returns whether a selector matches these labels. The only operator that it supports in expressions is `In`. */
+/** Returns whether a selector matches these labels. In expressions, this function supports only the operator `In`. */
 export function selects(
   selector: {
     matchLabels?: object;

@@ -4,8 +4,8 @@ import { findConfig } from './environment.ts';
 import { find, ofKind, type Rule, unless } from './rule.ts';
 
 /**
- * By how many seconds a gateway's timeout must exceed a request's own time. A held poll may end up to 3 s late, and its
- * response needs time on the network.
+ * A gateway's timeout must exceed the service's own time limit for a request by this many seconds. A held poll may end
+ * up to 3 s late, and the poll's response needs time on the network.
  */
 const ROOM_SECONDS = 10;
 

@@ -54,7 +54,7 @@ const TYPE_BY_EXTENSION: Record<string, string> = {
   '.svg': 'image/svg+xml',
 };
 
-/** Maps the name of an imported module for Node to the name of the same module for browsers. */
+/** Maps the name of a module's build for Node to the name of the same module's build for browsers. */
 const FOR_BROWSERS: Record<string, string> = { 'csv-parse/sync': 'csv-parse/browser/esm/sync' };
 
 /**

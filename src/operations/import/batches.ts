@@ -11,7 +11,7 @@ const SLICE_MS = 5;
 
 /**
  * A batch is full when it has about this many bytes of entries, or this many characters of errors. Errors need a limit
- * because a response reads all errors of a batch together.
+ * because all errors of a batch are read together for a response.
  */
 const ENTRIES_LENGTH = 4_194_304;
 const ERRORS_LENGTH = 65_536;
@@ -27,7 +27,7 @@ export type Stage = (batch: ImportBatch) => Promise<void>;
  * `stage`. Without `stage`, all entries are in one batch.
  *
  * Throws `LIMIT_EXCEEDED` for more tags than an account may have. Throws `VALIDATION_ERROR` for a `replace` with
- * invalid entries. The message contains the first error and the number of invalid entries.
+ * invalid entries. The message of this error contains the first invalid entry's error and the number of such entries.
  */
 export async function prepareEntries(
   { replace, entries }: ImportBody,

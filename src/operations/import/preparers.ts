@@ -149,7 +149,7 @@ export class Preparers {
     // With a lower priority, long imports delay other requests less. The child's threads inherit the priority, so it is
     // set before they start.
     if (child.pid !== undefined) setPriority(child.pid, Math.max(CHILD_PRIORITY, getPriority()));
-    // If the child fails during an import, the iterator of its messages fails or ends. So this event can be ignored.
+    // If the child fails during an import, the iterator of its messages fails or ends. So the event can be ignored.
     child.on('error', () => {});
     child.unref();
     child.channel?.unref();

@@ -63,7 +63,7 @@ export async function importInline(
     return resultOrThrow(await cancelOrFetch(context, smallImport));
   });
   notifyPolls(context.coordination.notifier, principal.userId);
-  // If an earlier request had the same `Idempotency-Key`, `result` is that request's result, with its errors in the
+  // If an earlier request had the same `Idempotency-Key`, `result` is that request's result, whose errors are in the
   // database.
   if (errorBytes > 0) return streamResponse(context, smallImport, result);
   return writeResponse(result, prepared.batch.errors);
@@ -71,7 +71,7 @@ export async function importInline(
 
 /**
  * Queues a staged import, waits until a worker has run it, and returns the response. If the client leaves first, the
- * response is empty. The import stays queued and runs (docs/contract.md, decision 21).
+ * response is empty, but the import stays queued and runs (docs/contract.md, decision 21).
  */
 export async function importStaged(
   context: ImportContext,

@@ -58,7 +58,7 @@ async function* writeParts(
 ): AsyncGenerator<string> {
   const { database } = context;
   try {
-    // Positions begin at 0.
+    // Positions begin at 0, so the first read begins after -1.
     let part = await untilRead(context, () => readErrors(database, staged, -1));
     let prefix = head(result);
     while (part !== undefined) {
@@ -68,7 +68,7 @@ async function* writeParts(
       part = await untilRead(context, () => readErrors(database, staged, position));
     }
     const state = await untilRead(context, () => readImport(database, staged));
-    // If the errors were deleted meanwhile, some of them may be missing in the response.
+    // If the errors were deleted meanwhile, some of them may be missing from the response.
     if (!state?.errorBytes) throw new OutcomeUnknown('errors of an import have gone');
     yield ']}';
   } finally {

@@ -128,7 +128,7 @@ function noteEnd(
 
 /**
  * Returns a promise that rejects when the signal aborts. The worker then does not wait for its statement, because the
- * statement may wait long for a lock. Without the lease, the statement changes nothing.
+ * statement may wait for a lock for a long time. Without the lease, the statement changes nothing.
  */
 const rejectWhenAborted = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
@@ -190,7 +190,7 @@ function prepare(
 
 /** Yields the body of a staged import. Reads the next chunks while the consumer uses the current ones. */
 async function* readBody(db: Database, staged: StagedImport): AsyncGenerator<Buffer, undefined> {
-  // Positions begin at 0.
+  // Positions begin at 0, so the first read begins after -1.
   let nextChunks = readChunks(db, staged, -1);
   for (;;) {
     const chunks = await nextChunks;

@@ -175,7 +175,7 @@ export function importSection(profile: Profile): HTMLElement {
 
 type Folders = Preview['folders'];
 
-/** Creates the list of the file's folders, and of the tags that they become. */
+/** Creates the list of the file's folders. It names the tag that each folder becomes. */
 function folderList(folders: Folders): HTMLElement {
   const words = moreTexts.import;
   const line = ({ folder, tag, bookmarks }: Folders[number]) =>

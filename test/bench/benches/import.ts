@@ -108,8 +108,8 @@ async function runSize(plan: Plan, entries: number, effort: { rounds: number }):
 }
 
 /**
- * Makes a line of the table. `mark` is the lowest accepted value of two ratios: COPY's time divided by the step's time,
- * and COPY's CPU time divided by the step's CPU time in all processes.
+ * Makes a line of the table. `mark` is the lowest accepted value of each of two ratios: COPY's time divided by the
+ * step's time, and COPY's CPU time divided by the step's CPU time in all processes.
  */
 function lineOf(step: Step, entries: number, rounds: readonly Record<Step, Taken>[], mark: number): Line {
   const ms = (of: Step) => spreadOf(rounds.map((round) => round[of].ms));

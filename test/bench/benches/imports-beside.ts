@@ -17,8 +17,8 @@ const FIRST_USER = 3_001;
 const IMPORTS = 10;
 
 /**
- * The measurement takes about as long as the ten imports on two cores. A shorter one would end while the bodies of the
- * imports still arrive.
+ * The measurement takes about as long as the ten imports take on two cores. A shorter measurement would end while the
+ * bodies of the imports are still arriving.
  */
 const MEASURED_SECONDS = 30;
 

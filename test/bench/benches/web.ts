@@ -10,7 +10,7 @@ import { formatNumber, type Line } from '../harness/report.ts';
 import { spreadOf } from '../harness/stats.ts';
 import { HUNDRED_THOUSAND, openCollection, sizesOf, TEN_THOUSAND } from './collection.ts';
 
-/** Measures the page in a real browser, as its user experiences it. */
+/** Measures the page in a real browser, as a user experiences the page. */
 
 /** Returns the factor by which the browser's CPU is slowed down. */
 const slowdownOf = ({ quick }: Plan): number => (quick ? 1 : 4);
@@ -141,7 +141,7 @@ function findLongestTask(events: readonly TraceEvent[]): LongestTask {
   return { cpuMs: longest(({ tdur }) => tdur), clockMs: longest(({ dur }) => dur) };
 }
 
-/** Scrolls quickly through `count` rows. Returns the longest task meanwhile. */
+/** Scrolls quickly through `count` rows. Returns the longest task during the scrolling. */
 async function measureScrolling(browser: Browser, page: Page, count: number): Promise<LongestTask> {
   const last = page.locator('.rows > li').last();
   await browser.startTracing(page, { categories: ['toplevel', '__metadata'] });

@@ -22,7 +22,7 @@ export interface LoadJob {
   seconds: number;
   /** The rate of an open loop. The latency of a request counts from the time when the request was due. */
   perSecond?: number;
-  /** The status of a success. */
+  /** The status that counts as a success. */
   expectStatus: number;
 }
 

@@ -9,7 +9,7 @@ import type { Latency } from './stats.ts';
 export interface Poller {
   port: number;
   path: string;
-  /** The body of the first poll. Later polls send the cursor of the last response. */
+  /** The body of the first poll. Each later poll sends the cursor of the previous response. */
   body: { cursor: number; [field: string]: unknown };
   token?: string;
   wake: { port: number; path: string; body: object; token?: string };
@@ -19,7 +19,7 @@ export interface Poller {
 export interface WakeReport {
   wakes: number;
   latency: Latency;
-  /** The time from the first `wake` request to the last response of a poll. */
+  /** The time from the first `wake` request to the last response to a poll. */
   seconds: number;
 }
 

@@ -58,7 +58,7 @@ export function readResidentBytes(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1_024;
 }
 
-/** Returns the peak of resident memory since `5` was written to `clear_refs`, in bytes. */
+/** Returns the peak of resident memory, in bytes, since `5` was written to `clear_refs`. */
 export function readPeakBytes(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1_024;

@@ -14,7 +14,7 @@ async function readInfo(url: string, section: string): Promise<string> {
   return text;
 }
 
-/** Returns how often Redis has run a script by EVALSHA so far. Only the rate limiter uses EVALSHA. */
+/** Returns how many times Redis has run scripts by EVALSHA so far. Only the rate limiter uses EVALSHA. */
 export async function readScriptCalls(url: string): Promise<number> {
   const text = await readInfo(url, 'commandstats');
   return Number(/cmdstat_evalsha:calls=(\d+)/.exec(text)?.[1] ?? 0);

@@ -30,9 +30,9 @@ const SETTINGS = {
 };
 
 /**
- * Returns a replica with the usual settings. Each benchmark gets a new one, because earlier requests change the
- * replica's memory and speed. In a smoke run, all benchmarks on a database share one. A benchmark that needs two
- * replicas gives the second another name.
+ * Returns a replica with the usual settings. Each benchmark gets a new replica, because earlier requests change a
+ * replica's memory and speed. Only in a smoke run, all benchmarks on a database share a replica. A benchmark that needs
+ * two replicas gives the second another name.
  */
 export function openReplica({ environment, quick }: Plan, url: string, name = 'first'): Promise<Replica> {
   const start = () => startReplica(environment, url);

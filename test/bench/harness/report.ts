@@ -13,7 +13,7 @@ export interface Line {
   /** A ratio that compares both sides, computed for each round. Higher is better, except for memory and latencies. */
   ratio?: Spread;
   mark?: { text: string; reached: boolean };
-  /** The CPU microseconds per operation of each group of processes: here of the service, below of the reference. */
+  /** The service's CPU microseconds per operation, by group of processes. `referenceCpu` has those of the reference. */
   cpu?: Record<string, Spread>;
   referenceCpu?: Record<string, Spread>;
   latency?: { p50: Spread; p99: Spread; p999: Spread; max: Spread };

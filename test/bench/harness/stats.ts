@@ -28,7 +28,7 @@ export function latencyOf(valuesMs: Float64Array): Latency {
   return { p50: at(0.5), p99: at(0.99), p999: at(0.999), max: sorted.at(-1) ?? 0 };
 }
 
-/** Appends numbers one by one without creating garbage. */
+/** A growing list of numbers. Appending creates garbage only when the list's memory is full and has to grow. */
 export class Samples {
   #values = new Float64Array(65_536);
   #length = 0;

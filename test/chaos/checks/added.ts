@@ -6,7 +6,7 @@ import type { Result } from './findings.ts';
 /**
  * Checks that every bookmark that appeared in a response is in the database, unless somebody may have removed it. A
  * bookmark that was certainly removed must not be in the database. Each row must contain the values that were written
- * last, in some order of writes that the times of the calls allow.
+ * last. If the times of the calls allow several orders of writes, each order is right.
  */
 export function checkAdded(story: Story): Result {
   const { journal, rest } = story.evidence;
@@ -92,8 +92,8 @@ interface Write<T> {
 }
 
 /**
- * Returns whether a write of this value may have been the last one. If an acknowledged write certainly came later, it
- * was not the last one.
+ * Returns whether a write of this value may have been the last write. A write was not the last one if an acknowledged
+ * write certainly came after it.
  */
 function mayBeLast<T>(value: T, writes: readonly Write<T>[]): boolean {
   return writes.some(

@@ -1,8 +1,8 @@
 import type { AddCall, Asked, DeleteCall, Evidence, ImportCall } from '../journal.ts';
 
 /**
- * A bookmark that was in a response or is in the database. The two times say from when on it is known to have existed,
- * and from when on it may have been removed.
+ * A bookmark that was in a response or is in the database. `knownByMs` says from when on it is known to have existed,
+ * `goneFromMs` from when on it may have been removed.
  */
 export interface Birth {
   id: number;
@@ -27,15 +27,15 @@ export interface Story {
   repeats: Map<string, number>;
   /** By user: the imports with `replace` that may have happened. */
   replaces: Map<number, ImportCall[]>;
-  /** Ids that appeared with two urls. */
+  /** One sentence for each time that an id appeared with another url or another user than at first. */
   contradictions: string[];
 }
 
-/** Returns the latest time at which a call can take effect. Infinite if its outcome is unknown. */
+/** Returns the latest time at which a call can have taken effect. Infinite unless its outcome is `done`. */
 export const effectEndMs = ({ outcome, endMs }: { outcome: string; endMs: number }): number =>
   outcome === 'done' ? endMs : Number.POSITIVE_INFINITY;
 
-/** Combines the journal and the final database. */
+/** Derives the story from the journal and the final database. */
 export function tellStory(evidence: Evidence): Story {
   const story: Story = {
     evidence,
@@ -106,7 +106,7 @@ function earliestDeletes({ evidence }: Story): Map<number, number> {
   return earliest;
 }
 
-/** Returns when the first `replace` was sent that may have removed the bookmark. Infinite if there is none. */
+/** Returns the earliest time at which a `replace` that may have removed the bookmark was sent. Infinite if none was. */
 export function wipedFromMs(story: Story, { user, url, call }: Pick<Birth, 'user' | 'url' | 'call'>): number {
   // If an import with `merge` repeated this url, the import may have created the bookmark again at any time. In that
   // case, any `replace` may have removed the bookmark, however early it was sent.

@@ -45,7 +45,7 @@ function findHalf(story: Story, call: ImportCall): string[] {
   const seen = call.entries.length - missing.length;
   if (missing.length === 0) return [];
   if (seen === 0 && call.outcome !== 'done') return [];
-  // The next replace may have removed the bookmarks of this import before anybody saw them.
+  // A `replace` may have removed the bookmarks of this import before anybody saw them.
   const wipedMs = wipedFromMs(story, { user: call.user, url: call.entries[0]!.url, call });
   if (wipedMs < Number.POSITIVE_INFINITY) return [];
   return [`${nameImport(call)} (${call.outcome}): ${seen} of ${call.entries.length} entries came to be`];

@@ -3,8 +3,8 @@ import type { Story } from './births.ts';
 import type { Result } from './findings.ts';
 
 /**
- * The longest allowed time between a request and the head of its response. It is the time that the service promises,
- * plus the duration of the longest fault and a margin for a busy machine.
+ * For each kind of request, the longest allowed time until the head of the response. It is the time that the service
+ * promises, plus the duration of the longest fault and a margin for a busy machine.
  */
 const DEADLINES_MS = { poll: 50_000, import: 170_000, other: 32_000 };
 

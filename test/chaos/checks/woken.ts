@@ -77,8 +77,8 @@ function* listWakes(calls: readonly AnyCall[], followers: readonly Follower[]): 
 }
 
 /**
- * Yields the adds, edits, deletions and renamed tags that held polls returned to mirrors. A unique text identifies each
- * change.
+ * Yields the adds, edits, deletions and renamed tags that a mirror received from a held poll. A unique text identifies
+ * each change.
  */
 function* listMirrorWakes(calls: readonly AnyCall[], mirrors: readonly Mirror[]): Generator<Wake> {
   const byUser = groupByUser(mirrors);

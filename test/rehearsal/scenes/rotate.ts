@@ -21,7 +21,7 @@ async function rotateServing({ operator, cluster, postgres }: Stage): Promise<vo
   require(atWork === 'bookmarks_b', `only bookmarks_b at work, got ${atWork}`);
 }
 
-/** Rotates the migrating role's password, and uses the new one in a release. */
+/** Rotates the migrating role's password, and uses the new password in a release. */
 async function rotateMigrating(stage: Stage): Promise<void> {
   const { operator, postgres, passwords } = stage;
   const alter = operator.read(`alter role bookmarks_owner password '…'`).replace('…', NEW_PASSWORD);
