@@ -509,7 +509,7 @@ interface RouteCases<Name extends string = string> {
   body(user: TestUser): Promise<Record<string, unknown>> | Record<string, unknown>;
   fields: Record<Name, Field>;
   required?: string[];
-  /** For each field that the usual body must not contain, the body to use instead. */
+  /** By field: the body to which a test adds the field, if it cannot add the field to the body that `body` returns. */
   instead?: Record<string, object>;
   /** Set if the route accepts ids that do not exist. */
   takesAnyId?: true;

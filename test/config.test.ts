@@ -40,7 +40,10 @@ const INTEGERS: [string, keyof Config, number, number, number | undefined][] = [
 /** The path of a file that exists. */
 const SOME_FILE = new URL('../package.json', import.meta.url).pathname;
 
-/** The other variables: the name, field, default, accepted texts with their values, and refused texts of each. */
+/**
+ * The other variables. Each row has a variable's name, its field in `Config`, its default, the accepted texts with the
+ * value that each gives, and the refused texts.
+ */
 const OTHERS: [string, keyof Config, unknown, [string, unknown][], string[]][] = [
   [
     'NODE_ENV',

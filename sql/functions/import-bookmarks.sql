@@ -173,7 +173,8 @@ begin
 
   -- Insert the new entries, one batch after the other.
   v_now := date_trunc('milliseconds', clock_timestamp());
-  -- This call raises the sequence if it is too far behind. From then on, the ids come from the sequence itself.
+  -- This call raises the sequence if its next ids would be too low. From then on, the ids come from the sequence
+  -- itself.
   perform next_id('bookmarks_id_seq', v_account.id_floor);
   for v_batch in
     select position, url_keys, tag_sets, entries

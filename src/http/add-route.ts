@@ -136,8 +136,8 @@ export function countBacklog(
 }
 
 /**
- * Returns the function that sends error responses. Before some errors, that function looks the token up again with
- * `confirmPrincipal`. If the token is no longer valid, the function sends `INVALID_TOKEN` or `ACCOUNT_SUSPENDED`
+ * Returns the function that sends error responses. Before it sends some errors, that function looks the token up again
+ * with `confirmPrincipal`. If the token is no longer valid, the function sends `INVALID_TOKEN` or `ACCOUNT_SUSPENDED`
  * instead of the error (docs/contract.md, decision 1).
  */
 export function handleErrors(context: Context) {

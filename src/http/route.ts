@@ -47,7 +47,7 @@ interface Described {
    * it waits.
    */
   isHeld?: boolean;
-  /** Whether the handler takes the user's permits itself, although its requests do not wait for a long time. */
+  /** Whether the handler takes the user's permits itself. Routes with `isHeld` do so in any case. */
   takesOwnPermits?: boolean;
 }
 

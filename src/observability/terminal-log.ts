@@ -32,7 +32,7 @@ export class TerminalLog {
       this.#isStarting = msg !== LISTENING;
       const progress = `Starting: ${words} …`.slice(0, (this.#out.columns || 80) - 1);
       this.#out.write(CLEAR_LINE + (this.#isStarting ? progress : ''));
-      // `LISTENING` ends the start. If it comes with the service's origin, both are printed as a line that stays.
+      // `LISTENING` ends the start. If this message has the service's origin, it is printed as a line that stays.
       if (this.#isStarting || facts.origin === undefined) return;
     }
     const parts = [String(time).slice(11, 19), LEVELS[level], words];

@@ -115,7 +115,8 @@ export function startSweeper(context: Context, hasWorker: boolean): () => Promis
   ];
   return async () => {
     await Promise.all(stops.map((stop) => stop()));
-    // Writes the uses since the last sweep. If this fails, Postgres keeps older times until the tokens are used again.
+    // Writes the uses since the last sweep. If this fails, these uses are missing in Postgres until the tokens
+    // are used again.
     await writeLastUses(context).catch(() => {});
   };
 }

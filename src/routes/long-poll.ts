@@ -36,9 +36,9 @@ export interface PollEnd<Page> {
  * `UNAVAILABLE` if the replica already holds its maximum number of polls.
  *
  * No change is missed, because the waiter is registered before the first read. The first read sees every change that
- * was committed before it. The notification of a later change wakes the waiter. If a notification may have been lost, a
- * check finds the change. So at its deadline, a poll does not need to look for changes (docs/design.md, "The end of a
- * poll").
+ * was committed before it. The notification of a later change wakes the waiter. If a notification may have been lost,
+ * the wait ends with `check`, at its deadline at the latest, and the poll then asks Postgres. So a wait that ends with
+ * `timeout` does not need to look for changes (docs/design.md, "The end of a poll").
  */
 export async function readOrWait<Page>(
   context: Context,

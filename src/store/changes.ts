@@ -116,7 +116,10 @@ export async function findChanges(
   return positionsExcept(checks, onlyRow(rows).unchanged);
 }
 
-/** Returns the position of a start. It is `BEGINNING` for `now` too, because `pageFrom` also passes `p_from_now`. */
+/**
+ * Returns the position after which a read begins. For `now` this is `BEGINNING` too, because `pageFrom` also passes
+ * `p_from_now`.
+ */
 const positionOf = (start: ChangesStart): ChangesPosition => (typeof start === 'string' ? BEGINNING : start);
 
 function pageFrom(sql: Sql, userId: number, start: ChangesStart, limit: number) {

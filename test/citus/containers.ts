@@ -6,8 +6,8 @@ import { runOn } from '../support/run-on.ts';
 const IMAGE = 'citusdata/citus:14.0.0-pg17';
 
 /**
- * Starts a coordinator and two worker nodes in containers. The containers use this machine's network, so tests and
- * nodes reach each node at the same address.
+ * Starts a coordinator and two worker nodes in containers. The containers use this machine's network, so a node has the
+ * same address for the tests as for the other nodes.
  */
 export async function startCluster(): Promise<{ url: string; stop(): Promise<void> }> {
   const started: StartedTestContainer[] = [];

@@ -109,7 +109,7 @@ export class Deployment {
     this.#adopt(this.#find(revision));
   }
 
-  /** Returns whether the desired number of pods of the current template serve, and no other pods exist. */
+  /** Returns true if there are as many pods as desired, and all of them are available and use the current template. */
   get isRolledOut(): boolean {
     return (
       this.#pods.length === this.#replicas &&
