@@ -152,7 +152,8 @@ make_verifier() {
 }
 
 # Gives the new password to nodes that connect to each other with a password from pg_dist_authinfo. Only a superuser can
-# read that table. If the administrator is no superuser, check_nodes reports what is missing.
+# read that table. If the administrator is not a superuser, this function changes nothing. check_nodes then reports the
+# nodes that cannot reach each other as the new role.
 pass_to_nodes() {
   local has_passwords
   has_passwords=$(

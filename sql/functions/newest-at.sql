@@ -20,8 +20,9 @@ begin
     );
   end if;
   if v_offset_in_blocks >= 0 and p_offset > v_total / 2 then
-    -- The offset is nearer to the oldest bookmark. `v_total - p_offset` is the position of the bookmark, counted from
-    -- the oldest one. `counted` is the number of bookmarks in the block and in all older blocks.
+    -- The offset is nearer to the oldest bookmark. `v_total - p_offset` is the position of the wanted bookmark, counted
+    -- from the oldest bookmark, which has position 1. `counted` is the number of bookmarks in the block and in all
+    -- older blocks.
     select ids[counted - (v_total - p_offset) + 1] into v_id
     from (
       select ids, sum(cardinality(ids)) over (order by last_id rows unbounded preceding) as counted

@@ -11,7 +11,7 @@
 --
 -- A log is one string: a head of 12 bytes (base time as a double, number of expired entries as u32), then entries of 4
 -- bytes, oldest first, in milliseconds after the base. To expire entries, the script only changes the number in the
--- head. It rewrites the string when more entries are expired than live, so on average a call writes few bytes, even
+-- head. It rewrites the string when expired entries outnumber the others, so on average a call writes few bytes, even
 -- if the limit is high. Decision record 0180 compares this format with others.
 
 local HEAD_BYTES, ENTRY_BYTES, FIRST_READ = 12, 4, 1024

@@ -83,8 +83,9 @@ interface WaitResult<Page> {
 }
 
 /**
- * Waits until a read finds news, the client leaves, the replica drains or the time is up. When the time is up, reads
- * only if the token may have expired. If the token has expired, that read throws `INVALID_TOKEN`.
+ * Waits until a read finds news, the client leaves, the replica drains or the time is up. When the time is up, the
+ * function reads once more only if the token may have expired. If the token has expired, that read throws
+ * `INVALID_TOKEN`.
  */
 async function waitForNews<Page>(
   { coordination: { clock, notifier }, config, metrics }: Context,

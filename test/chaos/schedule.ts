@@ -67,7 +67,7 @@ async function runFault(
     await run(fleet, target, draw);
   } catch (error) {
     fault.failure = String(error);
-    // A fault of Postgres may fail, because a server that is restarting refuses the statements that cause the fault.
+    // An attempt to cause a fault in Postgres may fail, because a server that is restarting refuses the statements.
     if (!target.includes('postgres')) journal.surprises.push(`fault ${kind} of ${target}: ${String(error)}`);
   }
   fault.endMs = nowMs();

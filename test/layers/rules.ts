@@ -58,7 +58,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'src/sign-in',
     'src/store',
   ],
-  // Only this file knows all routes.
+  // Only app.ts knows all routes.
   'src/http/app.ts': ['src/config.ts', 'src/context.ts', 'src/domain', 'src/http', 'src/routes'],
   'src/admin': [
     'src/config.ts',

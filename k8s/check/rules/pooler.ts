@@ -93,7 +93,7 @@ export function readPooler(objects: readonly KubernetesObject[], workload: Workl
 /** Returns the servers in a line of `[databases]`. */
 export const listHosts = (line: string): string[] => /\bhost=(\S+)/.exec(line)?.[1]?.split(',') ?? [''];
 
-/** Returns the databases that lead to a single node of a Citus cluster. */
+/** Returns PgBouncer's databases that each lead to one node of a Citus cluster. */
 export const listNodeDatabases = ({ databases }: Pooler): [name: string, line: string][] =>
   Object.entries(databases).filter(([name]) => !['bookmarks', 'bookmarks_import'].includes(name));
 

@@ -24,7 +24,7 @@ export interface Side {
 export interface SideResult {
   name: string;
   rate: Spread;
-  /** The CPU microseconds per operation of each group of processes. */
+  /** For each group of processes, its CPU microseconds per operation. */
   cpuMicros: Record<string, Spread>;
   /** For each round, the CPU microseconds per operation of all processes together. */
   cpuRounds: number[];
