@@ -23,7 +23,10 @@ export class LastUses {
     if (this.#due.size < this.#capacity) this.#due.set(key, { userId, hash });
   }
 
-  /** Stores the collected uses in batches. If Postgres fails, the promise rejects, and the uses that are not stored yet are forgotten. */
+  /**
+   * Stores the collected uses in batches. If Postgres fails, the promise rejects, and the uses that are not stored yet
+   * are forgotten.
+   */
   async write(database: Database, sessionDays: number): Promise<void> {
     const tokens = [...this.#due.values()];
     this.#due.clear();
