@@ -8,9 +8,9 @@ FROM node:26.10.0-trixie-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY src/store/patches src/store/patches
-# Install scripts of packages are disabled, because their native parts are optional and come prebuilt. patch-package
-# patches the Postgres driver. The service does not start without that patch. Source maps, declarations and documents
-# are never used at run time.
+# The packages' install scripts do not run, because native parts of the packages are optional and come prebuilt.
+# patch-package patches the Postgres driver. The service does not start without that patch. Source maps, declarations
+# and documents are never used at run time.
 RUN npm ci --omit=dev --ignore-scripts \
   && node_modules/.bin/patch-package --patch-dir src/store/patches --error-on-fail \
   && find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.?ts' -o -name '*.md' \) -delete
@@ -52,7 +52,7 @@ RUN printf '{"version":"%s","revision":"%s"}\n' "$VERSION" "$REVISION" > build.j
 USER 10001:10001
 ENV NODE_ENV=production NODE_COMPILE_CACHE=/app/.compile-cache HOST=0.0.0.0 PORT=3000
 # glibc returns freed blocks of at least this size to the system. Buffers of sockets and chunks of bodies have 64 KiB.
-# By default, glibc raises the threshold up to 32 MiB, and a replica would keep the memory of a burst or an attack. See
+# By default, glibc raises this size up to 32 MiB, and a replica would keep the memory of a burst or an attack. See
 # docs/decisions/0095-where-nodes-time-goes.md.
 ENV MALLOC_MMAP_THRESHOLD_=61440
 EXPOSE 3000

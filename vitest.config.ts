@@ -26,7 +26,7 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     testTimeout: 60_000,
     hookTimeout: 120_000,
-    // `expect.poll` waits for conditions that have no event. The timeout is long enough for a busy machine.
+    // `expect.poll` waits for conditions that no event reports. The timeout is long enough for a busy machine.
     expect: { poll: { timeout: 25_000, interval: 10 } },
     reporters: ['default', new NotRunReporter()],
     // Node strips the types, as in production, so a file that Node cannot run fails here too.

@@ -62,7 +62,7 @@ export const splitRoutes = (objects, weight) =>
       }
     });
 
-/** Reads a pod's metrics. `failed` and `slow` each contain the number of bad requests and the number of all requests. */
+/** Reads a pod's metrics. `failed` and `slow` each contain the number of bad requests and of all requests. */
 export function countEvents(text) {
   const counts = { failed: { bad: 0, all: 0 }, slow: { bad: 0, all: 0 } };
   for (const [, labels, value] of text.matchAll(/^bookmarks_slo_events_total\{(.*)\} (\d+)/gm)) {
@@ -74,8 +74,8 @@ export function countEvents(text) {
 }
 
 /**
- * Counts the events of all pods between two readings. A reading maps the names of pods to their counts. If a pod is new,
- * or if its number of all requests fell because its process restarted, its counters began at 0 between the readings.
+ * Counts the events of all pods between two readings. A reading maps the names of pods to their counts. If a pod is
+ * new, or if its total number of requests fell (its process restarted), its counters began at 0 between the readings.
  */
 export function countBetween(before, after) {
   const total = { failed: { bad: 0, all: 0 }, slow: { bad: 0, all: 0 } };

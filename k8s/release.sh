@@ -4,7 +4,7 @@
 #   k8s/release.sh [--yes] --canary 10 [overlay]   send 10 % of the requests to the new version
 #   k8s/release.sh --compare [overlay]             compare both versions for 5 minutes; exit 1 if the new one is worse
 #   k8s/release.sh [--yes] --abort [overlay]       return to the old version for everybody
-# Without an option, the script releases the new version to everybody and ends the canary, if there is one.
+# In the first form, the script releases the new version to everybody and ends the canary, if there is one.
 # The script migrates the schema first, then replaces the pods. If the migration or a rollout fails, the script prints
 # the reason and exits with 1. You can run the script again.
 set -euo pipefail
@@ -140,7 +140,7 @@ if [ "$end" != Complete ]; then
 fi
 
 echo "== roll out"
-# Applies PgBouncer before api and worker, because a pod exits if it cannot reach Postgres at its start.
+# Applies PgBouncer before api and worker, because their pods exit if they cannot reach Postgres when they start.
 kubectl apply --filename "$manifests" --selector 'app.kubernetes.io/component notin (api, worker)'
 await_roll_outs --selector app.kubernetes.io/name=pgbouncer
 if [ $mode = canary ]; then

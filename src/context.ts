@@ -94,8 +94,8 @@ const PERMIT_WAIT_MS = 3_000;
 const SHARED_CONNECTIONS = 2;
 
 /**
- * Returns how many connections short reads share: `SHARED_CONNECTIONS`, or none if `SHARED_CONNECTIONS` is more than a
- * third of the pool, or if statements are not prepared. So at least two thirds of the pool are not shared. One user
+ * Returns how many connections short reads share. That is `SHARED_CONNECTIONS`, but 0 if `SHARED_CONNECTIONS` is more
+ * than a third of the pool or statements are not prepared. So at least two thirds of the pool are not shared. One user
  * cannot take all unshared connections, because one user has permits for only half of the pool.
  */
 const countShared = ({ databasePoolSize, databasePrepare }: Config): number =>
@@ -231,7 +231,8 @@ export const listenError = (variables: string, address: string, cause: unknown, 
   );
 
 /**
- * Returns the options of the import pool. All its time limits equal the time that a request may wait for its import.
+ * Returns the options of the import pool. All time limits of the pool equal the time that a request may wait for its
+ * import.
  */
 function importPoolOptions(config: Config): Partial<DatabaseOptions> {
   const longestMs = config.importWaitSeconds * 1_000;

@@ -3,7 +3,7 @@ import { findFaults } from './support/invariants.ts';
 import { type TestUser, useService } from './support/service.ts';
 import { holdAccount, holdLock, untilBlocked } from './support/sessions.ts';
 
-// Users delete their own accounts.
+// Tests that users can delete their own accounts.
 
 const service = useService({ syncWaitSeconds: 20 });
 const other = useService({}, { beside: service });

@@ -17,7 +17,7 @@ const service = useService();
 const run = (args: string, env: Record<string, string> = {}): Promise<Outcome> =>
   runHere(['admin', ...args.split(' ')], { DATABASE_URL: service.database.url, ...env });
 
-/** Returns the one JSON object that a command prints. */
+/** Runs a command and returns the one JSON object that it prints. */
 const responseOf = async (args: string, env: Record<string, string> = {}) => readOutput(await run(args, env));
 
 function readOutput({ code, output, errors }: Outcome) {

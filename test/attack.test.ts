@@ -356,8 +356,8 @@ describe('bodies in very many chunks', () => {
     JSON.stringify({ bookmarks: [{ url: 'http://e/', x: 'x'.repeat(length) }] });
 
   /**
-   * The length of a text. The text alone is shorter than the 64 KiB that Node reads at a time. In chunks of one byte,
-   * it takes several times 64 KiB.
+   * The length of the text in a body. The body alone is shorter than the 64 KiB that Node reads at a time. In chunks of
+   * one byte, the body takes several times 64 KiB.
    */
   const SHORT = 60_000;
 

@@ -275,7 +275,7 @@ const wait: Field = {
   bad: cases('expected true or false', null, 0, 1, 'true', '', [], {}),
 };
 
-/** Makes the field for a code that an app exchanges. `good` is empty, because a code is valid for only one request. */
+/** Makes a field for a code from an app. `good` is empty, because a code is valid for only one request. */
 const appCode = (rule: string, ...values: string[]): Field => ({
   good: [],
   bad: [...cases('expected a string', ...NO_STRINGS), ...cases(rule, ...values)],
@@ -476,7 +476,7 @@ const scope: Field = {
   bad: cases('expected "read" or "write"', null, true, 0, '', 'READ', ' read', 'admin', [], ['read'], {}),
 };
 
-/** The account's own address. `good` is empty, because a request with the only accepted address deletes the user. */
+/** The account's own address. No other address is accepted. `good` is empty, because this address deletes the user. */
 const confirm: Field = {
   good: [],
   bad: [
@@ -509,7 +509,7 @@ interface RouteCases<Name extends string = string> {
   body(user: TestUser): Promise<Record<string, unknown>> | Record<string, unknown>;
   fields: Record<Name, Field>;
   required?: string[];
-  /** By field: the body to which a test adds the field, if it cannot add the field to the body that `body` returns. */
+  /** For the fields that do not fit into the body from `body`: the body to which a test adds the field instead. */
   instead?: Record<string, object>;
   /** Set if the route accepts ids that do not exist. */
   takesAnyId?: true;

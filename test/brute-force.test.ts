@@ -6,7 +6,7 @@ import { openRedis } from './support/redis.ts';
 import { startService, type TestService } from './support/service.ts';
 
 // Decision 42 limits how often clients may guess invite codes and tokens, at all replicas together. The tests also show
-// which requests these limits do not affect.
+// which requests are not limited in this way.
 
 const guess = (service: TestService, body: object = {}, headers: Record<string, string> = {}) =>
   service.post('/auth/invite', { code: 'AAAAAAAA', ...body }, { headers });

@@ -9,8 +9,8 @@ import { runDir } from './support/run.ts';
 import { useService } from './support/service.ts';
 import { until } from './support/until.ts';
 
-// Tests `bookmarks login`, which opens a browser, uses PKCE, and gets its code through a redirect to a port of this
-// computer.
+// Tests `bookmarks login`. The command opens a browser, uses PKCE, and receives the authorization code through a
+// redirect to a port of this computer.
 
 const service = useService();
 

@@ -11,8 +11,8 @@ import { makeFolder, removeFolder } from './support/folders.ts';
 import { useService } from './support/service.ts';
 
 /**
- * Tests `--offline FILE` and `sync FILE`. With them, the command line has a local copy that can be changed without a
- * connection.
+ * Tests `--offline FILE` and `sync FILE`. They keep a local copy of the bookmarks in the file. The copy can be changed
+ * without a connection.
  */
 
 const MAIN = join(import.meta.dirname, '../src/cli/main.ts');

@@ -373,7 +373,7 @@ describe('timeouts', () => {
 
   test("an abort ends a request, a back-off and a wait for quota at once, with the caller's reason", async () => {
     const reason = new Error('enough');
-    // The last element is how many calls the test makes. The test aborts the last call.
+    // The third element is the number of calls that the test makes. The test aborts the last of these calls.
     const scenes: [string, FakeService, number][] = [
       ['request', new FakeService(hang), 1],
       ['back-off', new FakeService(refusal('UNAVAILABLE', 503, { 'retry-after': '100' })), 1],

@@ -54,7 +54,7 @@ describe('the bookmark cap (decision 28)', () => {
       const written = responses.map(({ status, body }) => (status === 200 ? (body.imported ?? 1) : 0));
       const told = written.reduce((sum, count) => sum + count, 0);
       expect(await exported(user)).toHaveLength(told);
-      // At most two more bookmarks fit. If three did, one more import would have succeeded.
+      // At most two more bookmarks fit. If there were room for three, one more import would have succeeded.
       expect(told).toBeGreaterThan(CAP - 3);
       expect(told).toBeLessThanOrEqual(CAP);
       for (const { status, body } of responses)
@@ -109,7 +109,7 @@ describe('the bookmark cap (decision 28)', () => {
       expect(response.body).toEqual({ imported: 10, skipped: 0, errors: [] });
     }
     // The account is at its limit. An import succeeds if all of its bookmarks exist already, and fails if it would add
-    // one.
+    // a bookmark.
     const again = await post(1, user, '/import', { bookmarks: bookmarks(10) });
     expect(again.body).toEqual({ imported: 0, skipped: 10, errors: [] });
     expect(await post(1, user, '/import', { bookmarks: bookmarks(11) })).toMatchObject(LIMIT);

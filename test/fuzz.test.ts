@@ -382,7 +382,7 @@ describe('a connection with unexpected bytes gets well-formed responses', { time
       fc.asyncProperty(fc.uint8Array({ minLength: 1, maxLength: 200 }), async (bytes) => {
         const received = await exchange(first.origin, bytes);
         checkRaw(received);
-        // Empty lines may precede a request (RFC 9112, 2.2). Empty lines alone are no request and get no response.
+        // Empty lines may precede a request (RFC 9112, 2.2). Empty lines alone are not a request and get no response.
         if (bytes.every((byte) => byte === 10 || byte === 13)) assert.equal(received, '');
         else assert.match(received, /^HTTP\/1\.1 400 /);
       }),

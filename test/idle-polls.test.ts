@@ -18,7 +18,7 @@ const service = useService();
 const principalOf = async ({ token }: TestUser) =>
   (await findPrincipal(service.context.database, parseToken(token)!))!;
 
-/** Starts to count the statements that a service runs for requests. Returns a function that reads the count. */
+/** Starts counting the statements that a service runs for requests. Returns a function that reads the count. */
 const countStatements = ({ context: { database } }: TestService) => {
   const spies = [vi.spyOn(database, 'read'), vi.spyOn(database, 'readShort'), vi.spyOn(database, 'write')];
   onTestFinished(() => {
@@ -62,7 +62,8 @@ describe('a poll that times out', () => {
     const user = await own.user();
     const waiting = user.post(SYNC, { wait: true });
     await expect.poll(() => own.context.coordination.notifier.held).toBe(1);
-    // The other replica shares only the database. So it does not notify this replica of the bookmark that it adds.
+    // The other replica shares only the database with this one. So it does not notify this replica of the bookmark
+    // that it adds.
     const added = await other.post('/bookmarks/add', { url: URL }, { token: user.token });
     const { body } = await waiting;
     expect(body).toEqual({ bookmarks: [], cursor: 0, has_more: false, waited: true });
@@ -96,7 +97,7 @@ describe('while Redis is unavailable', () => {
     expect((await polls[8]!).body.code).toBe('INVALID_TOKEN');
     await sleep(2_000);
     const seconds = (performance.now() - begunAt) / 1_000;
-    // The limit is ten statements a second, plus three for the two polls that ended.
+    // The limit is ten statements a second, plus three statements in all for the two polls that ended.
     expect(statements()).toBeLessThanOrEqual(10 * seconds + 3);
     expect(notifier.held).toBe(298);
     notifier.drain(0);

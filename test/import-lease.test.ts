@@ -21,8 +21,8 @@ import { startService, type TestService, type TestUser } from './support/service
 import { holdAccount, untilBlocked } from './support/sessions.ts';
 import { until } from './support/until.ts';
 
-// Tests decision 34. Only one worker at a time runs a staged import. At most three workers begin to run it. A worker
-// that shuts down gracefully does not count as one of the three.
+// Tests decision 34. A staged import never has two workers that run it at the same time. At most three workers begin to
+// run it. A worker that shuts down gracefully does not count as one of the three.
 
 const body = { bookmarks: Array.from({ length: 3 }, (_, n) => ({ url: `http://entry/${n}` })) };
 
@@ -192,7 +192,7 @@ describe('the lease of a staged import', () => {
     for (const attempts of [1, 2, 3]) {
       const ended = expect(run()).rejects.toMatchObject({ reason: 'cancelled' });
       const { pid, url } = await untilBlocked(service.database.url, 'import_bookmarks');
-      // The cancelled statement fails with the error code that `statement_timeout` causes too.
+      // The cancelled statement fails with the error code that `statement_timeout` also causes.
       await runOn(url, `select pg_cancel_backend(${pid})`);
       await ended;
       expect(await rows()).toMatchObject([{ state: 'queued', attempts }]);

@@ -69,7 +69,7 @@ test('a migration that connects to other hosts than the coordinator is refused, 
   expect(await findFaults(objects)).toContainEqual(expect.stringContaining(named));
 });
 
-/** Correct changes that an overly strict check would refuse. */
+/** Changes that are correct, but that an overly strict check would refuse. */
 const RIGHT: [what: string, object: string, change: Change, overlay?: Overlay][] = [
   ['a disruption budget in per cent', 'PodDisruptionBudget/api', ({ spec }) => (spec.maxUnavailable = '50%')],
   [

@@ -40,7 +40,7 @@ interface Played {
   input?: string;
   /** True if there is a canary. */
   hasCanary?: boolean;
-  /** By track, the responses of a pod's metrics endpoint, one after another. The last one repeats. */
+  /** For each track, the responses of a pod's metrics endpoint, one after another. The last one repeats. */
   metrics?: Record<'stable' | 'canary', string[]>;
 }
 

@@ -11,7 +11,7 @@ const LONG = '\n//'.repeat(20);
 const check = (files: Record<string, string>) =>
   findBreaches(new Map(Object.entries(files).map(([path, code]) => [path, code + LONG])));
 
-/** Returns the violations in one file. The two other files are there so that it can import them. */
+/** Returns the violations in one file. The two other files are there so that this file can import them. */
 const checkFile = (path: string, code: string) =>
   check({
     'src/http/app.ts': 'export const app = 1;',

@@ -20,7 +20,7 @@ import { makeFolder, removeFolder } from './support/folders.ts';
 import { usePageServer } from './support/pages.ts';
 import type { TestService } from './support/service.ts';
 
-/** Tests the stores that a mirror can use, without a service. The stores get pages that the service could send. */
+/** Tests, without a service, the stores that a mirror can use. The stores get pages that the service could send. */
 
 let folder: string;
 beforeAll(() => {

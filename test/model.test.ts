@@ -185,7 +185,7 @@ const entries = fc.array(
   { maxLength: 14 },
 );
 
-/** Returns the id at a position, or an id that does not exist if the position is beyond the last object. */
+/** Returns the id at a position. If the position is beyond the last object, returns an id that does not exist. */
 const idAt = (list: readonly { id: { value: number } }[], index: number): number =>
   list[index]?.id.value ?? NEVER_AN_ID;
 

@@ -5,7 +5,7 @@ import { fill } from './support/fill.ts';
 import { useService } from './support/service.ts';
 import { newEmail } from './support/users.ts';
 
-// Tests of the page with the bookmarks, in a browser.
+// Uses a browser to test the page that shows the bookmarks.
 
 const service = useService();
 const browsers = useBrowser();

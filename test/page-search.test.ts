@@ -93,7 +93,7 @@ browserTest('fast typing sends far fewer requests than keys', async () => {
   page.on('request', (request) => {
     if (request.url().endsWith('/bookmarks/search')) sent += 1;
   });
-  // Types within the page, because on a busy machine single keys arrive slowly.
+  // A script in the page types the text, because single keys from the test arrive slowly on a busy machine.
   await page.getByLabel('Search bookmarks').evaluate((field: HTMLInputElement) => {
     for (const key of 'alpha beta gamma') {
       field.value += key;

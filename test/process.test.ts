@@ -46,7 +46,7 @@ async function runRefused(role: string, env: Record<string, string | undefined>)
   }
 }
 
-/** Expects one line on standard error that says what to do, exit code 1, and no stack trace. */
+/** Expects exit code 1, no stack trace, and one line on standard error that says what to do. */
 function expectRefusal({ code, output, errors }: Outcome, message: RegExp): void {
   expect({ code, output }).toEqual({ code: 1, output: '' });
   expect(errors).toMatch(message);

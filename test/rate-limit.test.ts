@@ -35,7 +35,7 @@ class ExactWindow {
     if (admitted) counted.push(now);
     this.#admitted = counted;
     // A slot becomes free when the oldest entry leaves the window. After the limit was lowered, a slot becomes free
-    // when so many entries have left that fewer than the limit remain.
+    // only when fewer entries than the limit remain in the window.
     const leaver = counted[Math.max(counted.length - limit, 0)]!;
     const remaining = Math.max(limit - counted.length, 0);
     return { admitted, limit, remaining, resetMs: leaver + this.#windowMs - now };
@@ -368,7 +368,7 @@ describe('limiters of several replicas on one Redis', () => {
         expect(refused).toMatchObject({ admitted: false, limit: 2, remaining: 0 });
         expect(refused.ofGroup).toBeUndefined();
       }
-      // The group did not count the five refused requests, so it has two left.
+      // The group did not count the five refused requests, so it can still admit two.
       expect(await ask('b')).toMatchObject({ admitted: true, limit: 2, remaining: 1 });
       expect(await ask('c')).toMatchObject({ admitted: true, limit: 4, remaining: 0, ofGroup: true });
       for (let i = 0; i < 5; i += 1) {

@@ -132,8 +132,8 @@ describe('notifications while Redis is unavailable', () => {
     await Promise.all([one.untilSays(SHARED), two.untilSays(SHARED)]);
     await expect.poll(() => one.counters.wakesPublished).toBe(1);
     expect(await waiting).toBe('check');
-    // If the other replica subscribed too late, it got no message. In that case, the wait ended only because the
-    // replica knew that it might have missed a message.
+    // If the other replica subscribed too late, it got no message. In that case, its wait ended only because it
+    // knew that it might have missed a message.
     expect(two.counters.wakesReceived).toBeLessThanOrEqual(1);
   });
 });

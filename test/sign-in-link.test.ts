@@ -10,7 +10,7 @@ import type { TestService } from './support/service.ts';
 import { arrive, headingOf, type SignInBench, useSignIn, whoIs } from './support/sign-in.ts';
 import { newEmail } from './support/users.ts';
 
-// Tests that a user whose account was created by an invite can link it to a person at the provider.
+// Tests that a user whose account was created by an invite can link the account to a person at the provider.
 
 const careful = useSignIn({});
 const trusting = useSignIn();

@@ -31,7 +31,7 @@ const list = async (user: TestUser): Promise<Shown[]> =>
   (await user.post('/bookmarks/list', { limit: 500 })).body.bookmarks;
 const idsOf = (bookmarks: { id: number }[]) => bookmarks.map(({ id }) => id);
 
-/** Returns all bookmarks of the trash, read page by page. */
+/** Reads the trash page by page, and returns all bookmarks in it. */
 async function readTrash(user: TestUser, limit = 500): Promise<(Shown & { deleted_at: string })[]> {
   const found = [];
   let cursor: string | undefined;

@@ -7,7 +7,7 @@ import { type TestUser, useService } from './support/service.ts';
 import { Device, seededRandom, Task, type Transition } from './support/two-way.ts';
 
 /**
- * Five devices write the same collection over two replicas, offline and online, and may die at any step. `TEST_SEED`
+ * Five devices write to the same collection over two replicas, offline and online, and may die at any step. `TEST_SEED`
  * repeats a run, and `TEST_ROUNDS` makes it longer.
  */
 
@@ -86,7 +86,7 @@ async function interleave(tasks: Task[]): Promise<void> {
 const TEXT_FIELDS = ['url', 'title', 'comment'] as const;
 
 /**
- * Fails if a device's write changed something that its user did not ask for, or replaced a value that the user had not
+ * Fails if a device's write made a change that its user did not ask for, or replaced a value that the user had not
  * seen.
  */
 function checkTransition({ device, seq, before, after }: Transition, reports: Report[]): void {
@@ -131,7 +131,7 @@ function checkWrites(device: Device, transitions: Transition[], reports: Report[
     if (intent.kind === 'add') expect(dropped + (applied.includes(seq) ? 1 : 0), where).toBe(1);
     if (intent.kind !== 'edit' || dropped > 0) continue;
     const fields = Object.keys(intent.fields);
-    // The device sends nothing for a field with a conflict in which the service's value was kept.
+    // If a conflict kept the service's value of a field, the device sends nothing for this field.
     const keptTheirs = own
       .map((report) => report.conflict!)
       .filter(({ kept, theirs }) => kept === theirs).length;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Backs up the database of a running service: k8s/backups/backup.sh FILE
-# DATABASE_URL must lead directly to Postgres, not through PgBouncer. The role in this URL is bookmarks_backup, which
-# may only read, or the owner of the tables. pg_dump must have the server's version or a newer one.
+# DATABASE_URL must lead directly to Postgres, not through PgBouncer. The role in this URL is either bookmarks_backup
+# (which may only read) or the owner of the tables. pg_dump must have the server's version or a newer one.
 set -euo pipefail
 file=$1
 : "${DATABASE_URL:?directly to Postgres, as bookmarks_backup or as the owner of the tables}"

@@ -22,7 +22,7 @@ export const listOverlays = (): string[] => readdirSync(OVERLAYS_FOLDER).sort();
 /** Returns the folder of an overlay. */
 export const overlayFolder = (name: string): string => join(OVERLAYS_FOLDER, name);
 
-/** The files with an overlay's Secrets. No kustomization includes these files. The first one that exists is used. */
+/** The files that may contain an overlay's Secrets. The first existing file is read. No kustomization includes it. */
 const SECRETS = { example: ['secrets.example.yaml'], own: ['secrets.yaml', 'secrets.example.yaml'] };
 
 /**

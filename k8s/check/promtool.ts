@@ -80,8 +80,8 @@ export function failsTests(tested: readonly TestedAlert[]): boolean[] {
 }
 
 /**
- * Returns the files that pass. One process checks all files, because starting a process takes longer than checking a
- * file.
+ * Returns the test files that pass. One process checks all files, because starting a process takes longer than
+ * checking a file.
  */
 function listPassed(folder: string, files: readonly string[]): Set<string> {
   const { stdout } = spawnSync('promtool', ['test', 'rules', ...files], { cwd: folder, encoding: 'utf8' });
@@ -126,7 +126,7 @@ export function listNeeded(rules: readonly AlertingRule[], alert: string): Alert
   return [...needed].reverse();
 }
 
-/** Removes the runbook's url, because each operator has a different url. A rule in `runbook.ts` checks the url. */
+/** Removes an alert's link to the runbook, because its url differs by operator. `runbook.ts` checks the link. */
 function withoutRunbook({ annotations, ...rule }: AlertingRule): object {
   return annotations ? { ...rule, annotations: { summary: annotations.summary } } : rule;
 }

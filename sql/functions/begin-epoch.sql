@@ -6,7 +6,7 @@ language plpgsql as $$
 declare
   v_min_id bigint := min_id_now();
 begin
-  -- If this node has no row in `epoch` yet, this call inserts it.
+  -- If this node has no row in `epoch` yet, this call inserts one.
   perform current_epoch();
   -- Both arguments of `greatest` are a multiple of 200,000 plus the number of the node. So two nodes never get the same
   -- epoch.

@@ -1,7 +1,7 @@
 -- Finds readers of changes for whom there is nothing new. The arrays describe the readers: at each index a user, a
--- token and the position that the reader has reached. Returns the indexes, from 0, of the readers whose token is valid
--- and whose account has no changes after their position. One statement serves users of all shards, because it joins the
--- tables with the arrays.
+-- token and the position that the reader has reached. A reader is found if the token is valid and the account has no
+-- changes after the position. Returns the indexes of these readers, counted from 0. One statement serves users of all
+-- shards, because it joins the tables with the arrays.
 create or replace function find_unchanged(
   p_user_ids bigint[], p_token_hashes text[], p_epochs bigint[], p_generations bigint[],
   p_changes bigint[], p_bookmark_ids bigint[], p_tag_ids bigint[]

@@ -49,8 +49,8 @@ begin
       select u.id into id from users u where u.email_key = p_email_key for update;
     end if;
   end if;
-  -- If the user already existed, link the user only if the address is trusted and the user has no identity of this
-  -- issuer.
+  -- If the user already existed, the identity is linked only if the address is trusted and the user has no identity of
+  -- this issuer.
   if id is null or not v_is_new and (
     not p_is_trusted or exists (select from identities i where i.user_id = id and i.issuer = p_issuer)
   ) then

@@ -1,5 +1,5 @@
--- Returns the least value that a new id or revision may have now. It has risen by 200,000 every tenth of a second since
--- the beginning of 2026. So ids stay below 2^53 for 142 years.
+-- Returns the least value that a new id or revision may have now. This value was 0 at the beginning of 2026 and rises
+-- by 200,000 every tenth of a second. So ids stay below 2^53 for 142 years.
 --
 -- A database that was restored or promoted may not know the latest ids that were assigned before the restore or the
 -- promotion. Those ids are below the present value of this function, so new ids are higher.

@@ -1,8 +1,8 @@
 -- Copies the bookmarks with the ids `p_ids` to the trash, or all bookmarks of the user if `p_ids` is null. The caller
 -- deletes the bookmarks afterwards. The limit of the trash is `p_free_limit` bookmarks, or 100,000 for a premium
--- account. If the copies exceed the limit, the function removes the bookmarks that have been in the trash longest. One
--- call removes at most 1,000 bookmarks more than it copies, so that a call stays short. The caller must hold the lock
--- on the account's row.
+-- account. If the trash exceeds the limit with the copies, the function removes the bookmarks that have been in the
+-- trash longest. One call removes at most 1,000 bookmarks more than it copies, so that a call stays short. The caller
+-- must hold the lock on the account's row.
 create or replace function move_to_trash(p_user_id bigint, p_ids bigint[], p_free_limit bigint) returns void
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off as $$
 declare

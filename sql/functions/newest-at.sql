@@ -7,8 +7,8 @@ language plpgsql stable set enable_sort = off set enable_seqscan = off set enabl
 declare
   v_total bigint := (select bookmark_count from accounts where user_id = p_user_id);
   v_packed_to bigint;
-  -- The offset of the same bookmark among only the bookmarks that are in blocks. Null if `p_offset` is small or past
-  -- the end. Negative if the bookmark is in no block.
+  -- The offset of the wanted bookmark if only the bookmarks in blocks are counted. Null if `p_offset` is small or past
+  -- the end. Negative if the wanted bookmark is in no block.
   v_offset_in_blocks bigint;
   v_id bigint;
 begin

@@ -1,7 +1,7 @@
--- Returns a batch of bookmarks that have any of these tags: the next ids above `p_after`, in ascending order, and
--- whether more follow. `p_work` limits the work of the batch. The work of a bookmark is four plus its number of tags,
--- because an update of a bookmark also writes an index entry for each tag. For each bookmark, `work_before` is the
--- total work of the bookmarks before it.
+-- Returns a batch of bookmarks that have any of these tags, and whether more such bookmarks follow. The batch holds the
+-- next ids above `p_after`, in ascending order. `p_work` limits the work of the batch. The work of a bookmark is four
+-- plus its number of tags, because an update of a bookmark also writes an index entry for each tag. For each bookmark,
+-- `work_before` is the total work of the bookmarks before it.
 create or replace function next_carrying(
   p_user_id bigint, p_tag_ids bigint[], p_after bigint, p_work integer, out ids bigint[], out has_more boolean
 )

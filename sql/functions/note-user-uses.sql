@@ -1,5 +1,5 @@
 -- Records that tokens of a user were used now. If a session would end before `p_ends_soon`, its end moves to `p_until`,
--- but no further than `p_max_days` after its creation. Locked tokens are skipped.
+-- but no further than `p_max_days` after its creation. Tokens that another transaction has locked are skipped.
 create or replace function note_user_uses(
   p_user_id bigint, p_token_hashes bytea[], p_ends_soon timestamptz, p_until timestamptz, p_max_days integer
 ) returns void

@@ -19,7 +19,8 @@ begin
     outcome := 'suspended';
     return;
   end if;
-  -- Keep the 99 most recently used sessions, so that the new one is the hundredth. Locked sessions are skipped.
+  -- Keep the 99 most recently used sessions, so that the new one is the hundredth. Sessions that another transaction
+  -- has locked are skipped.
   delete from tokens
   where user_id = p_user_id and token_hash in (
     select token_hash

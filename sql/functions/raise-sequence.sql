@@ -4,8 +4,8 @@
 --
 -- Only one connection at a time may call `setval`. Otherwise a connection could set the sequence back after another one
 -- has raised it, and an id would be given twice. So the function takes an advisory lock of the connection, and releases
--- it itself after microseconds. A lock of the transaction would be held until the transaction ends, for example until
--- the end of an import.
+-- the lock itself after microseconds. A lock of the transaction would be held until the transaction ends, for example
+-- until the end of an import.
 create or replace function raise_sequence(p_sequence regclass, p_above bigint default 0) returns void
 -- `security definer` is needed, because the service's role may take ids from sequences, but not set them.
 language plpgsql volatile security definer set search_path from current as $$
@@ -14,7 +14,8 @@ declare
 begin
   perform pg_advisory_lock('pg_class'::regclass::integer, p_sequence::oid::integer);
   begin
-    -- The least value above `min_id_now()` and `p_above` that has the remainder of the sequence.
+    -- A value that has the remainder of the sequence. It exceeds the greater of `min_id_now()` and `p_above` by less
+    -- than two steps.
     select (greatest(min_id_now(), p_above) / seqincrement + 1) * seqincrement + seqstart % seqincrement
     into v_new_value
     from pg_sequence

@@ -8,9 +8,10 @@
 -- empty, and the returned position is the end of all present changes.
 --
 -- A reader that continues until `has_more` is false misses nothing. If a bookmark or tag changes after it was sent, its
--- new revision is above the revision in the reader's position, so it is sent again. A changed bookmark with an id above
--- the id in the position is not sent by revision, because it is sent later by id in its latest state. Changed tags are
--- always sent by revision, because a bookmark on the page may have a tag whose id is above the id in the position.
+-- new revision is above the revision in the reader's position, so the bookmark or tag is sent again. A changed bookmark
+-- with an id above the id in the position is not sent by revision, because its latest state is sent later, by id.
+-- Changed tags are always sent by revision, because a bookmark on the page may have a tag whose id is above the id in
+-- the position.
 create or replace function read_changes(
   p_user_id bigint, p_epoch bigint, p_generation bigint,
   p_change bigint, p_bookmark_id bigint, p_tag_id bigint,

@@ -1,6 +1,6 @@
 -- Returns the bookmarks with these ids, in the order of the given array, as JSON texts separated by commas. The texts
--- have about `p_bytes` bytes in total, but there is at least one unless the array is empty. `count` is the number of
--- the returned bookmarks. All bookmarks must exist, so the caller must have read the ids in the same snapshot.
+-- have about `p_bytes` bytes in total, but there is at least one text unless the array is empty. `count` is the number
+-- of the returned bookmarks. All bookmarks must exist, so the caller must have read the ids in the same snapshot.
 --
 -- The function first renders every bookmark that takes no more than its share of the bytes. If no bookmark takes more,
 -- and the texts fit, it returns the texts. Otherwise it estimates with `bookmark_bytes` how many bookmarks may fit,

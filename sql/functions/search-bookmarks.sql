@@ -27,7 +27,8 @@ declare
   v_filter record;
   v_tag_ids bigint[];
   v_excluded_tag_ids bigint[];
-  -- the bookmarks that match those of the terms and `tag_under` that have been evaluated; null if neither has been
+  -- the bookmarks that match the conditions evaluated so far: the terms, `tag_under`, or both; null as long as neither
+  -- has been evaluated
   v_candidate_ids bigint[];
   v_ids_under bigint[];
   v_is_all boolean;

@@ -36,7 +36,7 @@ export const EXIT = {
   interrupted: 130,
 };
 
-/** The exit code for each error code. Error codes that are not listed exit with `EXIT.failed`. */
+/** The exit code for each error code. For an error code that is not listed, it is `EXIT.failed`. */
 const EXIT_BY_CODE: Record<string, number> = {
   USAGE: EXIT.usage,
   VALIDATION_ERROR: EXIT.usage,

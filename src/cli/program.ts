@@ -41,7 +41,7 @@ export async function runCli(
     stderr: isJson ? new Writable({ write: (_chunk, _encoding, done) => done() }) : streams.stderr,
   };
   const program = buildProgram(commanderStreams, (command) => async (...given) => {
-    // The last of the `given` arguments is the object of commander's command, which `command` does not need.
+    // The last of the `given` arguments is commander's own `Command`. The function `command` does not need it.
     const { json = false, url } = program.opts();
     const terminal = new Terminal(streams, { json, plain: environment.plain });
     session = { terminal, environment, signal, url, baseUrl: undefined };

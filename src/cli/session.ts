@@ -50,7 +50,7 @@ function parseBaseUrl(text: string): string {
   return url.origin + path;
 }
 
-/** Returns the address from the options, the environment or the last login, in this order. */
+/** Returns the first address that is set: by the options, by the environment, by the last login, or by default. */
 export function findBaseUrl({ url, environment }: Session, stored: Credentials | undefined): string {
   return parseBaseUrl(url ?? environment.url ?? stored?.base_url ?? DEFAULT_URL);
 }
@@ -84,7 +84,7 @@ export function openClient(session: Session, baseUrl: string, token?: string): B
   });
 }
 
-/** Opens a client for the logged-in user. Throws a `CliError` if nobody is logged in. */
+/** Opens a client with the user's token. Throws a `CliError` if there is no token for the service's address. */
 export async function openOwnClient(session: Session): Promise<BookmarkClient> {
   const { environment } = session;
   const stored = await readCredentials(environment.configDir);

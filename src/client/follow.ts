@@ -23,7 +23,7 @@ export interface SyncBatch {
   isCaughtUp: boolean;
 }
 
-/** The most bookmarks in a page of `/bookmarks/list` and of `/bookmarks/sync` (docs/contract.md, section 8). */
+/** The largest `limit` of `/bookmarks/list`, and the largest of `/bookmarks/sync` (docs/contract.md, section 8). */
 const LIST_LIMIT = 500;
 const SYNC_LIMIT = 100;
 
@@ -47,8 +47,8 @@ function parsePosition(cursor: string | number): Position {
 }
 
 /**
- * Yields, in batches, the bookmarks after a cursor. If it starts from the beginning, this function first reads
- * `/bookmarks/list`, because the pages of the list are larger than those of `/bookmarks/sync`. Then it reads
+ * Yields, in batches, the bookmarks after a cursor. The first catch-up reads `/bookmarks/list`, because the pages of
+ * the list are larger than those of `/bookmarks/sync`. After the first catch-up, this function reads
  * `/bookmarks/sync`, and waits there for new bookmarks.
  *
  * No bookmark is lost between the two endpoints. Both return bookmarks by ascending id, and a user's ids become visible

@@ -210,7 +210,7 @@ async function findBookmark({ bookmarks, tags }: Tables, id: number): Promise<Bo
   return showStored(stored, new Map(names.map((tag) => [tag.id, tag.name])));
 }
 
-/** Returns the ids of bookmarks with a tag that the page of changes renames or deletes. */
+/** Returns the ids of the stored bookmarks that have a tag which the page of changes renames or deletes. */
 async function findTagged({ bookmarks, tags }: Tables, page: MirrorPage): Promise<number[]> {
   const tagsOnPage = [...page.bookmarks.flatMap((bookmark) => bookmark.tags), ...page.tags];
   const tagIds = [...new Set(tagsOnPage.map(({ id }) => id))];

@@ -4,8 +4,8 @@ import { sortTags } from './memory-store.ts';
 import type { Attempt, BookmarkState, FieldConflict, Intent, PendingWrite, TextField } from './outbox.ts';
 
 /**
- * How to resolve a conflict, in which a field was changed both in the copy and on the service. `theirs` keeps the
- * service's value, and `mine` keeps the copy's value. A function returns the value to keep.
+ * How to resolve a conflict: a field was changed both in the copy and on the service. `theirs` keeps the service's
+ * value, and `mine` keeps the copy's value. If the policy is a function, it returns the value to keep.
  */
 export type ConflictPolicy = 'theirs' | 'mine' | ((conflict: Omit<FieldConflict, 'kept'>) => string);
 

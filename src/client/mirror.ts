@@ -6,8 +6,8 @@ import { POLL_PAUSE_MS, pausePolling } from './timing.ts';
  * Where a mirror keeps its copy: a `MemoryStore`, a `SqliteStore` for Node, or an `IndexedDbStore` for browsers.
  *
  * A store must apply pages in the way that the type `Changes` describes. It must change its cursor and its content
- * together. If it does both, then whenever `isCaughtUp` of a `MirrorBatch` is true, the copy equals the collection as
- * it was at one moment.
+ * together. If a store keeps these two rules, then whenever `isCaughtUp` of a `MirrorBatch` is true, the copy equals
+ * the collection as it was at one moment.
  */
 export interface MirrorStore {
   /** Returns the cursor of the last applied page. Undefined in a new store. */
@@ -29,7 +29,7 @@ export interface MirrorStore {
 }
 
 /**
- * Thrown instead of applying a page of changes if another process writes to the same store. The page could replace
+ * Thrown if another process writes to the same store. The page of changes is then not applied, because it could replace
  * newer content. A new call of `mirror` or `sync` continues from the store's current content.
  */
 export class MirrorConflict extends Error {

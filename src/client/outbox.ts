@@ -132,7 +132,7 @@ export interface CollectionStore extends MirrorStore {
    * Returns the ids of bookmarks that were stored from the response to an add, and that no page of changes has
    * contained since. Such a bookmark was added after the store's cursor. If it has been deleted, the changes after the
    * cursor do not say so. If it still exists, a page of these changes contains it. So when the mirror applies the last
-   * of these pages, it removes each bookmark of this list that none of these pages contained.
+   * page of these changes, it removes each of the returned bookmarks that no page contained.
    */
   readAhead(): Promise<number[]>;
   /** Returns the reports that `dropReports` has not removed. */

@@ -34,9 +34,9 @@ export interface RequestOptions {
 
 export interface KeyedOptions extends RequestOptions {
   /**
-   * Makes repeats of a request harmless for 24 hours, even from another process. Up to 255 visible ASCII characters. By
-   * default, each call of a method with this option gets a random key. Only revocations get none: a write with a key
-   * waits for the account's other writes, and a revocation should not wait.
+   * Makes repeats of a request harmless for 24 hours, even if another process sends them. Up to 255 visible ASCII
+   * characters. By default, each call of a method with this option gets a random key. Only revocations get none: a
+   * write with a key waits for the account's other writes, and a revocation should not wait.
    */
   idempotencyKey?: string | undefined;
 }
@@ -51,7 +51,7 @@ export const WITHOUT_END = { retryForMs: Number.POSITIVE_INFINITY };
 export const KEY_LIFE_MS = 23 * 3_600_000;
 
 export interface ClientOptions {
-  /** The address of the service with its version: `https://bookmarks.example.org/api/v1`. */
+  /** The address of the service, including the version of the API: `https://bookmarks.example.org/api/v1`. */
   baseUrl: string;
   /** A session token or an API token. `exchangeInvite` and `exchangeCode` need none. */
   token?: string | undefined;

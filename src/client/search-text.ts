@@ -23,7 +23,7 @@ export interface SearchProblem {
    *
    * - `unknown`: there is no such operator
    * - `minus`: the operator cannot be negated
-   * - `value`: the value is invalid, or the search has too many phrases or too many `under:`
+   * - `value`: the value is invalid, or the search has too many phrases or too many `under:` parts
    * - `untagged`: `is:untagged` contradicts `tag:` or `under:`
    */
   kind: 'unknown' | 'minus' | 'value' | 'untagged';

@@ -161,7 +161,7 @@ export class SqliteStore implements CollectionStore, Disposable {
     });
   }
 
-  /** Returns the ids of bookmarks with a tag that the page of changes renames or deletes. */
+  /** Returns the ids of the stored bookmarks that have a tag which the page of changes renames or deletes. */
   #findTagged(page: MirrorPage): number[] {
     const changed = findChangedTags(page, this.#finder('select name from tags where id = ?'));
     return [...changed].flatMap((id) =>

@@ -54,7 +54,7 @@ export const POLL_PAUSE_MS = 1_000;
 const MAX_RETRY_AFTER_MS = 60_000;
 
 /**
- * Waits before the next poll if necessary. The wait is 1 to 1.25 s after a poll that was short (`wasShort`). If a
+ * Waits before the next poll if necessary. If the last poll was short (`wasShort`), the wait is 1 to 1.25 s. If a
  * replica that is shutting down has sent `retry_after_ms`, the wait is at least that long. A `retry_after_ms` of more
  * than a minute counts as a minute. Rejects with the signal's reason if the signal is aborted.
  */

@@ -5,7 +5,7 @@ import type { Notifier } from './port.ts';
 /** Returns the channel that is notified when a user gets new bookmarks, or when one of their tokens is revoked. */
 export const additionsChannel = (userId: number): string => `user:${userId}`;
 
-/** Returns the channel that is notified when a user's bookmarks or tags change, or one of their tokens is revoked. */
+/** Returns the channel that is notified when a user's bookmarks or tags change, or a token of the user is revoked. */
 export const changesChannel = (userId: number): string => `changes:${userId}`;
 
 /** Returns the channel that is notified when a staged import has ended. */

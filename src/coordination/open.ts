@@ -37,8 +37,8 @@ export const startCounters = (): Counters => ({
 });
 
 /**
- * Opens the coordination of this replica. If Redis is configured, this function waits up to two seconds until Redis
- * serves this replica. If Redis is still unavailable then, this replica starts without it, and the promise resolves.
+ * Opens the coordination of this replica. If Redis is configured, this function waits up to two seconds for Redis to
+ * serve this replica. If Redis is still unavailable then, this replica starts without it, and the promise resolves.
  */
 export async function openCoordination(
   options: CoordinationOptions,

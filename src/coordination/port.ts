@@ -52,8 +52,8 @@ export interface Group {
  * for the same key.
  *
  * A request with a group counts for the key and for the group. A request that one of the two refuses counts for
- * neither. If only one of them refuses, its quota is returned. If both refuse, the returned quota is the one whose
- * refusal ends later. If both admit, the returned quota is the one with fewer requests left.
+ * neither. If only one of them refuses, its quota is returned. If both refuse, the quota of the one that refuses for
+ * longer is returned. If both admit, the quota with fewer requests left is returned.
  *
  * To limit only failures, call `refusal` before each attempt and `consume` after each failure. In this case, each
  * replica may exceed the limit by one failure, and by the failures of attempts that are in progress when the limit is
@@ -176,7 +176,7 @@ export interface Counters {
   /** Admitted requests, and refused requests. Rate limiters that count failures are left out. */
   admitted: number;
   refused: number;
-  /** Requests that were admitted or refused without Redis, because it was unavailable. Each is also counted above. */
+  /** Requests that are counted above, and were admitted or refused without Redis because Redis was unavailable. */
   fallback: number;
   /** Notifications that were sent to other replicas, and those that were received from them. */
   wakesPublished: number;

@@ -21,8 +21,8 @@ const MAX_KINDS = 100;
 
 /**
  * Returns the outcome of `work`, or rejects after `waitMs`. A busy event loop must not look like a slow server. So the
- * time starts at the end of this turn of the event loop, when a command that `work` sends has been written to the
- * socket. And when the time is over, the event loop first reads the replies that have already arrived.
+ * wait starts at the end of this turn of the event loop, when the command that `work` sends has been written to the
+ * socket. When the wait is over, the event loop reads the replies that have already arrived before this call rejects.
  */
 export function withDeadline<T>(work: Promise<T>, waitMs: number): Promise<T> {
   return new Promise<T>((resolve, reject) => {
@@ -42,12 +42,12 @@ export function withDeadline<T>(work: Promise<T>, waitMs: number): Promise<T> {
 
 /**
  * Returns the pause before the next attempt, in milliseconds. It doubles with each failure, up to `maxMs`. Then up to a
- * quarter is added or removed at random, so that replicas which lost Redis together do not reconnect together.
+ * quarter is added or removed at random, so that replicas do not all reconnect at the same moment.
  */
 export const backOff = (failures: number, firstMs: number, maxMs: number): number =>
   Math.min(firstMs * 2 ** failures, maxMs) * (0.75 + Math.random() / 2);
 
-/** Resolves with the client once it is ready. Rejects with its last error if its connection ends first. */
+/** Resolves with the client once it is ready. If the connection ends first, rejects with the client's last error. */
 export async function untilReady<Client extends Redis | Cluster>(client: Client): Promise<Client> {
   let lastError = new Error('no connection');
   client.on('error', (error: Error) => {

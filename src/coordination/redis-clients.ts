@@ -124,7 +124,7 @@ export class RedisOpener {
     return guardAsking(cluster);
   }
 
-  /** The urls of the servers. Empty if Sentinels are configured, because the Sentinels know the address. */
+  /** The urls of the servers. Empty if Sentinels are configured, because they know the master's address. */
   get #urls(): readonly string[] {
     const { address } = this.#access;
     return address.kind === 'servers' ? address.urls : [];

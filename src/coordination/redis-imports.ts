@@ -39,7 +39,7 @@ export class RedisImportQueue implements ImportQueue {
   readonly #side: RedisSide;
   readonly #local: ProcessImportQueue;
   readonly #warn: Warn;
-  /** `#queue` and `#worker` use the link's client. They are opened for each client, and closed when it is lost. */
+  /** `#queue` and `#worker` use the link's client. When the link loses or replaces its client, they are closed. */
   #queue: Queue<ImportJob> | undefined;
   #worker: ImportWorker | undefined;
   #takesJobs = false;

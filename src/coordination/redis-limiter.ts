@@ -63,7 +63,7 @@ interface KeyLimit {
 interface Reply extends KeyLimit {
   /** Admitted requests in the window, including this one if it is admitted. `limit + 1` if this key refuses it. */
   used: number;
-  /** Milliseconds until the oldest admitted request leaves the window, or until a slot is free if this key refuses. */
+  /** Milliseconds until a slot is free if this key refuses. Otherwise until the oldest request leaves the window. */
   resetMs: number;
 }
 

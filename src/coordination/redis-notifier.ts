@@ -7,7 +7,7 @@ import type { RedisLink, RedisSide } from './redis-link.ts';
 import { RedisSubscription } from './redis-subscription.ts';
 import type { WaiterRegistry } from './waiters.ts';
 
-/** The maximum size of each set of channels below. If a set would grow larger, it contains only `EVERYBODY` instead. */
+/** The maximum number of channels in a set. A set that would grow larger contains only `EVERYBODY` instead. */
 const MAX_KEPT = 10_000;
 
 /** In a message, this name stands for all channels. It makes the waits of all waiters end with `check`. */
@@ -36,7 +36,7 @@ export class RedisNotifier implements Notifier {
   readonly #redisChannel: string;
   readonly #counters: Counters;
   readonly #waiters: WaiterRegistry;
-  /** The first line of each notification message of this replica. By this line, it recognizes its own messages. */
+  /** The first line of each notification message of this replica. The replica recognizes its own messages by it. */
   readonly #instanceId = randomBytes(6).toString('base64url');
   readonly #beatChannel: string;
   readonly #subscription: RedisSubscription;

@@ -5,7 +5,8 @@
 --   ARGV     [1] window in milliseconds; [1 + i] limit of KEYS[i]
 --   returns  two numbers for each key:
 --            - admitted requests in the window, including this one if it is admitted; limit + 1 if this key refuses it
---            - milliseconds until the oldest of them leaves the window, or until a slot is free if this key refuses it
+--            - milliseconds until a slot is free if this key refuses it; otherwise until the oldest of these requests
+--              leaves the window
 --
 -- The limit may change with every call. After it was lowered, the window may hold more requests than the limit.
 --

@@ -8,7 +8,7 @@ import type { Clock, HoldRefusal, Notifier, WaitEnd, Waiter } from './port.ts';
  * - **pending**: `next` was called. The wait ends with `woken` by a notification, `timeout` at its deadline, `check` if
  *   a notification may have been lost, or `drain` when the process drains. After the wait, the waiter is registered
  *   again.
- * - **gone**: `cancel` or `release` was called. A wait that was pending and all later waits end with `gone`.
+ * - **gone**: `cancel` or `release` was called. The pending wait, if any, and all later waits end with `gone`.
  *
  * In any state, `hold` counts the waiter towards the limits of its holder and its replica, until `release`.
  *

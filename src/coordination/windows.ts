@@ -7,9 +7,9 @@ const WINDOWS = {
   tokens: { keyPart: 'token' },
   /** Requests to endpoints that need no token, by client address (docs/contract.md, decision 25). */
   addresses: { keyPart: 'address' },
-  /** Wrong invite codes without an e-mail address. All clients share one count (docs/contract.md, decision 42). */
+  /** Wrong invite codes sent without an e-mail address. All clients share one count (docs/contract.md, decision 42). */
   inviteFailures: { keyPart: 'invite-failure', windowMs: 60_000, countsFailures: true },
-  /** Wrong invite codes with an e-mail address. Each counts for the e-mail address and for the client's network. */
+  /** Wrong invite codes sent with an e-mail address. Each counts for that address and for the client's network. */
   namedInviteFailures: { keyPart: 'named-invite-failure', windowMs: 3_600_000, countsFailures: true },
   /** Failed lookups of tokens, by the client's network. */
   tokenFailures: { keyPart: 'token-failure', windowMs: 60_000, countsFailures: true },

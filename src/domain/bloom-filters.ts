@@ -11,7 +11,7 @@ const FILTER_BYTES = 1_984;
 
 const LONGEST_SEQUENCE = 5;
 
-/** How many bits a search tests in each filter at most. Testing more bits would exclude hardly any more blocks. */
+/** A search tests at most this many bits in each filter. Testing more would exclude hardly any more blocks. */
 const MOST_BITS = 8;
 
 /**

@@ -37,7 +37,7 @@ export const url = ({ max }: { max: number }) =>
       const rule = findUrlFault(ctx.value);
       if (rule !== undefined) ctx.issues.push({ code: 'custom', message: rule, input: ctx.value });
     })
-    // This sets no `format: uri`: a gateway that checks the format would refuse urls with blanks or non-ASCII letters.
+    // No `format: uri` is set: a gateway that checks the format would refuse urls with blanks or non-ASCII letters.
     .meta({ maxLength: max });
 
 /** A time from a client, converted to UTC with milliseconds (docs/contract.md, decision 18). */
@@ -81,7 +81,7 @@ export interface TagName {
   key: string;
 }
 
-/** Distinct tag names and their normalized forms, in two arrays of the same order, as the SQL functions take them. */
+/** Distinct tag names and their normalized forms, in two arrays in the same order, as the SQL functions take them. */
 export interface TagNames {
   names: string[];
   keys: string[];

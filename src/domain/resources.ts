@@ -31,7 +31,7 @@ type BookmarkValues = { -readonly [Name in FieldName]: FieldValues[BookmarkField
 
 type Kind<Name extends FieldName> = BookmarkFields[Name]['kind'];
 
-/** The names of the fields that a request of an operation must contain. An edit has none. */
+/** The names of the fields that a request of an operation must contain. For an edit, there are none. */
 type RequiredName<Op extends Operation> = Op extends 'edit'
   ? never
   : {
@@ -252,7 +252,7 @@ export interface TrashChoice {
 
 export interface TrashDeletion {
   deleted: true;
-  /** The number of deleted bookmarks. */
+  /** The number of bookmarks that were deleted from the trash. */
   count: number;
 }
 
@@ -291,8 +291,8 @@ export interface BookmarkSearch {
   /** A host name. Its subdomains match too. */
   site?: string | undefined;
   /**
-   * `newest` (the default) and `oldest` sort by id. `created` sorts by `created_at`, and `updated` by `updated_at`,
-   * latest first. `title` sorts alphabetically.
+   * `newest` (the default) and `oldest` sort by id. `created` (by `created_at`) and `updated` (by `updated_at`) sort
+   * the latest first. `title` sorts alphabetically.
    */
   sort?: Sort | undefined;
   /** The number of the page, counted from 1. */
@@ -373,7 +373,7 @@ export interface ChangesPosition {
  * 1. If `reset` is true, remove everything.
  * 2. Insert `bookmarks`, or replace those with the same ids.
  * 3. Remove the bookmarks in `deleted`.
- * 4. Apply the names in `tags`.
+ * 4. Insert `tags`, or rename those with the same ids.
  * 5. Remove `deleted_tags` from all bookmarks.
  *
  * Applying a page twice is harmless.
@@ -443,8 +443,8 @@ export interface BookmarkImport {
   /** At most 100,000 entries. */
   bookmarks: ImportEntry[];
   /**
-   * `merge` (default) skips entries whose url already exists. `replace` replaces all bookmarks with the array
-   * (decision 20).
+   * `merge` (default) skips entries whose url already exists. `replace` replaces all bookmarks of the account with
+   * the entries (decision 20).
    */
   mode?: 'merge' | 'replace' | undefined;
 }

@@ -122,10 +122,10 @@ export function textRule(text: string, max: number, min: number): string | undef
 }
 
 /**
- * Whether a tag name is refused without normalizing it, for one of two reasons:
+ * Whether a tag name is refused before it is normalized, for one of two reasons:
  *
- * - It has more than eight code units per allowed character. NFC combines at most four characters into one, and each
- *   has at most two code units. So the name would be too long in NFC too.
+ * - It has more than eight code units per allowed character. NFC combines at most four characters into one, and each of
+ *   the four has at most two code units. So the name would be too long in NFC too.
  * - It is too long as sent, and has many combining marks in a row. Normalizing it would take too much time.
  */
 const isRefusedUnnormalized = (name: string): boolean =>

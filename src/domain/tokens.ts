@@ -118,7 +118,7 @@ export class KnownPrincipals {
   add(principal: Principal, nowMs = Date.now()): void {
     makeRoom(this.#principals, this.#capacity);
     this.#principals.set(principal.key, { principal, untilMs: nowMs + this.#ttlMs });
-    // This moves the token to the end of the set, so that the token seen longest ago is removed first.
+    // The key moves to the end of the set, so that the key that was added longest ago is removed first.
     this.#seen.delete(principal.key);
     makeRoom(this.#seen, this.#capacity);
     this.#seen.add(principal.key);

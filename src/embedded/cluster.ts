@@ -65,7 +65,7 @@ async function run(program: string, args: string[], account: ServerAccount, inpu
   // `detached` gives the program its own process group, so that Ctrl-C ends only the service. If the service ends
   // before the program, the next start removes the draft.
   const child = spawn(program, args, { ...account, env: PROGRAM_ENVIRONMENT, detached: true, cwd: '/' });
-  // If the program ends too early, writing its input fails too. This is ignored: the exit code reports the failure.
+  // If the program ends early, writing its input fails. That error is ignored: the exit code reports the failure.
   child.stdin.on('error', () => {});
   child.stdin.end(input);
   child.stdout.resume();

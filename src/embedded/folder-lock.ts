@@ -24,7 +24,7 @@ export function takeFolderLock(dataDir: string): (() => void) | undefined {
   return () => file.close();
 }
 
-/** The id of the process that has locked the folder, for a message. */
+/** Returns the id of the process that has locked the folder, as text for an error message. */
 export function readOwner(dataDir: string): string {
   try {
     return readFileSync(join(dataDir, 'owner.pid'), 'utf8');

@@ -10,7 +10,7 @@ import { readOwner, takeFolderLock } from './folder-lock.ts';
 import { POLL_INTERVAL_MS, readPort, type ServerSettings, startServer } from './server.ts';
 import { canReach, chooseServerAccount, type ServerAccount } from './server-account.ts';
 
-// The PostgreSQL that `npm start` runs. Each file of this folder handles certain faults:
+// The PostgreSQL that `npm start` runs. These files of this folder handle the following faults:
 // folder-lock.ts: a second service opens the same data, or a service crashes while it holds the lock.
 // cluster.ts: a crash while the data is created.
 // server.ts: the service is killed, or Ctrl-C would end the server before the service.

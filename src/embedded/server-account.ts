@@ -8,8 +8,8 @@ export interface ServerAccount {
 }
 
 /**
- * Chooses the account that runs the server. Postgres refuses to run as root. So root uses the owner of existing data,
- * or else `postgres` or `nobody`.
+ * Chooses the account that runs the server. Postgres refuses to run as root. So if the service runs as root, the
+ * server runs as the owner of existing data, or else as `postgres` or `nobody`.
  */
 export function chooseServerAccount(clusterDir: string): ServerAccount {
   if (process.getuid?.() !== 0) return {};

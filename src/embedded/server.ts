@@ -46,7 +46,7 @@ const SETTINGS: ServerSettings = {
   max_parallel_workers_per_gather: 0,
   timezone: 'UTC',
   log_timezone: 'UTC',
-  // Clients get the whole error. Its details and its statement may contain users' data, so the log file omits them.
+  // Clients get the whole error. The log omits its details and the failed statement: both may contain users' data.
   log_error_verbosity: 'terse',
   log_min_error_statement: 'panic',
 };
@@ -99,13 +99,13 @@ const PID_LINE = 0;
 const PORT_LINE = 3;
 const STATUS_LINE = 7;
 
-/** Reads the port of the server that runs on a cluster. Undefined while no server accepts connections. */
+/** Returns the port in `postmaster.pid`, or undefined unless that file says that the server accepts connections. */
 export function readPort(pgdata: string): number | undefined {
   const lines = readPidFile(pgdata);
   return lines[STATUS_LINE]?.trim() === 'ready' ? Number(lines[PORT_LINE]) : undefined;
 }
 
-/** Returns the lines of `postmaster.pid`, which describe the running server. Empty if there is no such file. */
+/** Returns the lines of `postmaster.pid`, in which a server describes itself. Empty if there is no such file. */
 function readPidFile(pgdata: string): string[] {
   try {
     return readFileSync(join(pgdata, 'postmaster.pid'), 'utf8').split('\n');
@@ -147,7 +147,7 @@ function spawnServer({ postgres, account, pgdata, logFile, settings }: ServerOpt
       env: { ...PROGRAM_ENVIRONMENT, PG_GRANDPARENT_PID: readPidFile(pgdata)[PID_LINE] },
       cwd: '/',
       // `detached` gives the server its own session, so that Ctrl-C reaches only the service. The service stops the
-      // server after everything else.
+      // server only after it has stopped everything else.
       detached: true,
       stdio: ['ignore', log, log, 'pipe'],
     });

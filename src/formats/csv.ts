@@ -39,7 +39,7 @@ export function parseCsv(text: string): ForeignFile {
       skip_empty_lines: true,
       relax_column_count: true,
       relax_quotes: true,
-      // Only this service's own export has the quotes that `readCell` removes.
+      // Only this service's own export has the apostrophes that `readCell` removes.
       ...(isOwnExport && { cast: readCell }),
     });
   } catch (error) {

@@ -60,7 +60,7 @@ export interface ParsedFile {
   leftOut: LeftOut[];
   /** The number of entries that were merged into an earlier entry with the same url. */
   combined: number;
-  /** The folders that become tags, in file order. `folder` is a path, and `bookmarks` the number of bookmarks in it. */
+  /** The folders that become tags, in file order. `folder` is a path. `bookmarks` counts the bookmarks in it. */
   folders: { folder: string[]; tag: string; bookmarks: number }[];
 }
 
@@ -81,7 +81,7 @@ export const textOf = (value: unknown): string =>
 type NamedEntry = Omit<ImportEntry, 'tags'> & { tags: string[] };
 
 /**
- * Converts a time that is a number to milliseconds since 1970. Files contain seconds, milliseconds or microseconds
+ * Converts a numeric time to milliseconds since 1970. Files contain seconds, milliseconds or microseconds
  * since 1970, or microseconds since 1601. The size of the number shows which of these four it is.
  */
 function epochToMs(value: number): number {
@@ -179,8 +179,8 @@ export function collect({ format, bookmarks }: ForeignFile, { foldersAsTags }: R
 }
 
 /**
- * Returns whether a creation time is to replace another one. An unambiguous time replaces an ambiguous one. If both or
- * neither are ambiguous, the earlier time replaces the later one.
+ * Returns whether a creation time is to replace another one. An unambiguous time replaces an ambiguous one. If neither
+ * is ambiguous, the earlier time replaces the later one. If both are, the service refuses the entry anyway.
  */
 function isBetterTime(time: string, other: string | undefined): boolean {
   if (other === undefined) return true;

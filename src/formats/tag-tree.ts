@@ -13,7 +13,7 @@ export interface TagNode {
   path: string;
   /** The full name of the tag. Null if there are only tags below this path, and no tag with the path itself. */
   tag: string | null;
-  /** The number of bookmarks that have this tag itself. Tags below it do not count. */
+  /** The number of bookmarks that have this tag itself, not only a tag below it. */
   bookmark_count: number;
   tags: TagNode[];
 }

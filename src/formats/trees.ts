@@ -15,7 +15,7 @@ interface Shape {
   isBuiltIn(node: JsonObject): boolean;
 }
 
-/** A node that was not read yet. `path` lists the names of the folders that contain the node, outermost first. */
+/** A node that has not been read yet. `path` lists the names of the folders that contain the node, outermost first. */
 interface UnreadNode {
   node: JsonObject;
   path: string[];

@@ -6,8 +6,8 @@ import type { Bookmark } from '../domain/resources.ts';
  */
 
 /**
- * Matches a text that a spreadsheet would run as a formula. A quote in front of the text prevents that. The pattern
- * also matches formulas that have such quotes already, so that reading removes exactly the quote that was added.
+ * Matches a text that a spreadsheet would run as a formula. An apostrophe in front of the text prevents that. The
+ * pattern also matches formulas that already begin with apostrophes, so that reading removes only the added one.
  */
 const FORMULA = /^'*[=+\-@]/;
 

@@ -37,7 +37,7 @@ const escapeText = (text: string): string =>
 /** Escapes a text, including its line breaks. Chromium needs each link and each folder on one line of the file. */
 const escapeLine = (text: string): string => escapeText(text).replaceAll('\n', '&#10;');
 
-/** The largest number of seconds that is written (in the year 5138). Readers take larger numbers for milliseconds. */
+/** The largest number of seconds that is written: a time in 5138. Readers treat larger numbers as milliseconds. */
 const LAST_SECOND = 99_999_999_999;
 
 /**

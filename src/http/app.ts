@@ -175,7 +175,7 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
     app.server.once('listening', () => {
       if (context.site.origin !== undefined) return;
       context.site.origin = app.listeningOrigin;
-      // An identity provider redirects to only one address. Without one, the page may also be opened at `localhost`.
+      // A provider redirects to only one address. Without a provider, the page may also be opened at `localhost`.
       if (context.provider === undefined)
         context.site.namedOrigin = app.listeningOrigin.replace(LOOPBACK_ADDRESS, '//localhost:');
     });

@@ -135,7 +135,7 @@ export async function confirmPrincipal(
   const principal = requirePrincipal(request);
   const code = toApiError(error)?.code;
   const isInvalid = code === 'INVALID_TOKEN';
-  // These errors may be thrown before the operation's statement runs, which would have checked the token.
+  // These errors may be thrown before the operation's statement has checked the token.
   const isEarly = code === 'VALIDATION_ERROR' || code === 'PERMISSION_DENIED';
   const isUnchecked = isEarly && !request.principalIsFresh;
   if (!isInvalid && !isUnchecked) return;

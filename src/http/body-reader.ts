@@ -6,7 +6,7 @@ import { invalid } from '../domain/errors.ts';
  * time. So the reader reserves a short time for each chunk of a user, and pauses until the reserved time is over. A
  * client with many small chunks thus slows down only itself.
  *
- * A reader reads from the socket only while it is flowing. It is always in one of these states:
+ * A reader is always in one of these states, and reads from the socket only in the first:
  *
  * - flowing: chunks are gathered for the caller of `next`, or discarded after `drop`.
  * - paused: too many bytes are gathered, too many chunks came before `begin`, or the reserved time is not over yet.
@@ -29,7 +29,7 @@ const MAX_GATHERED_BYTES = 65_536;
 
 /**
  * Remembers when the reserved time of each key ends. A key is a user's id. All requests without a token share the key
- * undefined.
+ * `undefined`.
  */
 export class ChunkPace {
   readonly #busyUntilMs = new Map<number | undefined, number>();
@@ -60,7 +60,7 @@ export class BodyReader {
   readonly #body: IncomingMessage;
   #gathered: Buffer[] = [];
   #gatheredBytes = 0;
-  /** Where this body reserves time, and under which key. Set by `begin`. */
+  /** Where this reader reserves time, and under which key. Set by `begin`. */
   #reservation: { pace: ChunkPace; key: number | undefined } | undefined;
   /** The number of chunks for which no time is reserved yet. */
   #chunks = 0;

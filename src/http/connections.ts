@@ -43,7 +43,7 @@ export class Connection {
   readonly #socket: Socket;
   /** The number of requests whose responses are not sent completely. */
   #openRequests = 0;
-  /** How many bytes had been written to the socket when a request last arrived without another open request. */
+  /** How many bytes had been written to the socket when a request last arrived while no other was open. */
   #writtenBefore = 0;
   /** How many bytes in total the kernel had taken from the socket when the client last made progress. */
   #takenAtProgress = 0;

@@ -8,7 +8,7 @@ import { readSessionCookie } from './session-cookie.ts';
 export interface Mount {
   /** The prefix of the routes' paths. */
   basePath: string;
-  /** Whether only the service's own pages use these routes. Their requests present the session in a cookie. */
+  /** Whether only the service's own pages use these routes. These pages present the session in a cookie. */
   isForBrowser: boolean;
   /** Throws if a request to these routes is not allowed, whatever its token is. */
   refuse(context: Context, request: FastifyRequest): void;

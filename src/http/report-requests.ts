@@ -13,7 +13,7 @@ declare module 'fastify' {
   }
 }
 
-/** Returns the class of a route's requests. An import may be held like a poll, but has its own class. */
+/** Returns the class of a route's requests. An import has its own class, although it can be held like a poll. */
 export function classOf({ path, scope, isHeld }: Route): RequestClass {
   if (path === '/import') return 'import';
   if (isHeld) return 'poll';
@@ -48,8 +48,8 @@ export interface RequestFacts {
 /**
  * Decides whether to log a request. Failures, slow requests and requests to `SECURITY_ROUTES` are always logged. Of the
  * other requests, the fraction `share` (0 to 1) is logged. The responses 404 and 429 do not count as failures here,
- * because clients can cause any number of these responses. The request's id decides whether it belongs to this
- * fraction, so all processes choose the same requests.
+ * because clients can cause any number of these responses. Whether a request belongs to the fraction depends only on
+ * its id, so every process decides the same.
  */
 export function isLogged({ id, route, status, ms, wasHeld, unserved }: RequestFacts, share: number): boolean {
   const isFailure = unserved !== undefined || (status >= 400 && status !== 404 && status !== 429);

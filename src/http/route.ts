@@ -72,7 +72,7 @@ export interface PublicRoute<Body extends z.ZodType = z.ZodType> extends Describ
 
 export type Route = PrincipalRoute | PublicRoute;
 
-/** A route whose path is one of the endpoints in `resources.ts`. */
+/** A route whose path is that of an endpoint in `resources.ts`. */
 type ApiRoute = Route & { path: keyof Endpoints };
 
 /** Returns its argument. If an endpoint of `resources.ts` has no route, the call does not compile. */

@@ -37,7 +37,7 @@ const listCookies = (header: string | undefined, name: string): string[] =>
 export const hasSessionCookie = ({ site }: Context, header: string | undefined): boolean =>
   listCookies(header, nameOf(site.origin)).length > 0;
 
-/** Returns the session token in a `Cookie` header; undefined if there is none, or if the cookie has an API token. */
+/** Returns the session token in a `Cookie` header; undefined if there is none, or if the cookie holds an API token. */
 export function readSessionCookie(
   header: string | undefined,
   origin: string | undefined,

@@ -4,7 +4,7 @@ import { continueClientTrace, tracer } from '../observability/tracing.ts';
 import { isProbe } from './health.ts';
 
 /**
- * Records a span for every request except probes, and adds the trace id to the log lines of the request. The span
+ * Starts a span for every request except probes, and adds the trace id to the log lines of the request. The span
  * continues the client's trace, if there is one. `ratio` is the share of traces to record. Hooks that need the span
  * must be added after this call.
  */

@@ -33,8 +33,8 @@ export function describeError(error: unknown): object {
 }
 
 /**
- * The log writes its lines in batches, because a write costs more time than formatting a line. It writes after 4 KiB,
- * after 100 ms, and when the process ends.
+ * The log writes its lines in batches, because a write costs more time than formatting a line. It writes when it
+ * holds 4 KiB, every 100 ms, and when the process ends.
  */
 const LINES = { sync: false, minLength: 4_096, periodicFlush: 100 };
 

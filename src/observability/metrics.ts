@@ -48,7 +48,7 @@ export type AbortReason = (typeof ABORT_REASONS)[number];
 const OVERLOAD_REASONS = ['event_loop', 'pool', 'unsent', 'account', 'received', 'account_received'] as const;
 export type OverloadReason = (typeof OVERLOAD_REASONS)[number];
 
-/** Credentials that can be guessed: invite codes and tokens. */
+/** Credentials that an attacker may try to guess: invite codes and tokens. */
 const CREDENTIALS = ['invite', 'bearer'] as const;
 export type Credential = (typeof CREDENTIALS)[number];
 /** `failed`: the credential was wrong. `refused`: too many attempts had failed, so the response was `RATE_LIMITED`. */
@@ -76,8 +76,8 @@ interface MetricsSources {
 
 /**
  * The service-level objectives. The first four are success rates, one for each class of requests except `other`. `wake`
- * is how soon a poll responds after a notification. `speed` is how soon requests of the API get their responses, except
- * held polls, imports and exports.
+ * is how soon a poll responds after a notification. `speed` is how soon requests of the API get their responses; it
+ * ignores held polls, imports and exports.
  */
 const OBJECTIVES = ['read', 'write', 'poll', 'import', 'wake', 'speed'] as const;
 
@@ -229,7 +229,7 @@ export class Metrics {
     this.#objectiveEvents.inc({ class: objective, result: isGood ? 'good' : 'bad', version: VERSION });
   }
 
-  /** Records how much time passes after a notification arrives at this replica until a poll has read its page. */
+  /** Records the time from the moment when a notification woke a poll until the poll has read its page. */
   pollResponded(seconds: number): void {
     this.#wakeDelays.observe(seconds);
     this.#countForObjective('wake', seconds <= WAKE_LIMIT_SECONDS);

@@ -3,7 +3,7 @@ export const LISTENING = 'listening';
 
 const WARN = 40;
 
-/** The word for each level, keyed by pino's number of the level. Lines of the usual level `info` (30) get no word. */
+/** The word for each level, keyed by pino's number for the level. Lines of the usual level `info` (30) get no word. */
 const LEVELS: Record<number, string> = { 10: 'trace', 20: 'debug', 40: 'warning', 50: 'error', 60: 'fatal' };
 
 const CLEAR_LINE = '\r\u001b[2K';

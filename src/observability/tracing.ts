@@ -136,8 +136,8 @@ const SELECTED_FUNCTION = /\bselect (?<name>\w+)\(/;
 const READ_TABLE = /\bfrom (?<table>\w+)/;
 
 /**
- * Returns a short name for a statement: the function that the statement calls, or what it does to its first table. The
- * name never contains values.
+ * Returns a short name for a statement: the function that the statement calls; if there is none, what the statement
+ * does to its first table. The name never contains values.
  */
 export function nameStatement(text: string): string {
   for (const { groups } of text.matchAll(FUNCTION_IN_FROM)) {

@@ -100,7 +100,7 @@ function streamChunks(chunks: AsyncGenerator<Chunk>): Readable {
   });
 }
 
-/** Yields the pages of an export. Throws if the bookmarks were replaced since `bounds` was read. */
+/** Yields the pages of an export. Throws if the bookmarks have been replaced since `bounds` was read. */
 async function* readPages(options: ExportOptions, principal: Principal, bounds: ExportBounds): Pages {
   for (let afterId = 0; afterId < bounds.lastId; ) {
     const page = await readPage(options, principal, afterId, bounds);

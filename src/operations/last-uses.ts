@@ -6,8 +6,8 @@ const BATCH = 1_000;
 
 /**
  * Collects the tokens whose last use must be stored. A request only adds its token, and does not wait for the statement
- * that stores the use. If the use is lost because the process or Postgres fails, the next lookup of the token adds it
- * again.
+ * that stores the use. If the use is lost because the process or Postgres fails, the next lookup of the token adds the
+ * token again.
  */
 export class LastUses {
   /** The collected tokens, by their keys. */
@@ -18,7 +18,7 @@ export class LastUses {
     this.#capacity = capacity;
   }
 
-  /** Adds a token. Does nothing if it was added already, or if too many tokens are collected. */
+  /** Adds a token. Does nothing if it was added already, or if too many tokens have been collected. */
   add({ key, userId, hash }: PrincipalKey & { key: string }): void {
     if (this.#due.size < this.#capacity) this.#due.set(key, { userId, hash });
   }

@@ -42,8 +42,8 @@ interface RecentDelays {
 
 /**
  * Refuses requests early when the replica is overloaded. It watches the delay of the event loop, the wait for a
- * connection of the pool, the bytes that clients have not read, and the bytes of request bodies. It does not count
- * waiting long polls, because they cause no load.
+ * connection of the pool, the bytes that clients have not read, and the bytes of request bodies. It ignores
+ * long polls that are waiting, because they cause no load.
  */
 export class Overload {
   readonly #watched: Watched;
@@ -79,7 +79,7 @@ export class Overload {
     if (this.#isPoolLate) this.#throw('pool');
   }
 
-  /** Throws like `refuse` if the rest of a body may not be read. `bytes` is how much of the body was read already. */
+  /** Throws like `refuse` if the rest of a body must not be read. `bytes` is how much of the body was read already. */
   refuseBody(userId: number, bytes: number): void {
     const refusal = this.#watched.received.refusal(userId);
     if (refusal === 'account') this.#throw('account_received');

@@ -9,8 +9,8 @@ import { migrate } from '../store/migrations.ts';
 const PAUSE_MS = 1_000;
 
 /**
- * Whether another try may succeed. It may if Postgres could not be reached, or if a migration waited too long for a
- * table in use. It cannot if Postgres refused the user or has no such database.
+ * Whether another try may succeed. It may succeed if Postgres could not be reached, or if a migration waited too long
+ * for a table in use. It cannot succeed if Postgres refused the user, or if the database does not exist.
  */
 function isTransient(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;
@@ -22,7 +22,8 @@ function isTransient(error: unknown): boolean {
 }
 
 /**
- * Migrates the database. Retries after transient errors for `MIGRATE_WAIT_SECONDS`, then rejects with the last error.
+ * Migrates the database. After a transient error, tries again until `MIGRATE_WAIT_SECONDS` have passed, and then
+ * rejects with the last error.
  */
 export async function migrateWithRetries(
   url: string,

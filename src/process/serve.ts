@@ -76,7 +76,7 @@ const LINK_DAYS = 1;
 const INTERRUPTED = 130;
 
 /**
- * Prints the API's address, an invite code, and a link to the page. The link signs in once. Its code is in the URL's
+ * Prints the API's address, an invite code, and a link to the page. The link works only once. Its code is in the URL's
  * fragment, which browsers do not send. On loopback, the page signs in with this code immediately. On any other host,
  * it only fills in the field for the code.
  */

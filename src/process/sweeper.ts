@@ -54,8 +54,8 @@ export async function deleteLeftovers({ config, database, lifecycle, log }: Cont
     () => deleteOldResponses(database),
     () => deleteOldChanges(database, config.changesDays),
     () => deleteOldTrash(database, config.trashDays),
-    // Every node of a sharded database has a copy of the invites, so this function fails while a node is down. It is
-    // the last one, so that the others run anyway.
+    // Every node of a sharded database has a copy of the invites, so this function fails while a node is down. It
+    // comes last, so that the other functions have already run by then.
     () => deleteExpiredInvites(database),
   ];
   for (const deleteBatch of deleteBatches) {

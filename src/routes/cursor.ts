@@ -122,7 +122,7 @@ export interface SearchPlace {
 export const formatSearchCursor = (userId: number, searchHash: string, place: SearchPlace): string =>
   encodeJson([3, userId, searchHash, place.page, place.total, place.lastId, place.lastKey]);
 
-/** Returns the place that a cursor encodes. Throws as `checkParts` does, or if the cursor belongs to another search. */
+/** Returns the place that a cursor encodes. Throws like `checkParts`, and if the cursor is for another search. */
 export function parseSearchCursor(cursor: string, userId: number, searchHash: string): SearchPlace {
   const parts = readJson(Buffer.from(cursor, 'base64url').toString('utf8'));
   const [, , hash, page, total, lastId, lastKey] = checkParts(cursor, userId, SEARCH, parts, encodeJson);

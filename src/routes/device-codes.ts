@@ -26,8 +26,8 @@ const issue: PrincipalRoute = {
     qr: z.object({ size: z.number(), path: z.string() }),
   }),
   async handle({ context, principal, request }) {
-    // This replica may still remember a session that has been revoked. So the token is checked here, because no
-    // statement below checks it.
+    // This replica may still remember a session that has been revoked, and no statement below checks the token. So the
+    // token is checked here.
     if ((await findPrincipal(context.database, principal)) === undefined) throw invalidToken();
     const code = await issueDeviceCode(context.coordination.pending, principal);
     const link = `${request.headers.origin}/#code=${code}`;

@@ -62,7 +62,7 @@ async function openApprovedSession(
     const wasSentAgain = await noteExchange(coordination.pending, exchange.code, session);
     if (!wasSentAgain) return opened;
   } catch (error) {
-    // Nobody has this session's token yet. If ending the session fails too, it only stays listed until it expires.
+    // Nobody has this session's token yet. If the session cannot be ended, it only stays listed until it expires.
     await endSession(context, session).catch(() => {});
     throw error;
   }

@@ -16,7 +16,7 @@ interface Poll<Page> {
   channel: string;
   /** Reads the current page. */
   read(): Promise<Page>;
-  /** Whether a read may find news. This is called when a notification may have been lost. */
+  /** Returns whether a read may find news. Called when a notification may have been lost. */
   check(): Promise<boolean>;
   /** Whether the page has news, so that the poll ends. */
   hasNews(page: Page): boolean;
@@ -37,8 +37,8 @@ export interface PollEnd<Page> {
  *
  * No change is missed, because the waiter is registered before the first read. The first read sees every change that
  * was committed before it. The notification of a later change wakes the waiter. If a notification may have been lost,
- * the wait ends with `check`, at its deadline at the latest, and the poll then asks Postgres. So a wait that ends with
- * `timeout` does not need to look for changes (docs/design.md, "The end of a poll").
+ * the wait ends with the event `check`, at the latest at the wait's deadline. The poll then asks Postgres. So a wait
+ * that ends with the event `timeout` does not need to look for changes (docs/design.md, "The end of a poll").
  */
 export async function readOrWait<Page>(
   context: Context,

@@ -61,7 +61,7 @@ function readSearch({ query, phrases, sort, page, cursor, per_page: perPage, ...
 
 type Search = ReturnType<typeof readSearch>;
 
-/** Returns the place that the cursor encodes; undefined without one. Throws `VALIDATION_ERROR` for an invalid one. */
+/** Returns the place that the cursor encodes, if there is a cursor. Throws `VALIDATION_ERROR` if it is invalid. */
 function findPlace({ cursor, sort, searchHash }: Search, userId: number): SearchPlace | undefined {
   if (cursor === undefined) return undefined;
   const place = parseSearchCursor(cursor, userId, searchHash);

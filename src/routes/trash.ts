@@ -23,7 +23,7 @@ const list = principalRoute({
     cursor: cursor.given,
     limit: integer(1, 500, 100),
   }),
-  // The cursor of an example would belong to another user, so the request would fail.
+  // A cursor in the example would belong to another user, so the request would fail.
   exampleLeavesOut: ['cursor'],
   response: z.object({
     bookmarks: z.array(

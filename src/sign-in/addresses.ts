@@ -11,8 +11,8 @@ const EMAIL = z.email({ pattern: z.regexes.unicodeEmail }).max(254);
 const lowerAscii = (text: string): string => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
 /**
- * Returns the key by which the account with an address is found. Undefined for an invalid address. Also undefined for
- * an address that Unicode normalization turns into another one, because the two can belong to different people. For
+ * Returns the key under which the account with this address is found. Undefined for an invalid address. Also undefined
+ * for an address that Unicode normalization changes, because the two addresses can belong to different people. For
  * example, normalization turns `K` (U+212A, the Kelvin sign) into k.
  */
 function claimKey(email: string | undefined): string | undefined {
@@ -33,9 +33,9 @@ export function requireAllowedDomain(
 }
 
 /**
- * Returns what the first login of a person may do. `emailKey` is the key of their verified address, by which accounts
- * and invites are found. If `isTrusted`, the login may open an existing account with this address. If `isOpen`, the
- * login may create an account without an invite.
+ * Returns what the first login of a person may do. `emailKey` is the key of their verified address. Accounts and
+ * invites are found by this key. If `isTrusted`, the login may open an existing account with this address. If
+ * `isOpen`, the login may create an account without an invite.
  */
 export const claimOf = (
   { trustEmail }: ProviderSettings,

@@ -9,7 +9,7 @@ import { CODE_CHALLENGE, CODE_VERIFIER, hashParts, verifierFits } from './pkce.t
  * binds it to the app.
  */
 
-/** Matches the name of an app, which a page shows. It has no invisible characters, and none that reverse text. */
+/** Matches an app name that a page may show. The name has no invisible characters, and none that reverse text. */
 const APP_NAME = /^[^\p{C}\p{Zl}\p{Zp}]{1,60}$/u;
 
 /** The maximum length of a name before it is normalized. */

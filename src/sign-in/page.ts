@@ -84,9 +84,9 @@ for (const form of document.forms) {
 const hashSource = (text: string): string => `'sha256-${hash('sha256', text, 'base64')}'`;
 
 /**
- * Returns the Content-Security-Policy of a page. It allows only `STYLE` and `SCRIPT`. `form-action` is `'none'`,
- * because `SCRIPT` sends the forms. If the browser itself sent them, `form-action` would have to allow the address that
- * the response redirects to, which may be any app's address.
+ * Returns the Content-Security-Policy of a page. It allows only `STYLE` and, on an active page, `SCRIPT` with its
+ * requests to this site. `form-action` is `'none'`, because `SCRIPT` sends the forms. If the browser itself sent them,
+ * `form-action` would have to allow the address that the response redirects to, which may be any app's address.
  */
 const policy = (isActive: boolean): string =>
   [

@@ -102,7 +102,7 @@ interface SignInAnswer {
   user_handle: string;
 }
 
-/** Uses up the challenge of an answer and returns it. Undefined if the challenge is not pending. */
+/** Uses up and returns the challenge of an answer. Undefined if the challenge is not pending. */
 export async function takeSignIn(pending: PendingValues, answer: SignInAnswer): Promise<string | undefined> {
   const challenge = readChallenge(answer.client_data);
   if (challenge === undefined) return undefined;

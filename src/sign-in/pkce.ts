@@ -9,7 +9,7 @@ export const CODE_VERIFIER = /^[\w.~-]{43,128}$/;
 
 const hashText = (text: string): string => hash('sha256', text, 'base64url');
 
-/** Whether the challenge was made from this verifier. Hashes are compared, so the duration reveals no secret. */
+/** Whether the challenge was made from this verifier. Compares hashes, so the time that it takes reveals no secret. */
 export const verifierFits = (verifier: string, challenge: string): boolean =>
   hashText(verifier) === challenge;
 

@@ -86,7 +86,7 @@ export class Provider {
   }
 
   /**
-   * Returns the address to redirect a browser to. If that fails or takes three seconds, rejects with a `SignInError`.
+   * Returns the address to redirect a browser to. Rejects with a `SignInError` after a failure or after three seconds.
    */
   begin(redirectUri: string, { state, nonce, verifier, maxAgeSeconds }: LoginChecks): Promise<string> {
     return this.#inTime(async () => {
@@ -105,9 +105,9 @@ export class Provider {
   }
 
   /**
-   * Returns the person whom the provider sent back. `callback` is the whole url. Checks the issuer, state, nonce,
-   * audience, times and signature, and discards the provider's tokens. If that fails or takes three seconds,
-   * rejects with a `SignInError`.
+   * Returns the provider's statements about the person who signed in. `callback` is the whole url. Checks the issuer,
+   * state, nonce, audience, times and signature, and discards the provider's tokens. Rejects with a `SignInError` after
+   * a failure or after three seconds.
    */
   finish(callback: URL, checks: LoginChecks): Promise<ProviderIdentity> {
     return this.#inTime(async () => {
@@ -136,8 +136,9 @@ export class Provider {
   }
 
   /**
-   * Returns the claims that contain the e-mail address: those of the ID token, or those of UserInfo if the ID token has
-   * no address. The address and its verification always come from the same source.
+   * Returns the claims in which to look for the e-mail address: those of the ID token or, if the ID token has no
+   * address and the provider can be asked for one, those of UserInfo. The address and its verification always come from
+   * the same source.
    */
   async #readEmail(
     configuration: client.Configuration,

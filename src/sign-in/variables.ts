@@ -18,7 +18,7 @@ export interface ProviderSettings {
    * address gets the account that has this address.
    */
   trustEmail: boolean;
-  /** The domains, in ASCII, whose e-mail addresses may sign in. If the list is empty, every address may sign in. */
+  /** Only e-mail addresses in these domains (in ASCII) permit signing in. If the list is empty, any domain will do. */
   allowedDomains: readonly string[];
 }
 
@@ -76,7 +76,7 @@ export const isOnLoopback = (url: URL): boolean => isLoopback(url.hostname);
 
 function isIssuer(text: string): boolean {
   const url = URL.parse(text);
-  // The library also accepts the address of a metadata document, but then it does not check the issuer.
+  // The address of a metadata document is refused: the library would accept it, but then not check the issuer.
   if (url === null || /[?#@\s]|\/\.well-known\//.test(text)) return false;
   return url.protocol === 'https:' || (url.protocol === 'http:' && isOnLoopback(url));
 }

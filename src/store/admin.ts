@@ -84,9 +84,7 @@ export async function findUser(
   return row;
 }
 
-/**
- * Builds the query that `listUsers` passes to `rows_of_shards`. That function replaces `%s` with the name of the table.
- */
+/** Builds the query that `listUsers` passes to `rows_of_shards`, which replaces `%s` with the name of each shard. */
 const accountsAfter = (after: number, limit: number): string =>
   `select user_id, is_premium, render_time(suspended_at) as suspended_at from %s where user_id > ${after} order by user_id limit ${limit}`;
 

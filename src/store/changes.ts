@@ -11,11 +11,11 @@ import {
   validHashes,
 } from './tokens.ts';
 
-/** How far a reader of `/bookmarks/changes` has read. The cursor of the client holds this. */
+/** How far a reader of `/bookmarks/changes` has read. The cursor of the client holds this position. */
 export interface ChangesPosition {
   /** The epoch of the database when the reader reached this position. A restore of the database begins a new epoch. */
   epoch: number;
-  /** How many `replace` imports the account had when the reader reached this position. */
+  /** The account's generation at this position: the number of `replace` imports that were finished by then. */
   generation: number;
   /**
    * The highest revision that the reader has received. Each write gives new revisions to the objects that it changes.
@@ -117,8 +117,8 @@ export async function findChanges(
 }
 
 /**
- * Returns the position after which a read begins. For `now` this is `BEGINNING` too, because `pageFrom` also passes
- * `p_from_now`.
+ * Returns the position after which a read begins. This is `BEGINNING` both for `beginning` and for `now`. For `now`,
+ * `pageFrom` also passes `p_from_now`.
  */
 const positionOf = (start: ChangesStart): ChangesPosition => (typeof start === 'string' ? BEGINNING : start);
 

@@ -36,16 +36,16 @@ const CLIENT_PARAMETERS = [
   'tcp_user_timeout',
 ];
 
-/** The part of a url before its host, if the host is empty. */
+/** Matches the part of a url before its host, if the host is empty. */
 const BEFORE_EMPTY_HOST = /^\w+:\/\/(?:[^/]*@)?(?=\/|$)/;
 
 /** Matches a url with several hosts, up to the end of the hosts. The group ends after the first host and its port. */
 const FIRST_AND_FURTHER_HOSTS = /^(?<upToFirst>\w+:\/\/(?:[^/]*@)?[^/,@]*),[^/?@]*(?=[/?]|$)/;
 
-/** The part of a url before its hosts, the hosts, and the part after the hosts. */
+/** Splits a url into the part before its hosts, the hosts, and the part after them. */
 const HOSTS = /^(?<before>\w+:\/\/(?:[^/]*@)?)(?<hosts>[^/]*)(?<after>.*)$/s;
 
-/** The protocol and credentials of a url, its hosts, and its database. */
+/** Matches a url up to the end of its database. The group ends before the hosts. */
 const HOSTS_AND_DATABASE = /^(?<upToCredentials>\w+:\/\/(?:[^/?]*@)?)[^/?]*(?:\/[^?]*)?/;
 
 /**

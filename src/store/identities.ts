@@ -16,8 +16,8 @@ interface Identity {
 /** What the e-mail address from the provider permits when an identity signs in for the first time. */
 export interface Claim {
   /**
-   * The normalized address. Null if the address is not verified, or if normalization changes more than the case of its
-   * letters. The normalized address could then be somebody else's.
+   * The normalized address. Null if the address is not verified. Also null if normalization changes more than the case
+   * of its letters, because the normalized address could then be somebody else's.
    */
   emailKey: string | null;
   /** Whether the identity may be linked to an existing account that has the same address. */
@@ -47,8 +47,8 @@ type SignInResult<Refusal> =
 const LONG_AGO = new Date(0);
 
 /**
- * Signs in a person who authenticated at a provider. The issuer and the subject determine the user. If no user has them
- * yet, the claim decides what happens. If `expectedUserId` is given, only this user can sign in.
+ * Signs in a person who authenticated at a provider. The issuer and the subject determine the user. If they belong to
+ * no user yet, the claim decides what happens. If `expectedUserId` is given, only this user can sign in.
  */
 export async function signInByProvider(
   db: Database,

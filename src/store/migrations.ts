@@ -61,8 +61,8 @@ interface SchemaState {
 
 /**
  * Brings the database to the newest schema: applies the missing migrations and replaces every function, in one
- * transaction under one lock. Any number of processes may call it at the same time. Returns the versions that it
- * applied.
+ * transaction under one lock. Any number of processes may migrate at the same time. Returns the versions that
+ * this call applied.
  *
  * If the schema is newer and works with this code, this function changes nothing, because an older release must not
  * replace newer functions. If the schema does not work with this code, this function rejects with `SchemaMismatch`.

@@ -142,7 +142,7 @@ const withoutShared = (settings: Settings): Settings => ({
   max: settings.max - (settings.prepare ? settings.shared : 0),
 });
 
-/** Returns the SQL with which an operator sets the timeouts for the role, because the pooler refuses them. */
+/** Returns SQL that sets the timeouts for the role. An operator can run it if the pooler refuses the timeouts. */
 function alterRole(settings: Settings, user: string): string {
   const alter = `alter role "${user.replaceAll('"', '""')}"`;
   return Object.entries(timeouts(settings))

@@ -96,7 +96,7 @@ class PlacedDatabase implements Database {
   #shards: PlacedShard[] = [];
   #refreshing: Promise<void> | undefined;
   readonly #timer: NodeJS.Timeout;
-  /** The reason of the latest warning, keyed by node or by `placement`. A fault that continues is logged only once. */
+  /** The reason for the latest warning, keyed by node or by `placement`. A fault that continues is logged only once. */
   readonly #warned = new Map<string, string>();
 
   /** `any` is the pool to any node. `options` are the options of the pools to single nodes, except their url. */

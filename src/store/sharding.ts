@@ -13,7 +13,7 @@ type Sharding = 'none' | 'citus';
 
 /**
  * Reads how the tables are stored. Throws if sharding is wanted but the extension is missing, or if Citus stores the
- * table `accounts` in any other way than distributed by `user_id`.
+ * table `accounts` but does not distribute it by `user_id`.
  */
 export async function readSharding(sql: Sql, wanted: 'citus' | undefined): Promise<Sharding> {
   const installed = await sql`select from pg_extension where extname = 'citus'`;
@@ -37,8 +37,8 @@ export async function readSharding(sql: Sql, wanted: 'citus' | undefined): Promi
 
 /**
  * Throws if this node is not the coordinator, which alone can change the tables of the cluster. Also throws if the
- * numbers of two groups of nodes have the same remainder modulo 256. Their nodes would give the same ids
- * (`make_sequence`).
+ * numbers of two groups of nodes have the same remainder modulo 256. The nodes of two such groups would give the same
+ * ids (`make_sequence`).
  */
 export async function checkCluster(sql: Sql): Promise<void> {
   const rows = await sql<{ isWorkerNode: boolean; clashingGroups: string | null }[]>`
@@ -64,8 +64,8 @@ export async function checkCluster(sql: Sql): Promise<void> {
 }
 
 /**
- * A query that returns true if this node was upgraded by pg_upgrade and Citus does not know its tables yet. Until Citus
- * knows them, distributed tables look empty on this node, and new rows would be stored only here.
+ * A query that returns true if this node was upgraded by pg_upgrade and Citus does not know the node's tables yet.
+ * Until Citus knows them, distributed tables look empty on this node, and new rows would be stored only here.
  * `citus_prepare_pg_upgrade` creates the table `public.pg_dist_partition`.
  */
 const IS_UNFINISHED = `
@@ -144,7 +144,7 @@ from json_each_text('${JSON.stringify(nodeSettings(mode))}') needed (name, neede
  * Prepares every node from the coordinator, including nodes that were added since the last call:
  *
  * - Sequences: without this step, the first transaction that takes an id from a sequence would create the sequence on
- *   its node. All other transactions would wait until the first one has committed on all nodes.
+ *   its node. All other transactions would wait until that transaction has committed on all nodes.
  * - The epoch: a new epoch is written to all nodes. Without this step, the first read of changes on a node would fail
  *   while another node is down.
  * - Settings: a connection between nodes does not have the settings of a replica's connections. So the database on each

@@ -28,8 +28,8 @@ const REST_MS = 1_000;
  * - **connecting**: it accepts no reads. When the server responds, the shared connection is serving. If the connection
  *   fails, the shared connection is abandoned.
  * - **serving**: it accepts up to `DEPTH` reads at a time. It is abandoned if the connection is lost, or if Postgres
- *   reports an error. It is also abandoned if nothing arrives for `STALL_MS`, because a slow read must not delay the
- *   others for long.
+ *   reports an error. It is also abandoned if reads are in flight and nothing arrives for `STALL_MS`, because a slow
+ *   read must not delay the others for long.
  * - **abandoned**: it accepts no reads, and the reads that were in flight are sent elsewhere. It closes its connection,
  *   waits for `REST_MS`, and is connecting again.
  * - **closed**: `close` was called. It stays in this state.
@@ -104,7 +104,7 @@ export class SharedConnection {
     this.#timer ??= setTimeout(() => this.#check(), STALL_MS);
   }
 
-  /** Abandons the connection if nothing has arrived for `STALL_MS`. */
+  /** Abandons the connection if reads are in flight and nothing has arrived for `STALL_MS`. */
   #check(): void {
     // First read what has already arrived. If the event loop was busy, the server may have responded in time.
     setImmediate(() => {

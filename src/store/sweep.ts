@@ -130,8 +130,8 @@ const FILTERS_AT_ONCE = 8;
 
 /**
  * Builds Bloom filters for blocks of the user's search texts. Takes the newest `FILTERS_AT_ONCE` blocks that have no
- * filter. Returns true if the caller should call again. Returns false if fewer blocks had no filter, or if no filter
- * could be written because the blocks were locked or had just been edited.
+ * filter. Returns true if the caller should call again. Returns false if there were fewer than `FILTERS_AT_ONCE` such
+ * blocks, or if no filter could be written because the blocks were locked or had just been edited.
  */
 export async function buildNextFilters(db: Database, userId: number): Promise<boolean> {
   const blocks = await db.read(

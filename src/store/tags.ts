@@ -54,8 +54,8 @@ export async function createTag(
 const STEP_WORK = 10_000;
 
 /**
- * How many times the steps may go through the bookmarks from the beginning. They start over if other writers have put
- * the tag on bookmarks that earlier steps have passed.
+ * How many times the steps may go through the bookmarks from the beginning. The steps start over if other writers have
+ * put the tag on bookmarks that earlier steps have passed.
  */
 const MOST_WALKS = 10;
 

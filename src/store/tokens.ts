@@ -142,8 +142,8 @@ const PROLONGED_IN_LAST_DAYS = 30;
 
 /**
  * Records that these tokens of one or more users were used now. A session in its last 30 days then ends `sessionDays`
- * from now, but no later than a year after its creation. Skips locked rows: somebody is revoking these tokens, or
- * another replica is recording their use.
+ * from now, but no later than a year after its creation. Skips each token whose row is locked: somebody is revoking
+ * that token, or another replica is recording its use.
  */
 export async function noteUses(
   db: Database,

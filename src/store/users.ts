@@ -29,9 +29,9 @@ export async function readProfile(
 }
 
 /**
- * Uses up an invite, creates its user if there is none, and opens a session. Throws `NOT_FOUND` if the code is wrong or
- * expired (docs/contract.md, decision 22), or if `emailKey` is given and the invite is for another address. Throws
- * `ACCOUNT_SUSPENDED` if the account is suspended. `client` names the program that signs in.
+ * Uses up an invite, creates a user if its address has none yet, and opens a session. Throws `NOT_FOUND` if the code is
+ * wrong or expired (docs/contract.md, decision 22), or if `emailKey` is given and the invite is for another address.
+ * Throws `ACCOUNT_SUSPENDED` if the account is suspended. `client` names the program that signs in.
  */
 export async function exchangeInvite(
   db: Database,

@@ -380,8 +380,8 @@ addKeys({
   select: (bookmark) => selection.select(bookmark, !selection.has(bookmark), false),
 });
 /**
- * True while the user drags an element of this page. A dropped link opens the form for a new bookmark only if it comes
- * from elsewhere.
+ * True while the user drags an element of this page. A dropped link opens the form for a new bookmark only if the link
+ * comes from outside this page.
  */
 let isOwnDrag = false;
 addEventListener('dragstart', () => {

@@ -80,9 +80,9 @@ export function createCollection({ onChange, onRead }: Options): Collection {
    */
   const counted = new Set<number>();
   /**
-   * The highest id seen so far. If the search text is blank, the total includes every bookmark up to this id. It may
-   * not include bookmarks with higher ids yet. Such a bookmark may still be old, because a bookmark that is restored
-   * from the trash gets a new id.
+   * The highest id seen so far. If the search text is blank, the total includes every bookmark up to this id, but
+   * perhaps not those with higher ids. A bookmark with a higher id is not always new, because a bookmark that is
+   * restored from the trash gets a new id.
    */
   let highestId = 0;
   /** The changes that arrived while a page of the search was being read. */
@@ -205,7 +205,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     const isBeyond = nextIndex < 0 && cursor !== undefined;
     if (!matches(bookmark)) {
       if (before !== undefined) addToTotal(-1);
-      // If the row of an edited bookmark was not read, only the service knows whether the total still includes it.
+      // If an edited bookmark's row was not read, only the service knows whether the total included the bookmark.
       else if (!isNew && cursor !== undefined && (isBeyond || order === 'updated')) return undefined;
       return -1;
     }
@@ -224,7 +224,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     all = all.toSpliced(newIndex, 0, bookmark);
     if (before !== undefined) return newIndex;
     // In the order `updated`, an edited bookmark may come from a page that was not read yet. In that case, the total
-    // already includes it.
+    // already includes the bookmark.
     if (isNew || order !== 'updated' || cursor === undefined) addToTotal(1);
     else if (!isInTotal) return undefined;
     return newIndex;
@@ -241,7 +241,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     return at === 0 && !wasShown;
   };
 
-  /** Removes deleted bookmarks from the list. Subtracts those that were in the list from the total. */
+  /** Removes deleted bookmarks from the list. Lowers the total by the number of bookmarks that it removed. */
   const drop = (ids: readonly number[]) => {
     const gone = new Set(ids);
     const kept = all.filter(({ id }) => !gone.has(id));

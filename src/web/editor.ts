@@ -143,8 +143,9 @@ function buildEditor({ title, draft, options, save, onUrl }: EditorForm): Editor
 const CHECK_DELAY_MS = 250;
 
 /**
- * Returns a function to call whenever the text of the address field changes. Shortly after the last call, it checks
- * whether the user already has a bookmark with this address. If so, it offers to edit that bookmark.
+ * Returns a function to call whenever the text of the address field changes. If no other call follows within
+ * `CHECK_DELAY_MS`, the function checks whether the user already has a bookmark with this address. If so, it offers to
+ * edit that bookmark.
  */
 function watchForKnown(onEdit: (bookmark: Bookmark) => void): (url: string, notice: HTMLElement) => void {
   let lastCheck = new AbortController();

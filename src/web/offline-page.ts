@@ -14,7 +14,7 @@ import { texts } from './texts.ts';
  * for a new bookmark. The new bookmark is sent later.
  */
 
-/** The pause between two attempts to reach the service. The browser may not report that the service can be reached. */
+/** The pause between two attempts to reach the service. Browsers do not always report when it can be reached again. */
 const CHECK_MS = 5_000;
 
 /** Shows the page. Resolves when the service can be reached again or when the user tries again. */

@@ -7,8 +7,8 @@ import { requireUser } from './start.ts';
 import { texts } from './texts.ts';
 
 /**
- * The window that the bookmarklet opens: a form for the page that the user was reading. It saves only when the user
- * clicks.
+ * The window that the bookmarklet opens: a form for the page that the user was reading. The bookmark is saved only when
+ * the user submits the form.
  */
 
 await requireUser();

@@ -1,12 +1,12 @@
 import type { Bookmark, BookmarkTag, Changes, Tag } from '../domain/resources.ts';
 import { foldText } from '../domain/text.ts';
 
-/** The counts of the user's tags, updated from changes of bookmarks. */
+/** Updates the counts of the user's tags when bookmarks change. */
 
 interface TagCounts {
   /** Remembers the tags of bookmarks that were read. */
   note(bookmarks: readonly Bookmark[]): void;
-  /** Returns the tags after a page of changes. If `isSure` is false, the counts must be read again. */
+  /** Applies a page of changes to the tags and returns the result. If `isSure` is false, read the counts again. */
   apply(tags: readonly Tag[], page: Changes): { tags: readonly Tag[]; isSure: boolean };
 }
 
@@ -27,7 +27,7 @@ export function createTagCounts(): TagCounts {
       for (const bookmark of bookmarks) if (!known.has(bookmark.id)) noteOne(bookmark, false);
     },
     apply(tags, page) {
-      // The page of changes does not contain all bookmarks of a deleted or merged tag.
+      // If a tag was deleted or merged, the counts are uncertain: the page does not contain all bookmarks of the tag.
       let isSure = !page.reset && !page.has_more && page.deleted_tags.length === 0;
       const after = new Map(tags.map((tag) => [tag.id, tag]));
       const setName = ({ id, name }: BookmarkTag) => {

@@ -24,7 +24,8 @@ interface TagsPanel {
   /** Remembers the tags of bookmarks that were read, so that later changes can be counted. */
   note(bookmarks: readonly Bookmark[]): void;
   /**
-   * Applies a page of changes that were made after `sinceMs`. Reads the tags again if it cannot determine the counts.
+   * Applies a page of changes that were made after `sinceMs`. Reads the tags again if the page does not determine the
+   * counts.
    */
   apply(page: Changes, sinceMs: number): void;
   /** Reads the tags. Shows them after `first` has resolved. */
@@ -39,7 +40,7 @@ const REFRESH_MS = 1_000;
 interface Options {
   /** Adds a tag to the search or removes it. */
   onToggleTag(name: string): void;
-  /** Adds `under:` with a path to the search. Removes it if the search already contains it. */
+  /** Adds the filter `under:` with this path to the search. If the search already contains that filter, removes it. */
   onTogglePath(path: string): void;
   onRename(from: string, to: string): void;
 }

@@ -22,8 +22,8 @@ import { ask, client } from './session.ts';
 import { texts } from './texts.ts';
 
 /**
- * A dialog that lists all tags with their counts, where the user renames, merges and deletes tags. Before an action,
- * the dialog says what will change.
+ * A dialog that lists all tags with their counts. In the dialog, the user renames, merges and deletes tags. Before an
+ * action, the dialog says what will change.
  */
 
 export interface TagsScreen {

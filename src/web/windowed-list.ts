@@ -10,7 +10,7 @@ interface WindowedList<Item extends { id: number }> {
   /** Shows these items. The first `added` of them are new. The rows that the user sees stay in place. */
   show(items: readonly Item[], total: number, added?: number): void;
   redrawAll(): void;
-  /** Opens a row and closes the one that was open. */
+  /** Closes the open row. Then opens the row of the item with this id, if any. */
   open(id: number | undefined): void;
   /** Moves the focus to a row and scrolls it into view. */
   focus(index: number): void;

@@ -65,7 +65,7 @@ const quantile = (sorted: readonly number[], share: number): number =>
 
 const inMib = (bytes: number): string => `${Math.round(bytes / MIB)} MiB`;
 
-/** Returns the image's malloc setting. The setting decides how much memory returns to the system. */
+/** Returns the image's malloc setting. The setting decides how much freed memory malloc returns to the system. */
 function readAllocation(): ReplicaEnv {
   const dockerfile = readFileSync(new URL('../../Dockerfile', import.meta.url), 'utf8');
   const [, name, value] = /^ENV (MALLOC_\w+)=(\w+)$/m.exec(dockerfile)!;

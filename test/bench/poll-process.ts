@@ -4,7 +4,7 @@ import { formatRequest, HttpConnection } from './harness/http-connection.ts';
 import type { Poller, WakeReport } from './harness/polls.ts';
 import { latencyOf, Samples } from './harness/stats.ts';
 
-/** The program of a process of polling clients. It takes orders from its parent and answers each. */
+/** This program runs clients that poll. It takes orders from the parent process and answers each order. */
 
 /** If many clients connect at the same time, some connections may be reset before the server accepts them. */
 const RETRIES = 20;

@@ -22,7 +22,7 @@ export async function readCollections({ sql }: Fleet): Promise<Map<number, Colle
   };
   for (const { user, id, name } of tags) of(user).tags.push({ id, name });
   for (const { user, id, url, title, comment, tag_ids: carried, created_at, updated_at } of bookmarks) {
-    // A bookmark may still have the id of a deleted tag. The service does not show such a tag.
+    // The row of a bookmark may still contain the id of a deleted tag. The service does not show deleted tags.
     const shown = of(user).tags.filter((tag) => carried.includes(tag.id));
     of(user).bookmarks.push({ id, url, title, comment, tags: shown, created_at, updated_at });
   }

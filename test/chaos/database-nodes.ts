@@ -32,8 +32,8 @@ export interface DatabaseNodes extends AsyncDisposable {
 const POSTGRES_SETTINGS = { max_connections: 200, shared_buffers: '128MB' };
 
 /**
- * Starts a Postgres. If `citusUrl` is set, creates a database on that coordinator's cluster instead. Resolves when the
- * schema exists.
+ * Starts a Postgres. If `citusUrl` is set, creates a database on the cluster with the coordinator at this url instead.
+ * Resolves when the schema exists.
  */
 export async function openDatabaseNodes(citusUrl: string | undefined): Promise<DatabaseNodes> {
   if (citusUrl !== undefined) return openCluster(citusUrl);
@@ -92,7 +92,7 @@ async function untilOpen(url: string): Promise<void> {
   }
 }
 
-/** Moves the shard of some users to another worker, and then lets the rebalancer even out the shards. */
+/** Moves the shard of some users to another node, and then lets the rebalancer even out the shards. */
 async function moveRows(
   url: string,
   workers: readonly { host: string; port: number }[],
@@ -121,7 +121,7 @@ export async function rebalance(url: string): Promise<void> {
   await runOn(url, 'select citus_rebalance_wait()');
 }
 
-/** Stops the rebalance that is under way, if any. One that a crash interrupted would resume and block the next one. */
+/** Stops any rebalance that is under way. After a crash, the interrupted rebalance would resume and block a new one. */
 async function stopRebalance(url: string): Promise<void> {
   await runOn(url, 'select citus_rebalance_stop()').catch(() => {});
 }

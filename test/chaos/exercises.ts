@@ -68,7 +68,7 @@ async function wakePolls(options: ExerciseOptions): Promise<{ readers: Promise<u
   return { readers: Promise.all(readers) };
 }
 
-/** Resolves when there is an open poll with each of these tokens, or when the patience is over. */
+/** Resolves when there is an open poll with each of these tokens, at the latest after `PATIENCE_MS`. */
 async function untilPolling({ attempts }: Journal, tokens: readonly string[]): Promise<void> {
   const giveUpAt = nowMs() + PATIENCE_MS;
   const isPolling = (token: string) =>

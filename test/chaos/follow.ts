@@ -13,7 +13,7 @@ export interface FollowerOptions {
   draw: Random;
 }
 
-/** The range of times after which a follower restarts from its stored cursor, like a program that is restarted. */
+/** After a random time in this range, a follower starts again from its stored cursor, like a restarted program. */
 const LIFE_MS = { min: 5_000, max: 60_000 };
 
 /** Follows a user until the signal aborts, and journals each received bookmark. */

@@ -205,7 +205,7 @@ export interface Row {
 /** The state when all work has ended. */
 export interface Rest {
   rows: Row[];
-  /** The faults that `findFaults` finds: wrong counts and duplicates. */
+  /** The errors in the data that `findFaults` finds: wrong counts and duplicates. */
   recountFaults: string[];
   /** Sentences about resources that were not released: waiters, connections, timers, memory. */
   leftovers: string[];
@@ -215,7 +215,7 @@ export interface Rest {
   collections: Map<number, Collection>;
   /** What was checked for leftovers. */
   looked: {
-    /** The number of processes whose heap, timers and sockets were compared with those before the run. */
+    /** The number of processes whose heap, timers and sockets were compared with their state before the run. */
     processes: number;
     /** The number of gauges that had to be 0. */
     gauges: number;

@@ -21,7 +21,7 @@ export interface MirrorOptions {
 /** A mirror restarts after a random time in this range, as a user restarts a program. */
 const LIFE_MS = { min: 2_000, max: 40_000 };
 
-/** The mirror's whole content is journaled at most once in this time. */
+/** The minimum time between two entries in the journal that contain the mirror's whole content. */
 const LOOK_MS = 8_000;
 
 /** The time limit for catching up after the last write and the last fault. */

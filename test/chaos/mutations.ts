@@ -47,7 +47,7 @@ export const withoutComparison: Mutation = {
 };
 
 /**
- * The end of the channel's name when a process sends a notification to Redis. The channels of heartbeats have longer
+ * In a `publish` command, the end of the name of the channel for notifications. The channels of heartbeats have longer
  * names, so heartbeats still arrive.
  */
 const CHANNEL = 'bookmarks:wakes\r\n';

@@ -59,7 +59,7 @@ export async function awaitRest(
 ): Promise<Rest> {
   const leftovers = await findStillHeld(fleet);
   log('held polls, pools and queues are empty');
-  // The balancer keeps idle connections to the replicas, so it ends before connections are counted.
+  // The balancer keeps idle connections to the replicas, so it is ended before the connections are counted.
   await fleet.balancer[Symbol.asyncDispose]();
   leftovers.push(...(await findGrowth(fleet, before)));
   await Promise.all(fleet.processes.map((each) => each.end('SIGTERM')));

@@ -3,7 +3,7 @@ import { killNotedProcesses } from '../support/processes.ts';
 import { useRunDir } from '../support/run.ts';
 import { makeRunFolder, sweepKilledRuns } from '../support/sweep.ts';
 
-/** Creates the folder for a run outside of Vitest. Disposing deletes it and ends the processes that still run. */
+/** Creates the folder for a run outside of Vitest. Disposing of it ends its processes and deletes the folder. */
 export function openRunFolder(): Disposable {
   sweepKilledRuns();
   const folder = makeRunFolder();

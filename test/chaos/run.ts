@@ -30,7 +30,10 @@ export interface RunOptions {
    */
   isEnough?: (evidence: Evidence) => boolean;
   redis: RedisKind;
-  /** The coordinator of a Citus cluster, whose nodes the run may crash. By default the run starts its own Postgres. */
+  /**
+   * The url of a Citus cluster's coordinator. The run may crash the nodes of the cluster. By default, the run starts
+   * its own Postgres.
+   */
   citusUrl?: string | undefined;
   /** The number of processes with the role `api`, and with the role `worker`. */
   fleet: { apis: number; workers: number };

@@ -9,7 +9,7 @@ import { listDifferences } from './tables.ts';
 /** Scripts that npm runs by itself. */
 const LIFECYCLE = new Set(['prepare', 'prepack', 'postpack']);
 
-/** The commands in the documents that are npm's own, not scripts. */
+/** The npm commands in the documents that npm itself defines, so they are not in `package.json`. */
 const OF_NPM = new Set(['ci', 'pack', 'run']);
 
 /** Returns every command of a document: each line of a code block, and each code span. */

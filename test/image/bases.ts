@@ -61,5 +61,5 @@ export async function provideBases(note: (line: string) => void): Promise<void> 
   }
 }
 
-/** Returns the names of the base images. They are not removed, so that the next run can use them. */
+/** Returns the names of the base images. A run does not remove these images, so that the next run can use them. */
 export const listBaseNames = (): string[] => listBases().map(ofHub);

@@ -28,7 +28,7 @@ export interface Layer {
   bytes: number;
 }
 
-/** Copies the files that the image is built from, so that a test can change them. */
+/** Copies the files that the image is built from, so that a test can change the copies. */
 export function copyContext(): string {
   const folder = makeFolder('context', runDir());
   for (const name of CONTEXT) cpSync(join(PROJECT, name), join(folder, name), { recursive: true });

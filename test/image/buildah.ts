@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 
 const PROJECT = resolve(import.meta.dirname, '../..');
 
-/** Runs buildah. Returns its output. If it fails, rejects with its error message. */
+/** Runs buildah and returns its output. Rejects with the error message of buildah if it fails. */
 export async function buildah(...args: string[]): Promise<string> {
   const { stdout } = await promisify(execFile)('buildah', args, { maxBuffer: 64 << 20 });
   return stdout.trim();
@@ -27,7 +27,7 @@ export const hasImage = (name: string): Promise<boolean> =>
 export const listImages = async (): Promise<Set<string>> =>
   new Set((await buildah('images', '--all', '--quiet', '--no-trunc')).split('\n').filter(Boolean));
 
-/** Removes the images that were created since `before`, except those with a name in `kept`. */
+/** Removes all images that are not in `before`, except those with a name in `kept`. */
 export async function removeNewImages(before: ReadonlySet<string>, kept: readonly string[]): Promise<void> {
   const bases = await Promise.all(
     kept.map((name) => buildah('images', '--quiet', '--no-trunc', name).catch(() => '')),

@@ -73,7 +73,7 @@ async function checkComponents(root: Root, note: (line: string) => void): Promis
   note(`sbom.json names all ${installed.length} modules, ${packages.length} packages of Debian, and Node`);
 }
 
-/** Checks that the file system is read-only and that the user has no extra rights. */
+/** Checks that the file system is read-only, that the user has no capabilities, and that the image has no npm. */
 async function checkConfinement(root: Root, note: (line: string) => void): Promise<void> {
   assert.equal(root.config.User, '10001:10001');
   const script =

@@ -6,7 +6,7 @@ import { provide } from '../support/programs.ts';
 
 const LIMIT_MS = 30_000;
 
-/** Signs in with an invite, adds a bookmark, and imports a file in the settings. Throws if anything fails. */
+/** Signs in with an invite, adds a bookmark, and imports a file on the settings page. Throws if anything fails. */
 export async function usePage(origin: string, code: string): Promise<void> {
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? (await provide('chromium')),
@@ -18,7 +18,7 @@ export async function usePage(origin: string, code: string): Promise<void> {
     const faults: string[] = [];
     page.on('pageerror', ({ message }) => faults.push(message));
     page.on('response', (response) => {
-      // Before the user signs in, the page's request for the profile gets 401, which is no fault.
+      // Before the user signs in, the page's request for the profile gets 401, which is not a fault.
       if (response.status() >= 400 && response.status() !== 401)
         faults.push(`${response.url()}: ${response.status()}`);
     });

@@ -56,7 +56,7 @@ async function ask(origin: string, path: string, token: string, request: object)
   return body;
 }
 
-/** Uses the service as a user does. One import is above `IMPORT_INLINE_BYTES`, so that a worker runs it. */
+/** Uses the service as a user does. One import is larger than `IMPORT_INLINE_BYTES`, so that a worker runs it. */
 async function useService(origin: string, token: string, n: number): Promise<void> {
   const added = await ask(origin, '/bookmarks/add', token, { url: `https://example.org/${n}` });
   const { bookmarks } = await ask(origin, '/bookmarks/sync', token, { cursor: added.id - 1 });

@@ -20,7 +20,7 @@ const built: Record<Overlay, KubernetesObject[]> = {
   'production with backups': readOverlayWithBackups('production'),
 };
 
-/** Returns a copy of an overlay's objects, which a test may change. */
+/** Returns a copy of an overlay's objects. A test may change this copy. */
 export const copyOverlay = (overlay: Overlay = 'production') => structuredClone(built[overlay]);
 
 // biome-ignore lint/suspicious/noExplicitAny: tests reach into objects of every kind

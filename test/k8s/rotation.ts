@@ -29,13 +29,13 @@ export interface Ran {
 export interface Rotation {
   folder: string;
   programs: string;
-  /** The database's url on each node, as the superuser. The first one is the url on the coordinator. */
+  /** The database's url on each node, for the superuser. The first url is the one on the coordinator. */
   nodes: string[];
   /** Runs the script with `admin` as the administrator's url, and with `path` as its PATH. Both have defaults. */
   run(given?: { admin?: string; path?: string }): Promise<Ran>;
   /** Returns the roles with which the pods reached the nodes, for each roll-out since the previous `takeSeen`. */
   takeSeen(): string[];
-  /** Returns the roles with which the pods reach the nodes now, and the words of any error. */
+  /** Returns the roles with which the pods reach the nodes now, and each word of any error message. */
   reach(): Promise<string[]>;
   readSecret(key: string): string;
   /**
@@ -135,7 +135,7 @@ const FIRST_ROLES = `
   alter role bookmarks_a login password 'first' connection limit -1;
   alter role bookmarks_b nologin password null connection limit -1`;
 
-/** Starts PgBouncer for these servers until the test ends. The imitated pods at first connect as `bookmarks_a`. */
+/** Starts PgBouncer for these servers until the test ends. At first, the imitated pods connect as `bookmarks_a`. */
 export async function startRotation(nodes: string[]): Promise<Rotation> {
   const programs = dirname(await provide('postgresql'));
   const count = nodes.length;

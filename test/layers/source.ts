@@ -13,7 +13,7 @@ export interface SourceFacts {
    * `import('…')` as a type, and `/// <reference`.
    */
   imports: Mention[];
-  /** Paths of modules that are not in an import: the first argument of `new URL`, `import.meta.resolve` or similar. */
+  /** Module paths outside imports: the first argument of `new URL`, `import.meta.resolve` or similar. */
   paths: Mention[];
   /** Imports of modules whose names the code computes. */
   computedImports: Mention[];

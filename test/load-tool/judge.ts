@@ -31,7 +31,7 @@ export interface Verdict {
 }
 
 /**
- * Returns how many of these requests may miss an objective. At least one may, because in a short run a single request
+ * Returns how many of `total` requests may miss an objective. At least one may, because in a short run a single request
  * is already a large share.
  */
 const allow = (total: number, share: number): number => Math.max(1, Math.floor(total * share));

@@ -36,7 +36,7 @@ const parseUrl = (text: string): string => {
   throw new InvalidArgumentError('expected an http or https url');
 };
 
-/** Asks the operator for confirmation, unless the host is this machine. */
+/** Asks the operator for confirmation, unless `yes` is set or the host is this machine. */
 async function mayLoad({ url, users, minutes, yes }: Options): Promise<boolean> {
   const { hostname } = new URL(url);
   if (yes || isLoopback(hostname)) return true;

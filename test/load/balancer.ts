@@ -5,7 +5,7 @@ import { type Balancer, runHaproxy } from '../support/haproxy.ts';
 
 /** A balancer that gets the list of pods from outside, as in a cluster. It never checks whether the pods work. */
 export interface EndpointBalancer extends Balancer {
-  /** Starts to send requests to an address. */
+  /** Starts sending requests to an address. */
   add(origin: string): Promise<void>;
   /** Stops sending requests to an address. Requests in flight continue. */
   remove(origin: string): Promise<void>;

@@ -24,7 +24,7 @@ export interface Clients {
   stop(): Promise<void>;
 }
 
-/** The last url that every writer adds. It tells the follower that no more bookmarks come. */
+/** Every writer adds this url at the end. It tells the follower that no more bookmarks come. */
 export const LAST_URL = 'https://last.example/';
 
 /** The number of polls of an idle user. A replica holds at most 16 polls of one token. */

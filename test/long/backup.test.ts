@@ -47,7 +47,8 @@ function startWriter(replica: Replica, user: Principal): Writer {
       states.push(await writeOne(replica, user, states.at(-1)!, turn));
     }
   })();
-  // If a write fails, `writeMore` and `stop` pass the error on. Without this line it would also count as unhandled.
+  // If a write fails, `writeMore` and `stop` pass the error on. Without this line, the error would also count as
+  // unhandled.
   writing.catch(() => {});
   return {
     user,

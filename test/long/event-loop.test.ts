@@ -98,7 +98,7 @@ test.each(bodies)(
     const ended = await readImport(service.context.database, staged);
     expect(ended?.state).toBe('done');
     const received = JSON.parse(ended!.result!);
-    // Whether parsing a hostile body takes too long depends on the machine. An ordinary body never takes too long.
+    // On a slow machine, parsing a hostile body may take too long. Parsing an ordinary body never does.
     const isTooComplex = !(name in LARGE) && received.error === 'body: is too complex to be parsed';
     if (!isTooComplex) expect(received).toMatchObject(result);
     expect(turn).toBeLessThan(50);

@@ -128,8 +128,8 @@ test('a run that is interrupted before any step and repeated ends with the same 
     ).toEqual([]);
     expect(rotation.readSecret('pgbouncer/userlist.txt').split('\n')).toHaveLength(3);
   }
-  // The loop interrupted four writes of Secrets, and four roll-outs both at the beginning and at the end. The last run
-  // was complete.
+  // The loop interrupted each of four writes of Secrets once, and each of four roll-outs twice: at its beginning and at
+  // its end. The last run was complete.
   expect(stops).toBe(4 + 2 * 4 + 1);
 });
 

@@ -120,7 +120,7 @@ describe('an export', { timeout: 120_000 }, () => {
     const few = await service.user();
     await fill(url, few, 1_000);
     await using api = await startReplica('api', { DATABASE_URL: url });
-    // This export warms up code and connections, so that they do not count as growth.
+    // This export warms up code and connections, so that their memory does not count as growth.
     await drain(api, few);
     const growth = await measureGrowth(api.pid, async () => {
       const { bytes, end } = await drain(api, many);
@@ -296,7 +296,7 @@ describe('64 MiB', { timeout: 120_000 }, () => {
 
   test('pass through a replica to a worker, and its memory grows by less than 128 MiB', async () => {
     const user = await inline.user({ premium: true });
-    // This import warms up code and connections, so that they do not count as growth.
+    // This import warms up code and connections, so that their memory does not count as growth.
     await send(user, bodyOf(400, 9_000));
     const body = bodyOf(6_900, 9_580);
     expect(body.length).toBeGreaterThan(63 * MIB);

@@ -14,7 +14,10 @@ import { type Place, readPlaces, sortPlaces } from '../support/places.ts';
 import { findProgram, type Program } from '../support/programs.ts';
 import { useService } from '../support/service.ts';
 
-/** Exchanges bookmarks with other programs. The service imports their files, and they import its exports. */
+/**
+ * Exchanges bookmarks with other programs. The service imports the programs' files, and the programs import the
+ * service's exports.
+ */
 
 const service = useService({ freeBookmarkLimit: 100_000 });
 const folder = makeFolder('other-programs');
@@ -306,7 +309,7 @@ testWith('php', "Shaarli's parser reads what is exported here", async (program, 
       time: Date.parse(created_at) / 1_000,
     });
     // Shaarli splits the names of folders into words. It also splits the tag of a bookmark with only one tag. So the
-    // test compares only tags in `TAGS`, and only for bookmarks with several of them.
+    // test compares only tags in `TAGS`, and only for bookmarks with several such tags.
     const plain = tags.filter((tag) => TAGS.includes(tag)).map((tag) => tag.toLowerCase());
     expect(link.tags.map((tag) => decode(tag).toLowerCase())).toEqual(
       expect.arrayContaining(plain.length > 1 ? plain : []),

@@ -103,7 +103,7 @@ async function failOver({ postgres, database, standby, proxy }: Pair): Promise<v
   await standby.promote();
 }
 
-/** A clock that shortens the client's pauses between retries, because they would take longer than the test. */
+/** Shortens the client's pauses between retries, because the full pauses would take longer than the test. */
 const clock: Clock = {
   now: () => performance.now(),
   after(delayMs, run) {

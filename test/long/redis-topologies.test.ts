@@ -28,7 +28,8 @@ const untilAllSay = (text: string, replicas: readonly Replica[]) =>
   Promise.all(replicas.map((replica) => replica.untilSays(text)));
 
 /**
- * Resolves when every replica has lost Redis and has found it again. Each of the two may take up to `MAX_NOTICE_MS`.
+ * Resolves when every replica has lost Redis and has found it again. Each of these two steps may take up to
+ * `MAX_NOTICE_MS`.
  */
 const untilMoved = async (replicas: readonly Replica[]) => {
   const losses = () => replicas.map(({ counters }) => counters.degradations);

@@ -31,7 +31,7 @@ test('10,000 clients that disconnect leave no polls, connections or memory behin
     return measureHeap(replica);
   };
   const before = await replica.metrics();
-  // The first crowd of clients fills caches, which is no leak. So the test compares later crowds with each other.
+  // The first crowd of clients fills caches, which is not a leak. So the test compares later crowds with each other.
   const warm = await pollAndDisconnect(16);
   const second = await pollAndDisconnect(16);
   // A leak of one closure per poll would make the heap grow by more than 1 MB with every crowd. A single growth of more

@@ -89,8 +89,8 @@ export class ProjectCopy {
 }
 
 /**
- * Combines the outcomes of all tests with one name. If one of them failed, the outcome is a failure. If all of them
- * passed, it is a success.
+ * Combines the outcomes of all tests with the same name. If one of them failed, the outcome is a failure. If all of
+ * them passed, it is a success.
  */
 function judge(tests: JsonTestResults['testResults'][number]['assertionResults'], output: string): Outcome {
   const failed = tests.filter(({ status }) => status === 'failed');

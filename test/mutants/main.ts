@@ -6,9 +6,10 @@ import { ProjectCopy } from './copy.ts';
 import { MUTANTS, type Mutant } from './list.ts';
 
 /**
- * Applies each mutation of the list to a copy of the working tree, and runs the test that must catch it. Fails if a
- * test passes in spite of its mutation, or fails without it, or if a mutation no longer applies. `--part 3/10` runs
- * every tenth mutation, starting with the third. If file names are given, only the mutations of these files are tried.
+ * Applies each mutation of the list to a copy of the working tree, and runs the test that must catch the mutation.
+ * Fails if a test passes in spite of its mutation, if a test fails without its mutation, or if a mutation no longer
+ * applies. `--part 3/10` tries every tenth mutation, starting with the third. If file names are given, only the
+ * mutations of these files are tried.
  */
 
 const { values, positionals } = parseArgs({

@@ -155,7 +155,7 @@ const READS: Operation[] = [
 const SEARCHES: Operation[] = [
   { name: 'newest page', atMost: 400, run: (db, c) => search(db, c, {}) },
   ...[0.3, 0.7, 1].map((part) => ({
-    // To skip bookmarks, the search counts them by blocks, from the nearer end of the collection.
+    // To skip bookmarks, the search counts them block by block, from the nearer end of the collection.
     name: `page of everything, ${part} of the way`,
     atMost: 1_000,
     run: (db: Database, c: Collection) => search(db, c, { page: Math.floor((part * c.bookmarks) / 50) }),
@@ -442,8 +442,8 @@ const OTHERS: Operation[] = [
   },
   {
     name: 'replace by 2,000 entries',
-    // Writing an entry reads about 90 rows. The deleted bookmarks are read twice: by index, which includes dead
-    // versions, and in the table.
+    // Writing an entry reads about 90 rows. The deleted bookmarks are read twice: in an index, which still
+    // lists their dead versions, and in the table.
     atMost: 2_000 * 100 + 8 * BIG.bookmarks,
     run: async (db, c, n) => importWork(db, c, await prepareWork(c, sizeFor(c, n), freshUrl, 'replace')),
   },

@@ -36,7 +36,7 @@ export interface ManagedPostgres extends AsyncDisposable {
 
 const ADMIN_PASSWORD = 'ofTheProvider';
 
-/** Starts the PostgreSQL of this system. It accepts this many connections. Each of them needs TLS and a password. */
+/** Starts this system's PostgreSQL. It accepts `maxConnections` connections. Each must use TLS and a password. */
 export async function startManagedPostgres(maxConnections: number): Promise<ManagedPostgres> {
   const postgres = await provide('postgresql');
   const programs = dirname(postgres);
@@ -80,8 +80,8 @@ export async function startManagedPostgres(maxConnections: number): Promise<Mana
 }
 
 /**
- * Returns a url for the plain driver. The driver then does not check the certificate, because it cannot read a
- * certificate file.
+ * Returns the url in a form for the plain driver, which cannot read a certificate file. With this url, the driver does
+ * not check the server's certificate.
  */
 export const withoutVerification = (url: string): string => url.replace(/\?.*/, '?sslmode=require');
 

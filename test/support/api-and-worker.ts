@@ -5,7 +5,7 @@ import type { TestService } from './service.ts';
 
 /**
  * Starts a process for requests and a worker process for all tests of a `describe` block. Both use the database of
- * `service` and a Redis of their own.
+ * `service`. They share a new Redis, which `service` does not use.
  */
 export function useApiAndWorker(service: TestService): { api: Replica; worker: Replica } {
   const started = {} as { api: Replica; worker: Replica };

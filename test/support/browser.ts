@@ -8,7 +8,7 @@ import { newEmail } from './users.ts';
 const EXECUTABLE = process.env.CHROMIUM ?? findProgram('headlessChromium');
 
 /**
- * A test that needs a browser. Without a browser, it is skipped, and the end of the run names it. `.ci/run` installs a
+ * A test that needs a browser. Without a browser, it is skipped and named at the end of the run. `.ci/run` installs a
  * browser, and fails if it cannot.
  */
 export const browserTest = EXECUTABLE === undefined ? test.skip : test;

@@ -19,7 +19,7 @@ export function whyNotChromium(): string | undefined {
 /**
  * Lets Chromium import a bookmark file into a new profile, and returns the path of the profile's file `Bookmarks`.
  * Chromium imports only at its first start, and only if the administrator's file asks for an import. So a file that
- * asks for an import is mounted over the administrator's file, for this process alone.
+ * asks for an import is mounted over the administrator's file, for Chromium's process alone.
  */
 export async function importIntoChromium(program: string, html: string, profile: string): Promise<string> {
   mkdirSync(profile);

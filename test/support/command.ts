@@ -19,7 +19,7 @@ export interface RunningCommand {
   untilLogged(text: string): Promise<void>;
 }
 
-/** Starts `node src/main.ts` with these arguments. It gets only these variables, `PATH` and `NODE_COMPILE_CACHE`. */
+/** Starts `node src/main.ts` with these arguments. Its variables are `env`, `PATH` and `NODE_COMPILE_CACHE`. */
 export function startCommand(args: readonly string[], env: Record<string, string>): RunningCommand {
   const child = spawn(process.execPath, ['src/main.ts', ...args], {
     env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: `${runDir()}/compiled`, ...env },

@@ -8,7 +8,7 @@ import { silentLog } from './silent-log.ts';
 export { openSnapshot, runOn, type TestDatabase, withDatabase } from './run-on.ts';
 
 /**
- * Creates a database for a test file by copying the run's empty, migrated template, which takes tens of milliseconds.
+ * Creates a database for a test file in tens of milliseconds, by copying the run's empty, migrated template.
  * `template` may also name a database that `createDatabase` has made, if nobody is connected to it.
  */
 export async function createDatabase(template = inject('templateDatabase')): Promise<TestDatabase> {

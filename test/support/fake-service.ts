@@ -8,7 +8,7 @@ export interface Received {
   // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
   body: any;
   text: string;
-  /** In milliseconds of the manual clock. */
+  /** The time of the request, in milliseconds of the manual clock. */
   atMs: number;
 }
 
@@ -26,7 +26,7 @@ export const lose = (code: string) => (): Response => {
   throw new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) });
 };
 
-/** Sends nothing until the client cancels the request. */
+/** Never responds. Fails when the client cancels the request. */
 export const hang = (_: Received, signal: AbortSignal): Promise<Response> =>
   new Promise((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });

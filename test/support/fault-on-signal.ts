@@ -1,5 +1,5 @@
 /**
- * This file is loaded into a replica. At SIGUSR2 it throws an error that nobody catches, and at SIGPIPE it rejects a
+ * This file is loaded into a replica. On SIGUSR2 it throws an error that nobody catches, and on SIGPIPE it rejects a
  * promise that nobody awaits.
  */
 process.on('SIGUSR2', () => {

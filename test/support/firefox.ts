@@ -81,8 +81,8 @@ export async function startFirefox(program: string, profile: string): Promise<Fi
 type Send = (name: string, parameters: object) => Promise<unknown>;
 
 /**
- * Connects to Marionette, which controls Firefox. Returns a function that sends a command. Each message is the length
- * of a JSON text in bytes, a colon and the text: `[0, id, command, parameters]` for a command, and
+ * Connects to Marionette, which controls Firefox. Returns a function that sends a command. Each message consists of a
+ * number of bytes, a colon and a JSON text of that length. The text is `[0, id, command, parameters]` for a command and
  * `[1, id, error, result]` for a response.
  */
 async function connectTo(port: number): Promise<Send> {

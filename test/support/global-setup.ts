@@ -85,7 +85,7 @@ async function createTemplate(serverUrl: string, name: string): Promise<void> {
   try {
     await migrate({ url: withDatabase(serverUrl, name), log: silentLog });
   } catch (error) {
-    // The driver's error contains the text of whole migrations.
+    // Only the message is passed on, because the driver's error contains the text of whole migrations.
     throw new Error(`the tests' database cannot be migrated: ${(error as Error).message}`);
   }
 }

@@ -373,7 +373,7 @@ export class Model {
     return this.bookmarks.find((bookmark) => bookmark.id.value === id);
   }
 
-  /** Returns an id that only a later response tells. It must be higher than all ids in earlier responses. */
+  /** Returns an id that a later response will define. It must be higher than all ids in earlier responses. */
   #newBookmarkId(): Id {
     return new Learned((value): value is number => {
       if (!Number.isSafeInteger(value) || (value as number) <= this.#lastId) return false;

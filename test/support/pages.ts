@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { rolldown } from 'rolldown';
 import { afterAll, beforeAll } from 'vitest';
 
-/** A server of an empty page. Each server has its own origin. */
+/** A server that serves an empty page. Each server has its own origin. */
 export interface PageServer {
   readonly origin: string;
 }

@@ -9,7 +9,7 @@ interface Requirement {
   /** Other programs that must be in the same folder. */
   companions?: readonly string[];
   debianPackage: string;
-  /** The variable that can be set instead of installing the program. */
+  /** The environment variable that users can set instead of installing the program. */
   instead: string | undefined;
 }
 
@@ -118,7 +118,7 @@ async function installPackage(name: string): Promise<void> {
     );
   const install = () => aptGet('-o', 'DPkg::Lock::Timeout=300', 'install', '--no-install-recommends', name);
   console.log(`installing the system package ${name} for the tests`);
-  // A fresh machine has no package lists, and the lists of an old machine name packages that no longer exist.
+  // A fresh machine has no package lists, and outdated lists contain packages that no longer exist.
   await install().catch(() => aptGet('update').then(install));
 }
 

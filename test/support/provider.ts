@@ -157,8 +157,8 @@ async function openHandler(
     }: {
       oidc: { session: Session; client: { clientId: string } };
     }) {
-      // All logins of a session share one grant. If each login had its own grant, it would end the tokens of earlier
-      // logins.
+      // All logins of a session share one grant. If each login had its own grant, a new login would end the tokens of
+      // earlier logins.
       const known = session.grantIdFor(client.clientId);
       if (known !== undefined) return provider.Grant.find(known);
       const grant = new provider.Grant({ accountId: session.accountId, clientId: client.clientId });
@@ -195,8 +195,8 @@ ${[...people].map(([sub, { email }]) => `<p><button name="login" value="${sub}">
 <p><button name="login" value="">Cancel</button></p></form>`;
 
 /**
- * Responds with the fault of the request's path, if there is one. Otherwise forwards the request to the provider, which
- * listens at `port`, and sends the provider's response back.
+ * Responds with the fault that is set for the request's path, if there is one. Otherwise forwards the request to the
+ * provider, which listens at `port`, and sends the provider's response back.
  */
 async function respond(
   request: IncomingMessage,

@@ -24,7 +24,7 @@ export interface FaultyProxy extends AsyncDisposable {
   stall(): void;
   /** Ends all connections, either gracefully or with a reset. */
   cut(how: 'end' | 'reset'): void;
-  /** Connects all new clients to the server of another url. */
+  /** Connects all new clients to the server at another url. */
   retarget(url: string): void;
   /** Connects the held connections and all new ones to the server. */
   release(): void;
@@ -49,7 +49,7 @@ function targetOf(url: string): Target {
   return { host, port: Number(port) };
 }
 
-/** Starts a proxy on a free port of 127.0.0.1 in front of the server of a url. */
+/** Starts a proxy on a free port of 127.0.0.1 in front of the server at `url`. */
 export async function startProxy(url: string): Promise<FaultyProxy> {
   let target = targetOf(url);
   const links = new Set<Link>();

@@ -13,7 +13,7 @@ export interface ClusterOptions {
    */
   withReplicas?: boolean;
   password?: string;
-  /** Whether the nodes use only TLS. If so, they announce a name, because their certificate contains no address. */
+  /** Whether the nodes use only TLS. If so, they announce a host name: their certificate contains no address. */
   tls?: boolean;
 }
 

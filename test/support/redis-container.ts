@@ -11,7 +11,7 @@ export async function hasContainerEngine(): Promise<boolean> {
   );
 }
 
-/** Runs a Redis server in a container on this machine's network, so that it has the same ports as a local process. */
+/** Runs a Redis server in a container that uses this machine's network, so its ports are ports of this machine. */
 export async function startRedisContainer(args: string[], folder: string): Promise<RedisRun> {
   const started = await new GenericContainer(IMAGE)
     .withNetworkMode('host')

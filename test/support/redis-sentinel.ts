@@ -10,7 +10,7 @@ export interface SentinelOptions {
   password?: string;
   /** The password of the Sentinels. */
   sentinelPassword?: string;
-  /** Whether all servers use only TLS. Their certificate has a name and no address. */
+  /** Whether all servers use only TLS. Their certificate contains a host name and no address. */
   tls?: boolean;
 }
 

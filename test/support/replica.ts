@@ -49,7 +49,7 @@ export interface Replica extends AsyncDisposable {
   thaw(): void;
 }
 
-/** The variables that a replica gets. All others have their defaults, regardless of this process's environment. */
+/** Environment variables for a replica. All others have their defaults, regardless of this process's environment. */
 export type ReplicaEnv = Record<string, string | number>;
 
 /** The tests' own defaults. They raise or disable limits that most tests would otherwise reach. */

@@ -1,5 +1,5 @@
 /**
- * This file is loaded into a replica that runs with `--expose-gc`. At SIGUSR2 it collects garbage and logs the size of
+ * This file is loaded into a replica that runs with `--expose-gc`. On SIGUSR2 it collects garbage and logs the size of
  * the heap.
  */
 process.on('SIGUSR2', () => {

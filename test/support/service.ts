@@ -13,7 +13,7 @@ import type { ApiResponse } from './responses.ts';
 import { silentLog } from './silent-log.ts';
 import { createPrincipal, issueToken, newEmail, type Principal, type UserOptions } from './users.ts';
 
-/** The default configuration, except for the port, the log, `migrateWaitSeconds`, and limits that most tests reach. */
+/** The default configuration, except for the port, the log, `migrateWaitSeconds`, and limits that most tests hit. */
 export const TEST_CONFIG: Config = {
   ...readConfig({}),
   port: 0,
@@ -52,7 +52,7 @@ export interface TestService extends AsyncDisposable {
 }
 
 export interface ServiceOptions {
-  /** The database of another replica, which must outlive the new replica. Default: a new, empty database. */
+  /** The database of another replica, which must outlive the new one. Default: a new, empty database. */
   database?: TestDatabase;
   log?: Logger;
 }

@@ -4,7 +4,7 @@ import { findNodes } from './citus.ts';
 import { runOn } from './run-on.ts';
 import { until } from './until.ts';
 
-/** A lock in the database. A connection that does nothing else holds the lock. */
+/** A lock that a statement took in the database. A connection that does nothing else holds the lock. */
 export interface Lock extends AsyncDisposable {
   /** Releases the lock and rolls back what the statement changed. */
   release(): Promise<void>;

@@ -59,7 +59,7 @@ export interface Arrival {
   browser: CookieBrowser;
   visit: Visit;
   subject: string;
-  /** The e-mail address of the account in which the browser is signed in. Undefined if it is signed out. */
+  /** The e-mail address of the account to which the browser is signed in. Undefined if it is signed out. */
   email: string | undefined;
 }
 
@@ -76,7 +76,7 @@ export async function arrive(
   return { browser, visit, subject, email: await whoIs(browser, service) };
 }
 
-/** Returns the e-mail address of the account in which a browser is signed in. Returns undefined if it is signed out. */
+/** Returns the e-mail address of the account to which a browser is signed in, or undefined if it is signed out. */
 export async function whoIs(browser: CookieBrowser, service: TestService): Promise<string | undefined> {
   const { status, text } = await browser.post(`${service.origin}/web/api/v1/user/profile`, {});
   return status === 200 ? JSON.parse(text).email : undefined;

@@ -22,8 +22,8 @@ export interface SystemPostgres extends AsyncDisposable {
   createDatabase(name: string, role?: typeof OWNER | typeof SUPERUSER, template?: string): Promise<string>;
   dropDatabase(name: string): Promise<void>;
   /**
-   * Runs a script. The script gets the url as its `DATABASE_URL`. The programs of the server's version come first on
-   * the script's path.
+   * Runs a script. The script gets the url as its `DATABASE_URL`. The programs of the server's version come first in
+   * the script's `PATH`.
    */
   runScript(
     script: string,

@@ -40,7 +40,7 @@ const LETTERS = `
   .split(/\s+/)
   .map((row) => accumulate([...row].map((digit) => Number.parseInt(digit, 36) ** 2)));
 
-/** The number of common words. Words of higher ranks are used for names. */
+/** The number of common words. The rarer words, whose ranks are higher, are used for names. */
 const COMMON_WORDS = 14_000;
 
 /**

@@ -218,7 +218,7 @@ export class Device {
     }
   }
 
-  /** Continues if a simulated fault can cause the error. Otherwise, throws the error. */
+  /** Lets the device continue if a simulated fault can cause the error. Otherwise, throws the error. */
   async #restart(error: unknown): Promise<void> {
     if (this.#life.signal.aborted) return this.#start();
     const { code } = error as { code?: string };

@@ -82,7 +82,7 @@ function openingsOf(
         workload,
         peer,
         protocol,
-        // A range of ports counts as all ports. Both are too wide, because each connection needs only one port.
+        // A range of ports counts as all ports, because both are too wide: each connection needs only one port.
         port: endPort === undefined && port !== undefined ? numberOf(listener, port) : undefined,
       }));
     });

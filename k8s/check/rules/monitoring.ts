@@ -216,7 +216,10 @@ const findUnknown = (objects: readonly KubernetesObject[]): string[] => {
   );
 };
 
-/** Returns whether an expression groups or joins by namespace. Recorded series are already grouped by namespace. */
+/**
+ * Returns whether an expression groups or joins by namespace, or begins with a recorded series. Recorded series are
+ * already grouped by namespace.
+ */
 const groupsByNamespace = ({ expr }: AlertingRule): boolean =>
   /\b(by|on) *\([^)]*\bnamespace\b/.test(expr) || /^bookmarks:\w+/.test(expr.trim());
 

@@ -51,7 +51,7 @@ const SETTINGS: Record<string, string | RegExp | readonly [number, number]> = {
   log_disconnections: [0, 1],
 };
 
-/** A pooler and the configuration that it starts with. */
+/** A pooler and the configuration that it reads when it starts. */
 export interface Pooler {
   workload: Workload;
   /** The values of `[pgbouncer]`, by key. */
@@ -77,7 +77,7 @@ export function readIni(text: string): Record<string, Record<string, string>> {
   return sections;
 }
 
-/** Reads PgBouncer's configuration from the file in its command. Returns undefined if the workload is not PgBouncer. */
+/** Reads the configuration file in PgBouncer's command. Returns undefined if the workload is not PgBouncer. */
 export function readPooler(objects: readonly KubernetesObject[], workload: Workload): Pooler | undefined {
   if (workload.labels['app.kubernetes.io/name'] !== 'pgbouncer') return undefined;
   const path: string | undefined = workload.main.command?.at(-1);
@@ -176,8 +176,9 @@ export const poolerRules: Rule[] = [
   }),
   poolerRule("the poolers' pools fit into Postgres' connections, even with two roles", (pooler, objects) => {
     const { workload, databases } = pooler;
-    // During a rotation the service uses two roles, and PgBouncer has a separate pool for each role. So a database may
-    // open more connections than `pool_size`, up to `max_db_connections`. The rule uses the host with the most.
+    // During a rotation the service uses two roles, and PgBouncer has a separate pool for each role. So PgBouncer may
+    // open more connections per database than `pool_size`, up to `max_db_connections`. What counts here is the server
+    // to which it opens the most connections.
     const perInstance = Math.max(
       ...Object.values(databases)
         .flatMap(listHosts)

@@ -10,7 +10,7 @@ import { findBaseUrl, openClient, openOwnClient, type Run, type Session } from '
  * Matches a code in upper case and without hyphens: an invite code, or the longer code that signs in another device.
  */
 const CODE = /^[A-Z0-9]{8}([A-Z0-9]{4})?$/;
-/** Matches the token of a session (`bks_`) or an API token (`bka_`). */
+/** Matches a session's token (`bks_`) or an API token (`bka_`). */
 const TOKEN = /^bk[as]_\d+_[\w-]+$/;
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 

@@ -308,7 +308,7 @@ async function openBookmark(session: Session, idOrUrl: string): Promise<void> {
       undefined,
       'NOT_FOUND',
     );
-  // A browser could run a url with another scheme as code, for example `javascript:`.
+  // A browser could run a url with another scheme, for example `javascript:`, as code.
   if (!isWebUrl(url)) throw new CliError('the url is neither http nor https', undefined, 'FAILED');
   if (!(await openInBrowser(environment.browser, url))) {
     throw new CliError('no browser could be started', 'Set BROWSER to the program to use', 'FAILED');

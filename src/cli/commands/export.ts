@@ -55,7 +55,7 @@ function formatOf(file = ''): ExportFormat {
 }
 
 /**
- * Writes an export to a draft in the same folder, and renames the draft at the end. Until then, the old file is
+ * Writes an export to a draft in the folder of the file, and renames the draft at the end. Until then, the old file is
  * unchanged. If `path` is a symbolic link, replaces the file that the link points to. If `path` is not a regular file
  * but, for example, a named pipe or `/dev/stdout`, writes directly to it. Returns the number of bytes.
  */

@@ -94,9 +94,9 @@ async function printNew(
 }
 
 /**
- * Prints each change after a cursor. If the cursor is a bookmark id, first asks the service for the current position in
- * the changes. Then prints the bookmarks after that id, and finally the changes after that position. So no change that
- * happens meanwhile is lost. A change that only repeats a printed bookmark is not printed again.
+ * Prints each change after a cursor. If the cursor comes from plain `sync`, first asks the service for the current
+ * position in the changes. Then prints the bookmarks after the cursor, and finally the changes after that position. So
+ * no change that happens meanwhile is lost. A change that only repeats a printed bookmark is not printed again.
  */
 async function follow(
   session: Session,

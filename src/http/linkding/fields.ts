@@ -24,7 +24,7 @@ const COMMENT_WITH_NOTES = new RegExp(
   `^(?:${NOTES_LINE}\\n|(?<description>[\\s\\S]*?)\\n\\n${NOTES_LINE}\\n)(?<notes>[\\s\\S]*)$`,
 );
 
-/** The fields of a bookmark that linkding's clients may send. Unknown fields are ignored, as in linkding. */
+/** The bookmark fields that linkding's clients may send. Unknown fields are ignored, as in linkding. */
 const sentFields = z.object({
   url: z.string().exactOptional(),
   title: z.string().exactOptional(),

@@ -24,7 +24,7 @@ const BASE = `${ROOT}/api`;
 /** The version of linkding that this API imitates. */
 const VERSION = '1.46.0';
 
-/** The maximum number of tries of an edit, if other requests change the bookmark at the same time. */
+/** How often an edit is tried at most, if other requests change the bookmark at the same time. */
 const EDIT_TRIES = 10;
 
 /** What a handler gets for one request. */
@@ -45,7 +45,7 @@ const AUTHORIZATION = /^Token +(?<token>[\w-]+) *$/i;
 /** Matches an id in a path. */
 const ID = /^[1-9]\d{0,15}$/;
 
-/** Returns the response body. Without one, the response is a 204. */
+/** Returns the response body. If it returns undefined, the response is a 204. */
 type Handler = (request: LinkdingRequest) => Promise<object | undefined>;
 
 export function linkdingRoutes(app: FastifyInstance, runner: EndpointRunner): void {

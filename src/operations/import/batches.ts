@@ -27,7 +27,8 @@ export type Stage = (batch: ImportBatch) => Promise<void>;
  * `stage`. Without `stage`, all entries are in one batch.
  *
  * Throws `LIMIT_EXCEEDED` for more tags than an account may have. Throws `VALIDATION_ERROR` for a `replace` with
- * invalid entries. The message of this error contains the first invalid entry's error and the number of such entries.
+ * invalid entries. The message of this error contains the first invalid entry's error and the number of invalid
+ * entries.
  */
 export async function prepareEntries(
   { replace, entries }: ImportBody,

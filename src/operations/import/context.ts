@@ -6,7 +6,7 @@ import type { Metrics } from '../../observability/metrics.ts';
 import type { Database } from '../../store/database.ts';
 import type { Preparers } from './preparers.ts';
 
-/** What imports use of the process's context. */
+/** The parts of the process's context that imports need. */
 export interface ImportContext {
   readonly config: Config;
   readonly log: Logger;

@@ -119,7 +119,8 @@ class Upload {
   }
 
   /**
-   * Deletes what was stored. If that fails, the sweep deletes it later. The import was never queued, so it never runs.
+   * Deletes the stored upload. If this fails, a sweep deletes the upload later. The import was never queued, so it
+   * never runs.
    */
   async drop(): Promise<void> {
     await this.#staging.catch(() => {});
@@ -137,8 +138,8 @@ class Upload {
     try {
       await beginImport(database, this.#principal, staged.id, bytes, config.importStagedBytes);
     } catch (error) {
-      // The statement may have begun the import although its response was lost. That import would block the user's next
-      // one, so `#staged` is set, and `drop` cancels the import.
+      // Perhaps Postgres began the import, and only the response to the statement was lost. Such an import would block
+      // the user's next import, so `#staged` is set, and `drop` cancels the import.
       if (error instanceof DatabaseUnavailable && error.mayHaveRun) this.#staged = staged;
       throw error;
     }
@@ -171,7 +172,7 @@ class Upload {
     freeBytes(bytes);
   }
 
-  /** Returns why the import takes no more chunks: it was cancelled, or its account was deleted. */
+  /** Returns the error for an import that takes no more chunks because it was cancelled or its account was deleted. */
   async #explainEnd(): Promise<Error> {
     const state = await cancelImport(this.#context.database, this.#staged!);
     return state === undefined ? invalidToken() : unavailable('the import was cancelled');

@@ -20,7 +20,7 @@ import { type ImportResponse, OutcomeUnknown, streamResponse, writeResponse } fr
 
 /**
  * How the request of an import gets its response (docs/contract.md, decisions 19 and 21). Before a request gets a 503,
- * its import is cancelled in Postgres, so that it cannot happen later. If Postgres cannot confirm this, the connection
+ * its import is cancelled in Postgres, so that it cannot run later. If Postgres cannot confirm this, the connection
  * is closed without a response.
  */
 
@@ -89,7 +89,7 @@ export async function importStaged(
     if (state.state === 'cancelled') context.metrics.importEnded('cancelled', 0);
   }
   const { result, errorBytes } = resultOrThrow(state);
-  // The worker notifies the polls too, but it may have died before that.
+  // The worker notifies the polls too, unless it dies first.
   notifyPolls(context.coordination.notifier, staged.userId);
   return errorBytes > 0 ? streamResponse(context, staged, result) : writeResponse(result, '');
 }
@@ -110,8 +110,8 @@ async function waitForEnd(
     await imports.add(jobId);
     while (clock.now() < deadline) {
       const state = await unlessUnavailable(() => readImport(context.database, staged).then(requireImport));
-      // `receiving` means that the import is not queued yet, because the statement that queues it was lost. So that
-      // statement is sent again.
+      // `receiving` means that the import is not queued yet, because the statement that queues it was lost. Therefore,
+      // the statement is sent again.
       if (state?.state === 'receiving') await unlessUnavailable(queue);
       else if (state !== undefined && state.state !== 'queued') return state;
       // While the replica drains, `waiter.next` returns immediately, so the loop must pause by itself.
@@ -123,7 +123,7 @@ async function waitForEnd(
     }
     return undefined;
   } catch (error) {
-    // Cancels the import, so that it does not happen after this request has failed. If the cancellation fails too, a
+    // Cancels the import, so that it does not run after this request has failed. If the cancellation fails too, a
     // queued import still runs. The sweep deletes an import that was not queued.
     await cancelImport(context.database, staged).catch(() => {});
     throw error;

@@ -39,7 +39,7 @@ export async function runImport(context: ImportContext, jobId: string, stop: Abo
   const claim = await claimImport(context.database, lease);
   if (claim?.outcome === 'claimed') await runClaimed(context, lease, claim, stop);
   if (claim?.outcome === 'given up') noteGivenUp(context, lease, claim);
-  // Notify even if an earlier worker ended the import, because that worker may have died before its notification.
+  // Notify even if an earlier worker ended the import, because that worker may have died before it notified.
   if (claim !== undefined && claim.outcome !== 'queued') notifyWaiters(context, lease);
 }
 

@@ -32,7 +32,7 @@ export function profileSection({
   return section('profile', words.title, words.lead, make('dl', { class: 'profile' }, ...list));
 }
 
-/** Creates the section with the bookmarklet: a link for the browser's bookmarks bar. It saves the current page. */
+/** Creates the section with the bookmarklet, a link for the browser's bookmarks bar that saves the page being read. */
 export function saveSection(): HTMLElement {
   const words = moreTexts.bookmarklet;
   const code = `javascript:(()=>{open('${location.origin}/save?url='+encodeURIComponent(location.href)+'&title='+encodeURIComponent(document.title),'_blank','popup,width=560,height=640')})()`;

@@ -15,8 +15,8 @@ export const USERS_WITH_MANY_TOKENS = 3;
 export const tokensForAll = (plan: Plan): number => Math.ceil(crowdOf(plan) / WAITS_PER_TOKEN);
 
 /**
- * Creates users from id 1, each with one token, followed by the users with many tokens. In the schema `naive`, the
- * table of bookmarks is empty.
+ * Creates the crowd, whose ids start at 1 and who have one token each, and then the users with many tokens. In the
+ * schema `naive`, the table of bookmarks is empty.
  */
 export function openCrowd(plan: Plan, bookmarksOfEach: number): Promise<string> {
   const users = crowdOf(plan);

@@ -5,7 +5,7 @@ import { buildNextFilters, findPendingFilters } from '../../../src/store/sweep.t
 import { makeRandom, makeTexts, type SampleText } from '../../support/texts.ts';
 import { runPsql } from './programs.ts';
 
-/** Creates users with bookmarks in Postgres from a few thousand sample texts. Every run gets the same rows. */
+/** Creates users in Postgres. Their bookmarks come from a few thousand sample texts. Every run gets the same rows. */
 
 /** Consecutive users with equal collections. */
 export interface Population {

@@ -19,8 +19,8 @@ export interface Environment extends AsyncDisposable {
   /** Variables for every replica. They override the usual settings, but not the settings of a single benchmark. */
   settings: Record<string, string>;
   /**
-   * Returns the url of a database by name. The first call creates and migrates the database, loads the sample texts,
-   * and fills it with `make`. Later calls return the same database.
+   * Returns the url of the database with this name. The first call creates and migrates the database, loads the sample
+   * texts into it, and fills it with `make`. Later calls return the same database.
    */
   database(name: string, make: (url: string) => Promise<void>): Promise<string>;
   /** Copies a database under another name. Nobody may be connected to the original. */

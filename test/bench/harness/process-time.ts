@@ -13,8 +13,8 @@ export type ProcessTimes = Record<string, number>;
 const TICK_MS = 10;
 
 /**
- * Returns the CPU time that each group has used so far. The time of an ended process counts only after its parent has
- * collected its exit status.
+ * Returns the CPU time that each group has used so far. The time of an ended process counts only after the parent
+ * process has collected the exit status.
  */
 export function readProcessTimes(groups: ProcessGroups): ProcessTimes {
   return Object.fromEntries(
@@ -25,7 +25,7 @@ export function readProcessTimes(groups: ProcessGroups): ProcessTimes {
   );
 }
 
-/** Returns the CPU time of each group between two readings. */
+/** Returns the CPU time that each group used between two readings. */
 export function timesBetween(before: ProcessTimes, after: ProcessTimes): ProcessTimes {
   return Object.fromEntries(Object.entries(after).map(([name, ms]) => [name, ms - (before[name] ?? 0)]));
 }

@@ -13,8 +13,8 @@ import type { Side } from './rounds.ts';
 /** Runs PostgreSQL's own programs from the PATH. They show what a client in C achieves with the same database. */
 
 /**
- * Checks that the programs exist. Installs missing programs if this process runs as root on Debian. Otherwise rejects,
- * and says what to install.
+ * Checks that the programs exist. Installs missing programs if this process runs as root on Debian. If programs are
+ * still missing, rejects and says what to install.
  */
 export async function requirePrograms(): Promise<void> {
   for (const program of ['pgbench', 'psql']) {
@@ -48,7 +48,7 @@ export function pgbenchSide(name: string, script: PgbenchScript, processes: Proc
     async run(seconds) {
       const before = postmasters.flatMap(listFamily).length;
       const sample = await runPgbench(script, file, seconds);
-      // The CPU time of a backend is known only after the backend's parent has collected its exit status.
+      // The CPU time of a backend is known only after the postmaster has collected the backend's exit status.
       for (let tries = 0; tries < 100 && postmasters.flatMap(listFamily).length > before; tries += 1)
         await sleep(20);
       return sample;
@@ -101,7 +101,8 @@ async function runProgram(
 }
 
 /**
- * Runs one statement with psql and returns psql's time in milliseconds. `input` is the data for `copy … from stdin`.
+ * Runs one statement with psql. Returns the time that psql reports, in milliseconds. `input` is the data for
+ * `copy … from stdin`.
  */
 export async function timePsql(url: string, sql: string, input?: Iterable<string | Buffer>): Promise<number> {
   const flags = ['-XqAt', '-v', 'ON_ERROR_STOP=1', '-c', '\\o /dev/null', '-c', '\\timing on', '-c', sql];

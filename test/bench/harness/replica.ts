@@ -31,8 +31,8 @@ const SETTINGS = {
 
 /**
  * Returns a replica with the usual settings. Each benchmark gets a new replica, because earlier requests change a
- * replica's memory and speed. Only in a smoke run, all benchmarks on a database share a replica. A benchmark that needs
- * two replicas gives the second another name.
+ * replica's memory and speed. In a smoke run, however, all benchmarks on a database share a replica. A benchmark that
+ * needs two replicas gives the second one another name.
  */
 export function openReplica({ environment, quick }: Plan, url: string, name = 'first'): Promise<Replica> {
   const start = () => startReplica(environment, url);

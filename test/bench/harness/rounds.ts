@@ -20,7 +20,7 @@ export interface Side {
   processes: ProcessGroups;
 }
 
-/** A side's results of all rounds. */
+/** The results of one side in all rounds. */
 export interface SideResult {
   name: string;
   rate: Spread;

@@ -1,9 +1,6 @@
 import type { AddCall, Asked, DeleteCall, Evidence, ImportCall } from '../journal.ts';
 
-/**
- * A bookmark that was in a response or is in the database. `knownByMs` says from when on it is known to have existed,
- * `goneFromMs` from when on it may have been removed.
- */
+/** A bookmark that was in a response or is in the database. */
 export interface Birth {
   id: number;
   user: number;
@@ -27,7 +24,7 @@ export interface Story {
   repeats: Map<string, number>;
   /** By user: the imports with `replace` that may have happened. */
   replaces: Map<number, ImportCall[]>;
-  /** One sentence for each time that an id appeared with another url or another user than at first. */
+  /** One sentence for each time that an id appeared with a different url or user than at first. */
   contradictions: string[];
 }
 

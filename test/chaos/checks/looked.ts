@@ -3,9 +3,10 @@ import type { Story } from './births.ts';
 import type { Result } from './findings.ts';
 
 /**
- * Checks every response and every mirror that shows a whole collection. None of them may mix bookmarks from before and
- * after a replace, contain a bookmark whose deletion was acknowledged before the request, or lack a bookmark that
- * existed during the whole request. Each must be in order and state the right count.
+ * Checks every response that contains a whole collection, and the contents of every mirror. None of them may mix
+ * bookmarks from before a replace with bookmarks from after it. None may contain a bookmark whose deletion was
+ * acknowledged before the request, or lack a bookmark that existed during the whole request. Each must be in order and
+ * state the right count.
  */
 export function checkLooked(story: Story): Result {
   const { looks } = story.evidence.journal;

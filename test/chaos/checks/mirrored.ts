@@ -3,7 +3,7 @@ import type { Collection, Mirror } from '../journal.ts';
 import type { Story } from './births.ts';
 import type { Result } from './findings.ts';
 
-/** Checks that every mirror's copy equals its user's rows in the database exactly. */
+/** Checks that the copy in every mirror is exactly equal to the rows of the mirror's user in the database. */
 export function checkMirrored({ evidence }: Story): Result {
   const { mirrors } = evidence.journal;
   const { collections } = evidence.rest;

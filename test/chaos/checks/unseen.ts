@@ -3,8 +3,8 @@ import { append, type Story } from './births.ts';
 import type { Result } from './findings.ts';
 
 /**
- * Checks the edits that name the version of the bookmark that their writer had read. None of them may overwrite an edit
- * that was made after that version.
+ * Checks each edit whose request names the version that the writer had read. Such an edit must not overwrite a version
+ * that is newer than the named one.
  */
 export function checkUnseen({ evidence }: Story): Result {
   const calls = evidence.journal.calls.filter((call): call is EditCall => call.kind === 'edit');

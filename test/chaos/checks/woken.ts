@@ -4,8 +4,8 @@ import type { Result } from './findings.ts';
 
 /**
  * A held poll must return a change within this time after the end of the call that made the change, unless a fault is
- * active or has just ended. Usually, this takes milliseconds. On an overloaded machine, it takes seconds. If the
- * notification is lost, it takes up to 29 s.
+ * active or has just ended. Usually, the poll returns the change after milliseconds. On an overloaded machine, it
+ * returns the change after seconds. If the notification is lost, it returns the change after up to 29 s.
  */
 export const WAKE_PROMISE_MS = 8_000;
 
