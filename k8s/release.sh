@@ -78,7 +78,7 @@ waiting_reason() {
     xargs || true
 }
 
-# With one of these reasons, the pod can never start, because the image or the pod's settings are wrong.
+# If the pod waits for one of these reasons, it can never start, because its image or its settings are wrong.
 cannot_start='ErrImagePull|ImagePullBackOff|InvalidImageName|CreateContainerConfigError'
 
 # Prints the Deployment to roll back. For api or worker, prints both: they have the same image, so they are rolled back

@@ -209,7 +209,8 @@ test('responses reach the right callers even if the table of a prepared statemen
   await readPair(0);
   await runOn(server.url, 'alter table moving add column name text');
   // With its default settings, the driver would prepare the first statement again after the response to the second one.
-  // It would send the other statements in between, and their responses could reach the wrong callers.
+  // Between the preparation and the second run it would send the other statements, and their responses could reach the
+  // wrong callers.
   const moving = readMoving();
   expect(await readPair(100)).toEqual([{ one: 100, two: '100' }]);
   const others = await Promise.all([1, 2, 3].map(readPair));

@@ -44,8 +44,8 @@ export function displayTable({ columns, rows }: Table, screenWidth: number): str
 /** Returns the width of each column. Narrows flexible columns until the table fits, the main column only if needed. */
 function fitWidths(columns: (Column & { width: number })[], available: number): number[] {
   let excess = columns.reduce((sum, { width }) => sum + width, 0) - available;
-  // Narrows whichever of the given columns is the widest, by one at a time, until the table fits or none of these
-  // columns is wider than `minWidth`.
+  // Narrows the widest of the given columns by 1, and repeats this until the table fits or none of these columns is
+  // wider than `minWidth`.
   const narrow = (narrowable: { width: number }[], minWidth: number) => {
     for (; excess > 0; excess -= 1) {
       const [widest] = narrowable.toSorted((a, b) => b.width - a.width);

@@ -51,9 +51,9 @@ export interface Group {
  * exact over all replicas. The limit is an argument of each call. It may be higher or lower than in the previous call
  * for the same key.
  *
- * A request with a group counts for the key and for the group. A request that one of the two refuses counts for
- * neither. If only one of them refuses, its quota is returned. If both refuse, the quota of the one that refuses for
- * longer is returned. If both admit, the quota with fewer requests left is returned.
+ * A request with a group counts for the key and for the group. If the key or the group refuses the request, it counts
+ * for neither. If only one of them refuses, its quota is returned. If both refuse, the quota of the one that refuses
+ * for longer is returned. If both admit, the quota with fewer requests left is returned.
  *
  * To limit only failures, call `refusal` before each attempt and `consume` after each failure. In this case, each
  * replica may exceed the limit by one failure, and by the failures of attempts that are in progress when the limit is

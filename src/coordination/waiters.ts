@@ -112,7 +112,10 @@ export class WaiterRegistry implements Notifier {
     }
   }
 
-  /** Sets whether notifications of other replicas arrive. When they arrive again, every wait ends with `check` once. */
+  /**
+   * Sets whether notifications of other replicas arrive. When notifications arrive again, the pending or next wait of
+   * each waiter ends with `check`.
+   */
   setConnected(connected: boolean): void {
     if (this.#connected === connected) return;
     this.#connected = connected;

@@ -124,9 +124,9 @@ export async function readWaysIn(
 }
 
 /**
- * Opens a session for an app, or for another device if `appName` is null. A browser's session has approved the new
- * session. Returns undefined if the approving session has ended. The new session gets the authentication time of
- * the approving session.
+ * Opens a session for an app, or for another device if `appName` is null. `userId` and `hash` are those of the
+ * browser's session that approved the new session. Returns undefined if the approving session has ended. The new
+ * session gets the authentication time of the approving session.
  */
 export async function openAppSession(
   db: Database,

@@ -18,7 +18,7 @@ export interface MirrorOptions {
   folder: string;
 }
 
-/** A mirror restarts after a random time in this range, as a user restarts a program. */
+/** A mirror restarts after a random time in this range, like a program that its user restarts. */
 const LIFE_MS = { min: 2_000, max: 40_000 };
 
 /** The minimum time between two entries in the journal that contain the mirror's whole content. */

@@ -38,7 +38,7 @@ export interface Backend {
   end(): Promise<void>;
 }
 
-/** Returns the backends of statements that contain this text and wait for a lock now. */
+/** Returns the backends whose statement contains this text and is waiting for a lock. */
 export async function findBlocked(databaseUrl: string, text: string): Promise<Backend[]> {
   await using servers = await openServers(databaseUrl);
   return await servers.find(text, BLOCKED);

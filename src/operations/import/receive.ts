@@ -17,7 +17,7 @@ export const IMPORT_BODY_BYTES = 67_108_864;
 
 /**
  * As soon as more bytes than this have been received, they are stored in Postgres as a chunk. With longer chunks, the
- * process would keep more unused memory.
+ * process would keep more memory that it no longer uses.
  */
 const CHUNK_BYTES = 49_152;
 
