@@ -23,7 +23,7 @@ import type { Targets } from './attackers.ts';
 
 const MIB = 1_048_576;
 
-/** How far the memory of the replica (`API`) and of the worker may grow during the attacks, from what they take at rest. */
+/** How far the memory of the replica (`API`) and of the worker may grow during the attacks. */
 const API_GROWTH_BYTES = 200 * MIB;
 const WORKER_GROWTH_BYTES = 384 * MIB;
 
