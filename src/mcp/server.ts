@@ -72,8 +72,8 @@ export function createMcpServer(api: BookmarkApi, version: string): McpServer {
       description: `Finds bookmarks by words in url, title and comment, and by tags. Comments are cut at ${COMMENT_LENGTH} characters.`,
       annotations: READS,
       inputSchema: z.object({
-        query: z.string().optional().describe('Words that each result must contain, all of them'),
-        tags: tags.optional().describe('Tags that each result must have, all of them'),
+        query: z.string().optional().describe('Every result contains all of these words'),
+        tags: tags.optional().describe('Every result has all of these tags'),
         page: z.int().min(1).default(1),
         per_page: z.int().min(1).max(MAX_RESULTS).default(20),
       }),
