@@ -3,9 +3,11 @@ import { constants, getPriority } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { parseToken } from '../src/domain/tokens.ts';
+import { prepareEntries } from '../src/operations/import/batches.ts';
 import { isOversized, MAX_ENTRY_BYTES } from '../src/operations/import/body.ts';
 import { Preparers } from '../src/operations/import/preparers.ts';
 import { receiveImport } from '../src/operations/import/receive.ts';
+import type { ImportBatch } from '../src/store/imports.ts';
 import { deleteOldImports } from '../src/store/sweep.ts';
 import { findPrincipal } from '../src/store/tokens.ts';
 import { runOn } from './support/database.ts';
@@ -138,6 +140,25 @@ test.runIf(isLinux)(
     preparers.close();
   },
 );
+
+test.each([
+  ['long comments', { comment: 'c'.repeat(10_000) }, 300],
+  ['many tags', { tags: Array.from({ length: 100 }, (_, n) => `tag ${n}`) }, 10_000],
+])('a batch of entries with %s has about 1 MiB', async (_, fields, entries) => {
+  const bookmarks = Array.from({ length: entries }, (_, n) => ({ url: `http://a/${n}`, ...fields }));
+  const sizes: number[] = [];
+  const measure = ({ urlKeys, tagSets, entries }: ImportBatch) =>
+    sizes.push(urlKeys.length + tagSets.length + entries.length);
+  const { batch } = await prepareEntries({ replace: false, entries: bookmarks }, async (staged) => {
+    measure(staged);
+  });
+  measure(batch);
+  // The last rows of a batch are counted late, and its last entry may exceed the limit.
+  const last = 65_536 + 65_536;
+  expect(sizes.length).toBeGreaterThan(2);
+  for (const size of sizes) expect(size).toBeLessThan(1_048_576 + last);
+  for (const size of sizes.slice(0, -1)) expect(size).toBeGreaterThan(1_048_576);
+});
 
 test('the time of a slow database does not count towards the limit of parsing time', {
   timeout: 60_000,

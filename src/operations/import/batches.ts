@@ -10,10 +10,11 @@ import { checkEntry } from './entries.ts';
 const SLICE_MS = 5;
 
 /**
- * A batch is full when it has about this many bytes of entries, or this many characters of errors. Errors need a limit
- * because all errors of a batch are read together for a response.
+ * A batch is full when its entries have about this many bytes, or its errors this many characters. Entries need a limit
+ * because a worker receives and stores a batch without a break. Errors need one because all errors of a batch are read
+ * together for a response.
  */
-const ENTRIES_LENGTH = 4_194_304;
+const ENTRIES_LENGTH = 1_048_576;
 const ERRORS_LENGTH = 65_536;
 
 /** Once rows have this many characters, they are encoded to bytes. Many strings would slow down garbage collection. */
@@ -114,17 +115,18 @@ class BatchBuilder {
   readonly #bytes: Buffer[] = [];
   readonly #errors: string[] = [];
   #rows = '';
-  #bytesLength = 0;
+  #entriesLength = 0;
   #errorsLength = 0;
 
   get isFull(): boolean {
-    return this.#bytesLength >= ENTRIES_LENGTH || this.#errorsLength >= ERRORS_LENGTH;
+    return this.#entriesLength >= ENTRIES_LENGTH || this.#errorsLength >= ERRORS_LENGTH;
   }
 
   add(urlKey: string, tagSet: string, row: string): void {
     this.#rows += `${this.#urlKeys.length === 0 ? '[' : ','}${row}`;
     this.#urlKeys.push(urlKey);
     this.#tagSets.push(tagSet);
+    this.#entriesLength += urlKey.length + tagSet.length;
     if (this.#rows.length >= ROWS_LENGTH) this.#encode();
   }
 
@@ -149,7 +151,7 @@ class BatchBuilder {
   #encode(): void {
     const bytes = Buffer.from(this.#rows);
     this.#bytes.push(bytes);
-    this.#bytesLength += bytes.length;
+    this.#entriesLength += bytes.length;
     this.#rows = '';
   }
 }
