@@ -155,11 +155,7 @@ async function backUpUnderWrites(postgres: SystemPostgres, fleet: Fleet, file: s
 // Installing the package may take a minute or two.
 beforeAll(() => provide('postgresql'), 300_000);
 
-// The test starts the service twice, takes a dump and restores it, all while other test files run. So it has a long
-// time limit.
-test('a backup of a running service contains everything acknowledged before it, and no partial writes', {
-  timeout: 90_000,
-}, async () => {
+test('a backup of a running service contains everything acknowledged before it, and no partial writes', async () => {
   await using postgres = await startSystemPostgres();
   const file = join(makeFolder('backup', runDir()), 'bookmarks.dump');
   const source = await postgres.createDatabase('source');

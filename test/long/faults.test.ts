@@ -378,9 +378,7 @@ describe('Postgres under a running service', () => {
     });
   });
 
-  test('frozen with Redis: a replica that shuts down answers its polls and exits', {
-    timeout: 60_000,
-  }, async () => {
+  test('frozen with Redis: a replica that shuts down answers its polls and exits', async () => {
     const replica = await fleet.start('all');
     const { token } = await fleet.user();
     const poll = replica.post('/bookmarks/sync', { wait: true }, token);
@@ -394,9 +392,7 @@ describe('Postgres under a running service', () => {
   });
 });
 
-test('without Postgres, an import that can neither complete nor be cancelled has its connection closed', {
-  timeout: 60_000,
-}, async () => {
+test('without Postgres, an import that can neither complete nor be cancelled has its connection closed', async () => {
   await using postgres = await startPostgres({ max_connections: 60 });
   await migrate({ url: postgres.url, log: silentLog });
   await using fleet = await openFleet({
@@ -413,9 +409,7 @@ test('without Postgres, an import that can neither complete nor be cancelled has
   await until(async () => (await api.readiness()).body.database === 'reachable');
 });
 
-describe.concurrent('statements that Postgres answers late or never', {
-  timeout: 60_000,
-}, () => {
+describe.concurrent('statements that Postgres answers late or never', () => {
   const open = async (env = {}) => {
     const fleet = await openFleet({ env });
     return { fleet, api: await fleet.start('api'), user: await fleet.user() };
@@ -583,9 +577,7 @@ const SLOW_INSERTS = `
   create trigger be_slow before insert on bookmarks for each row
     when (new.url = 'http://slow/') execute function be_slow()`;
 
-test('the whole service works through PgBouncer 1.18 in transaction mode without prepared statements', {
-  timeout: 60_000,
-}, async () => {
+test('the whole service works through PgBouncer 1.18 in transaction mode without prepared statements', async () => {
   await using database = await createDatabase();
   const pooled = await startPgBouncer(database.url);
   await using fleet = await openFleet({

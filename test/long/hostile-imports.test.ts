@@ -10,7 +10,7 @@ const MIB = 1_048_576;
 
 const service = useService();
 
-describe('import bodies', { timeout: 240_000 }, () => {
+describe('import bodies', () => {
   const processes = useApiAndWorker(service);
 
   test.for(Object.entries(HOSTILE_IMPORTS))(

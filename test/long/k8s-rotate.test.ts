@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { administer, type Rotation, startRotation, startServer } from '../k8s/rotation.ts';
 import { makeNodes, resetNodes } from '../k8s/stand-in-nodes.ts';
 import { findFreePort } from '../support/ports.ts';
@@ -12,8 +12,6 @@ import { runOn } from '../support/run-on.ts';
  * Tests `k8s/rotate.sh` on one server and on several. On one server, the script also runs as an administrator who is
  * not a superuser, as on a managed Postgres. This administrator has run `k8s/database/administrator.sql`.
  */
-
-vi.setConfig({ testTimeout: 240_000 });
 
 /** A single server, and three servers that know each other. */
 let alone: string;

@@ -78,7 +78,7 @@ class SlowRequest {
   }
 }
 
-describe('an import of 100,000 entries', { timeout: 120_000 }, () => {
+describe('an import of 100,000 entries', () => {
   test.for(['inline', 'staged'])('is one transaction, visible completely or not at all: %s', async (path) => {
     const service = path === 'inline' ? inline : staging;
     const user = await service.user({ premium: true });
@@ -110,7 +110,7 @@ describe('an import of 100,000 entries', { timeout: 120_000 }, () => {
   });
 });
 
-describe('an export', { timeout: 120_000 }, () => {
+describe('an export', () => {
   test('of 1,000,000 bookmarks streams; memory does not grow with the collection', async () => {
     await using service = await startService();
     const { url } = service.database;
@@ -182,7 +182,7 @@ describe('an export', { timeout: 120_000 }, () => {
   });
 });
 
-describe('an upload', { timeout: 60_000 }, () => {
+describe('an upload', () => {
   const states = async (user: TestUser) =>
     (
       await runOn<{ state: string }>(
@@ -283,7 +283,7 @@ describe('an upload', { timeout: 60_000 }, () => {
   });
 });
 
-describe('64 MiB', { timeout: 120_000 }, () => {
+describe('64 MiB', () => {
   const processes = useApiAndWorker(inline);
 
   const send = async (user: TestUser, body: string | Buffer) => {

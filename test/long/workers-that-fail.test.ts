@@ -44,7 +44,7 @@ async function claimFor(fleet: Fleet, { id: userId }: Principal) {
 const entries = (count: number) =>
   Array.from({ length: count }, (_, n) => ({ url: `http://entry/${n}`, tags: ['a', `tag-${n % 3}`] }));
 
-describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => {
+describe.concurrent('an import whose worker fails', () => {
   const body = { bookmarks: [...entries(50), { url: 'http://entry/0' }, { url: 'nonsense' }] };
   const counts = { imported: 50, skipped: 1 };
 
@@ -200,7 +200,7 @@ describe.concurrent('an import whose worker fails', { timeout: 120_000 }, () => 
   });
 });
 
-describe.concurrent('an import that waits', { timeout: 120_000 }, () => {
+describe.concurrent('an import that waits', () => {
   const open = (env = {}) => openFleet({ env: { IMPORT_INLINE_BYTES: 0, ...env } });
   const replace = { bookmarks: entries(3), mode: 'replace' };
 
