@@ -240,7 +240,7 @@ describe('an upload', () => {
 
   test('that is complete is imported even if its client has disconnected and the import runs late (decision 21)', async () => {
     await using hurried = await startService(
-      { importInlineBytes: 0, importWaitSeconds: 0.3 },
+      { importInlineBytes: 0, importWaitSeconds: 4 },
       { database: inline.database },
     );
     const user = await hurried.user();
@@ -254,6 +254,9 @@ describe('an upload', () => {
     await request.send(body);
     await untilStates(user, ['queued']);
     request.socket.destroy();
+    // When this later import has been waited for in vain, the time of the import above is over too.
+    const later = await hurried.user();
+    expect((await later.post('/import', bodyOf(1))).status).toBe(503);
     await Promise.allSettled(ahead);
     expect(await states(user)).not.toEqual(['cancelled']);
     for (const lock of locks) await lock.release();
