@@ -130,7 +130,7 @@ export class Metrics {
   });
   readonly #wakeDelays = new Histogram({
     name: 'bookmarks_wake_delay_seconds',
-    help: 'Time from the arrival of a notification at this replica to the response of the poll.',
+    help: 'Time from the wake of a held poll by a notification until this replica has read its news.',
     buckets: REQUEST_BUCKETS,
     registers: this.#registers,
   });
