@@ -118,6 +118,29 @@ test.runIf(isLinux)('a long body is parsed with a lower priority than requests h
   preparers.close();
 });
 
+test.runIf(isLinux)('a refused body does not cost the next import a new parsing process', async () => {
+  const preparers = new Preparers();
+  const tags = Array.from({ length: 10_001 }, (_, n) => ({ url: `http://a/${n}`, tags: [`tag ${n}`] }));
+  const refused: [object, string][] = [
+    [{ x: PADDING }, 'bookmarks: is required'],
+    [{ bookmarks: tags, x: PADDING }, 'an account holds no more tags'],
+    [{ bookmarks: [{}], mode: 'replace', x: PADDING }, '1 entry is invalid'],
+  ];
+  const pids = new Set<number | undefined>();
+  for (const [body, error] of refused) {
+    await expect(preparers.prepare(Buffer.from(JSON.stringify(body)))).rejects.toThrow(error);
+    pids.add(findPreparer());
+    const next = await preparers.prepare(
+      Buffer.from(JSON.stringify({ bookmarks: [{ url: 'http://a/' }], x: PADDING })),
+    );
+    expect(next).toMatchObject({ entries: 1, skipped: 0, tags: { names: [] } });
+    pids.add(findPreparer());
+  }
+  expect(pids.size).toBe(1);
+  expect(pids).not.toContain(undefined);
+  preparers.close();
+});
+
 test.runIf(isLinux)(
   'a parsing process that hangs does not block imports forever',
   { timeout: 60_000 },

@@ -121,9 +121,10 @@ export class Preparers {
         await send(child, { type: 'chunk', bytes: chunk }, takeLimitMs);
       }
       await send(child, { type: 'prepare', stages: stage !== undefined }, takeLimitMs);
-      const prepared = await receiveBatches(child, messages, stage, this.#limits);
+      const end = await receiveBatches(child, messages, stage, this.#limits);
       mayKeep = bytes <= KEPT_UP_TO_BYTES;
-      return prepared;
+      if (end.type === 'refused') throw new ApiError(end.code, end.message);
+      return end.prepared;
     } catch (error) {
       // If `signal` has ended the child, the reason of `signal` explains the error.
       signal?.throwIfAborted();
@@ -176,13 +177,13 @@ const send = (child: ChildProcess, message: ToChild, limitMs: number): Promise<v
     });
   });
 
-/** Stores the batches that the child process sends. Returns the prepared import that the child sends at the end. */
+/** Stores the batches that the child process sends. Returns the last message of the child. */
 async function receiveBatches(
   child: ChildProcess,
   messages: AsyncIterable<[FromChild]>,
   stage: Stage | undefined,
   { timeLimitMs, takeLimitMs }: Required<PreparerLimits>,
-): Promise<PreparedImport> {
+): Promise<Exclude<FromChild, { type: 'batch' }>> {
   let isLate = false;
   const startTimer = () =>
     setTimeout(() => {
@@ -193,8 +194,7 @@ async function receiveBatches(
   try {
     for await (const [message] of messages) {
       clearTimeout(timer);
-      if (message.type === 'prepared') return message.prepared;
-      if (message.type === 'refused') throw new ApiError(message.code, message.message);
+      if (message.type !== 'batch') return message;
       await stage!(message.batch);
       timer = startTimer();
       await send(child, { type: 'staged' }, takeLimitMs);
