@@ -10,6 +10,7 @@ import { deleteLeftovers } from '../src/process/sweeper.ts';
 import { addPerson, CookieBrowser, goToCallback } from './support/cookie-browser.ts';
 import { startProvider } from './support/provider.ts';
 import { startService, type TestService } from './support/service.ts';
+import { until } from './support/until.ts';
 
 interface Sent {
   spans: { traceId: string; name: string; parentSpanId?: string }[];
@@ -27,7 +28,10 @@ const SAMPLED = { headers: { traceparent: `00-${TRACE_ID}-${'b'.repeat(16)}-01` 
  * Starts a service with a collector, calls `use`, and closes the service. Returns everything that the service logged,
  * and everything that it sent to the collector.
  */
-async function collect(config: Partial<Config>, use: (service: TestService) => Promise<void>): Promise<Sent> {
+async function collect(
+  config: Partial<Config>,
+  use: (service: TestService, sent: Sent) => Promise<void>,
+): Promise<Sent> {
   const sent: Sent = { spans: [], resources: [], lines: [], text: '' };
   const collector = createServer(async (request, response) => {
     const text = Buffer.concat(await request.toArray()).toString();
@@ -55,17 +59,19 @@ async function collect(config: Partial<Config>, use: (service: TestService) => P
   const log = pino({ level: 'trace' }, { write });
   {
     await using service = await startService({ otlpEndpoint, ...config }, { log });
-    await use(service);
+    await use(service, sent);
   }
   collector.close();
   return sent;
 }
 
 test('a trace contains the request, SQL, Redis and the job, and each statement has a name', async () => {
-  const { spans, lines } = await collect({ importInlineBytes: 0 }, async (service) => {
+  const { spans, lines } = await collect({ importInlineBytes: 0 }, async (service, sent) => {
     const user = await service.user();
     const { body } = await user.post('/import', { bookmarks: [{ url: 'http://b/' }] }, SAMPLED);
     expect(body.imported).toBe(1);
+    // The worker may log the end of the import after the request has its response.
+    await until(() => sent.lines.some(({ msg }) => msg === 'import ended'));
   });
   const names = new Set(spans.filter(({ traceId }) => traceId === TRACE_ID).map(({ name }) => name));
   expect(names).toContain('POST /api/v1/import');

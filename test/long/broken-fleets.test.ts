@@ -28,7 +28,7 @@ const ENOUGH = 3;
 /**
  * Runs a broken fleet until the check finds the defect. A defect shows only with unlucky timing, so the run continues
  * until there are enough findings. The test fails if the run ends without a finding. The run's time limit is long
- * enough that a finding is practically certain.
+ * enough that a finding is practically certain, even on a slow machine.
  */
 async function expectFound(
   mutation: Mutation,
@@ -39,7 +39,7 @@ async function expectFound(
   const listFound = (evidence: Evidence) =>
     checkPoint(evidence, point).findings.filter((text) => finding.test(text));
   const isEnough = (evidence: Evidence) => listFound(evidence).length >= ENOUGH;
-  const options = { ...SMALL_RUN, withFaults: false, seconds: 90, isEnough, ...more, mutation };
+  const options = { ...SMALL_RUN, withFaults: false, seconds: 240, isEnough, ...more, mutation };
   const { evidence } = await runChaos(options);
   expect(listFound(evidence)).not.toEqual([]);
 }
@@ -47,7 +47,7 @@ async function expectFound(
 const listReplaces = ({ calls }: Journal) =>
   calls.filter((call) => call.kind === 'import' && call.mode === 'replace' && call.outcome === 'done');
 
-describe.concurrent('the checks of a run find', { timeout: 300_000 }, () => {
+describe.concurrent('the checks of a run find', { timeout: 600_000 }, () => {
   // A write also notifies the polls of the replica that makes the write. The next write could therefore hide that a
   // notification is missing, so the pauses between writes are long.
   const SELDOM = {
@@ -76,6 +76,7 @@ describe.concurrent('the checks of a run find', { timeout: 300_000 }, () => {
     expectFound(withDuplicatedJobs, 'asked', /came to be \d+ times/, { users: 6 }));
 
   // These runs replace no collection. After a replacement, a mirror starts from scratch and so gets what it had missed.
+  // A mirror is compared with the database at the end of the run, so the runs are short.
   const MISSED = { users: 6, seconds: 20, withReplaces: false };
 
   test('a missing change row, because mirrors hold old values', () =>
@@ -91,7 +92,6 @@ describe.concurrent('the checks of a run find', { timeout: 300_000 }, () => {
   test('a replace without a new generation, because mirrors hold replaced bookmarks', () =>
     expectFound(withoutGenerations, 'mirrored', /is held and gone from the database/, {
       users: 6,
-      seconds: 120,
       isEnough: ({ journal }) => listReplaces(journal).length >= 10,
     }));
 
