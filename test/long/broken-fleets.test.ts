@@ -47,7 +47,7 @@ async function expectFound(
 const listReplaces = ({ calls }: Journal) =>
   calls.filter((call) => call.kind === 'import' && call.mode === 'replace' && call.outcome === 'done');
 
-describe.concurrent('the checks of a run find', { timeout: 600_000 }, () => {
+describe.concurrent('the checks of a run find', () => {
   // A write also notifies the polls of the replica that makes the write. The next write could therefore hide that a
   // notification is missing, so the pauses between writes are long.
   const SELDOM = {
@@ -85,7 +85,7 @@ describe.concurrent('the checks of a run find', { timeout: 600_000 }, () => {
   test('a revision drawn outside the lock, because mirrors had passed it', () =>
     expectFound(withUnlockedNumbers, 'mirrored', /has another (title|comment)/, {
       ...MISSED,
-      seconds: 40,
+      seconds: 80,
       pauseMs: 300,
     }));
 

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import common from '../../vitest.config.ts';
 
@@ -12,6 +13,8 @@ export default {
     ...common.test,
     include: ['test/long/**/*.test.ts'],
     isolate: true,
-    testTimeout: 240_000,
+    // More workers would make the tests that fork many processes wait for each other.
+    maxWorkers: availableParallelism() + 1,
+    testTimeout: 600_000,
   },
 };

@@ -12,10 +12,11 @@ export function useApiAndWorker(service: TestService): { api: Replica; worker: R
   const opened = new AsyncDisposableStack();
   beforeAll(async () => {
     const redis = opened.use(await startRedis());
-    const env = { DATABASE_URL: service.database.url, REDIS_URL: redis.url };
+    // On a slow machine, a large import may take longer than the default. `fetch` waits 300 s.
+    const env = { DATABASE_URL: service.database.url, REDIS_URL: redis.url, IMPORT_WAIT_SECONDS: 280 };
     const [api, worker] = await Promise.all([startReplica('api', env), startReplica('worker', env)]);
     Object.assign(started, { api: opened.use(api), worker: opened.use(worker) });
-  }, 60_000);
+  });
   afterAll(() => opened.disposeAsync());
   return started;
 }
