@@ -130,7 +130,7 @@ export class Metrics {
   });
   readonly #wakeDelays = new Histogram({
     name: 'bookmarks_wake_delay_seconds',
-    help: 'Time from the wake of a held poll by a notification until this replica has read its news.',
+    help: 'Time from when a notification wakes a held poll until this replica has read the news for it.',
     buckets: REQUEST_BUCKETS,
     registers: this.#registers,
   });

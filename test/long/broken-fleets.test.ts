@@ -76,7 +76,7 @@ describe.concurrent('the checks of a run find', () => {
     expectFound(withDuplicatedJobs, 'asked', /came to be \d+ times/, { users: 6 }));
 
   // These runs replace no collection. After a replacement, a mirror starts from scratch and so gets what it had missed.
-  // A mirror is compared with the database at the end of the run, so the runs are short.
+  // A mirror is compared with the database only at the end of a run, so `isEnough` cannot end these runs early.
   const MISSED = { users: 6, seconds: 20, withReplaces: false };
 
   test('a missing change row, because mirrors hold old values', () =>

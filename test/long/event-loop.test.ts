@@ -18,8 +18,8 @@ import { longestTurn } from '../support/turns.ts';
 // parser returns. `hostile-imports.test.ts` sends all hostile bodies.
 
 /**
- * The CPU time, in milliseconds, that the thread may use without a break. 1 MiB takes about 15 ms, and up to 65 ms on a
- * slow machine. Parsing the body with the distinct keys in the thread would take seconds.
+ * The CPU time, in milliseconds, that the thread may use without a break. It is long enough for a slow machine. Parsing
+ * the body with the distinct keys in the thread would take far longer.
  */
 const LONGEST_TURN_MS = 150;
 

@@ -254,7 +254,7 @@ describe('an upload', () => {
     await request.send(body);
     await untilStates(user, ['queued']);
     request.socket.destroy();
-    // When this later import has been waited for in vain, the time of the import above is over too.
+    // This later import gets 503 when its time is over. The time of the import above is then over too.
     const later = await hurried.user();
     expect((await later.post('/import', bodyOf(1))).status).toBe(503);
     await Promise.allSettled(ahead);

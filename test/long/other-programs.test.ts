@@ -29,7 +29,7 @@ const testWith = (
   name: string,
   work: (path: string, skip: (note: string) => never) => Promise<void>,
 ): void =>
-  test(`${program}: ${name}`, { timeout: 600_000 }, async ({ skip }) => {
+  test(`${program}: ${name}`, async ({ skip }) => {
     const path = findProgram(program);
     if (path === undefined) return skip(`${program} is not installed`);
     await work(path, skip);
