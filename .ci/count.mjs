@@ -30,14 +30,16 @@ function countTests(command, path) {
   const files = readReport(command, path);
   const tests = files.flatMap((file) => file.assertionResults);
   const failed = [
-    ...tests.filter((test) => test.status === 'failed').map((test) => test.fullName),
+    ...tests
+      .filter((test) => test.status === 'failed')
+      .map((test) => withReason(test.fullName, test.failureMessages?.[0])),
     // If a file cannot be loaded, or one of its hooks fails, the report contains no failed test of the file. The file
     // then counts as one failure.
     ...files
       .filter(
         (file) => file.status === 'failed' && file.assertionResults.every((test) => test.status !== 'failed'),
       )
-      .map((file) => file.name),
+      .map((file) => withReason(file.name, file.message)),
   ];
   if (failed.length === 0 && (tests.length === 0 || failedSteps.has(command))) failed.push(command);
   failedSteps.delete(command);
@@ -49,6 +51,12 @@ function countTests(command, path) {
   } else {
     for (const test of left) reportSkipped(`${command}: ${test.fullName}`, 1);
   }
+}
+
+/** Adds the first line of an error to the name of a test or file, because the output above may be cut off. */
+function withReason(name, error = '') {
+  const [reason] = error.trim().split('\n');
+  return reason === '' ? name : `${name}: ${reason.slice(0, 300)}`;
 }
 
 function reportSkipped(what, tests) {

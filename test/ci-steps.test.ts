@@ -75,9 +75,14 @@ test('tests are counted by their report, and a command that ends without one has
         assertionResults: [
           { fullName: 'one', status: 'passed' },
           { fullName: 'two', status: 'skipped' },
-          { fullName: 'three', status: 'failed' },
+          {
+            fullName: 'three',
+            status: 'failed',
+            failureMessages: ['Error: timed out in 5 s\n    at three.ts:1:2'],
+          },
         ],
       },
+      { name: 'b.test.ts', status: 'failed', message: 'Error: no server', assertionResults: [] },
     ],
   });
   const { code, lines } = runSteps(`
@@ -85,12 +90,13 @@ test('tests are counted by their report, and a command that ends without one has
     nothing() { :; }
     tests() { run_tests write; run_tests nothing; }
     side_by_side tests`);
-  expect(lines.slice(-5)).toEqual([
+  expect(lines.slice(-6)).toEqual([
     'skipped: write: two',
     'nothing ended without a report',
-    'failed: three',
+    'failed: three: Error: timed out in 5 s',
+    'failed: b.test.ts: Error: no server',
     'failed: nothing',
-    '1 passed, 2 failed, 1 skipped',
+    '1 passed, 3 failed, 1 skipped',
   ]);
   expect(code).toBe(1);
 });

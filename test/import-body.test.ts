@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { constants, getPriority } from 'node:os';
-import { setTimeout } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { parseToken } from '../src/domain/tokens.ts';
 import { prepareEntries } from '../src/operations/import/batches.ts';
 import { isOversized, MAX_ENTRY_BYTES } from '../src/operations/import/body.ts';
@@ -103,6 +102,15 @@ test('a body whose parsing takes too long is refused', async () => {
   preparers.close();
 });
 
+/** Stops the time of `setTimeout` until the test ends. Only `vi.advanceTimersByTime` makes it go on. */
+function useFakeTimers(): void {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+}
+
+/** Longer than the tests advance the time. */
+const NEVER_MS = 2_147_483_647;
+
 const isLinux = process.platform === 'linux';
 
 const findPreparer = (): number | undefined =>
@@ -141,28 +149,33 @@ test.runIf(isLinux)('a refused body does not cost the next import a new parsing 
   preparers.close();
 });
 
-test.runIf(isLinux)(
-  'a parsing process that hangs does not block imports forever',
-  { timeout: 60_000 },
-  async () => {
-    const preparers = new Preparers({ timeLimitMs: 5_000, takeLimitMs: 5_000 });
-    const long = Buffer.from(JSON.stringify({ bookmarks: [{ url: 'http://a/' }], x: PADDING }));
-    for (const [chunks, end] of [
-      [1, 'body: is too complex to be parsed'],
-      [100, 'took nothing'],
-    ] as const) {
-      expect((await preparers.prepare(long)).entries).toBe(1);
-      const stopped = findPreparer()!;
-      process.kill(stopped, 'SIGSTOP');
-      const send = async function* () {
-        for (let n = 0; n < chunks; n += 1) yield long.subarray(0, 65_536);
-      };
-      await expect(preparers.prepare(send())).rejects.toThrow(end);
-      await expect.poll(() => isRunning(stopped)).toBe(false);
-    }
-    preparers.close();
-  },
-);
+test.runIf(isLinux).each([
+  ['one chunk', 1, 'body: is too complex to be parsed', { takeLimitMs: NEVER_MS }],
+  ['many chunks', 100, 'took nothing', { timeLimitMs: NEVER_MS }],
+])('a parsing process that hangs after %s does not block imports forever', async (_, chunks, end, limits) => {
+  useFakeTimers();
+  const preparers = new Preparers(limits);
+  const long = Buffer.from(JSON.stringify({ bookmarks: [{ url: 'http://a/' }], x: PADDING }));
+  expect((await preparers.prepare(long)).entries).toBe(1);
+  const stopped = findPreparer()!;
+  process.kill(stopped, 'SIGSTOP');
+  const send = async function* () {
+    for (let n = 0; n < chunks; n += 1) yield long.subarray(0, 65_536);
+  };
+  let isRefused = false;
+  const refuse = async () => {
+    await expect(preparers.prepare(send())).rejects.toThrow(end);
+    isRefused = true;
+  };
+  const passTime = expect.poll(() => {
+    vi.advanceTimersByTime(60_000);
+    return isRefused;
+  });
+  await Promise.all([refuse(), passTime.toBe(true)]);
+  await expect.poll(() => isRunning(stopped)).toBe(false);
+  expect((await preparers.prepare(long)).entries).toBe(1);
+  preparers.close();
+});
 
 test.each([
   ['long comments', { comment: 'c'.repeat(10_000) }, 300],
@@ -185,10 +198,9 @@ test.each([
   expect(sizeOf(last)).toBeLessThan(1_048_576 + mostAbove);
 });
 
-test('the time of a slow database does not count towards the limit of parsing time', {
-  timeout: 60_000,
-}, async () => {
-  const preparers = new Preparers({ timeLimitMs: 4_000 });
+test('the time of a slow database does not count towards the limit of parsing time', async () => {
+  useFakeTimers();
+  const preparers = new Preparers();
   const bookmarks = Array.from({ length: 10_000 }, (_, n) => ({
     url: `http://a/${n}`,
     comment: 'x'.repeat(400),
@@ -196,7 +208,8 @@ test('the time of a slow database does not count towards the limit of parsing ti
   const body = Buffer.from(JSON.stringify({ bookmarks }));
   let staged = 0;
   const stage = async () => {
-    if (staged++ === 0) await setTimeout(5_000);
+    staged += 1;
+    vi.advanceTimersByTime(120_000);
   };
   expect((await preparers.prepare(body, stage)).batches).toBe(staged);
   expect(staged).toBeGreaterThan(0);
