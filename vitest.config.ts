@@ -24,10 +24,12 @@ export default defineConfig({
     // Tests spend about half of their time waiting for servers and timers, so two workers per core keep all cores busy.
     maxWorkers: 2 * availableParallelism(),
     sequence: { sequencer: LongestFirst },
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
-    // `expect.poll` waits for conditions that no event reports. The timeout is long enough for a busy machine.
-    expect: { poll: { timeout: 25_000, interval: 10 } },
+    // These limits only end tests that hang. They leave room for a machine that is ten times slower than a quiet one, and
+    // for hooks that install programs.
+    testTimeout: 300_000,
+    hookTimeout: 600_000,
+    // `expect.poll` waits for conditions that no event reports.
+    expect: { poll: { timeout: 120_000, interval: 10 } },
     reporters: ['default', new NotRunReporter()],
     // Node strips the types, as in production, so a file that Node cannot run fails here too.
     experimental: { viteModuleRunner: false, nodeLoader: false },

@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parseRedisAddress } from '../src/coordination/redis-address.ts';
 import { type Outcome, runCommand, runHere } from './support/command.ts';
 import { createDatabase, runOn } from './support/database.ts';
@@ -8,9 +8,6 @@ import { startService, useService } from './support/service.ts';
 // Tests the operator's commands. Most tests run a command in the process of the test, through the function that
 // `src/main.ts` calls. The tests at the end start `node src/main.ts admin …` as a separate process instead, to show
 // that the separate process ends by itself.
-
-// Processes take seconds to start when all cores are busy.
-vi.setConfig({ testTimeout: 120_000 });
 
 const service = useService();
 

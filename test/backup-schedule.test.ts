@@ -18,9 +18,7 @@ const OLDER = 'bookmarks-20200102T000000Z.dump';
 
 beforeAll(() => provide('postgresql'), 300_000);
 
-test('a scheduled backup is made by the reading role and verified, and the oldest ones are removed', {
-  timeout: 90_000,
-}, async () => {
+test('a scheduled backup is made by the reading role and verified, and the oldest ones are removed', async () => {
   await using postgres = await startSystemPostgres();
   const owner = await postgres.createDatabase('source');
   const as = (username: string) => Object.assign(new URL(owner), { username }).href;

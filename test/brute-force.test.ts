@@ -169,7 +169,7 @@ describe('tokens that do not exist', () => {
     // Requests beyond the limit of waiting requests are refused immediately.
     expect(await failMany(2_000, 300)).toEqual(new Set([429]));
     expect((await profile(await service.token(user.id, 'read'))).status).toBe(200);
-  }, 60_000);
+  });
 
   test('get a WWW-Authenticate header, which says how to present a token', async () => {
     await using service = await startService();

@@ -169,7 +169,7 @@ test('sync FILE loses no write and sends none twice, no matter at which request 
   ]);
   expect((await all())[0]!.title).toBe(`round ${rounds - 1}`);
   expect(rounds).toBeGreaterThan(8);
-}, 180_000);
+});
 
 test('several processes may write to one new file and synchronise it at once', async () => {
   const { file, env, run, all } = await openShell();
@@ -180,7 +180,7 @@ test('several processes may write to one new file and synchronise it at once', a
   for (const { code, err } of await Promise.all(syncing)) expect([code, err]).toEqual([0, '']);
   expect((await all()).map(({ url }) => url).sort()).toEqual(urls);
   expect((await run(['sync', file])).out).toBe('4 bookmarks; 0 local changes processed\n');
-}, 60_000);
+});
 
 test('a file that SQLite cannot open is an error that names it', async () => {
   const { env, run } = await openShell();

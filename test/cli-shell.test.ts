@@ -128,7 +128,7 @@ test('the exit code shows the kind of a failure', async () => {
   const usage = await runCommand(['nonsense', '--json'], { env });
   expect(JSON.parse(usage.err)).toMatchObject({ code: 'USAGE', error: "unknown command 'nonsense'" });
   expect((await unanswered).code).toBe(6);
-}, 60_000);
+});
 
 test('open shows the page of a bookmark in the browser, and refuses anything that is not a web page', async () => {
   const user = await service.user();

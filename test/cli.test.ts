@@ -567,7 +567,7 @@ describe('import', () => {
     expect(whole.err).toContain('the service is importing 100,000 bookmarks');
     // The last bytes delete the line that showed the progress.
     expect(whole.err.endsWith('\r\u001b[2K')).toBe(true);
-  }, 120_000);
+  });
 });
 
 describe('export', () => {

@@ -44,7 +44,7 @@ test('the database is migrated before anything is served', () => {
     expect(depends_on.migrate, name).toEqual({ condition: 'service_completed_successfully' });
 });
 
-test('HAProxy accepts the configuration of the proxy', { timeout: 120_000 }, async () => {
+test('HAProxy accepts the configuration of the proxy', async () => {
   const haproxy = await provide('haproxy');
   const folder = makeFolder('compose');
   try {

@@ -26,7 +26,7 @@ const open = (options: Partial<DatabaseOptions> = {}) => openPool({ url: server.
 
 test('calls to a silent server fail within the deadline, and return the right rows when it responds again', async () => {
   await using frozen = await startPostgres();
-  const database = await open({ url: frozen.url, max: 2, deadlineMs: 400 });
+  const database = await open({ url: frozen.url, max: 2, deadlineMs: 2_000 });
   await selectOne(database);
   await frozen.freeze();
   const errors = await Promise.all(

@@ -63,7 +63,7 @@ test('a session has an application name and timeouts', async () => {
 });
 
 test('a statement that Postgres cancels by its timeout has no effect', async () => {
-  const database = await open({ statementTimeoutMs: 50 });
+  const database = await open({ statementTimeoutMs: 1_000 });
   const error = await catchUnavailable(
     database.write((sql) => sql`insert into facts select 10, 'slow' from pg_sleep(20)`),
   );
@@ -156,7 +156,7 @@ test('a write is never sent twice', async () => {
 });
 
 test('the message about an unavailable database contains only codes, and the error keeps its cause', async () => {
-  const database = await open({ statementTimeoutMs: 50 });
+  const database = await open({ statementTimeoutMs: 1_000 });
   const error = await catchUnavailable(
     database.read((sql) => sql`select ${'a secret'}::text from pg_sleep(20)`),
   );
@@ -249,7 +249,7 @@ test('at most as many statements run as the pool has connections', async () => {
 
 test('a write whose connection cannot be made in time never runs', async () => {
   const proxy = await openProxy();
-  const database = await open({ max: 1, url: throughPort(server.url, proxy.port), deadlineMs: 300 });
+  const database = await open({ max: 1, url: throughPort(server.url, proxy.port), deadlineMs: 2_000 });
   proxy.cut('end');
   proxy.reception = 'hold';
   while (proxy.open > 0) await yieldToLoop();

@@ -61,7 +61,7 @@ async function runUntil(file: string, env: Record<string, string>, text: string)
 }
 
 // Each line that calls npm starts npm and then Node, so all lines together take half a minute on two busy cores.
-test('the first session of the README works as described', { timeout: 180_000 }, async () => {
+test('the first session of the README works as described', async () => {
   const { origin } = service;
   const [exchange, requests, typescript, commandLine, operator, ...others] = readSession();
   expect(others).toEqual([]);

@@ -11,7 +11,6 @@ const MAIN = join(import.meta.dirname, '../src/main.ts');
 // `script`, a program of util-linux, gives the command a terminal of its own.
 test.runIf(process.platform === 'linux')(
   'the first start on a terminal shows one line of progress, and prints the sign-in link last',
-  { timeout: 120_000 },
   async () => {
     const folder = makeFolder('first-start');
     onTestFinished(() => removeFolder(folder));

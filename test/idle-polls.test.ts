@@ -87,7 +87,7 @@ describe('while Redis is unavailable', () => {
     const own = await startAlone(service);
     const polls = users.map(({ token }) => own.post(SYNC, { wait: true }, { token }));
     const { notifier } = own.context.coordination;
-    await expect.poll(() => notifier.held, { timeout: 10_000 }).toBe(300);
+    await expect.poll(() => notifier.held).toBe(300);
     const statements = countStatements(own);
     const begunAt = performance.now();
     const added = await users[7]!.post('/bookmarks/add', { url: URL });

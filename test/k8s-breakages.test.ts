@@ -163,7 +163,7 @@ test('a service without a trace collector needs no egress rule for one', async (
   expect(await findFaults(objects)).toEqual([]);
 });
 
-test('promtool finds faults that our own rules cannot find', { timeout: 180_000 }, async () => {
+test('promtool finds faults that our own rules cannot find', async () => {
   await provide('promtool');
   const broken: [string, Change][] = [
     ['PrometheusRule/bookmarks', ({ spec }) => (spec.groups[1].rules[0].expr = 'sum by (namespace) up')],

@@ -368,7 +368,7 @@ describe('a file', () => {
     using other = new DatabaseSync(path);
     other.exec('pragma journal_mode = wal; begin immediate');
     expect(() => new SqliteStore(path)).toThrow(/^database is locked$/);
-  }, 20_000);
+  });
 
   test('with other contents is refused and left unchanged', () => {
     const path = nextFile();

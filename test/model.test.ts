@@ -386,9 +386,7 @@ const commands = fc.commands(
   { maxCommands: 60, size: 'max' },
 );
 
-test('every response of two replicas equals that of a simple model of the contract', {
-  timeout: 120_000,
-}, async () => {
+test('every response of two replicas equals that of a simple model of the contract', async () => {
   console.log(`model: TEST_SEED=${seed}`);
   await fc.assert(
     fc.asyncProperty(commands, async (sequence) => {

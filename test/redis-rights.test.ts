@@ -59,7 +59,7 @@ test('everything works with exactly the documented rights', async () => {
   expect(await two.pending.take('logins', 'key')).toBe('value');
   await two.imports.startWorker(2);
   for (const id of ['a', 'b', 'c']) await one.imports.add(id);
-  await expect.poll(() => two.imported.toSorted(), { timeout: 10_000 }).toEqual(['a', 'b', 'c']);
+  await expect.poll(() => two.imported.toSorted()).toEqual(['a', 'b', 'c']);
   // Waits for longer than the interval between checks for stalled jobs, so that a check runs too.
   await sleep(5_000);
   await two.imports.stopWorker(0);

@@ -159,7 +159,7 @@ describe('three replicas', () => {
   });
 });
 
-describe.concurrent('a replica that is stopped', { timeout: 120_000 }, () => {
+describe.concurrent('a replica that is stopped', () => {
   test('serves for DRAIN_SECONDS, not ready and with its polls held, and exits at once after a second signal', async () => {
     await using fleet = await openFleet();
     const replica = await fleet.start('all', { DRAIN_SECONDS: 60 });

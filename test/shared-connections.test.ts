@@ -33,13 +33,10 @@ const pidOf = async (database: Database): Promise<number> => {
 async function untilServing(database: Database): Promise<number> {
   let pids: number[] = [];
   await expect
-    .poll(
-      async () => {
-        pids = await Promise.all([pidOf(database), pidOf(database)]);
-        return pids[0] === pids[1];
-      },
-      { timeout: 15_000 },
-    )
+    .poll(async () => {
+      pids = await Promise.all([pidOf(database), pidOf(database)]);
+      return pids[0] === pids[1];
+    })
     .toBe(true);
   return pids[0]!;
 }

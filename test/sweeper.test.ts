@@ -120,7 +120,7 @@ test('only processes with a worker queue a waiting import again', async () => {
   const [atWorker, atApi] = [startCounting(true), startCounting(false)];
   // Each round of sweeps visits every user once. The second call of `add` therefore belongs to a second round. By then,
   // the process without a worker has also had a whole round, and has added nothing.
-  await expect.poll(() => atWorker.length, { timeout: 15_000 }).toBe(2);
+  await expect.poll(() => atWorker.length).toBe(2);
   expect(atApi).toEqual([]);
 });
 

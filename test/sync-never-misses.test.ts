@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { parseRedisAddress } from '../src/coordination/redis-address.ts';
 import { createDatabase, runOn, type TestDatabase } from './support/database.ts';
 import { findFaults } from './support/invariants.ts';
@@ -11,9 +11,6 @@ import { holdLock, untilBlocked } from './support/sessions.ts';
 
 const WRITERS = 16;
 const USERS = 3;
-
-// Every reader ends by itself. On a busy machine, that takes a while.
-vi.setConfig({ testTimeout: 90_000 });
 
 let redis: RedisServer;
 

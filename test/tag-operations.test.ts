@@ -137,9 +137,7 @@ test.each(Object.keys(STEPPED))(
   },
 );
 
-test('any operation after any other leaves every counter and list correct', {
-  timeout: 120_000,
-}, async () => {
+test('any operation after any other leaves every counter and list correct', async () => {
   for (const first of Object.values(ALL)) {
     for (const second of Object.values(ALL)) {
       const collection = await makeCollection();

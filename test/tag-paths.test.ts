@@ -183,18 +183,14 @@ describe('/tags/update with_children', () => {
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 
-  test('works at the limit of 10,000 tags, with 9,999 below the renamed one', {
-    timeout: 90_000,
-  }, async () => {
+  test('works at the limit of 10,000 tags, with 9,999 below the renamed one', async () => {
     const bookmarks = Array.from({ length: 10_000 }, (_, n) => ({
       url: `https://example.org/${n}`,
       tags: [n === 0 ? 'Work' : `Work/${n}`],
     }));
     expect((await user.post('/import', { bookmarks })).body.imported).toBe(10_000);
     // On a busy machine, the request may get 503 a few times.
-    await expect
-      .poll(async () => (await rename('Work', 'Work/sub')).status, { interval: 500, timeout: 60_000 })
-      .toBe(200);
+    await expect.poll(async () => (await rename('Work', 'Work/sub')).status, { interval: 500 }).toBe(200);
     expect((await search({ tag_under: ['work/sub', 'work'] })).total).toBe(10_000);
     expect(await findFaults(service.database.url)).toEqual([]);
   });

@@ -33,9 +33,6 @@ export default async () => {
       // Each test file uses three servers. Statements take several times longer than on one server, so the number of
       // files that run at the same time is limited to the number of cores.
       maxWorkers: availableParallelism(),
-      // Each file creates a database on three servers.
-      testTimeout: 90_000,
-      hookTimeout: 180_000,
       reporters: ['default', ...(hasCluster ? [new NotRunReporter()] : [])],
     },
   };

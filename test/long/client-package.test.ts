@@ -30,7 +30,7 @@ const exec = (command: string, args: string[], cwd: string) => runIn(folder, com
 beforeAll(async () => {
   folder = makeFolder('package');
   project = await installPackage(folder);
-}, 180_000);
+});
 afterAll(() => removeFolder(folder));
 
 describe('the tarball', () => {
@@ -184,7 +184,7 @@ test('the client compiles with only the types that browsers have', async () => {
   };
   writeFileSync(join(folder, 'browser.json'), JSON.stringify(config));
   await exec('tsc', ['--noEmit', '--project', join(folder, 'browser.json')], folder);
-}, 60_000);
+});
 
 describe('packing', () => {
   const whole = {

@@ -206,7 +206,7 @@ describe('after a crash', () => {
     await remember(url!, 'before the kill');
     const family = listFamily(serverPid!);
     await child.end('SIGKILL');
-    await expect.poll(() => family.filter(isRunning), { timeout: 20_000 }).toEqual([]);
+    await expect.poll(() => family.filter(isRunning)).toEqual([]);
     expect(await recall((await open()).url)).toContain('before the kill');
   });
 
@@ -285,11 +285,10 @@ describe('only one service uses the data', () => {
     const contend = async () => {
       const violations: string[] = [];
       for (let n = 0; n < 4; n += 1) {
-        const killed: { signal: string; stdout: string } = await promisify(execFile)(
-          process.execPath,
-          [script, contested],
-          { timeout: 25_000 },
-        ).catch((error) => error);
+        const killed: { signal: string; stdout: string } = await promisify(execFile)(process.execPath, [
+          script,
+          contested,
+        ]).catch((error) => error);
         expect(killed.signal).toBe('SIGKILL');
         violations.push(killed.stdout.trim());
       }

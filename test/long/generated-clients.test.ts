@@ -36,7 +36,7 @@ beforeAll(async () => {
   isInstalled = await installFromRegistry([], folder);
   const document = await fetch(`${service.origin}/openapi.json`);
   writeFileSync(join(folder, 'openapi.json'), await document.text());
-}, 600_000);
+});
 
 /** Runs an installed tool in the folder. Returns its output. */
 async function runTool(name: string, ...args: string[]): Promise<string> {
@@ -46,7 +46,7 @@ async function runTool(name: string, ...args: string[]): Promise<string> {
 
 /** Defines a test that is skipped if the registry cannot be reached. */
 const testWithTools = (name: string, work: () => Promise<void>): void =>
-  test(name, { timeout: 300_000 }, async ({ skip }) => {
+  test(name, async ({ skip }) => {
     if (!isInstalled) skip('the package registry cannot be reached');
     await work();
   });

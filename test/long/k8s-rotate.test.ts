@@ -26,7 +26,7 @@ beforeAll(async () => {
   ];
   await makeNodes(nodes);
   return () => servers.disposeAsync();
-}, 300_000);
+});
 
 const ROLES = ['bookmarks_a', 'bookmarks_b'];
 

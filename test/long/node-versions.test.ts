@@ -18,7 +18,7 @@ let project: string;
 beforeAll(async () => {
   folder = makeFolder('node-versions');
   project = await installPackage(folder);
-}, 180_000);
+});
 afterAll(() => removeFolder(folder));
 
 /** Installs this version of Node. Returns the path of its binary, or undefined if the registry cannot be reached. */

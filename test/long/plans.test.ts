@@ -75,7 +75,7 @@ describe.each(Object.keys(SERVERS))('%s, with statistics', (serverName) => {
     filled.all = opened.use(await server.create(filled.others));
     for (const step of FILLING.all) await runOn(filled.all.url, step);
     await buildBigFilters(filled.all.url);
-  }, 120_000);
+  });
   afterAll(() => opened.disposeAsync());
 
   describe.each(Object.entries(KNOWLEDGE))('%s', (knowledge, { from, steps, hasOldSnapshot }) => {
@@ -107,7 +107,7 @@ function testOperations(open: () => Promise<Opened>, isFresh: boolean): void {
   beforeAll(async () => {
     opened = await open();
     watched = await openWatched(opened.url);
-  }, 120_000);
+  });
   afterAll(async () => {
     await watched?.close();
     await opened?.[Symbol.asyncDispose]();

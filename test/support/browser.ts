@@ -86,7 +86,7 @@ export function useBrowser(): Browsers {
       return kept;
     }
     const context = await browser!.newContext({ locale, serviceWorkers: isFresh ? 'allow' : 'block' });
-    context.setDefaultTimeout(20_000);
+    context.setDefaultTimeout(60_000);
     await context.addInitScript(removeBlur);
     const opened: Opened = { context, tab: undefined, faults: [] };
     context.on('weberror', (error) => opened.faults.push(String(error.error().stack)));

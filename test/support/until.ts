@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
  */
 export async function until<T>(
   ask: () => Promise<T | undefined | false> | T | undefined | false,
-  limitMs = 60_000,
+  limitMs = 120_000,
 ): Promise<T> {
   const giveUpAt = performance.now() + limitMs;
   for (;;) {
