@@ -70,7 +70,7 @@ test('audit list shows who did what, newest first, without secrets', async () =>
       outcome: 'done',
     },
   ]);
-  expect(JSON.stringify(actions)).not.toContain(token.split('_')[2]);
+  expect(JSON.stringify(actions)).not.toContain(token.slice(-43));
   const before = own[1].id;
   expect((await responseOf(`audit list --limit 1 --before ${before}`)).actions[0].id).toBeLessThan(before);
 });
@@ -113,7 +113,7 @@ test('user export prints everything that is stored about a user, except secrets'
     tags: [{ name: 'a', bookmark_count: 501 }],
   });
   expect(exported.bookmarks.map(({ url }: { url: string }) => url)).toEqual(bookmarks.map(({ url }) => url));
-  expect(JSON.stringify(exported)).not.toContain(user.token.split('_')[2]);
+  expect(JSON.stringify(exported)).not.toContain(user.token.slice(-43));
   expectRefusal(await run('user export --email nobody@example.org'), /no user has this/);
 });
 

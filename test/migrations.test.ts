@@ -119,7 +119,7 @@ test('a failed migration is named in the error, and is rolled back with all othe
 
 test('a migration that loses its connection is applied completely or not at all, and migrate can run again', async () => {
   const url = await createEmpty();
-  const folder = writeMigrations(first, 'create table halves (); select pg_sleep(0.5);');
+  const folder = writeMigrations(first, 'create table halves (); select pg_sleep(60);');
   const running = migrate({ url, folder });
   const end = `select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and wait_event = 'PgSleep'`;

@@ -6,6 +6,7 @@ import { type Context, openContext } from '../../src/context.ts';
 import type { Scope } from '../../src/domain/tokens.ts';
 import { buildApp } from '../../src/http/app.ts';
 import type { Logger } from '../../src/observability/log.ts';
+import { DatabaseUnavailable } from '../../src/store/errors.ts';
 import { nodesTemplate } from './citus.ts';
 import { createDatabase, type TestDatabase } from './database.ts';
 import { post, type RequestOptions } from './post.ts';
@@ -85,6 +86,18 @@ export function useUser(service: TestService, options: UserOptions = {}): TestUs
   return user;
 }
 
+/** Opens a context. Tries again if connections are not made in time, because the machine may be busy. */
+async function connectContext(config: Config, log: Logger, databaseUrl: string): Promise<Context> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await openContext(config, log, databaseUrl);
+    } catch (error) {
+      const isLate = error instanceof DatabaseUnavailable && error.code === 'CONNECT_TIMEOUT';
+      if (!isLate || tries === 10) throw error;
+    }
+  }
+}
+
 /** Starts a replica for one test: `await using service = await startService()`. */
 export async function startService(
   config: Partial<Config> = {},
@@ -94,7 +107,7 @@ export async function startService(
   const isPlaced = inject('citusUrl') !== undefined && !('databaseNodes' in config);
   const placement = isPlaced ? { databaseNodes: nodesTemplate(own.url) } : {};
   const whole: Config = { ...TEST_CONFIG, databaseUrl: own.url, ...placement, ...config };
-  const context = await openContext(whole, log, own.url);
+  const context = await connectContext(whole, log, own.url);
   const app = await buildApp(context);
   await app.listen({ host: whole.host, port: 0 });
   const origin = app.listeningOrigin;
