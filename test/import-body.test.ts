@@ -118,6 +118,10 @@ const findPreparer = (): number | undefined =>
     .filter(isRunning)
     .find((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('prepare-process'));
 
+/** Returns the CPU time that a process has spent in its own code, in hundredths of a second. */
+const readUserTicks = (pid: number): number =>
+  Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')[11]);
+
 test.runIf(isLinux)('a long body is parsed with a lower priority than requests have', async () => {
   const preparers = new Preparers();
   await preparers.prepare(Buffer.from(JSON.stringify({ bookmarks: [], x: PADDING })));
@@ -176,6 +180,29 @@ test.runIf(isLinux).each([
   expect((await preparers.prepare(long)).entries).toBe(1);
   preparers.close();
 });
+
+test.runIf(isLinux)(
+  'a body is not refused because other processes leave little time to parse it',
+  async () => {
+    useFakeTimers();
+    const preparers = new Preparers();
+    const entries = 50_000;
+    const bookmarks = Array.from({ length: entries }, (_, n) => ({ url: `http://a/${n}`, tags: ['a', 'b'] }));
+    const chunks = [Buffer.from(JSON.stringify({ bookmarks }))];
+    let isSent = false;
+    const send = async function* () {
+      yield* chunks;
+      isSent = true;
+    };
+    const prepared = preparers.prepare(send());
+    await expect.poll(() => isSent).toBe(true);
+    const before = readUserTicks(findPreparer()!);
+    await expect.poll(() => readUserTicks(findPreparer()!)).toBeGreaterThan(before);
+    vi.advanceTimersByTime(60_000);
+    expect(await prepared).toMatchObject({ entries });
+    preparers.close();
+  },
+);
 
 test.each([
   ['long comments', { comment: 'c'.repeat(10_000) }, 300],

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { on } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { constants, getPriority, setPriority } from 'node:os';
 import { Semaphore } from '../../concurrency/semaphore.ts';
 import { ApiError, invalid, unavailable } from '../../domain/errors.ts';
@@ -21,8 +22,9 @@ const PARSED_HERE_BYTES = 262_144;
 const HEAP_MIB = 384;
 
 /**
- * How long the child process may work on one batch. The longest ordinary body takes a few seconds in all, or longer on
- * a busy host. The time to store a batch does not count, because it depends on the database and not on the body.
+ * How long the child process may work on one batch. The longest ordinary body takes a few seconds of CPU time in all.
+ * On a busy host, the child may wait for a core most of the time, because its priority is low. It then gets more time
+ * (see `watchWork`). The time to store a batch does not count, because it depends on the database and not on the body.
  */
 const TIME_LIMIT_MS = 60_000;
 
@@ -185,26 +187,54 @@ async function receiveBatches(
   { timeLimitMs, takeLimitMs }: Required<PreparerLimits>,
 ): Promise<Exclude<FromChild, { type: 'batch' }>> {
   let isLate = false;
-  const startTimer = () =>
-    setTimeout(() => {
-      isLate = true;
-      child.kill('SIGKILL');
-    }, timeLimitMs);
-  let timer = startTimer();
+  const endChild = () => {
+    isLate = true;
+    child.kill('SIGKILL');
+  };
+  let stopWatching = watchWork(child, timeLimitMs, endChild);
   try {
     for await (const [message] of messages) {
-      clearTimeout(timer);
+      stopWatching();
       if (message.type !== 'batch') return message;
       await stage!(message.batch);
-      timer = startTimer();
+      stopWatching = watchWork(child, timeLimitMs, endChild);
       await send(child, { type: 'staged' }, takeLimitMs);
     }
   } finally {
-    clearTimeout(timer);
+    stopWatching();
   }
   throw isLate || isHeapFull(child)
     ? tooComplex()
     : new Error(`the process for imports ended: ${endOf(child)}`);
+}
+
+/**
+ * Calls `end` when a process has worked for too long. Checks the process every `limitMs`. It may go on if it has used
+ * CPU time since the last check, but less than half of `limitMs` in all. Call the result to stop watching.
+ */
+function watchWork({ pid }: ChildProcess, limitMs: number, end: () => void): () => void {
+  const beganAtMs = cpuTimeMs(pid);
+  let usedMs = 0;
+  const check = () => {
+    const usedBeforeMs = usedMs;
+    usedMs = cpuTimeMs(pid) - beganAtMs;
+    if (usedMs > usedBeforeMs && usedMs < limitMs / 2) timer = setTimeout(check, limitMs);
+    else end();
+  };
+  let timer = setTimeout(check, limitMs);
+  return () => clearTimeout(timer);
+}
+
+/** The CPU time that a process has used. `NaN` if the process has ended, or if the system has no `/proc`. */
+function cpuTimeMs(pid: number | undefined): number {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The name of the program, in parentheses, may contain spaces. The times are in hundredths of a second.
+    const [, utime, stime] = /\) (?:\S+ ){11}(\d+) (\d+) /.exec(stat)!;
+    return 10 * (Number(utime) + Number(stime));
+  } catch {
+    return Number.NaN;
+  }
 }
 
 /** Returns the signal that ended a process, or its exit code. */
