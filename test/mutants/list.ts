@@ -152,10 +152,24 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'src/operations/import/preparers.ts',
-    from: '      clearTimeout(timer);\n      if (message',
+    from: '      stopWatching();\n      if (message',
     to: '      if (message',
     caughtBy:
       'test/import-body.test.ts › the time of a slow database does not count towards the limit of parsing time',
+  },
+  {
+    file: 'src/operations/import/preparers.ts',
+    from: 'usedMs > usedBeforeMs && usedMs < limitMs / 2',
+    to: 'false',
+    caughtBy:
+      'test/import-body.test.ts › a body is not refused because other processes leave little time to parse it',
+  },
+  {
+    file: 'src/operations/import/preparers.ts',
+    from: 'usedMs > usedBeforeMs && usedMs < limitMs / 2',
+    to: 'usedMs < limitMs / 2',
+    caughtBy:
+      'test/import-body.test.ts › a parsing process that hangs after one chunk does not block imports forever',
   },
   {
     file: 'sql/functions/begin-import.sql',
