@@ -22,6 +22,9 @@ const LEFT_OUT = new Set(['.git', 'node_modules', 'dist']);
 /** The time limit of a run, which ends a run that hangs. Each test has a much shorter limit of its own. */
 const LIMIT_MS = 1_200_000;
 
+/** Options for tests that probably fail. Many of them would otherwise wait for minutes for what never happens. */
+export const SHORT_LIMITS = ['--testTimeout=60000', '--expect.poll.timeout=25000'];
+
 /** A copy of the working tree, in the folder of this run. A mutation changes a file of the copy. */
 export class ProjectCopy {
   readonly #folder = makeFolder('mutants', runDir());
@@ -49,13 +52,13 @@ export class ProjectCopy {
     return () => writeFileSync(path, before);
   }
 
-  /** Runs only these tests, which are named `file › title`. Returns the outcome of each. */
-  async runTests(names: readonly string[]): Promise<Map<string, Outcome>> {
+  /** Runs only these tests, which are named `file › title`, with these options. Returns the outcome of each. */
+  async runTests(names: readonly string[], limits: readonly string[] = []): Promise<Map<string, Outcome>> {
     const parsed = names.map((name) => name.split(' › ') as [file: string, title: string]);
     const report = join(this.#folder, 'mutants-report.json');
     rmSync(report, { force: true });
     const pattern = `(?:^| )(?:${parsed.map(([, title]) => RegExp.escape(title)).join('|')})$`;
-    const options = ['-t', pattern, '--reporter=json', `--outputFile=${report}`];
+    const options = [...limits, '-t', pattern, '--reporter=json', `--outputFile=${report}`];
     const output = await this.#runVitest([...options, ...new Set(parsed.map(([file]) => file))]);
     const results: JsonTestResults['testResults'] = existsSync(report)
       ? JSON.parse(readFileSync(report, 'utf8')).testResults

@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { openRunFolder } from '../chaos/run-folder.ts';
 import { startPostgres } from '../support/postgres.ts';
-import { ProjectCopy } from './copy.ts';
+import { ProjectCopy, SHORT_LIMITS } from './copy.ts';
 import { MUTANTS, type Mutant } from './list.ts';
 
 /**
@@ -47,7 +47,7 @@ async function tryMutant(copy: ProjectCopy, { file, from, to, caughtBy }: Mutant
     faults.push(`does not apply exactly once: ${name}`);
     return;
   }
-  const { status, message } = (await copy.runTests([caughtBy])).get(caughtBy)!;
+  const { status, message } = (await copy.runTests([caughtBy], SHORT_LIMITS)).get(caughtBy)!;
   restore();
   if (status === 'failed') console.log(`caught: ${name}`);
   else if (status === 'passed') faults.push(`survived: ${name}`);
