@@ -15,6 +15,6 @@ export default {
     isolate: true,
     // More workers would make the tests that fork many processes wait for each other.
     maxWorkers: availableParallelism() + 1,
-    testTimeout: 600_000,
+    testTimeout: 1_200_000,
   },
 };

@@ -12,8 +12,13 @@ export function useApiAndWorker(service: TestService): { api: Replica; worker: R
   const opened = new AsyncDisposableStack();
   beforeAll(async () => {
     const redis = opened.use(await startRedis());
-    // On a slow machine, a large import may take longer than the default. `fetch` waits 300 s.
-    const env = { DATABASE_URL: service.database.url, REDIS_URL: redis.url, IMPORT_WAIT_SECONDS: 280 };
+    // On a slow machine, a large import may take longer than the defaults. `fetch` waits 300 s.
+    const env = {
+      DATABASE_URL: service.database.url,
+      REDIS_URL: redis.url,
+      IMPORT_WAIT_SECONDS: 280,
+      REQUEST_TIMEOUT_SECONDS: 280,
+    };
     const [api, worker] = await Promise.all([startReplica('api', env), startReplica('worker', env)]);
     Object.assign(started, { api: opened.use(api), worker: opened.use(worker) });
   });
