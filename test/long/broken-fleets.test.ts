@@ -55,8 +55,8 @@ describe.concurrent('the checks of a run find', () => {
     users: 12,
     writersPerUser: 1,
     pauseMs: 5_000,
-    // A missing notification shows only when the poll ends, so a poll is held for a shorter time than in production.
-    syncWaitSeconds: 15,
+    // A missing notification shows only if the poll is held for longer than `WAKE_PROMISE_MS` after the write.
+    syncWaitSeconds: 29,
   };
 
   test('notifications off, because followers receive additions late', () =>
