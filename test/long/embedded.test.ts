@@ -285,10 +285,11 @@ describe('only one service uses the data', () => {
     const contend = async () => {
       const violations: string[] = [];
       for (let n = 0; n < 4; n += 1) {
-        const killed: { signal: string; stdout: string } = await promisify(execFile)(process.execPath, [
-          script,
-          contested,
-        ]).catch((error) => error);
+        const killed: { signal: string; stdout: string } = await promisify(execFile)(
+          process.execPath,
+          [script, contested],
+          { timeout: 100_000 },
+        ).catch((error) => error);
         expect(killed.signal).toBe('SIGKILL');
         violations.push(killed.stdout.trim());
       }

@@ -247,7 +247,7 @@ describe('Redis Cluster', () => {
     expect(one.counters.fallback).toBeGreaterThan(0);
     await cluster.nodes[1]!.thaw();
     await untilAllSay(SHARED, [one, two]);
-    await expect.poll(() => expectShared(one, two).then(() => 'shared')).toBe('shared');
+    await expect.poll(() => expectShared(one, two).then(() => 'shared'), { timeout: 10_000 }).toBe('shared');
   });
 
   test('shares state again after planned failovers and the death of a master', async () => {
@@ -258,9 +258,9 @@ describe('Redis Cluster', () => {
     const waiting = wait(two, 'user:1');
     for (const replica of cluster.nodes.slice(3, 5)) await failOver(cluster, replica);
     await cluster.nodes[2]!.kill();
-    await expect.poll(() => expectShared(one, two).then(() => 'shared')).toBe('shared');
+    await expect.poll(() => expectShared(one, two).then(() => 'shared'), { timeout: 20_000 }).toBe('shared');
     one.notifier.notify('user:1');
     expect(await waiting).toMatch(/woken|check/);
-    await expect.poll(() => [one.state, two.state]).toEqual(['shared', 'shared']);
+    await expect.poll(() => [one.state, two.state], { timeout: 5_000 }).toEqual(['shared', 'shared']);
   });
 });

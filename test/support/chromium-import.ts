@@ -45,7 +45,7 @@ export async function importIntoChromium(program: string, html: string, profile:
     await until(() => {
       if (child.exitCode !== null) throw new Error(`Chromium ended with ${child.exitCode}`);
       return existsSync(file);
-    });
+    }, 180_000);
     return file;
   } finally {
     child.kill();

@@ -53,7 +53,7 @@ export async function startFirefox(program: string, profile: string): Promise<Fi
   const port = await until(() => {
     if (child.exitCode !== null) throw new Error(`Firefox ended with ${child.exitCode}`);
     return existsSync(portFile) && Number(readFileSync(portFile, 'utf8'));
-  });
+  }, 180_000);
   const send = await connectTo(port);
   await send('WebDriver:NewSession', {});
   await send('Marionette:SetContext', { value: 'chrome' });
