@@ -24,8 +24,7 @@ export default defineConfig({
     // Tests spend about half of their time waiting for servers and timers, so two workers per core keep all cores busy.
     maxWorkers: 2 * availableParallelism(),
     sequence: { sequencer: LongestFirst },
-    // These limits only end tests that hang. They leave room for a machine that is ten times slower than a quiet one, and
-    // for hooks that install programs.
+    // These limits only end tests that hang. They leave room for a slow machine, and for hooks that install programs.
     testTimeout: 300_000,
     hookTimeout: 600_000,
     // `expect.poll` waits for conditions that no event reports.

@@ -23,8 +23,6 @@ const user = useUser(service, { premium: true });
 
 const MIB = 1_048_576;
 
-const eventually = <T>(read: () => T) => expect.poll(read, { interval: 20 });
-
 /** Starts watching how many bytes `held` counts. Returns a function that returns the highest number since the start. */
 function watchHighest(held: HeldBytes): () => number {
   let highest = held.total;
@@ -133,7 +131,7 @@ describe('responses that nobody reads', () => {
   const outboundBacklog = () => slow.context.outboundBacklog.total;
   // The server notices the end of a connection later than the client does. So each test first waits until the backlog
   // of the previous test is gone.
-  beforeEach(() => eventually(outboundBacklog).toBe(0));
+  beforeEach(() => expect.poll(outboundBacklog).toBe(0));
 
   const LIST = { limit: 500 };
 
@@ -150,7 +148,7 @@ describe('responses that nobody reads', () => {
   async function collectCutOff(work: () => Promise<void>): Promise<LogLine[]> {
     const before = lines.length;
     await work();
-    await eventually(outboundBacklog).toBe(0);
+    await expect.poll(outboundBacklog).toBe(0);
     return brokenOff(before);
   }
 
@@ -158,7 +156,7 @@ describe('responses that nobody reads', () => {
     const clients: UnreadClient[] = [];
     while (outboundBacklog() < 8 * MIB) {
       clients.push(await requestPages(10));
-      await eventually(() => slow.context.requestPermits.gauges(greedy.id).inUse).toBe(0);
+      await expect.poll(() => slow.context.requestPermits.gauges(greedy.id).inUse).toBe(0);
     }
     const reads = (['read', 'readShort'] as const).map((name) => vi.spyOn(slow.context.database, name));
     onTestFinished(() => reads.forEach((read) => void read.mockRestore()));
@@ -170,14 +168,14 @@ describe('responses that nobody reads', () => {
     for (const read of reads) expect(read).not.toHaveBeenCalled();
     expect((await other.post('/bookmarks/list')).status).toBe(200);
     for (const client of clients) client[Symbol.dispose]();
-    await eventually(outboundBacklog).toBe(0);
+    await expect.poll(outboundBacklog).toBe(0);
     expect((await greedy.post('/user/profile')).status).toBe(200);
   });
 
   test("exceed the account's limit by at most one read, with any number of connections", async () => {
     const highest = watchHighest(slow.context.outboundBacklog);
     const clients = await Promise.all(Array.from({ length: 60 }, () => requestPages(10)));
-    await eventually(highest).toBeGreaterThan(8 * MIB);
+    await expect.poll(highest).toBeGreaterThan(8 * MIB);
     for (const client of clients) expect(await client.take(1)).toBeGreaterThan(0);
     // Of the ten connections to the database, five may read for this account at the same time, one page each.
     expect(highest()).toBeLessThan(8 * MIB + 5 * 1.3 * MIB);
@@ -188,8 +186,8 @@ describe('responses that nobody reads', () => {
     await using small = await startService({ maxOutboundBacklog: MIB }, { database: slow.database });
     // An export holds two pages while its client does not read.
     using _client = await sendUnread(small.origin, formatPost('/export', greedy.token));
-    await eventually(() => small.context.outboundBacklog.total).toBeGreaterThan(1.5 * MIB);
-    await eventually(() => small.context.requestPermits.gauges(greedy.id).inUse).toBe(0);
+    await expect.poll(() => small.context.outboundBacklog.total).toBeGreaterThan(1.5 * MIB);
+    await expect.poll(() => small.context.requestPermits.gauges(greedy.id).inUse).toBe(0);
     const refused = [
       await small.post('/user/profile', {}, { token: other.token }),
       await small.post('/auth/invite', { code: 'UNKNOWN0' }),
@@ -211,7 +209,7 @@ describe('responses that nobody reads', () => {
       const broken = await collectCutOff(async () => {
         const before = lines.length;
         using client = await ask();
-        await eventually(() => brokenOff(before)).not.toEqual([]);
+        await expect.poll(() => brokenOff(before)).not.toEqual([]);
         expect(await client.readToEnd()).toBe('ECONNRESET');
       });
       expect(broken[0]).toMatchObject({ route, user: greedy.id, reason: 'stalled' });
@@ -250,12 +248,12 @@ describe('responses that nobody reads', () => {
     const before = lines.length;
     const highest = watchHighest(slow.context.outboundBacklog);
     const [last, ...others] = await Promise.all(Array.from({ length: 30 }, requestExport));
-    await eventually(outboundBacklog).toBeGreaterThan(4 * MIB);
+    await expect.poll(outboundBacklog).toBeGreaterThan(4 * MIB);
     expect((await greedy.post('/user/profile')).status).toBe(200);
     for (const other of others) other[Symbol.dispose]();
     expect(await last!.readToEnd()).toBeUndefined();
     expect(last!.socket.bytesRead).toBeGreaterThan(40_000_000);
-    await eventually(() => brokenOff(before).length).toBe(others.length);
+    await expect.poll(() => brokenOff(before).length).toBe(others.length);
     expect(highest()).toBeLessThan(4 * MIB + 5 * 1.1 * MIB);
   });
 
@@ -289,9 +287,9 @@ describe('responses that nobody reads', () => {
       slow.origin,
       formatPost('/bookmarks/sync', other.token, { cursor: 9_999, wait: true }),
     );
-    await eventually(() => slow.context.coordination.notifier.held).toBe(1);
+    await expect.poll(() => slow.context.coordination.notifier.held).toBe(1);
     poll.socket.destroy();
-    await eventually(() => countBroken('unanswered')).toBe(before + 1);
+    await expect.poll(() => countBroken('unanswered')).toBe(before + 1);
   });
 
   test("many polls that are notified together do not exceed the account's limit of unread bytes", async () => {
@@ -307,14 +305,14 @@ describe('responses that nobody reads', () => {
       ),
     );
     const { notifier } = slow.context.coordination;
-    await eventually(() => notifier.held).toBe(8 * 16);
+    await expect.poll(() => notifier.held).toBe(8 * 16);
     const highest = watchHighest(slow.context.outboundBacklog);
     await fill(slow.database.url, sleeper, 100, 10_000);
     notifier.notify(additionsChannel(sleeper.id));
-    await eventually(() => notifier.held).toBe(0);
-    await eventually(highest).toBeGreaterThan(4 * MIB);
+    await expect.poll(() => notifier.held).toBe(0);
+    await expect.poll(highest).toBeGreaterThan(4 * MIB);
     for (const client of polls) client[Symbol.dispose]();
-    await eventually(outboundBacklog).toBe(0);
+    await expect.poll(outboundBacklog).toBe(0);
     expect(highest()).toBeLessThan(10 * MIB);
   });
 });
@@ -323,14 +321,14 @@ describe('a connection with many requests at once', () => {
   test('is closed at the seventeenth open request, while other clients are served', async () => {
     const poll = formatPost('/bookmarks/sync', user.token, { cursor: 9_999, wait: true });
     using sixteen = await sendUnread(service.origin, poll.repeat(16));
-    await eventually(() => service.context.coordination.notifier.held).toBe(16);
+    await expect.poll(() => service.context.coordination.notifier.held).toBe(16);
     using more = await sendUnread(service.origin, formatPost('/user/profile', user.token).repeat(1_000));
     expect(await more.readToEnd()).toBe('ECONNRESET');
     expect((await user.post('/user/profile')).status).toBe(200);
     expect(sixteen.socket.destroyed).toBe(false);
     sixteen.socket.write(formatPost('/user/profile', user.token));
     expect(await sixteen.readToEnd()).toBe('ECONNRESET');
-    await eventually(() => service.context.coordination.notifier.held).toBe(0);
+    await expect.poll(() => service.context.coordination.notifier.held).toBe(0);
   });
 
   test('may send any number of requests one after the other', async () => {
@@ -465,7 +463,7 @@ describe('bodies that do not end', () => {
       expect(Number(refused!.headers.get('retry-after'))).toBeGreaterThan(0);
       expect((await user.post('/bookmarks/add', { url: 'http://e/' })).status).toBe(200);
       for (const client of clients) client.destroy();
-      await eventually(received).toBe(0);
+      await expect.poll(received).toBe(0);
       expect(highest()).toBeLessThan(17 * MIB);
       expect((await greedy.post('/bookmarks/add', { url: 'http://e/' })).status).toBe(200);
     },
@@ -486,8 +484,8 @@ test('a complete body is not kept if its client disconnects while its token is l
   // When the replica responds to this later request, it has already noticed that the client disconnected.
   await fetch(`${service.origin}/livez`);
   await lock.release();
-  await eventually(async () => (await leaving.post('/user/profile')).body.bookmark_count).toBe(1);
-  await eventually(() => service.context.received.of(leaving.id)).toBe(0);
+  await expect.poll(async () => (await leaving.post('/user/profile')).body.bookmark_count).toBe(1);
+  await expect.poll(() => service.context.received.of(leaving.id)).toBe(0);
 });
 
 describe('text that is expensive to normalise', () => {
@@ -716,13 +714,13 @@ describe('one user who keeps the database busy', () => {
       busy.post('/bookmarks/sync', { wait: true, cursor: last!.id }),
       busy.post('/bookmarks/changes', { wait: true, cursor }),
     ]).flat();
-    await eventually(() => notifier.held).toBe(12);
+    await expect.poll(() => notifier.held).toBe(12);
 
     // From now on, every read of bookmarks keeps its connection until the lock is released.
     const lock = await holdLock(crowded.database.url, 'lock table bookmarks in access exclusive mode');
     const streamed = exports.map((reader) => readToEnd(reader));
     const permits = () => crowded.context.requestPermits.gauges(busy.id);
-    await eventually(permits).toMatchObject({ inUse: 3, waiting: 1 });
+    await expect.poll(permits).toMatchObject({ inUse: 3, waiting: 1 });
     notifyPolls(notifier, busy.id);
     const asked = [
       '/export',

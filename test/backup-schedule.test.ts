@@ -16,7 +16,7 @@ const SCHEDULED = join(K8S, 'backups/scheduled.sh');
 const OLDEST = 'bookmarks-20200101T000000Z.dump';
 const OLDER = 'bookmarks-20200102T000000Z.dump';
 
-beforeAll(() => provide('postgresql'), 300_000);
+beforeAll(() => provide('postgresql'));
 
 test('a scheduled backup is made by the reading role and verified, and the oldest ones are removed', async () => {
   await using postgres = await startSystemPostgres();

@@ -17,7 +17,7 @@ const ROOT = join(import.meta.dirname, '..');
 
 const service = useService();
 
-beforeAll(() => provide('curl'), 300_000);
+beforeAll(() => provide('curl'));
 
 function readSession(): Fence[] {
   const text = readFileSync(join(ROOT, 'README.md'), 'utf8');
@@ -60,7 +60,6 @@ async function runUntil(file: string, env: Record<string, string>, text: string)
   await exited;
 }
 
-// Each line that calls npm starts npm and then Node, so all lines together take half a minute on two busy cores.
 test('the first session of the README works as described', async () => {
   const { origin } = service;
   const [exchange, requests, typescript, commandLine, operator, ...others] = readSession();

@@ -9,6 +9,7 @@ import { receiveImport } from '../src/operations/import/receive.ts';
 import type { ImportBatch } from '../src/store/imports.ts';
 import { deleteOldImports } from '../src/store/sweep.ts';
 import { findPrincipal } from '../src/store/tokens.ts';
+import { readProcessTimes } from './bench/harness/process-time.ts';
 import { runOn } from './support/database.ts';
 import { isRunning, listFamily } from './support/processes.ts';
 import { type TestUser, useService } from './support/service.ts';
@@ -108,7 +109,7 @@ function useFakeTimers(): void {
   onTestFinished(() => void vi.useRealTimers());
 }
 
-/** Longer than the tests advance the time. */
+/** A time limit that the tests never reach. */
 const NEVER_MS = 2_147_483_647;
 
 const isLinux = process.platform === 'linux';
@@ -117,10 +118,6 @@ const findPreparer = (): number | undefined =>
   listFamily(process.pid)
     .filter(isRunning)
     .find((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('prepare-process'));
-
-/** Returns the CPU time that a process has spent in its own code, in hundredths of a second. */
-const readUserTicks = (pid: number): number =>
-  Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')[11]);
 
 test.runIf(isLinux)('a long body is parsed with a lower priority than requests have', async () => {
   const preparers = new Preparers();
@@ -196,8 +193,9 @@ test.runIf(isLinux)(
     };
     const prepared = preparers.prepare(send());
     await expect.poll(() => isSent).toBe(true);
-    const before = readUserTicks(findPreparer()!);
-    await expect.poll(() => readUserTicks(findPreparer()!)).toBeGreaterThan(before);
+    const usedMs = () => readProcessTimes({ preparer: [findPreparer()!] }).preparer!;
+    const usedBeforeMs = usedMs();
+    await expect.poll(usedMs).toBeGreaterThan(usedBeforeMs + 50);
     vi.advanceTimersByTime(60_000);
     expect(await prepared).toMatchObject({ entries });
     preparers.close();

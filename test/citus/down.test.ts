@@ -1,4 +1,4 @@
-import { beforeAll, beforeEach, expect, inject, test, vi } from 'vitest';
+import { beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { issueInvite } from '../../src/admin/invites.ts';
 import { foldText } from '../../src/domain/text.ts';
 import { parseToken } from '../../src/domain/tokens.ts';
@@ -18,8 +18,6 @@ import { catchUnavailable } from '../support/pool.ts';
 import { startService, type TestService, type TestUser } from '../support/service.ts';
 
 // While one worker is down, operations that cover all users continue for the users on the other worker.
-
-vi.setConfig({ testTimeout: 240_000 });
 
 let database: ShardedDatabase;
 let service: TestService;

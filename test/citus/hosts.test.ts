@@ -1,11 +1,9 @@
-import { beforeAll, expect, inject, test, vi } from 'vitest';
+import { beforeAll, expect, inject, test } from 'vitest';
 import { copyShardedDatabase, type ShardedDatabase, withNodeClosed } from '../support/citus.ts';
 import { startPgBouncer } from '../support/pgbouncer.ts';
 import { startService, type TestService } from '../support/service.ts';
 
 // Replicas can use any node. Their url lists all nodes, or a pooler for each node.
-
-vi.setConfig({ testTimeout: 240_000 });
 
 let database: ShardedDatabase;
 

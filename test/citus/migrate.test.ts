@@ -10,9 +10,6 @@ import { makeFolder, removeFolder } from '../support/folders.ts';
 import { startService } from '../support/service.ts';
 import { silentLog } from '../support/silent-log.ts';
 
-// Each test creates and changes tables on three servers.
-vi.setConfig({ testTimeout: 240_000 });
-
 const coordinator = () => inject('citusUrl')!;
 const sharding = 'citus';
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest';
+import { beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { parseRedisAddress } from '../../src/coordination/redis-address.ts';
 import {
   type CitusNode,
@@ -11,8 +11,6 @@ import {
 import { runOn } from '../support/database.ts';
 import { startRedis } from '../support/redis.ts';
 import { startService, type TestService, type TestUser } from '../support/service.ts';
-
-vi.setConfig({ testTimeout: 240_000 });
 
 let database: ShardedDatabase;
 let coordinator: TestService;

@@ -1,12 +1,10 @@
-import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { type Rotation, startRotation } from '../k8s/rotation.ts';
 import { createEmptyShardedDatabase, type ShardedDatabase, withNodeClosed } from '../support/citus.ts';
 import { runOn } from '../support/run-on.ts';
 
 // Runs k8s/rotate.sh with the nodes that the coordinator lists. The tests change roles, which belong to the whole
 // cluster.
-
-vi.setConfig({ testTimeout: 240_000 });
 
 let database: ShardedDatabase;
 let rotation: Rotation;

@@ -153,7 +153,7 @@ async function backUpUnderWrites(postgres: SystemPostgres, fleet: Fleet, file: s
 }
 
 // Installing the package may take a minute or two.
-beforeAll(() => provide('postgresql'), 300_000);
+beforeAll(() => provide('postgresql'));
 
 test('a backup of a running service contains everything acknowledged before it, and no partial writes', async () => {
   await using postgres = await startSystemPostgres();

@@ -147,15 +147,10 @@ async function catchUp(replica: Replica, user: Principal, store: Store): Promise
 const idsOf = (bookmarks: readonly { id: number }[]): number[] => bookmarks.map(({ id }) => id);
 
 // Installing the package may take a minute or two.
-beforeAll(() => provide('postgresql'), 300_000);
-
-// The time for starting two servers and promoting one.
-const LIMIT_MS = 120_000;
+beforeAll(() => provide('postgresql'));
 
 // Replicas can reach a standby before its promotion, for example through a proxy or a DNS name.
-test('a standby that is not promoted yet causes 503 and no 500, and everything works after the promotion', {
-  timeout: LIMIT_MS,
-}, async () => {
+test('a standby that is not promoted yet causes 503 and no 500, and everything works after the promotion', async () => {
   await using pair = await openPair();
   const { postgres, database, standby, proxy, fleet, replica } = pair;
   const user = await fleet.user();
@@ -194,9 +189,7 @@ test('a standby that is not promoted yet causes 503 and no 500, and everything w
   expect(await findFaults(standby.urlOf(database))).toEqual([]);
 });
 
-test('a standby that lags is promoted under a running service: followers and mirrors miss nothing', {
-  timeout: LIMIT_MS,
-}, async () => {
+test('a standby that lags is promoted under a running service: followers and mirrors miss nothing', async () => {
   await using pair = await openPair();
   const { database, standby, fleet, replica } = pair;
   const user = await fleet.user();

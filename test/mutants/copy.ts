@@ -52,13 +52,16 @@ export class ProjectCopy {
     return () => writeFileSync(path, before);
   }
 
-  /** Runs only these tests, which are named `file › title`, with these options. Returns the outcome of each. */
-  async runTests(names: readonly string[], limits: readonly string[] = []): Promise<Map<string, Outcome>> {
+  /** Runs only these tests, which are named `file › title`, with `moreOptions` of Vitest. Returns the outcome of each. */
+  async runTests(
+    names: readonly string[],
+    moreOptions: readonly string[] = [],
+  ): Promise<Map<string, Outcome>> {
     const parsed = names.map((name) => name.split(' › ') as [file: string, title: string]);
     const report = join(this.#folder, 'mutants-report.json');
     rmSync(report, { force: true });
     const pattern = `(?:^| )(?:${parsed.map(([, title]) => RegExp.escape(title)).join('|')})$`;
-    const options = [...limits, '-t', pattern, '--reporter=json', `--outputFile=${report}`];
+    const options = [...moreOptions, '-t', pattern, '--reporter=json', `--outputFile=${report}`];
     const output = await this.#runVitest([...options, ...new Set(parsed.map(([file]) => file))]);
     const results: JsonTestResults['testResults'] = existsSync(report)
       ? JSON.parse(readFileSync(report, 'utf8')).testResults
