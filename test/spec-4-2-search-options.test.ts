@@ -202,6 +202,7 @@ describe('sort', () => {
       { title: 'later today', created_at: '2026-01-02T00:00:00Z' },
     ]);
     expect(await titles({ sort: 'created' })).toEqual(['later today', 'today', 'imported']);
+    expect(await titles({ sort: 'created_oldest' })).toEqual(['imported', 'today', 'later today']);
     expect(await search({ sort: 'created', page: 2, per_page: 2 })).toMatchObject({
       total: 3,
       has_more: false,
@@ -263,6 +264,7 @@ describe('the cursor', () => {
       Array.from({ length: COUNT }, (_, n) => ({
         // Many bookmarks have the same sort key, so the id decides their order.
         title: `${'long title '.repeat(30)}${n % 3}`,
+        created_at: `2019-01-0${1 + (n % 4)}T00:00:00Z`,
         updated_at: `2020-01-0${1 + (n % 3)}T00:00:00Z`,
         tags: n % 2 ? ['odd'] : [],
       })),
@@ -393,7 +395,10 @@ describe('the cursor', () => {
 test.each([
   [{ untagged: true, tag: 'a' }, 'tag: cannot be given with untagged'],
   [{ untagged: true, tags: ['a'] }, 'tags: cannot be given with untagged'],
-  [{ sort: 'random' }, 'sort: expected "newest" or "oldest" or "created" or "updated" or "title"'],
+  [
+    { sort: 'random' },
+    'sort: expected "newest" or "oldest" or "created" or "created_oldest" or "updated" or "title"',
+  ],
   [{ tags: Array.from({ length: 101 }, (_, n) => `t${n}`) }, 'tags: at most 100 tags'],
   [{ created_after: 'now' }, 'created_after: expected an RFC 3339 timestamp of the years 0001 to 9999'],
 ])('%j is a VALIDATION_ERROR', async (body, error) => {

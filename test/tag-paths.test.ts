@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { SORTS } from '../src/domain/bounds.ts';
 import { findFaults } from './support/invariants.ts';
 import { type TestUser, useService } from './support/service.ts';
 
@@ -57,7 +58,7 @@ describe('tag_under', () => {
     expect((await search({ tag_under: 'a', untagged: true })).error).toBe(
       'tag_under: cannot be given with untagged',
     );
-    for (const sort of ['newest', 'oldest', 'created', 'updated', 'title'] as const) {
+    for (const sort of SORTS) {
       const whole = await titles({ tag_under: 'a', sort });
       const first = await search({ tag_under: 'a', sort, per_page: 3 });
       const rest = await search({ tag_under: 'a', sort, per_page: 3, cursor: first.next_cursor });

@@ -8,9 +8,10 @@
 --
 -- If `p_last_id` is null, the page begins at `p_offset`, and `total` is the number of all matches. Otherwise the page
 -- begins after the position `p_last_id` and `p_last_key`, and matches are not counted. If a search requires no tag, an
--- index finds the position for `newest` and `oldest`, so that earlier rows are not read again. For `created`, an index
--- finds the position only if the search also has no terms. `updated` and `title` have no index, because every added
--- bookmark would need an entry in such an index. So each page in these orders reads all matches.
+-- index finds the position for `newest` and `oldest`, so that earlier rows are not read again. For `created` and
+-- `created_oldest`, an index finds the position only if the search also has no terms. `updated` and `title` have no
+-- index, because every added bookmark would need an entry in such an index. So each page in these orders reads all
+-- matches.
 --
 -- If a search has no conditions and no terms, `total` is the account's counter of bookmarks. If a search has terms but
 -- requires no tag, `find_texts` finds the matches in the blocks of `search_blocks`, unless an index finds the position.
@@ -41,7 +42,7 @@ begin
   count := 0;
   total := 0;
   has_more := false;
-  if p_sort not in ('newest', 'oldest', 'created', 'updated', 'title') then
+  if p_sort not in ('newest', 'oldest', 'created', 'created_oldest', 'updated', 'title') then
     raise 'unknown sort: %', p_sort;
   end if;
   select *
@@ -66,7 +67,7 @@ begin
       select id from tags where user_id = p_user_id and name_key = any (v_filter.without_tags)
     );
   end if;
-  if cardinality(p_terms) > 0 and v_tag_ids is null and (p_last_id is null or p_sort in ('created', 'updated', 'title')) then
+  if cardinality(p_terms) > 0 and v_tag_ids is null and (p_last_id is null or p_sort not in ('newest', 'oldest')) then
     -- From here on, `v_candidate_ids` replaces the conditions on the terms.
     v_candidate_ids := find_texts(p_user_id, p_terms, p_patterns, p_bits);
     p_terms := '{}';
@@ -84,10 +85,10 @@ begin
     v_limit := p_offset + p_limit;
   end if;
   -- If tags or candidate ids select the bookmarks, Postgres may find these first and then sort them. Without such a
-  -- selection, and if not all matches are needed, Postgres must read the orders `newest`, `oldest` and `created` from
-  -- an index. A sort would read all bookmarks of the user for each page.
+  -- selection, and if not all matches are needed, Postgres must read all orders except `updated` and `title` from an
+  -- index. A sort would read all bookmarks of the user for each page.
   if v_tag_ids is null and v_candidate_ids is null and v_limit is not null
-    and p_sort in ('newest', 'oldest', 'created')
+    and p_sort not in ('updated', 'title')
   then
     perform set_config('enable_sort', 'off', true);
   end if;
@@ -114,6 +115,7 @@ begin
           when p_sort = 'newest' then b.id < p_last_id
           when p_sort = 'oldest' then b.id > p_last_id
           when p_sort = 'created' then (b.created_at, b.id + 0) < (p_last_key::timestamptz, p_last_id)
+          when p_sort = 'created_oldest' then (b.created_at, b.id + 0) > (p_last_key::timestamptz, p_last_id)
           when p_sort = 'updated' then (b.updated_at, b.id) < (p_last_key::timestamptz, p_last_id)
           when p_sort = 'title' then (title_key(row(b.*)::bookmarks) collate "C", b.id) > (p_last_key, p_last_id)
         end
@@ -130,11 +132,12 @@ begin
         and (v_filter.site is null or b.host = v_filter.site or right(b.host, length(v_filter.site) + 1) = '.' || v_filter.site)
       order by
         case when p_sort = 'created' then b.created_at end desc,
+        case when p_sort = 'created_oldest' then b.created_at end,
         case when p_sort = 'updated' then b.updated_at end desc,
         case when p_sort = 'title' then title_key(row(b.*)::bookmarks) collate "C" end,
-        case when p_sort in ('oldest', 'title') then b.id end,
         -- `id + 0` is a column of the index `bookmarks_created`.
-        case when p_sort = 'created' then b.id + 0 else b.id end desc
+        case when p_sort in ('oldest', 'title') then b.id when p_sort = 'created_oldest' then b.id + 0 end,
+        case when p_sort in ('newest', 'updated') then b.id when p_sort = 'created' then b.id + 0 end desc
       limit v_limit
     );
   end if;
@@ -158,6 +161,7 @@ begin
   select
     case p_sort
       when 'created' then render_time(b.created_at)
+      when 'created_oldest' then render_time(b.created_at)
       when 'updated' then render_time(b.updated_at)
       when 'title' then title_key(row(b.*)::bookmarks)
     end

@@ -16,6 +16,6 @@ export const BOUNDS = {
 } as const;
 
 /** The sort orders of a search. The first is the default. The SQL function `search_bookmarks` knows only these. */
-export const SORTS = ['newest', 'oldest', 'created', 'updated', 'title'] as const;
+export const SORTS = ['newest', 'oldest', 'created', 'created_oldest', 'updated', 'title'] as const;
 
 export type Sort = (typeof SORTS)[number];

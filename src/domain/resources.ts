@@ -292,7 +292,7 @@ export interface BookmarkSearch {
   site?: string | undefined;
   /**
    * `newest` (the default) and `oldest` sort by id. `created` (by `created_at`) and `updated` (by `updated_at`) sort
-   * the latest first. `title` sorts alphabetically.
+   * the latest first, and `created_oldest` (by `created_at`) sorts the earliest first. `title` sorts alphabetically.
    */
   sort?: Sort | undefined;
   /** The number of the page, counted from 1. */

@@ -76,6 +76,7 @@ const isKeyOf: Record<Sort, (key: string | null) => boolean> = {
   newest: (key) => key === null,
   oldest: (key) => key === null,
   created: isTimestamp,
+  created_oldest: isTimestamp,
   updated: isTimestamp,
   title: (key) => key !== null,
 };

@@ -223,20 +223,22 @@ const SEARCHES: Operation[] = [
     run: (db: Database, c: Collection, n: number) =>
       search(db, c, { sort, after: { lastId: c.ids[c.ids.length >> 1]! + n, lastKey: null } }),
   })),
-  {
-    name: 'first page of all bookmarks, created',
-    atMost: 2_000,
-    run: (db, c) => search(db, c, { sort: 'created' }),
-  },
-  {
-    name: 'page of all bookmarks after a position, created',
-    atMost: 2_000,
-    run: (db, c, n) =>
-      search(db, c, {
-        sort: 'created',
-        after: { lastId: c.ids[c.ids.length >> 1]! + n, lastKey: '2026-01-01T00:00:00.000Z' },
-      }),
-  },
+  ...(['created', 'created_oldest'] as const).flatMap((sort) => [
+    {
+      name: `first page of all bookmarks, ${sort}`,
+      atMost: 2_000,
+      run: (db: Database, c: Collection) => search(db, c, { sort }),
+    },
+    {
+      name: `page of all bookmarks after a position, ${sort}`,
+      atMost: 2_000,
+      run: (db: Database, c: Collection, n: number) =>
+        search(db, c, {
+          sort,
+          after: { lastId: c.ids[c.ids.length >> 1]! + n, lastKey: '2026-01-01T00:00:00.000Z' },
+        }),
+    },
+  ]),
   {
     name: 'page after a position, for a common word',
     atMost: 1_200,
