@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Functions that run the steps of .ci/run. Each step appends its result to the file $results. `count` passes the lines
-# of $results to count.mjs as arguments.
+# Functions for .ci/run and .ci/nightly: the set-up of a machine, and steps that are counted. Each step appends its
+# result to the file $results. `count` passes the lines of $results to count.mjs as arguments.
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -22,14 +22,15 @@ step() {
   echo "== $((SECONDS - begun)) s for $*"
 }
 
-# Runs a test command as a step. The command writes a JSON report, from which count.mjs counts the tests.
+# run_tests COMMAND [OPTION …]: runs a test command as a step. The command writes a JSON report, from which count.mjs
+# counts the tests.
 run_tests() {
   local file="$work/${1//[^a-z]/-}.json" begun=$SECONDS
-  echo "== $1"
+  echo "== $*"
   # shellcheck disable=SC2086
-  $1 -- --reporter=default --reporter=json --outputFile.json="$file" || note --failed "$1"
+  $1 -- "${@:2}" --reporter=default --reporter=json --outputFile.json="$file" || note --failed "$1"
   note --report "$1=$file"
-  echo "== $((SECONDS - begun)) s for $1"
+  echo "== $((SECONDS - begun)) s for $*"
 }
 
 # Runs functions in parallel, and prints their outputs one after another, in the order of the arguments. A function may
@@ -65,4 +66,42 @@ count() {
   touch "$results"
   mapfile -t lines <"$results"
   node "$(dirname "${BASH_SOURCE[0]}")/count.mjs" "${lines[@]}"
+}
+
+# Prints a reason and the summary of a run that could not begin, and exits.
+give_up() { echo "$1"; echo '0 passed, 1 failed, 0 skipped'; exit 1; }
+
+# set_up FUNCTION: installs the packages and the system's programs, and runs the function once the packages are there.
+# Exits if the packages cannot be installed.
+set_up() {
+  after_packages=$1
+  node .ci/provide-libatomic.mjs || give_up 'libatomic.so.1 is missing'
+  # These two run in parallel, because installing programs mostly waits for the network.
+  side_by_side install_packages install_programs || give_up 'npm ci failed, or a step ended early'
+}
+
+install_packages() { npm ci && "$after_packages"; }
+
+install_programs() {
+  # The tests of the alerts are skipped without promtool, and the tests of the page without Chromium. The package with
+  # promtool also has the Prometheus server, which is not started.
+  step provide promtool=prometheus
+  step provide chromium-headless-shell=chromium-headless-shell
+  # A test that needs one of these programs would install it if it were missing. Installing all of them together takes
+  # less time.
+  provide redis-server=redis-server haproxy=haproxy pgbouncer=pgbouncer nginx=nginx-light curl=curl zsh=zsh fish=fish \
+    mandoc=mandoc buildah=buildah debootstrap=debootstrap pg_dump=postgresql \
+    || echo 'not installed here; each test that needs one of these programs installs it'
+}
+
+# provide PROGRAM=PACKAGE …: installs the Debian packages of the programs that are missing.
+provide() {
+  local pair packages=()
+  for pair; do
+    command -v "${pair%=*}" >/dev/null || packages+=("${pair#*=}")
+  done
+  [[ ${#packages[@]} != 0 ]] || return 0
+  local install=(apt-get -q -y -o DPkg::Lock::Timeout=300 install --no-install-recommends "${packages[@]}")
+  # A fresh machine has no package lists.
+  DEBIAN_FRONTEND=noninteractive "${install[@]}" >/dev/null || { apt-get -q update && DEBIAN_FRONTEND=noninteractive "${install[@]}"; } >/dev/null
 }
