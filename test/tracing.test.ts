@@ -5,15 +5,26 @@ import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import type { Config } from '../src/config.ts';
-import { nameStatement } from '../src/observability/tracing.ts';
+import { describeStatement } from '../src/observability/tracing.ts';
 import { deleteLeftovers } from '../src/process/sweeper.ts';
 import { addPerson, CookieBrowser, goToCallback } from './support/cookie-browser.ts';
 import { startProvider } from './support/provider.ts';
 import { startService, type TestService } from './support/service.ts';
 import { until } from './support/until.ts';
 
+interface SentSpan {
+  traceId: string;
+  name: string;
+  parentSpanId?: string;
+  /** 2 server, 3 client, 4 producer, 5 consumer */
+  kind: number;
+  /** `code` is 2 for a failed span. */
+  status: { code?: number; message?: string };
+  attributes: Record<string, unknown>;
+}
+
 interface Sent {
-  spans: { traceId: string; name: string; parentSpanId?: string }[];
+  spans: SentSpan[];
   /** For each batch of spans: the attributes of the process that sent the batch. */
   resources: Record<string, string>[];
   lines: { msg: string; trace?: string; route?: string }[];
@@ -23,6 +34,9 @@ interface Sent {
 
 const TRACE_ID = 'a'.repeat(32);
 const SAMPLED = { headers: { traceparent: `00-${TRACE_ID}-${'b'.repeat(16)}-01` } };
+
+const readAttributes = (attributes: { key: string; value: object }[]) =>
+  Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
 
 /**
  * Starts a service with a collector, calls `use`, and closes the service. Returns everything that the service logged,
@@ -38,15 +52,9 @@ async function collect(
     sent.text += text;
     const body = JSON.parse(text);
     for (const { resource, scopeSpans } of body.resourceSpans) {
-      sent.resources.push(
-        Object.fromEntries(
-          resource.attributes.map(({ key, value }: { key: string; value: object }) => [
-            key,
-            Object.values(value)[0],
-          ]),
-        ),
-      );
-      for (const { spans } of scopeSpans) sent.spans.push(...spans);
+      sent.resources.push(readAttributes(resource.attributes));
+      for (const { spans } of scopeSpans)
+        for (const span of spans) sent.spans.push({ ...span, attributes: readAttributes(span.attributes) });
     }
     response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
   }).listen(0, '127.0.0.1');
@@ -75,11 +83,11 @@ test('a trace contains the request, SQL, Redis and the job, and each statement h
   });
   const names = new Set(spans.filter(({ traceId }) => traceId === TRACE_ID).map(({ name }) => name));
   expect(names).toContain('POST /api/v1/import');
-  expect(names).toContain('redis rate limit');
-  expect(names).toContain('redis queue import');
-  expect(names).toContain('import job');
-  expect(names).toContain('postgres call begin_import');
-  expect([...names].filter((name) => /^postgres (read|write)$/.test(name))).toEqual([]);
+  expect(names).toContain('EVALSHA rate limit');
+  expect(names).toContain('send imports');
+  expect(names).toContain('process imports');
+  expect(names).toContain('CALL begin_import');
+  expect(names).not.toContain('postgresql');
   expect(
     lines
       .filter(({ trace }) => trace === TRACE_ID)
@@ -169,20 +177,97 @@ test('traces and logs contain no secret of signing in that could be used again, 
     secrets.push(code, verifier, asked.code_challenge, asked.state, JSON.parse(exchanged.text).token);
   });
   const names = spans.map(({ name }) => name);
-  for (const name of ['GET /login', 'GET /login/callback', 'GET unknown', 'POST /api/v1/auth/exchange'])
+  for (const name of ['GET /login', 'GET /login/callback', 'GET', 'POST /api/v1/auth/exchange'])
     expect(names).toContain(name);
   for (const secret of secrets) expect(text).not.toContain(secret);
 });
 
+test("spans have the attributes of OpenTelemetry's conventions, by which an APM tool groups them", async () => {
+  const { spans } = await collect({}, async (service) => {
+    const user = await service.user();
+    await user.post('/bookmarks/add', { url: 'http://a/' });
+    await user.post('/bookmarks/edit', { id: 'no number' });
+    await fetch(`${service.origin}/nowhere?secret=1`);
+  });
+  const find = (name: string) => spans.find((span) => span.name === name)!;
+  const route = '/api/v1/bookmarks/add';
+  expect(find(`POST ${route}`)).toMatchObject({
+    kind: 2,
+    status: {},
+    attributes: {
+      'http.request.method': 'POST',
+      'http.route': route,
+      'url.path': route,
+      'url.scheme': 'http',
+      'http.response.status_code': 200,
+    },
+  });
+  // A fault of the client is no failure of the service.
+  const refused = find('POST /api/v1/bookmarks/edit');
+  expect(refused.attributes['http.response.status_code']).toBe(400);
+  expect(refused.status.code ?? 0).toBe(0);
+  expect(refused.attributes).not.toHaveProperty('error.type');
+  const unknown = find('GET');
+  expect(unknown.attributes).toMatchObject({ 'url.path': '/nowhere', 'http.response.status_code': 404 });
+  expect(unknown.attributes).not.toHaveProperty('http.route');
+  expect(find('CALL add_bookmark')).toMatchObject({
+    kind: 3,
+    attributes: {
+      'db.system.name': 'postgresql',
+      'db.query.summary': 'CALL add_bookmark',
+      'db.operation.name': 'CALL',
+      'db.stored_procedure.name': 'add_bookmark',
+    },
+  });
+  expect(find('EVALSHA rate limit').attributes).toMatchObject({
+    'db.system.name': 'redis',
+    'db.operation.name': 'EVALSHA',
+  });
+});
+
+test('a failure of the service marks its spans as failed, with the type of the error', async () => {
+  const { spans } = await collect({}, async (service) => {
+    const user = await service.user();
+    await service.context.database.write((sql) => sql`alter function add_bookmark rename to add_no_bookmark`);
+    expect((await user.post('/bookmarks/add', { url: 'http://a/' })).status).toBe(500);
+  });
+  expect(spans.find(({ name }) => name === 'POST /api/v1/bookmarks/add')).toMatchObject({
+    status: { code: 2 },
+    attributes: { 'http.response.status_code': 500, 'error.type': '500' },
+  });
+  expect(spans.find(({ name }) => name === 'CALL add_bookmark')).toMatchObject({
+    status: { code: 2 },
+    // the SQLSTATE of an undefined function
+    attributes: { 'db.response.status_code': '42883', 'error.type': '42883' },
+  });
+});
+
+test('a poll whose client left has a span too, without a status', async () => {
+  const { spans } = await collect({}, async (service, sent) => {
+    const user = await service.user();
+    const leave = new AbortController();
+    const poll = user.post('/bookmarks/sync', { cursor: 0, wait: true }, { signal: leave.signal });
+    await until(() => service.context.coordination.notifier.held > 0);
+    leave.abort();
+    await poll.catch(() => {});
+    await until(() => sent.lines.some(({ msg }) => msg === 'response aborted'));
+  });
+  const { attributes, status } = spans.find(({ name }) => name === 'POST /api/v1/bookmarks/sync')!;
+  expect(attributes).toMatchObject({ 'error.type': 'response_aborted' });
+  expect(attributes).not.toHaveProperty('http.response.status_code');
+  expect(status.code ?? 0).toBe(0);
+});
+
 test.each([
-  ['select outcome from add_bookmark( , , )', 'call add_bookmark'],
-  ['select token_is_valid( , )', 'call token_is_valid'],
-  ['select id from users where email_key = ', 'read users'],
-  ['with made as (insert into users (email) values ( ) returning id) select id from made', 'insert users'],
-  ['update imports set touched_at = now() where id = ', 'update imports'],
-  ['delete from tokens where user_id = ', 'delete tokens'],
-  ['select count(*) from unnest( ) join tags on true', 'read unnest'],
-  ['', 'read'],
-])('the statement %j is named %j', (text, name) => {
-  expect(nameStatement(text)).toBe(name);
+  ['select outcome from add_bookmark( , , )', 'CALL add_bookmark'],
+  ['select token_is_valid( , )', 'CALL token_is_valid'],
+  ['select id from users where email_key = ', 'SELECT users'],
+  ['with made as (insert into users (email) values ( ) returning id) select id from made', 'INSERT users'],
+  ['update imports set touched_at = now() where id = ', 'UPDATE imports'],
+  ['with own as (select id from imports for update skip locked) delete from imports', 'DELETE imports'],
+  ['delete from tokens where user_id = ', 'DELETE tokens'],
+  ['select count(*) from unnest( ) join tags on true', 'SELECT unnest'],
+  ['', 'SELECT'],
+])('the statement %j is summarized as %j', (text, summary) => {
+  expect(describeStatement(text)['db.query.summary']).toBe(summary);
 });

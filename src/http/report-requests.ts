@@ -22,8 +22,10 @@ export function classOf({ path, scope, isHeld }: Route): RequestClass {
 
 const LOGGED_PATH_LENGTH = 200;
 
-/** Returns a url's path for the log. Everything that looks like a token is replaced, then a long path is cut. */
-const cutPath = (url: string): string =>
+/**
+ * Returns a url's path for logs and traces. Everything that looks like a token is replaced, then a long path is cut.
+ */
+export const cutPath = (url: string): string =>
   url
     .split('?')[0]!
     .replaceAll(/bk[a-z]_[\w-]+/g, '…')

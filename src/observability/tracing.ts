@@ -1,16 +1,23 @@
 import { randomUUID } from 'node:crypto';
-import { context, type Span, SpanKind, SpanStatusCode, TraceFlags, trace } from '@opentelemetry/api';
+import {
+  type Attributes,
+  context,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  trace,
+} from '@opentelemetry/api';
 import type { Coordination, Limiters, RateLimiter } from '../coordination/port.ts';
 import type { Database, Sql, Statement } from '../store/database.ts';
+import { sqlStateOf } from '../store/errors.ts';
 import { VERSION } from './version.ts';
 
 /**
  * OpenTelemetry traces of requests, with their SQL statements, their Redis calls, and the imports that they queue for a
- * worker. The SDK is loaded only if a collector is configured.
+ * worker. Names and attributes follow OpenTelemetry's semantic conventions for databases and messaging. The SDK is
+ * loaded only if a collector is configured.
  */
-
-/** Renames the current span. */
-type RenameSpan = (name: string) => void;
 
 /** How to open tracing. */
 interface TracingOptions {
@@ -65,32 +72,47 @@ export async function openTracing({
 /** Returns the tracer for the service's spans. */
 export const tracer = () => trace.getTracer('bookmark-service', VERSION);
 
+/** The name, kind and attributes of a span. */
+interface SpanFacts {
+  name: string;
+  kind: SpanKind;
+  attributes: Attributes;
+}
+
 /**
  * Runs the function in a child span of the active span. A rejection marks the child span as failed. If no span is
  * active, as in a sweep or a probe, the function runs without a span. If sweeps and probes had spans, an idle service
  * would record hardly any other traces.
  */
-function runInSpan<T>(name: string, system: string, run: (rename: RenameSpan) => Promise<T>): Promise<T> {
-  if (trace.getActiveSpan() === undefined) return run(() => {});
-  const attributes = { 'db.system.name': system };
-  return tracer().startActiveSpan(name, { kind: SpanKind.CLIENT, attributes }, (active) =>
-    runAndEnd(active, () => run((newName) => void active.updateName(newName))),
-  );
+function runInSpan<T>(
+  { name, ...options }: SpanFacts,
+  run: (span: Span | undefined) => Promise<T>,
+): Promise<T> {
+  if (trace.getActiveSpan() === undefined) return run(undefined);
+  return tracer().startActiveSpan(name, options, (span) => runAndEnd(span, () => run(span)));
 }
 
-/** Runs the function in a new span that continues the trace of another process. */
-export const resumeTrace = <T>(traceParent: string | null, name: string, run: () => Promise<T>): Promise<T> =>
-  tracer().startActiveSpan(name, { kind: SpanKind.CONSUMER }, parseTraceParent(traceParent), (active) =>
-    runAndEnd(active, run),
+/** The queue of imports, as both sides of it name it. */
+const IMPORT_QUEUE = { 'messaging.system': 'bullmq', 'messaging.destination.name': 'imports' };
+
+/** Runs an import in a new span that continues the trace of the request that queued it. */
+export function resumeTrace<T>(traceParent: string | null, run: () => Promise<T>): Promise<T> {
+  const operation = { 'messaging.operation.name': 'process', 'messaging.operation.type': 'process' };
+  const options = { kind: SpanKind.CONSUMER, attributes: { ...IMPORT_QUEUE, ...operation } };
+  return tracer().startActiveSpan('process imports', options, parseTraceParent(traceParent), (span) =>
+    runAndEnd(span, run),
   );
+}
 
 async function runAndEnd<T>(span: Span, run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {
-    // The span gets only the error's name, because messages of the database may contain row values.
-    const message = error instanceof Error ? error.name : 'unknown';
-    span.setStatus({ code: SpanStatusCode.ERROR, message });
+    // The span gets only codes and names of errors, because messages of the database may contain row values.
+    const sqlState = sqlStateOf(error);
+    if (sqlState !== undefined) span.setAttribute('db.response.status_code', sqlState);
+    const type = sqlState ?? (error instanceof Error ? error.name : '_OTHER');
+    span.setAttribute('error.type', type).setStatus({ code: SpanStatusCode.ERROR, message: type });
     throw error;
   } finally {
     span.end();
@@ -131,61 +153,109 @@ function parseTraceParent(text: unknown) {
 const BUILT_IN = /^(unnest|generate_series|jsonb?_\w+|lateral)$/;
 
 const FUNCTION_IN_FROM = /\bfrom (?<name>\w+)\s*\(/g;
-const WRITTEN_TABLE = /\b(?<action>insert into|update|delete from) (?<table>\w+)/;
+const WRITTEN_TABLE =
+  /(?<!\b(for|key|do) )\b(?<action>insert(?= into)|update|delete(?= from)) ((into|from) )?(?<table>\w+)/;
 const SELECTED_FUNCTION = /\bselect (?<name>\w+)\(/;
 const READ_TABLE = /\bfrom (?<table>\w+)/;
 
 /**
- * Returns a short name for a statement: the function that the statement calls; if there is none, what the statement
- * does to its first table. The name never contains values.
+ * Describes a statement by its operation and its target: the function that it calls; if there is none, the first table
+ * that it writes or reads. The attributes never contain values.
  */
-export function nameStatement(text: string): string {
+export function describeStatement(text: string): Attributes {
   for (const { groups } of text.matchAll(FUNCTION_IN_FROM)) {
     const name = groups?.name ?? '';
-    if (!BUILT_IN.test(name)) return `call ${name}`;
+    if (!BUILT_IN.test(name)) return describeCall(name);
   }
-  const write = WRITTEN_TABLE.exec(text)?.groups;
-  if (write?.action !== undefined) return `${write.action.split(' ')[0]} ${write.table}`;
+  const { action, table: written } = WRITTEN_TABLE.exec(text)?.groups ?? {};
+  if (action !== undefined && written !== undefined) return describeQuery(action.toUpperCase(), written);
   const selectedFunction = SELECTED_FUNCTION.exec(text)?.groups?.name;
-  if (selectedFunction !== undefined && !/\bfrom\b/.test(text)) return `call ${selectedFunction}`;
-  return `read ${READ_TABLE.exec(text)?.groups?.table ?? ''}`.trim();
+  if (selectedFunction !== undefined && !/\bfrom\b/.test(text)) return describeCall(selectedFunction);
+  return describeQuery('SELECT', READ_TABLE.exec(text)?.groups?.table);
 }
 
+const describeCall = (name: string): Attributes => ({
+  'db.query.summary': `CALL ${name}`,
+  'db.operation.name': 'CALL',
+  'db.stored_procedure.name': name,
+});
+
+const describeQuery = (operation: string, table: string | undefined): Attributes => ({
+  'db.query.summary': table === undefined ? operation : `${operation} ${table}`,
+  'db.operation.name': operation,
+  ...(table !== undefined && { 'db.collection.name': table }),
+});
+
+const POSTGRES_SPAN = {
+  name: 'postgresql',
+  kind: SpanKind.CLIENT,
+  attributes: { 'db.system.name': 'postgresql' },
+};
+
 /**
- * Wraps `run` so that the span is named after the statement. The name is made from the SQL text, without its values.
+ * Wraps `run` so that the span describes the statement that `run` builds. Fragments are built before the statement that
+ * contains them, so the last call of the tag is the statement.
  */
-const renamingSpan =
-  <T>(run: (sql: Sql) => Statement<T>, rename: RenameSpan) =>
+const describingStatement =
+  <T>(run: (sql: Sql) => Statement<T>, span: Span) =>
   (sql: Sql): Statement<T> => {
-    const statement = run(sql) as Statement<T> & { strings?: readonly string[] };
-    if (statement.strings) rename(`postgres ${nameStatement(statement.strings.join(' '))}`);
+    let text = '';
+    const recordingSql = new Proxy(sql, {
+      apply(target, self, args) {
+        const [strings] = args;
+        if (Array.isArray(strings) && 'raw' in strings) text = strings.join(' ');
+        return Reflect.apply(target, self, args);
+      },
+    });
+    const statement = run(recordingSql);
+    const attributes = describeStatement(text);
+    span.setAttributes(attributes).updateName(String(attributes['db.query.summary']));
     return statement;
   };
 
 /** Wraps a pool so that each statement has a span. */
-export const traceDatabase = (database: Database): Database => ({
-  sql: database.sql,
-  get gauges() {
-    return database.gauges;
+export function traceDatabase(database: Database): Database {
+  const runTraced = <T>(
+    run: (sql: Sql) => Statement<T>,
+    send: (run: (sql: Sql) => Statement<T>) => Promise<T>,
+  ): Promise<T> =>
+    runInSpan(POSTGRES_SPAN, (span) => send(span === undefined ? run : describingStatement(run, span)));
+  return {
+    sql: database.sql,
+    get gauges() {
+      return database.gauges;
+    },
+    at: (userId) => traceDatabase(database.at(userId)),
+    read: (run, deadlineMs) => runTraced(run, (traced) => database.read(traced, deadlineMs)),
+    readShort: (run, deadlineMs) => runTraced(run, (traced) => database.readShort(traced, deadlineMs)),
+    write: (run) => runTraced(run, (traced) => database.write(traced)),
+    close: (graceMs) => database.close(graceMs),
+  };
+}
+
+/** Describes a call to Redis by its command and what the call is for. */
+const redisSpan = (command: string, purpose: string): SpanFacts => ({
+  name: `${command} ${purpose}`,
+  kind: SpanKind.CLIENT,
+  attributes: {
+    'db.system.name': 'redis',
+    'db.operation.name': command,
+    'db.query.summary': `${command} ${purpose}`,
   },
-  at: (userId) => traceDatabase(database.at(userId)),
-  read: (run, deadlineMs) =>
-    runInSpan('postgres read', 'postgresql', (rename) =>
-      database.read(renamingSpan(run, rename), deadlineMs),
-    ),
-  readShort: (run, deadlineMs) =>
-    runInSpan('postgres read', 'postgresql', (rename) =>
-      database.readShort(renamingSpan(run, rename), deadlineMs),
-    ),
-  write: (run) =>
-    runInSpan('postgres write', 'postgresql', (rename) => database.write(renamingSpan(run, rename))),
-  close: (graceMs) => database.close(graceMs),
 });
+
+const LIMIT_SPAN = redisSpan('EVALSHA', 'rate limit');
+const KEEP_SPAN = redisSpan('EVAL', 'keep');
+const TAKE_SPAN = redisSpan('GETDEL', 'take');
+const QUEUE_SPAN: SpanFacts = {
+  name: 'send imports',
+  kind: SpanKind.PRODUCER,
+  attributes: { ...IMPORT_QUEUE, 'messaging.operation.name': 'send', 'messaging.operation.type': 'send' },
+};
 
 const traceLimiter = (limiter: RateLimiter): RateLimiter => ({
   refusal: (key, limit, group) => limiter.refusal(key, limit, group),
-  consume: (key, limit, group) =>
-    runInSpan('redis rate limit', 'redis', () => limiter.consume(key, limit, group)),
+  consume: (key, limit, group) => runInSpan(LIMIT_SPAN, () => limiter.consume(key, limit, group)),
 });
 
 /** Wraps the coordination so that each Redis call that a request waits for has a span. */
@@ -195,14 +265,13 @@ export const traceCoordination = (coordination: Coordination): Coordination => (
   ) as Limiters,
   notifier: coordination.notifier,
   imports: {
-    add: (id) => runInSpan('redis queue import', 'redis', () => coordination.imports.add(id)),
+    add: (id) => runInSpan(QUEUE_SPAN, () => coordination.imports.add(id)),
     startWorker: (concurrency) => coordination.imports.startWorker(concurrency),
     stopWorker: (graceMs) => coordination.imports.stopWorker(graceMs),
   },
   pending: {
-    keep: (kind, key, value) =>
-      runInSpan('redis keep', 'redis', () => coordination.pending.keep(kind, key, value)),
-    take: (kind, key) => runInSpan('redis take', 'redis', () => coordination.pending.take(kind, key)),
+    keep: (kind, key, value) => runInSpan(KEEP_SPAN, () => coordination.pending.keep(kind, key, value)),
+    take: (kind, key) => runInSpan(TAKE_SPAN, () => coordination.pending.take(kind, key)),
   },
   get state() {
     return coordination.state;

@@ -66,7 +66,7 @@ async function runClaimed(
   const signal = AbortSignal.any([stop, lost.signal]);
   try {
     const end = await Promise.race([
-      resumeTrace(traceParent, 'import job', () => prepareAndWrite(context, lease, signal)),
+      resumeTrace(traceParent, () => prepareAndWrite(context, lease, signal)),
       rejectWhenAborted(signal),
     ]);
     if (end !== undefined) noteEnd(context, lease, end, clock.now() - begunAt, traceParent);
