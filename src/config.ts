@@ -250,8 +250,8 @@ const SETTINGS = {
   sessionDays: variable('SESSION_DAYS', integer(1, 3_650, 90)),
   /** How long edits and deletions are kept for `/bookmarks/changes`. */
   changesDays: variable('CHANGES_DAYS', integer(1, 3_650, 90)),
-  /** How long deleted bookmarks can be restored. */
-  trashDays: variable('TRASH_DAYS', integer(1, 3_650, 30)),
+  /** How long bookmarks stay in the trash. 0 turns the trash off: then every deletion is permanent. */
+  trashDays: variable('TRASH_DAYS', integer(0, 3_650, 30)),
   corsOrigins: variable(
     'CORS_ORIGINS',
     z

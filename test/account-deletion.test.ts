@@ -53,7 +53,7 @@ async function userWithEverything(): Promise<TestUser> {
   const headers = { 'idempotency-key': 'once' };
   await user.post('/bookmarks/add', { url: 'https://a.example/', tags: ['a'] }, { headers });
   const { body } = await user.post('/bookmarks/add', { url: 'https://b.example/' });
-  await user.post('/bookmarks/delete', { id: body.id });
+  await user.post('/bookmarks/delete', { id: body.id, trash: true });
   await user.post('/tokens/create', { name: 'n' });
   // 64 bookmarks fill a search block.
   await user.post('/import', {

@@ -593,7 +593,7 @@ const ROUTE_CASES: {
   },
   '/bookmarks/delete': {
     body: async (user) => ({ id: await newBookmark(user) }),
-    fields: { id, if_updated_at: version, ids, items },
+    fields: { id, if_updated_at: version, ids, items, trash: wait },
     instead: { ids: {}, items: {} },
   },
   '/bookmarks/get': {

@@ -96,7 +96,7 @@ test('a deleted bookmark keeps its fields in the trash, and a restored one has t
   const given = samplesFor('import', 1);
   await user.post('/import', { bookmarks: [given] });
   const { id } = (await user.post('/bookmarks/list')).body.bookmarks[0];
-  await user.post('/bookmarks/delete', { id });
+  await user.post('/bookmarks/delete', { id, trash: true });
   const [trashed] = (await user.post('/trash/list')).body.bookmarks;
   expect(Object.keys(trashed)).toEqual(['id', ...FIELD_NAMES, 'deleted_at']);
   expect(asGiven(trashed)).toMatchObject(sorted(given));
@@ -170,7 +170,7 @@ test('a replica of an older release, which does not know a field, leaves it at i
     select * from import_bookmarks(
       ${user.id}, ${token!.hash}, ${crypto.randomUUID()}, null, true,
       0, array[${crypto.randomUUID()}::uuid], '{""}', '[{"url":"https://example.org/","search_text":"x"}]', '',
-      '{}', '{}', 0, 100, 100, null, null
+      '{}', '{}', 0, 100, 100, 100, null, null
     )`;
   expect(imported!.outcome).toBeNull();
   for (const bookmark of await showEverywhere(user)) expect(bookmark).toMatchObject(defaults);

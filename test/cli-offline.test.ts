@@ -63,6 +63,7 @@ test('changes by add, edit and rm show at once while offline, and sync FILE send
   ]);
   expect(await all()).toHaveLength(2);
   expect((await run(['sync', file])).out).toBe('2 bookmarks; 5 local changes processed\n');
+  expect((await user.post('/trash/list')).body.bookmarks).toMatchObject([{ id: gone }]);
   expect(await all()).toMatchObject([
     { id, tags: [{ name: 'c' }] },
     { url: 'https://new.example.org', title: 'New', tags: [{ name: 'b' }, { name: 'c' }] },
@@ -114,6 +115,7 @@ test('an invalid change is refused before it is stored', async () => {
     expect(await offline('add', 'http://a/', '--created-at', time)).toMatchObject({ code: 2 });
   expect(await offline('edit', '-1', '--title', 'x')).toMatchObject({ code: 3 });
   expect(await offline('rm', '7')).toMatchObject({ code: 3 });
+  expect(await offline('rm', '7', '--permanently')).toMatchObject({ code: 2 });
   expect((await run(['rm', '-1'])).err).toContain('--offline FILE');
   expect(await run(['sync', file, '--follow'])).toMatchObject({ code: 2 });
   expect(await run(['sync', '--on-conflict', 'mine'])).toMatchObject({ code: 2 });

@@ -965,6 +965,9 @@ describe('bookmarks and tags', () => {
     expect(await run(['trash', 'rm', ids[1]!, '--all'])).toMatchObject({ code: 2 });
     expect((await run(['trash', 'rm', ids[1]!])).out).toBe('Permanently deleted 1\n');
     expect((await run(['trash', 'rm', '--all'])).out).toBe('Permanently deleted 1\n');
+    const { id } = await add(run, 'https://example.org/4');
+    expect((await run(['rm', '--permanently', String(id)])).out).toBe(`Deleted ${id}\n`);
+    expect((await run(['trash'])).err).toBe('the trash is empty\n');
     expect((await run(['list'])).out).toContain('Page 1');
   });
 

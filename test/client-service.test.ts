@@ -94,18 +94,20 @@ describe('every endpoint', () => {
     });
     const several = { ids: [added.id, 1], add_tags: ['z'] };
     expect(await client.editBookmarks(several)).toEqual({ edited: true, count: 1, missing: [1] });
-    expect(await client.deleteBookmark(added.id)).toEqual({ deleted: true });
-    expect(await client.deleteBookmarks([added.id])).toEqual({
-      deleted: true,
-      count: 0,
-      missing: [added.id],
-    });
+    expect(await client.deleteBookmark({ id: added.id, trash: true })).toEqual({ deleted: true });
+    for (const choice of [[added.id], { ids: [added.id], trash: true }]) {
+      expect(await client.deleteBookmarks(choice)).toEqual({
+        deleted: true,
+        count: 0,
+        missing: [added.id],
+      });
+    }
     expect((await client.listTrash()).bookmarks).toMatchObject([{ id: added.id }]);
     const { restored } = await client.restoreBookmarks([added.id, 1]);
     expect(restored).toMatchObject([{ id: added.id }]);
     await client.deleteBookmark(restored[0]!.new_id);
     expect(await client.deleteFromTrash([1])).toEqual({ deleted: true, count: 0 });
-    expect(await client.emptyTrash()).toEqual({ deleted: true, count: 1 });
+    expect(await client.emptyTrash()).toEqual({ deleted: true, count: 0 });
     expect((await client.profile()).email).toBe('methods@example.org');
     const own = await client.createToken({ name: 'script', scope: 'write', expires_in_days: null });
     expect(await client.withToken(own.token).profile()).toMatchObject({ email: 'methods@example.org' });

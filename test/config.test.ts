@@ -26,7 +26,7 @@ const INTEGERS: [string, keyof Config, number, number, number | undefined][] = [
   ['IMPORT_STAGED_BYTES', 'importStagedBytes', 1, 1_099_511_627_776, 4_294_967_296],
   ['SESSION_DAYS', 'sessionDays', 1, 3_650, 90],
   ['CHANGES_DAYS', 'changesDays', 1, 3_650, 90],
-  ['TRASH_DAYS', 'trashDays', 1, 3_650, 30],
+  ['TRASH_DAYS', 'trashDays', 0, 3_650, 30],
   ['REQUEST_TIMEOUT_SECONDS', 'requestTimeoutSeconds', 1, 3_600, 120],
   ['DRAIN_SECONDS', 'drainSeconds', 0, 60, 0],
   ['MIGRATE_WAIT_SECONDS', 'migrateWaitSeconds', 0, 3_600, 60],

@@ -121,6 +121,7 @@ const FIELDS: Record<BodyField, fc.Arbitrary<unknown>> = {
   id,
   without_tags: tags,
   untagged: fc.boolean(),
+  trash: fc.boolean(),
   created_after: time,
   created_before: time,
   site: fc.oneof(fc.domain(), fc.constantFrom('a', '[::1]', 'b.example'), text),

@@ -63,14 +63,18 @@ describe('each write that returns no secret', () => {
       { ids: [(await bookmark(user)).id], add_tags: ['z'] },
     ],
     'a deletion': async (user) => ['/bookmarks/delete', { id: (await bookmark(user)).id }],
+    'a move to the trash': async (user) => [
+      '/bookmarks/delete',
+      { id: (await bookmark(user)).id, trash: true },
+    ],
     'a deletion of several': async (user) => ['/bookmarks/delete', { ids: [(await bookmark(user)).id] }],
     'a restoration': async (user) => {
       const { id } = await bookmark(user);
-      await user.post('/bookmarks/delete', { id });
+      await user.post('/bookmarks/delete', { id, trash: true });
       return ['/trash/restore', { ids: [id] }];
     },
     'a deletion from the trash': async (user) => {
-      await user.post('/bookmarks/delete', { id: (await bookmark(user)).id });
+      await user.post('/bookmarks/delete', { id: (await bookmark(user)).id, trash: true });
       return ['/trash/delete', { all: true }];
     },
     'a rename of a tag': async (user) => [

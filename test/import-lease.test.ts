@@ -137,7 +137,7 @@ describe('the lease of a staged import', () => {
     await expire();
     await claim();
     const nothing = await prepareEntries({ replace: true, entries: [] });
-    expect(await finishImport(database, old, nothing, 10)).toBe(false);
+    expect(await finishImport(database, old, nothing, { bookmarks: 10, trash: 10 })).toBe(false);
     await refuseImport(database, old, '{"error":"none","code":"VALIDATION_ERROR"}');
     expect(await rows()).toMatchObject([{ state: 'queued', attempts: 2 }]);
     expect((await user.post('/bookmarks/search')).body.total).toBe(1);

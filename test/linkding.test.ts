@@ -142,9 +142,10 @@ describe('a bookmark', () => {
     });
   });
 
-  test('is deleted with 204, and then is not found', async () => {
+  test('is deleted with 204, and then is in the trash and not found', async () => {
     const { id } = (await ask('POST', '/bookmarks/', WHOLE)).body;
     expect(await ask('DELETE', `/bookmarks/${id}/`)).toMatchObject({ status: 204, body: undefined });
+    expect((await user.post('/trash/list', { limit: 1 })).body.bookmarks).toMatchObject([{ id }]);
     for (const method of ['GET', 'DELETE']) {
       const { status, body } = await ask(method, `/bookmarks/${id}/`);
       expect([status, body]).toEqual([404, { detail: expect.any(String) }]);

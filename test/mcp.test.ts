@@ -92,6 +92,7 @@ describe.each([
     });
     await call(client, 'delete_bookmark', { id: added.id, if_updated_at: edited.updated_at });
     expect(await call(client, 'get_bookmark', { id: added.id })).toEqual({ bookmarks: [], total: 0 });
+    expect((await user.post('/trash/list', { limit: 1 })).body.bookmarks).toMatchObject([{ id: added.id }]);
   });
 });
 

@@ -233,7 +233,7 @@ describe('adding, editing, deleting', () => {
     await shows(page).toEqual(['Here', 'Gone']);
     const sent = page.waitForRequest('**/bookmarks/delete');
     await rowOf(page, 'Gone').getByRole('button', { name: 'Delete' }).click();
-    expect((await sent).postDataJSON()).toEqual({ ids: [id] });
+    expect((await sent).postDataJSON()).toEqual({ ids: [id], trash: true });
     await shows(page).toEqual(['Here']);
     await page.getByText('1 of 10,000').waitFor();
     await page.getByRole('button', { name: 'Undo' }).click();
@@ -338,7 +338,7 @@ describe('the trash', () => {
     const browser = await browsers.signedIn(service);
     for (const title of titles) {
       const { id } = await add(browser, title, { tags: ['old'] });
-      await browser.post('/web/api/v1/bookmarks/delete', { id });
+      await browser.post('/web/api/v1/bookmarks/delete', { id, trash: true });
     }
     const page = await browser.open();
     await page.getByText('No bookmarks yet').waitFor();

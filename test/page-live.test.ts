@@ -152,7 +152,7 @@ describe('changes elsewhere', () => {
       const page = await browser.open();
       await page.getByText('81 of 10,000').waitFor();
       await untilFollowing(one);
-      await call(browser, '/bookmarks/delete', { id });
+      await call(browser, '/bookmarks/delete', { id, trash: true });
       await page.getByText('80 of 10,000').waitFor();
       await call(browser, '/trash/restore', { ids: [id] });
       await page.getByText('81 of 10,000').waitFor();

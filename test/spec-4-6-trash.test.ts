@@ -6,7 +6,8 @@ import { startService, type TestUser, useService } from './support/service.ts';
 
 // Section 4.6 of docs/contract.md: deleted bookmarks can be listed, restored and deleted permanently.
 
-const service = useService();
+// Polls are held for longer than a test may take, so a test can only pass if a notification ends them.
+const service = useService({ syncWaitSeconds: 3_600 });
 const other = useService({}, { beside: service });
 
 interface Shown {
@@ -21,7 +22,7 @@ interface Shown {
 
 const add = async (user: TestUser, n: number, more: object = {}): Promise<Shown> =>
   (await user.post('/bookmarks/add', { url: `https://a.example/${n}`, ...more })).body;
-const remove = (user: TestUser, body: object) => user.post('/bookmarks/delete', body);
+const remove = (user: TestUser, body: object) => user.post('/bookmarks/delete', { ...body, trash: true });
 const restore = (user: TestUser, ids: number[], options?: object) =>
   user.post('/trash/restore', { ids }, options);
 /** Sends a request of the user to the other replica. */
@@ -119,6 +120,64 @@ describe('/trash/list', () => {
   });
 });
 
+describe('a deletion without trash: true', () => {
+  test.each([
+    ['id', {}],
+    ['ids', {}],
+    ['items', {}],
+    ['id', { trash: false }],
+  ])('by %s with %j is permanent, and followers of changes see it', async (kind, more) => {
+    const user = await service.user();
+    const bookmark = await add(user, 1, { title: 'gone', tags: ['a'] });
+    const { id, updated_at } = bookmark;
+    const { body: start } = await user.post('/bookmarks/changes', { from: 'now' });
+    const bodies = { id: { id }, ids: { ids: [id] }, items: { items: [{ id, if_updated_at: updated_at }] } };
+    const body = { ...bodies[kind as keyof typeof bodies], ...more };
+    expect((await user.post('/bookmarks/delete', body)).status).toBe(200);
+    expect(await readTrash(user)).toEqual([]);
+    expect((await restore(user, [id])).body).toEqual({ restored: [], missing: [id] });
+    expect(await runOn(service.database.url, `select id from trash where id = ${id}`)).toEqual([]);
+    expect((await user.post('/bookmarks/search', { query: 'gone' })).body.total).toBe(0);
+    const { body: changes } = await user.post('/bookmarks/changes', { cursor: start.cursor });
+    expect(changes.deleted).toEqual([id]);
+    expect((await user.post('/tags/list')).body.tags).toMatchObject([{ name: 'a', bookmark_count: 0 }]);
+    expect(await findFaults(service.database.url)).toEqual([]);
+  });
+
+  test('keeps the bookmark if it changed since if_updated_at', async () => {
+    const user = await service.user();
+    const { id, updated_at } = await add(user, 1);
+    await user.post('/bookmarks/edit', { id, title: 'new' });
+    const { body } = await user.post('/bookmarks/delete', { id, if_updated_at: updated_at });
+    expect(body.code).toBe('CONFLICT');
+    expect(await list(user)).toMatchObject([{ id, title: 'new' }]);
+  });
+
+  test('differs from one with trash: true under the same key', async () => {
+    const user = await service.user();
+    const { id } = await add(user, 1);
+    const headers = { 'idempotency-key': 'delete' };
+    await user.post('/bookmarks/delete', { id, trash: true }, { headers });
+    const { body } = await user.post('/bookmarks/delete', { id }, { headers });
+    expect(body.code).toBe('VALIDATION_ERROR');
+    expect(idsOf(await readTrash(user))).toEqual([id]);
+  });
+
+  test('and one with trash: true at the same time leave the bookmark in at most one place', async () => {
+    const user = await service.user();
+    for (let round = 0; round < 10; round += 1) {
+      const { id } = await add(user, round);
+      const statuses = await Promise.all([
+        user.post('/bookmarks/delete', { id }),
+        postToOther(user, '/bookmarks/delete', { id, trash: true }),
+      ]);
+      expect(statuses.map(({ status }) => status).sort()).toEqual([200, 404]);
+    }
+    expect(await list(user)).toEqual([]);
+    expect(await findFaults(service.database.url)).toEqual([]);
+  });
+});
+
 describe('/trash/restore', () => {
   test('returns a bookmark to the collection with a new id and all its fields, and followers see it', async () => {
     const user = await service.user();
@@ -128,6 +187,7 @@ describe('/trash/restore', () => {
     const { body: sync } = await user.post('/bookmarks/sync', { cursor: 0 });
     const { body: changes } = await user.post('/bookmarks/changes', { from: 'now' });
     const poll = user.post('/bookmarks/sync', { cursor: sync.cursor, wait: true });
+    await expect.poll(() => service.context.coordination.notifier.held).toBe(1);
     const { status, body } = await restore(user, [before.id, 999, before.id]);
     const newId = body.restored[0]?.new_id;
     expect([status, body]).toEqual([200, { restored: [{ id: before.id, new_id: newId }], missing: [999] }]);
@@ -226,7 +286,7 @@ describe('/trash/restore', () => {
         postToOther(user, '/trash/restore', { ids }),
         user.post('/bookmarks/edit', { ids, add_tags: [`r${round}`] }),
         user.post('/tags/delete', { id: tag?.id ?? 1 }),
-        postToOther(user, '/bookmarks/delete', { ids }),
+        postToOther(user, '/bookmarks/delete', { ids, trash: true }),
       ]);
       const trash = await readTrash(user);
       const kept = await list(user);
@@ -264,6 +324,53 @@ describe('/trash/delete', () => {
       expect((await user.post('/trash/delete', body)).body.code).toBe('VALIDATION_ERROR');
     },
   );
+});
+
+test('the trash of a premium account holds more than that of a free account', async () => {
+  await using small = await startService({ freeBookmarkLimit: 10 }, { database: service.database });
+  const user = await small.user({ premium: true });
+  const bookmarks = Array.from({ length: 20 }, (_, n) => ({ url: `https://a.example/${n}` }));
+  await user.post('/import', { bookmarks });
+  await remove(user, { ids: idsOf(await list(user)) });
+  expect(await readTrash(user)).toHaveLength(20);
+  expect(await findFaults(service.database.url)).toEqual([]);
+});
+
+describe('with TRASH_DAYS=0', () => {
+  const off = useService({ trashDays: 0 }, { beside: service });
+
+  test('nothing is kept: neither a deletion with trash: true nor a replace fills the trash', async () => {
+    const user = await off.user();
+    const ids = idsOf([await add(user, 1, { tags: ['a'] }), await add(user, 2), await add(user, 3)]);
+    expect((await remove(user, { id: ids[0] })).body).toEqual({ deleted: true });
+    expect((await remove(user, { ids: [ids[1]] })).body).toEqual({ deleted: true, count: 1, missing: [] });
+    await user.post('/import', { mode: 'replace', bookmarks: [{ url: 'https://b.example/' }] });
+    expect(await readTrash(user)).toEqual([]);
+    expect((await restore(user, ids)).body).toEqual({ restored: [], missing: ids });
+    expect(await list(user)).toMatchObject([{ url: 'https://b.example/' }]);
+    expect(await findFaults(service.database.url)).toEqual([]);
+  });
+
+  test('a large replace keeps nothing either', async () => {
+    await using staging = await startService(
+      { trashDays: 0, importInlineBytes: 0 },
+      { database: service.database },
+    );
+    const user = await staging.user();
+    await add(user, 1);
+    const { body } = await user.post('/import', { mode: 'replace', bookmarks: [] });
+    expect(body).toEqual({ imported: 0, skipped: 0, errors: [] });
+    expect(await readTrash(user)).toEqual([]);
+    expect(await findFaults(service.database.url)).toEqual([]);
+  });
+
+  test('the next sweep deletes what is still in the trash', async () => {
+    const user = await service.user();
+    await remove(user, { id: (await add(user, 1)).id });
+    await deleteLeftovers(off.context);
+    expect(await readTrash(user)).toEqual([]);
+    expect(await findFaults(service.database.url)).toEqual([]);
+  });
 });
 
 test("the trash has the account's limit of bookmarks, and the oldest ones are deleted first", async () => {

@@ -69,7 +69,8 @@ async function writeElsewhere(user: TestUser): Promise<void> {
   else if (choice < 0.4 && tags.length > 1)
     await user.post('/tags/merge', { id: tags[0]!.id, into_id: tags[1]!.id });
   else if (choice < 0.45 && tags.length > 0) await user.post('/tags/delete', { id: pick(tags).id });
-  else if (choice < 0.55 && shown.length > 0) await user.post('/bookmarks/delete', { id: pick(shown).id });
+  else if (choice < 0.55 && shown.length > 0)
+    await user.post('/bookmarks/delete', { id: pick(shown).id, trash: random() < 0.5 });
   else if (choice < 0.65) {
     const { bookmarks } = (await user.post('/trash/list')).body;
     if (bookmarks.length > 0) await user.post('/trash/restore', { ids: [pick<Bookmark>(bookmarks).id] });

@@ -1,8 +1,9 @@
--- Moves a bookmark to the trash. If `p_if_updated_at` is given and is not the bookmark's `updated_at`, the outcome is
--- `bookmark_changed`. No tag is deleted, even if no other bookmark has it.
+-- Deletes a bookmark, or moves it to the trash if `p_trash_limit` is given (see `move_to_trash`). If `p_if_updated_at` is
+-- given and is not the bookmark's `updated_at`, the outcome is `bookmark_changed`. No tag is deleted, even if no other
+-- bookmark has it.
 create or replace function delete_bookmark(
   p_user_id bigint, p_token_hash bytea, p_id bigint, p_if_updated_at timestamptz,
-  p_free_limit bigint,
+  p_trash_limit bigint,
   p_idempotency_key text, p_request_hash bytea,
   out outcome text, out response text
 )
@@ -27,7 +28,9 @@ begin
     outcome := 'bookmark_changed';
     return;
   end if;
-  perform move_to_trash(p_user_id, array[p_id], p_free_limit);
+  if p_trash_limit is not null then
+    perform move_to_trash(p_user_id, array[p_id], p_trash_limit);
+  end if;
   delete from bookmarks where user_id = p_user_id and id = p_id;
   perform repack_texts(p_user_id, array[p_id]);
   perform note_changes(p_user_id, 'bookmark', array[p_id]);

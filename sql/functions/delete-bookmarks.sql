@@ -1,8 +1,8 @@
--- Calls `choose_bookmarks`, and moves the chosen bookmarks to the trash. No tag is deleted, even if no other bookmark
--- has it.
+-- Calls `choose_bookmarks`, and deletes the chosen bookmarks, or moves them to the trash if `p_trash_limit` is given (see
+-- `move_to_trash`). No tag is deleted, even if no other bookmark has it.
 create or replace function delete_bookmarks(
   p_user_id bigint, p_token_hash bytea, p_ids bigint[], p_if_updated_at timestamptz[],
-  p_free_limit bigint,
+  p_trash_limit bigint,
   p_idempotency_key text, p_request_hash bytea,
   out outcome text, out response text
 )
@@ -18,7 +18,9 @@ begin
     return;
   end if;
   select chosen, report into v_chosen_ids, v_report from choose_bookmarks(p_user_id, p_ids, p_if_updated_at);
-  perform move_to_trash(p_user_id, v_chosen_ids, p_free_limit);
+  if p_trash_limit is not null then
+    perform move_to_trash(p_user_id, v_chosen_ids, p_trash_limit);
+  end if;
   with deleted as (
     delete from bookmarks where user_id = p_user_id and id = any (v_chosen_ids) returning id, tag_ids
   ), updated_tags as (

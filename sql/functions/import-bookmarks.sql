@@ -10,6 +10,8 @@
 -- positions in these two arrays. The caller has validated the entries. For a merge, the caller has also removed
 -- duplicates, and `p_skipped` is their number.
 --
+-- A `replace` moves the user's bookmarks to the trash (see `move_to_trash`). If `p_trash_limit` is null, it deletes them.
+--
 -- Postgres plans each statement for the arrays of the call. A kept plan would expect short arrays and choose nested
 -- loops. The planner may also misjudge how many rows a user has. So no statement joins a table with an array
 -- (docs/decisions/0093-plans-that-stay-good.md).
@@ -17,7 +19,7 @@ create or replace function import_bookmarks(
   p_user_id bigint, p_token_hash bytea, p_import_id uuid, p_lease_id uuid, p_replace boolean,
   p_batches integer, p_url_keys uuid[], p_tag_sets text[], p_entries bytea, p_errors text,
   p_tag_names text[], p_tag_keys text[], p_skipped bigint,
-  p_free_limit bigint, p_tag_limit integer,
+  p_free_limit bigint, p_trash_limit bigint, p_tag_limit integer,
   p_idempotency_key text, p_request_hash bytea,
   out outcome text, out result text, out error_bytes bigint
 )
@@ -147,7 +149,9 @@ begin
 
   -- For a `replace`, empty the account. Then, for a merge as well, update the account's counters.
   if p_replace then
-    perform move_to_trash(p_user_id, null, p_free_limit);
+    if p_trash_limit is not null then
+      perform move_to_trash(p_user_id, null, p_trash_limit);
+    end if;
     delete from bookmarks where user_id = p_user_id;
     delete from search_blocks where user_id = p_user_id;
     delete from search_signatures where user_id = p_user_id;

@@ -1,9 +1,9 @@
 -- Copies the bookmarks with the ids `p_ids` to the trash, or all bookmarks of the user if `p_ids` is null. The caller
--- deletes the bookmarks afterwards. The limit of the trash is `p_free_limit` bookmarks, or 100,000 for a premium
+-- deletes the bookmarks afterwards. The limit of the trash is `p_trash_limit` bookmarks, or 100,000 for a premium
 -- account. If the trash exceeds the limit with the copies, the function removes the bookmarks that have been in the
 -- trash longest. One call removes at most 1,000 bookmarks more than it copies, so that a call stays short. The caller
 -- must hold the lock on the account's row.
-create or replace function move_to_trash(p_user_id bigint, p_ids bigint[], p_free_limit bigint) returns void
+create or replace function move_to_trash(p_user_id bigint, p_ids bigint[], p_trash_limit bigint) returns void
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_limit bigint;
@@ -16,7 +16,7 @@ declare
   v_last_id bigint;
   v_now timestamptz := date_trunc('milliseconds', clock_timestamp());
 begin
-  select case when is_premium then 100000 else p_free_limit end, trash_count, bookmark_count
+  select case when is_premium then 100000 else p_trash_limit end, trash_count, bookmark_count
   into v_limit, v_trash_count, v_bookmark_count
   from accounts
   where user_id = p_user_id;

@@ -1,14 +1,14 @@
 import type {
   Bookmark,
+  BookmarkDeletion,
   BookmarkEdit,
   BookmarkExport,
   BookmarkImport,
   BookmarkList,
   BookmarkSearch,
-  BookmarksChoice,
+  BookmarksDeletion,
   BookmarksEdit,
   BookmarkTag,
-  BookmarkVersion,
   Changes,
   ChangesPosition,
   ChosenBookmarks,
@@ -112,20 +112,24 @@ export class EndpointClient {
   }
 
   /**
-   * Deletes a bookmark (docs/contract.md, section 4.2). With `if_updated_at`, the call rejects with `CONFLICT` if the
-   * bookmark has changed since that time.
+   * Deletes a bookmark for good (docs/contract.md, section 4.2). With `trash: true`, the bookmark moves to the trash.
+   * With `if_updated_at`, the call rejects with `CONFLICT` if the bookmark has changed since that time.
    */
-  deleteBookmark(bookmark: number | BookmarkVersion, options?: KeyedOptions): Promise<Deleted> {
+  deleteBookmark(bookmark: number | BookmarkDeletion, options?: KeyedOptions): Promise<Deleted> {
     const body = typeof bookmark === 'number' ? { id: bookmark } : bookmark;
     return this.requester.request('/bookmarks/delete', body, options);
   }
 
   /**
-   * Deletes at most 500 bookmarks in one transaction (docs/contract.md, section 4.2). Ids that do not exist are not an
-   * error. With `items`, the service skips bookmarks that have changed since their `if_updated_at`.
+   * Deletes at most 500 bookmarks for good, in one transaction (docs/contract.md, section 4.2). With `trash: true`,
+   * they move to the trash. Ids that do not exist are not an error. With `items`, the service skips bookmarks that have
+   * changed since their `if_updated_at`.
    */
-  deleteBookmarks(choice: number[] | BookmarksChoice, options?: KeyedOptions): Promise<DeletedBookmarks> {
-    const body = Array.isArray(choice) ? { ids: choice } : choice;
+  deleteBookmarks(
+    bookmarks: number[] | BookmarksDeletion,
+    options?: KeyedOptions,
+  ): Promise<DeletedBookmarks> {
+    const body = Array.isArray(bookmarks) ? { ids: bookmarks } : bookmarks;
     return this.requester.request('/bookmarks/delete', body, options);
   }
 

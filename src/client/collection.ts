@@ -98,7 +98,7 @@ export class Collection {
     return requireBookmark(await this.#write(id, (shown) => toIntent(shown, edit)), id);
   }
 
-  /** Deletes a bookmark. Rejects with `NotInCollection` if it does not exist. */
+  /** Moves a bookmark to the trash. Rejects with `NotInCollection` if it does not exist. */
   async delete(id: number): Promise<void> {
     await this.#write(id, (bookmark) => ({ kind: 'delete', bookmark }));
   }

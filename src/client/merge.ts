@@ -83,7 +83,7 @@ export function planWrite(
   if (intent.kind === 'delete') {
     // If another client has edited the bookmark since the user saw it, the bookmark is kept.
     if (row.updated_at !== seen) return { kind: 'kept' };
-    return { kind: 'send', body: target, version: row.updated_at, conflicts: [] };
+    return { kind: 'send', body: { ...target, trash: true }, version: row.updated_at, conflicts: [] };
   }
   const { body, conflicts } = mergeFields(intent, row, policy);
   const tags = mergeTags(row.tags, intent.addTags, intent.removeTags).map(({ name }) => name);

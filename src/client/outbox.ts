@@ -1,4 +1,10 @@
-import type { Bookmark, BookmarkEdit, BookmarkTag, NewBookmark } from '../domain/resources.ts';
+import type {
+  Bookmark,
+  BookmarkDeletion,
+  BookmarkEdit,
+  BookmarkTag,
+  NewBookmark,
+} from '../domain/resources.ts';
 import type { MirrorStore } from './mirror.ts';
 
 /** The fields that can conflict: all that an edit takes, except the tags. Tags are merged as sets instead. */
@@ -42,8 +48,8 @@ export interface FieldConflict {
 export interface Attempt {
   /** The `Idempotency-Key`. */
   key: string;
-  /** The body of the request: a new bookmark, an edit, or the version to delete. */
-  body: NewBookmark | BookmarkEdit;
+  /** The body of the request. */
+  body: NewBookmark | BookmarkEdit | BookmarkDeletion;
   /** The `updated_at` of the bookmark when the request was made. Undefined for an add. */
   version: string | undefined;
   conflicts: FieldConflict[];

@@ -208,7 +208,15 @@ export interface AnyDeletion {
   if_updated_at?: string | undefined;
   ids?: number[] | undefined;
   items?: BookmarkVersion[] | undefined;
+  /** Whether the bookmarks move to the trash. By default, the deletion is permanent. */
+  trash?: boolean | undefined;
 }
+
+/** Deletes one bookmark. */
+export type BookmarkDeletion = Pick<AnyDeletion, 'if_updated_at' | 'trash'> & { id: number };
+
+/** Deletes several bookmarks. */
+export type BookmarksDeletion = BookmarksChoice & Pick<AnyDeletion, 'trash'>;
 
 export interface ById {
   id: number;

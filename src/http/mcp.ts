@@ -93,6 +93,6 @@ function createBookmarkApi(run: RunEndpoint, onFault: (error: unknown) => void):
     listTags: () => runWatched('/tags/list', {}),
     addBookmark: (bookmark) => runWatched('/bookmarks/add', bookmark),
     editBookmark: (edit) => runWatched('/bookmarks/edit', edit) as Promise<EditedBookmark>,
-    deleteBookmark: (item) => runWatched('/bookmarks/delete', item),
+    deleteBookmark: (deletion) => runWatched('/bookmarks/delete', deletion),
   };
 }

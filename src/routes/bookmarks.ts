@@ -14,6 +14,7 @@ import {
   findBookmarks,
   readPage,
 } from '../store/bookmarks.ts';
+import { trashLimitOf } from '../store/trash.ts';
 import { cursorSchemas, formatCursor, formatNext, parseCursor } from './cursor.ts';
 import { notifyAfter } from './notify-after.ts';
 import * as schemas from './response-schemas.ts';
@@ -106,18 +107,19 @@ function checkOpposites({
 const remove = principalRoute({
   path: '/bookmarks/delete',
   scope: 'write',
-  summary: 'Move bookmarks to the trash',
+  summary: 'Delete bookmarks permanently, or move them to the trash',
   description:
-    'Bookmarks in the trash keep their tags and can be restored for 30 days. `ids` and `items` are deleted in one ' +
-    'transaction. `missing` lists ids that do not exist. `if_updated_at` is the `updated_at` that the client saw ' +
-    'last. If the bookmark has changed since, it is kept, and the response is a CONFLICT or, with `items`, lists the ' +
-    'id in `conflicts`.',
+    'The deletion is permanent. With `trash: true`, the bookmarks move to the trash, from which they can be restored. ' +
+    '`ids` and `items` are deleted in one transaction. `missing` lists ids that do not exist. `if_updated_at` is the ' +
+    '`updated_at` that the client saw last. If the bookmark has changed since, it is kept, and the response is a ' +
+    'CONFLICT or, with `items`, lists the id in `conflicts`.',
   body: z
     .object({
       id: id.optional(),
       if_updated_at: timestamp.optional(),
       ids: ids.optional(),
       items: bookmarkVersions.optional(),
+      trash: z.boolean().default(false),
     })
     .check(
       exactlyOne('id', 'ids', 'items'),
@@ -134,11 +136,11 @@ const remove = principalRoute({
   handle({ context, principal, idempotency, body }) {
     const { id: oneId, if_updated_at: ifUpdatedAt, ids: severalIds = [], items } = body;
     const versions = items ?? { ids: severalIds };
-    const { freeBookmarkLimit } = context.config;
+    const trashLimit = body.trash ? trashLimitOf(context.config) : null;
     return notifyAfter(context, principal, notifyChangesPolls, () =>
       oneId !== undefined
-        ? deleteBookmark(context.database, principal, oneId, freeBookmarkLimit, { ifUpdatedAt, idempotency })
-        : deleteBookmarks(context.database, principal, versions, freeBookmarkLimit, idempotency),
+        ? deleteBookmark(context.database, principal, oneId, { trashLimit, ifUpdatedAt, idempotency })
+        : deleteBookmarks(context.database, principal, versions, { trashLimit, idempotency }),
     );
   },
 });

@@ -121,10 +121,17 @@ function sortTags(tags: TagNames): TagNames {
   return { names: sorted.map(({ name }) => name), keys: sorted.map(({ key }) => key) };
 }
 
-/** Options of `editBookmark` and `deleteBookmark`. */
+/** Options of `editBookmark`. */
 interface WriteOptions {
   /** If this time is given and differs from the bookmark's `updated_at`, the write fails with `CONFLICT`. */
   ifUpdatedAt?: string | undefined;
+  idempotency?: Idempotency | undefined;
+}
+
+/** Options of `deleteBookmark` and `deleteBookmarks`. */
+interface DeleteOptions {
+  /** The limit of the trash (`trashLimitOf`). If it is null or absent, the deletion is permanent. */
+  trashLimit?: number | null | undefined;
   idempotency?: Idempotency | undefined;
 }
 
@@ -200,20 +207,22 @@ export async function findBookmarks(
   return requireValidToken(rows).bookmarks;
 }
 
-/** Moves a bookmark to the trash. Returns the response as JSON text. Throws `NOT_FOUND` or `CONFLICT`. */
+/**
+ * Deletes a bookmark for good, or moves it to the trash. Returns the response as JSON text. Throws `NOT_FOUND` or
+ * `CONFLICT`.
+ */
 export async function deleteBookmark(
   db: Database,
   principal: PrincipalKey,
   id: number,
-  freeBookmarkLimit: number,
-  { ifUpdatedAt, idempotency }: WriteOptions = {},
+  { trashLimit, ifUpdatedAt, idempotency }: DeleteOptions & WriteOptions = {},
 ): Promise<string> {
   const rows = await db.at(principal.userId).write(
     (sql) => sql<Written[]>`
       select outcome, response
       from delete_bookmark(
         p_user_id => ${principal.userId}, p_token_hash => ${principal.hash}, p_id => ${id},
-        p_if_updated_at => ${ifUpdatedAt ?? null}::timestamptz, p_free_limit => ${freeBookmarkLimit},
+        p_if_updated_at => ${ifUpdatedAt ?? null}::timestamptz, p_trash_limit => ${trashLimit ?? null}::bigint,
         ${keyArguments(sql, idempotency)}
       )`,
   );
@@ -246,13 +255,12 @@ export async function editBookmarks(
   return requireSuccess(rows).response;
 }
 
-/** Moves bookmarks to the trash in one transaction. Returns the response as JSON text. */
+/** Deletes bookmarks for good, or moves them to the trash, in one transaction. Returns the response as JSON text. */
 export async function deleteBookmarks(
   db: Database,
   principal: PrincipalKey,
   { ids, times }: BookmarkVersions,
-  freeBookmarkLimit: number,
-  idempotency?: Idempotency,
+  { trashLimit, idempotency }: DeleteOptions = {},
 ): Promise<string> {
   const rows = await db.at(principal.userId).write(
     (sql) => sql<Written[]>`
@@ -260,7 +268,7 @@ export async function deleteBookmarks(
       from delete_bookmarks(
         p_user_id => ${principal.userId}, p_token_hash => ${principal.hash},
         p_ids => ${ids}::bigint[], p_if_updated_at => ${times ?? null}::text[]::timestamptz[],
-        p_free_limit => ${freeBookmarkLimit},
+        p_trash_limit => ${trashLimit ?? null}::bigint,
         ${keyArguments(sql, idempotency)}
       )`,
   );

@@ -47,6 +47,13 @@ export interface ImportResult {
   errorBytes: number;
 }
 
+/** The limits of a free account. */
+interface ImportLimits {
+  bookmarks: number;
+  /** See `trashLimitOf`. */
+  trash: number | null;
+}
+
 /** What permits the import: the token of the principal, or the lease of a worker. */
 type Authority = StagedImport & { hash: Buffer | null; leaseId: string | null };
 
@@ -60,10 +67,10 @@ export async function importBookmarks(
   { userId, hash }: PrincipalKey,
   id: string,
   prepared: PreparedImport,
-  freeBookmarkLimit: number,
+  limits: ImportLimits,
   idempotency: Idempotency | undefined,
 ): Promise<ImportResult> {
-  const rows = await write(db, { userId, id, hash, leaseId: null }, prepared, freeBookmarkLimit, idempotency);
+  const rows = await write(db, { userId, id, hash, leaseId: null }, prepared, limits, idempotency);
   return requireSuccess(rows);
 }
 
@@ -76,9 +83,9 @@ export async function finishImport(
   db: Database,
   lease: StagedImport & { leaseId: string },
   prepared: PreparedImport,
-  freeBookmarkLimit: number,
+  limits: ImportLimits,
 ): Promise<boolean> {
-  const rows = await write(db, { ...lease, hash: null }, prepared, freeBookmarkLimit, undefined);
+  const rows = await write(db, { ...lease, hash: null }, prepared, limits, undefined);
   if (onlyRow(rows).outcome === 'import_over') return false;
   requireSuccess(rows);
   return true;
@@ -88,7 +95,7 @@ function write(
   db: Database,
   { userId, hash, id, leaseId }: Authority,
   { replace, batches, batch, tags, skipped }: PreparedImport,
-  freeBookmarkLimit: number,
+  limits: ImportLimits,
   idempotency: Idempotency | undefined,
 ) {
   return db.write(
@@ -99,7 +106,7 @@ function write(
         p_replace => ${replace}, p_batches => ${batches}, p_url_keys => ${batch.urlKeys},
         p_tag_sets => ${batch.tagSets}, p_entries => ${batch.entries}, p_errors => ${batch.errors},
         p_tag_names => ${tags.names}, p_tag_keys => ${tags.keys}, p_skipped => ${skipped},
-        p_free_limit => ${freeBookmarkLimit}, p_tag_limit => ${BOUNDS.tagsPerUser},
+        p_free_limit => ${limits.bookmarks}, p_trash_limit => ${limits.trash}::bigint, p_tag_limit => ${BOUNDS.tagsPerUser},
         p_idempotency_key => ${idempotency?.key ?? null}, p_request_hash => ${idempotency?.requestHash ?? null}
       )`,
   );

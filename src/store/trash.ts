@@ -6,6 +6,18 @@ import type { Database } from './database.ts';
 import { keyArguments, onlyRow, requireSuccess, requireValidToken, type Written } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
+/**
+ * Returns how many bookmarks the trash of a free account holds: as many as the account. Null means that the trash is
+ * off, so that every deletion is permanent.
+ */
+export const trashLimitOf = ({
+  trashDays,
+  freeBookmarkLimit,
+}: {
+  trashDays: number;
+  freeBookmarkLimit: number;
+}): number | null => (trashDays === 0 ? null : freeBookmarkLimit);
+
 /** A position in the trash, which is read newest first. */
 export interface TrashPosition {
   /** The time of the deletion in milliseconds since 1970. */

@@ -116,11 +116,15 @@ export function createDeletions(collection: Collection, user: string): Deletions
 }
 
 /**
- * Deletes bookmarks. Skips bookmarks that no longer exist. All requests start immediately, so that none is left out if
+ * Moves bookmarks to the trash. Skips bookmarks that no longer exist. All requests start immediately, so that none is left out if
  * the user closes the page.
  */
 async function deleteAll(ids: readonly number[]): Promise<void> {
-  await Promise.all(batchesOf(ids).map((batch) => client.deleteBookmarks(batch, { retryForMs: 10_000 })));
+  await Promise.all(
+    batchesOf(ids).map((batch) =>
+      client.deleteBookmarks({ ids: batch, trash: true }, { retryForMs: 10_000 }),
+    ),
+  );
 }
 
 /** Restores bookmarks from the trash. Returns how many of them were still in the trash. */

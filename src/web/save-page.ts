@@ -35,7 +35,10 @@ function endSaved(bookmark: Bookmark, isNew: boolean): void {
   };
   const again = () => endSaved(bookmark, isNew);
   const undo = () =>
-    void ask(() => client.deleteBookmark(bookmark.id)).then(() => end(texts.save.undone), notifyError);
+    void ask(() => client.deleteBookmark({ id: bookmark.id, trash: true })).then(
+      () => end(texts.save.undone),
+      notifyError,
+    );
   refill(
     main,
     make('p', { class: 'done', role: 'status' }, texts.editor.saved),

@@ -85,10 +85,10 @@ export async function raceAtCap(
       call.id = body.id;
     });
   };
-  const remove = async (ids: number[]) => {
+  const remove = async (race: number, ids: number[]) => {
     const { recorded, client } = open(0);
     const call = beginCall(journal, user, { kind: 'delete', ids });
-    await settleCall(recorded, call, () => client.deleteBookmarks(ids));
+    await settleCall(recorded, call, () => client.deleteBookmarks({ ids, trash: race % 2 === 0 }));
   };
   await fill();
   for (let race = 0; !signal.aborted; race += 1) {
@@ -98,7 +98,7 @@ export async function raceAtCap(
     if (race === 0) onFirst();
     const full = await look(race);
     if (full !== undefined && full.length > limits.bookmarks - ROOM)
-      await remove(full.slice(limits.bookmarks - ROOM - full.length));
+      await remove(race, full.slice(limits.bookmarks - ROOM - full.length));
     await sleep(PAUSE_MS, undefined, { signal }).catch(() => {});
   }
 }

@@ -133,7 +133,7 @@ export class Writer {
     const known = drawKnown(user, draw, draw.chance(0.9));
     if (known === undefined) return;
     const call = this.#begin({ kind: 'delete', ids: [known.id] });
-    await this.#settle(call, () => this.#client.deleteBookmark(known.id));
+    await this.#settle(call, () => this.#client.deleteBookmark({ id: known.id, trash: draw.chance(0.5) }));
   }
 
   /** Deletes several bookmarks. Some of them may already be deleted. */
@@ -142,7 +142,7 @@ export class Writer {
     const ids = drawIds(user, draw, draw.chance(0.9));
     if (ids.length === 0) return;
     const call = this.#begin({ kind: 'delete', ids });
-    await this.#settle(call, () => this.#client.deleteBookmarks(ids));
+    await this.#settle(call, () => this.#client.deleteBookmarks({ ids, trash: draw.chance(0.5) }));
   }
 
   /**

@@ -112,7 +112,7 @@ await data(api.tagsList(all));
 await data(api.tagsDelete({ body: { id: tag.id } }));
 await data(api.exportBookmarks(all));
 await data(api.importBookmarks({ body: { bookmarks: [{ url: 'https://example.org/2' }] } }));
-await data(api.bookmarksDelete({ body: { id: added.id } }));
+await data(api.bookmarksDelete({ body: { id: added.id, trash: true } }));
 await data(api.trashList(all));
 await data(api.trashRestore({ body: { ids: [added.id] } }));
 await data(api.trashDelete({ body: { all: true } }));

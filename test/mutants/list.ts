@@ -124,6 +124,26 @@ export const MUTANTS: readonly Mutant[] = [
       "test/spec-4-6-trash.test.ts › the trash has the account's limit of bookmarks, and the oldest ones are deleted first",
   },
   {
+    file: 'sql/functions/move-to-trash.sql',
+    from: 'case when is_premium then 100000 else p_trash_limit end',
+    to: 'p_trash_limit',
+    caughtBy:
+      'test/spec-4-6-trash.test.ts › the trash of a premium account holds more than that of a free account',
+  },
+  {
+    file: 'src/routes/bookmarks.ts',
+    from: 'body.trash ? trashLimitOf(context.config) : null',
+    to: 'trashLimitOf(context.config)',
+    caughtBy: 'test/spec-4-6-trash.test.ts › by ids with {} is permanent, and followers of changes see it',
+  },
+  {
+    file: 'src/routes/trash.ts',
+    from: 'notifyAfter(context, principal, notifyPolls, () =>',
+    to: "notifyAfter(context, principal, (notifier, userId) => notifier.notify('changes ' + userId), () =>",
+    caughtBy:
+      'test/spec-4-6-trash.test.ts › returns a bookmark to the collection with a new id and all its fields, and followers see it',
+  },
+  {
     file: 'sql/functions/suspend-user.sql',
     from: 'coalesce(a.suspended_at, v_now)',
     to: 'v_now',

@@ -45,6 +45,7 @@ export interface Operation {
 }
 
 const LIMIT = 1_000_000;
+const LIMITS = { bookmarks: LIMIT, trash: LIMIT };
 const HASH = Buffer.alloc(32, 9);
 const hashOf = (n: number): Buffer => Buffer.alloc(32, `hash ${n}`);
 
@@ -88,7 +89,7 @@ const isBig = ({ bookmarks }: Collection): boolean => bookmarks === BIG.bookmark
 const sizeFor = (c: Collection, n: number): number => (isBig(c) ? 2_000 : 20 + n);
 
 const importWork = (db: Database, { owner }: Collection, work: Awaited<ReturnType<typeof prepareWork>>) =>
-  importBookmarks(db, owner, crypto.randomUUID(), work, LIMIT, undefined);
+  importBookmarks(db, owner, crypto.randomUUID(), work, LIMITS, undefined);
 
 const search = (db: Database, { owner }: Collection, asked: Partial<SearchOptions>) =>
   searchBookmarks(db, owner, { terms: [], filter: {}, sort: 'newest', page: 1, perPage: 50, ...asked });
@@ -304,14 +305,23 @@ const WRITES: Operation[] = [
     // Postgres 15 reads all of the user's rows.
     atMost: 4 * BIG.bookmarks,
     run: (db, c, n) =>
-      deleteBookmarks(db, c.owner, { ids: c.ids.slice(-600 - n * 500, -100 - n * 500) }, LIMIT),
+      deleteBookmarks(
+        db,
+        c.owner,
+        { ids: c.ids.slice(-600 - n * 500, -100 - n * 500) },
+        { trashLimit: LIMIT },
+      ),
   },
   {
     name: 'edit of 30 tags',
     atMost: 800,
     run: (db, c, n) => editBookmark(db, c.owner, c.ids[n]!, { tags: someTags(30, n, c.tags) }),
   },
-  { name: 'delete', atMost: 100, run: (db, c) => deleteBookmark(db, c.owner, c.ids.at(-1)!, LIMIT) },
+  {
+    name: 'delete',
+    atMost: 100,
+    run: (db, c) => deleteBookmark(db, c.owner, c.ids.at(-1)!, { trashLimit: LIMIT }),
+  },
   {
     name: 'creation, rename and deletion of a tag',
     atMost: 200,
@@ -383,7 +393,7 @@ const IMPORTS: Operation[] = [
       const work = await prepareWork(c, 3, freshUrl);
       await stageBatch(db, lease, 0, { ...work.batch, errors: '{}' });
       const { batch } = await prepareWork(c, 0, freshUrl);
-      await finishImport(db, lease, { ...work, batches: 1, batch }, LIMIT);
+      await finishImport(db, lease, { ...work, batches: 1, batch }, LIMITS);
       await readErrors(db, lease, -1);
       await deleteErrors(db, lease);
     },

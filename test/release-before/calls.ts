@@ -25,6 +25,7 @@ import { type RecordedCall, type Run, recordCalls } from './release.ts';
  */
 
 const LIMIT = 10_000;
+const LIMITS = { bookmarks: LIMIT, trash: LIMIT };
 const ROLE = { kind: 'api', scope: 'write', name: 'recorded', nameKey: 'recorded', days: null } as const;
 
 const hashOf = (byte: number): Buffer => Buffer.alloc(32, byte);
@@ -152,8 +153,8 @@ async function sendBookmarks(db: Database, owner: PrincipalKey): Promise<void> {
   await exports.readExportPage(db, owner, 0, bounds, 100);
   await tags.deleteTag(db, owner, first.tags[1].id);
   await tags.deleteTag(db, owner, tag.id);
-  await bookmarks.deleteBookmark(db, owner, second.id, LIMIT);
-  await bookmarks.deleteBookmarks(db, owner, several, LIMIT);
+  await bookmarks.deleteBookmark(db, owner, second.id);
+  await bookmarks.deleteBookmarks(db, owner, several, { trashLimit: LIMIT });
   await changes.readChanges(db, owner, position, 100);
 }
 
@@ -171,8 +172,8 @@ function prepare(count: number, mode: 'merge' | 'replace'): Promise<imports.Prep
 async function sendImports(db: Database, owner: PrincipalKey): Promise<void> {
   const { userId } = owner;
   const idempotency = { key: 'import', requestHash: hashOf(8) };
-  await imports.importBookmarks(db, owner, importId(1), await prepare(3, 'merge'), LIMIT, idempotency);
-  await imports.importBookmarks(db, owner, importId(2), await prepare(2, 'replace'), LIMIT, undefined);
+  await imports.importBookmarks(db, owner, importId(1), await prepare(3, 'merge'), LIMITS, idempotency);
+  await imports.importBookmarks(db, owner, importId(2), await prepare(2, 'replace'), LIMITS, undefined);
   const stage = async (n: number) => {
     await staged.beginImport(db, owner, importId(n), 100, LIMIT);
     await staged.stageChunk(db, { userId, id: importId(n) }, 0, Buffer.from('null'));
@@ -190,7 +191,7 @@ async function sendImports(db: Database, owner: PrincipalKey): Promise<void> {
   const work = await prepare(200, 'merge');
   await leases.stageBatch(db, done, 0, { ...work.batch, errors: error });
   const last = { ...(await prepare(0, 'merge')), batches: 1, tags: work.tags };
-  await imports.finishImport(db, done, last, LIMIT);
+  await imports.finishImport(db, done, last, LIMITS);
   await staged.readErrors(db, done, -1);
   await staged.deleteErrors(db, done);
   const refused = await stage(4);

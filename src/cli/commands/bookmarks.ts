@@ -49,6 +49,7 @@ export function addBookmarkCommands(program: Command, run: Run): void {
     .command('rm')
     .description('move bookmarks to the trash')
     .argument('<id...>', 'ids from `list`', gatherIds)
+    .option('--permanently', 'delete them for good, without the trash')
     .addOption(offlineOption())
     .action(run(remove));
   program
@@ -271,8 +272,13 @@ async function eachBatch(
   await session.terminal.print({ [verb.toLowerCase()]: changed }, () => `${verb} ${changed.join(', ')}`);
 }
 
-async function remove(session: Session, ids: number[], { offline }: { offline?: string }): Promise<void> {
+async function remove(
+  session: Session,
+  ids: number[],
+  { offline, permanently = false }: { offline?: string; permanently?: boolean },
+): Promise<void> {
   if (offline !== undefined) {
+    if (permanently) throw new CliError('--permanently cannot be combined with --offline');
     await useOffline(session, offline, async (collection) => {
       for (const id of ids) await collection.delete(id);
     });
@@ -281,7 +287,7 @@ async function remove(session: Session, ids: number[], { offline }: { offline?: 
   requireServiceIds(ids);
   const client = await openOwnClient(session);
   await eachBatch(session, ids, 'Deleted', (batch) =>
-    client.deleteBookmarks(batch, { signal: session.signal }),
+    client.deleteBookmarks({ ids: batch, trash: !permanently }, { signal: session.signal }),
   );
 }
 

@@ -98,7 +98,7 @@ export function linkdingRoutes(app: FastifyInstance, runner: EndpointRunner): vo
   add('POST', '/bookmarks/:id/archive/', 'write', (request) => setArchived(request, true));
   add('POST', '/bookmarks/:id/unarchive/', 'write', (request) => setArchived(request, false));
   add('DELETE', '/bookmarks/:id/', 'write', async ({ run, id }) => {
-    await run('/bookmarks/delete', { id });
+    await run('/bookmarks/delete', { id, trash: true });
     return undefined;
   });
   add('GET', '/tags/', 'read', listTags);

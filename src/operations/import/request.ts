@@ -15,6 +15,7 @@ import {
   readImport,
   type StagedImport,
 } from '../../store/staged-imports.ts';
+import { trashLimitOf } from '../../store/trash.ts';
 import type { ImportContext } from './context.ts';
 import { type ImportResponse, OutcomeUnknown, streamResponse, writeResponse } from './response.ts';
 
@@ -55,7 +56,7 @@ export async function importInline(
       principal,
       smallImport.id,
       prepared,
-      config.freeBookmarkLimit,
+      { bookmarks: config.freeBookmarkLimit, trash: trashLimitOf(config) },
       idempotency,
     );
   const { result, errorBytes } = await importPermits.run(principal.userId, write).catch(async (error) => {

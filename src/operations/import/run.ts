@@ -18,6 +18,7 @@ import {
 } from '../../store/import-leases.ts';
 import { finishImport, type ImportBatch, type PreparedImport } from '../../store/imports.ts';
 import { jobIdOf, parseJobId, readChunks, type StagedImport } from '../../store/staged-imports.ts';
+import { trashLimitOf } from '../../store/trash.ts';
 import { freeBytes } from './body.ts';
 import type { ImportContext } from './context.ts';
 
@@ -164,7 +165,10 @@ async function prepareAndWrite(
   try {
     // All checks come before the statement that takes the user's lock.
     const prepared = await prepare(context, lease, signal);
-    const isWritten = await finishImport(importDatabase, lease, prepared, config.freeBookmarkLimit);
+    const isWritten = await finishImport(importDatabase, lease, prepared, {
+      bookmarks: config.freeBookmarkLimit,
+      trash: trashLimitOf(config),
+    });
     return isWritten ? { state: 'done', entries: prepared.entries } : undefined;
   } catch (error) {
     if (error instanceof LeaseLost) return undefined;

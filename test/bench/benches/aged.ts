@@ -58,7 +58,7 @@ const changeScript = (users: number, lastId: number): string => `
       array['Tag ' || :tag], array['tag ' || :tag], 10000, null, null
     );
   \\else
-    select outcome from delete_bookmark(:user, ${PGBENCH_TOKEN_HASH}, :id, null, 10000000, null, null);
+    select outcome from delete_bookmark(:user, ${PGBENCH_TOKEN_HASH}, :id, null, null, null, null);
   \\endif
 \\else
   select coalesce(min(id), 0) as tag_id from tags where user_id = :user and name_key = 'tag ' || :tag \\gset
