@@ -94,7 +94,9 @@ const id = fc.oneof(fc.integer({ min: 1, max: 40 }), fc.maxSafeNat());
 const tags = fc.array(fc.oneof(text, fc.constantFrom('a', 'B', 'all')), { maxLength: 6 });
 const time = fc.oneof(
   fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
-  fc.stringMatching(/^\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-6]\d:[0-6]\d(\.\d{0,9})?(Z|[+-][0-2]\d:[0-6]\d)$/),
+  fc.stringMatching(
+    /^\d{4}-[01]\d-[0-3]\d([T ][0-2]\d:[0-6]\d(:[0-6]\d(\.\d{0,9})?)?(Z| ?[+-][0-2]\d(:?[0-6]\d)?)?)?$/,
+  ),
 );
 const entry = fc.record(
   {

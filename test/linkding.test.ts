@@ -193,6 +193,11 @@ describe('lists of bookmarks', () => {
       next = body.next;
     }
     expect(seen).toEqual(expected);
+    const slashes = await fetch(`${service.origin}//compat/linkding/api/bookmarks?limit=7&q=example`, {
+      headers: { authorization: `Token ${user.token}` },
+    });
+    const { next: following } = (await slashes.json()) as { next: string };
+    expect(following).toBe(`${service.origin}/compat/linkding/api/bookmarks/?limit=7&q=example&offset=7`);
     const { body } = await ask('GET', '/bookmarks/?limit=7&offset=10');
     expect(body.results.map(({ url }: { url: string }) => url)).toEqual(expected.slice(10, 17));
     expect(body.previous).toContain('offset=3');

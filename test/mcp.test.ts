@@ -96,6 +96,36 @@ describe.each([
   });
 });
 
+test('null in an optional argument means absent, and no schema lists null', async () => {
+  await using client = closing(await connect());
+  const added = await call(client, 'add_bookmark', {
+    url: 'https://a.example/',
+    title: 'A',
+    comment: null,
+    tags: null,
+  });
+  expect(added).toMatchObject({ title: 'A', comment: '', tags: [] });
+  const edit = { id: added.id, url: null, title: null, comment: 'C', tags: null };
+  const edited = await call(client, 'edit_bookmark', { ...edit, if_updated_at: added.updated_at });
+  expect(edited).toMatchObject({ url: added.url, title: 'A', comment: 'C' });
+  const search = { query: null, tags: null, page: null, per_page: null };
+  expect(await call(client, 'search_bookmarks', search)).toMatchObject({ total: 1 });
+  expect(await call(client, 'get_bookmark', { id: null, url: added.url })).toMatchObject({ total: 1 });
+  expect(await call(client, 'list_tags', { contains: null })).toMatchObject({ total: 0 });
+  for (const args of [
+    edit,
+    { ...edit, if_updated_at: null },
+    { if_updated_at: edited.updated_at, id: null },
+  ]) {
+    const result = (await client.callTool({ name: 'edit_bookmark', arguments: args })) as Result;
+    expect(result.isError).toBe(true);
+  }
+  const { tools } = await client.listTools();
+  expect(JSON.stringify(tools)).not.toContain('null');
+  const add = tools.find(({ name }) => name === 'add_bookmark')!;
+  expect(add.inputSchema).toMatchObject({ type: 'object', required: ['url'] });
+});
+
 test('a session continues at any replica', async () => {
   await using first = closing(await connect());
   await call(first, 'add_bookmark', { url: 'https://a.example/' });

@@ -163,16 +163,16 @@ const validEntry = fc
     };
   });
 
-const NO_TIME = 'expected an RFC 3339 timestamp of the years 0001 to 9999';
+const NO_TIME = 'expected an ISO 8601 time of the years 0001 to 9999';
 const u = 'http://never.example/';
 const invalidEntry = fc.constantFrom<ModelEntry[]>(
   { sent: 5, error: 'expected an object' },
   { sent: null, error: 'expected an object' },
   { sent: {}, error: 'url: is required' },
-  { sent: { url: null }, error: 'url: expected a string' },
+  { sent: { url: null }, error: 'url: is required' },
   { sent: { url: 'ftp://x/' }, error: 'url: expected an http or https url' },
   { sent: { url: '/relative' }, error: 'url: expected an absolute url' },
-  { sent: { url: u, title: null }, error: 'title: expected a string' },
+  { sent: { url: u, title: 7 }, error: 'title: expected a string' },
   { sent: { url: u, comment: 'a\u0000' }, error: 'comment: may not contain U+0000 or a lone surrogate' },
   { sent: { url: u, tags: [''] }, error: 'tags[0]: may not be empty' },
   { sent: { url: u, tags: ['ok', { id: 1 }] }, error: 'tags[1]: expected a string' },

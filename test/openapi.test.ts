@@ -129,6 +129,22 @@ describe('the structure of OpenAPI 3.1', () => {
   });
 });
 
+test('no request lists null as a value, except for expires_in_days (decision 4)', () => {
+  const nullable = (schema: Json, name: string): string[] => {
+    const children = [
+      ...Object.entries<Json>(schema.properties ?? {}),
+      ...[schema.items, ...(schema.anyOf ?? []), ...(schema.oneOf ?? [])]
+        .filter(Boolean)
+        .map((child) => [name, child] as const),
+    ];
+    return [
+      ...([schema.type].flat().includes('null') ? [name] : []),
+      ...children.flatMap(([childName, child]) => nullable(child, childName)),
+    ];
+  };
+  expect(EACH_ROUTE.flatMap(([path]) => nullable(requestOf(path).schema, path))).toEqual(['expires_in_days']);
+});
+
 describe('the document is complete', () => {
   test('every route is in it, and nothing else', () => {
     expect(Object.keys(document.paths).sort()).toEqual(ROUTES.map(({ path }) => path).sort());

@@ -37,6 +37,15 @@ afterEach(() => {
 /** Simulates a computer that sleeps: the wall clock advances, and the client's clock does not. */
 const sleepFor = (ms: number) => vi.setSystemTime(Date.now() + ms);
 
+test.each([
+  ['2026-01-31', '2026-01-31T00:00:00.000Z'],
+  ['2026-01-31 12:00:00.123456', '2026-01-31T12:00:00.123Z'],
+  ['2026-01-31T14:00:00+0200', '2026-01-31T12:00:00.000Z'],
+])('an added bookmark has the time %s as the service will return it', async (given, shown) => {
+  const collection = new FakeService().client().collection(new MemoryStore());
+  expect((await collection.add({ url: 'https://example.org/', created_at: given })).created_at).toBe(shown);
+});
+
 describe('while the computer sleeps', () => {
   test('an added bookmark gets the current time of the wall clock', async () => {
     vi.useFakeTimers({ toFake: ['Date'] });

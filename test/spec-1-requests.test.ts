@@ -308,6 +308,96 @@ describe('the body (spec 1, decision 2)', () => {
   });
 });
 
+/**
+ * Bodies as serializers write them by default: `null` for what is not set, empty texts, naive times, escapes and blanks.
+ * `createdAt` is the time that the service must read from `add` and from the entry of `import`.
+ */
+const CLIENTS: Record<string, { add: string; createdAt: string; search: string; import: string }> = {
+  Python: {
+    add: '{"url": "https://python.example/caf\\u00e9", "title": null, "comment": null, "tags": null, "created_at": "2026-01-31T12:00:00.123456"}',
+    createdAt: '2026-01-31T12:00:00.123Z',
+    search: '{"query": "python.example", "tag": null, "page": null, "per_page": null}',
+    import:
+      '{"bookmarks": [{"url": "https://python.example/imported", "title": null, "tags": null, "created_at": "2026-01-31 12:00:00.123456", "updated_at": null}], "mode": null}',
+  },
+  Go: {
+    add: '{"url":"https://go.example/?a=1\\u0026b=2","title":"","comment":"","tags":null,"created_at":"2026-01-31T13:00:00.123456789+01:00"}\n',
+    createdAt: '2026-01-31T12:00:00.123Z',
+    search: '{"query":"go.example","tag":""}\n',
+    import:
+      '{"bookmarks":[{"url":"https://go.example/imported","title":"","comment":"","tags":null,"created_at":"2026-01-31T12:00:00.123Z","updated_at":null}],"mode":"merge"}\n',
+  },
+  Swift: {
+    add: '{"url":"https:\\/\\/swift.example\\/","title":null,"comment":null,"tags":[],"created_at":"2026-01-31T12:00:00Z"}',
+    createdAt: '2026-01-31T12:00:00.000Z',
+    search: '{"tag":null,"query":"swift.example"}',
+    import:
+      '{"mode":null,"bookmarks":[{"created_at":"2026-01-31 12:00:00 +0000","url":"https:\\/\\/swift.example\\/imported","tags":null}]}',
+  },
+  Kotlin: {
+    add: '{"url":"https://kotlin.example/","title":null,"comment":null,"tags":[],"created_at":"2026-01-31T12:00"}',
+    createdAt: '2026-01-31T12:00:00.000Z',
+    search: '{"query":"kotlin.example","tag":null,"page":1,"per_page":50}',
+    import:
+      '{"bookmarks":[{"url":"https://kotlin.example/imported","title":null,"tags":[],"created_at":"2026-01-31T12:00:00Z"}],"mode":null}',
+  },
+  Java: {
+    add: '{"url":"https://java.example/","title":null,"comment":null,"tags":null,"created_at":"2026-01-31T14:00:00.000+0200"}',
+    createdAt: '2026-01-31T12:00:00.000Z',
+    search: '{"query":"java.example","tag":null,"page":null,"per_page":null}',
+    import:
+      '{"bookmarks":[{"url":"https://java.example/imported","title":null,"comment":null,"tags":null,"created_at":"2026-01-31T12:00:00.000000","updated_at":null}],"mode":null}',
+  },
+  'C#': {
+    add: '{"url":"https://csharp.example/","title":null,"comment":null,"tags":null,"created_at":"2026-01-31T13:00:00.1234567\\u002B01:00"}',
+    createdAt: '2026-01-31T12:00:00.123Z',
+    search: '{"query":"csharp.example","tag":null,"page":1,"per_page":50}',
+    import:
+      '{"bookmarks":[{"url":"https://csharp.example/imported","title":null,"tags":null,"created_at":"2026-01-31T12:00:00.1234567","updated_at":null}],"mode":null}',
+  },
+};
+
+describe.each(Object.entries(CLIENTS))(
+  'bodies as serializers of %s write them (decisions 4, 13, 14 and 18)',
+  (_, client) => {
+    test('add, edit, find, list, import and delete bookmarks', async () => {
+      const owner = await service.user();
+      const { body: added } = await owner.post(ADD, client.add);
+      expect(added).toMatchObject({ title: '', comment: '', tags: [], created_at: client.createdAt });
+      await owner.post('/bookmarks/edit', { id: added.id, title: 'T', comment: 'C', tags: ['t'] });
+      const edit = `{"id":${added.id},"title":"U","comment":null,"tags":null,"url":null,"ids":null}`;
+      expect((await owner.post('/bookmarks/edit', edit)).body).toMatchObject({
+        url: added.url,
+        title: 'U',
+        comment: 'C',
+        tags: [{ name: 't' }],
+      });
+      expect((await owner.post('/bookmarks/search', client.search)).body).toMatchObject({
+        total: 1,
+        per_page: 50,
+      });
+      expect((await owner.post('/import', client.import)).body).toEqual({
+        imported: 1,
+        skipped: 0,
+        errors: [],
+      });
+      const whole = (await owner.post('/export')).body.bookmarks;
+      expect(whole[1]).toMatchObject({ title: '', comment: '', tags: [], created_at: client.createdAt });
+      for (const cursor of [null, ''])
+        expect((await owner.post('/bookmarks/list', { cursor, limit: null })).body.bookmarks).toEqual(whole);
+      expect((await owner.post('/bookmarks/sync', { cursor: null, limit: null, wait: null })).body).toEqual({
+        bookmarks: whole,
+        cursor: whole[1].id,
+        has_more: false,
+        waited: false,
+      });
+      const unconditional = await owner.post('/bookmarks/delete', { id: added.id, if_updated_at: null });
+      expect(unconditional.body.error).toBe('if_updated_at: expected a string');
+      expect((await owner.post('/bookmarks/delete', { id: added.id, ids: null })).status).toBe(200);
+    });
+  },
+);
+
 describe('requests that do not belong to the API (decision 2)', () => {
   test.each(['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND', 'QUERY'])(
     'the method %s is NOT_FOUND, even with an invalid body',
@@ -341,9 +431,9 @@ describe('requests that do not belong to the API (decision 2)', () => {
   });
 
   test.each([
-    '/bookmarks/add/',
     '/Bookmarks/Add',
-    '//bookmarks/add',
+    '/bookmarks//',
+    '/bookmarks/add/x',
     '/bookmarks',
     '/',
     '',
@@ -352,6 +442,30 @@ describe('requests that do not belong to the API (decision 2)', () => {
     const response = await sendRaw(service.origin, wholeRequest(path, '{"url":"https://example.org/"}'));
     checkResponse(path, response);
     expect(response.status).toBe(404);
+  });
+
+  test.each([
+    '//bookmarks/add',
+    '/bookmarks/add/',
+    '/bookmarks//add',
+    '///bookmarks//add//',
+    '//bookmarks/add?a=//',
+  ])('a slash too many does no harm: %s', async (path) => {
+    const response = await sendRaw(service.origin, wholeRequest(path, '{"url":"https://example.org/"}'));
+    checkResponse(ADD, response);
+    expect(response.status).toBe(200);
+    expect(response.headers.get('x-ratelimit-remaining')).not.toBeNull();
+  });
+
+  test('with doubled slashes, a key still belongs to the same request', async () => {
+    const body = '{"url":"https://example.org/"}';
+    const send = (path: string) =>
+      sendRaw(
+        service.origin,
+        headOf(path, 'Idempotency-Key: slashes', `Content-Length: ${body.length}`) + body,
+      );
+    const first = await send(ADD);
+    expect(await send(`/${ADD}/`)).toMatchObject({ status: 200, body: first.body });
   });
 
   test('a path outside of the version prefix is NOT_FOUND', async () => {

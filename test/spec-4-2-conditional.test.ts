@@ -212,8 +212,14 @@ describe('conditional items', () => {
 const TIME = '2026-01-02T03:04:05.678Z';
 
 test.each([
-  ['/bookmarks/edit', { id: 1, if_updated_at: 'yesterday' }, 'if_updated_at: expected an RFC 3339'],
+  ['/bookmarks/edit', { id: 1, if_updated_at: 'yesterday' }, 'if_updated_at: expected an ISO 8601'],
   ['/bookmarks/delete', { id: 1, if_updated_at: null }, 'if_updated_at: expected a string'],
+  ['/bookmarks/edit', { id: 1, if_updated_at: null, title: 'T' }, 'if_updated_at: expected a string'],
+  [
+    '/bookmarks/edit',
+    { items: [{ id: 1, if_updated_at: null }] },
+    'items[0].if_updated_at: expected a string',
+  ],
   ['/bookmarks/edit', { ids: [1], if_updated_at: TIME }, 'if_updated_at: cannot be given with ids'],
   ['/bookmarks/delete', { ids: [1], if_updated_at: TIME }, 'if_updated_at: cannot be given with ids'],
   ['/bookmarks/edit', { items: [{ id: 1, if_updated_at: TIME }], id: 1 }, 'items: expected either'],

@@ -400,7 +400,7 @@ test.each([
     'sort: expected "newest" or "oldest" or "created" or "created_oldest" or "updated" or "title"',
   ],
   [{ tags: Array.from({ length: 101 }, (_, n) => `t${n}`) }, 'tags: at most 100 tags'],
-  [{ created_after: 'now' }, 'created_after: expected an RFC 3339 timestamp of the years 0001 to 9999'],
+  [{ created_after: 'now' }, 'created_after: expected an ISO 8601 time of the years 0001 to 9999'],
 ])('%j is a VALIDATION_ERROR', async (body, error) => {
   expect(await ask(body)).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR', error } });
 });

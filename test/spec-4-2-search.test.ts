@@ -202,6 +202,16 @@ describe('the option tag', () => {
     expect((await search({ query: 'brick', tag: 'fruit' })).total).toBe(0);
   });
 
+  test.each(['', ' \u3000', null])(
+    'is no filter if it is %j, so untagged bookmarks match too',
+    async (tag) => {
+      await add('one', { tags: ['known'] });
+      await add('other');
+      expect((await search({ tag })).total).toBe(2);
+      expect((await search({ tag, untagged: true })).total).toBe(1);
+    },
+  );
+
   test('matches nothing if the tag does not exist', async () => {
     await add('one', { tags: ['known'] });
     const other = await service.user();

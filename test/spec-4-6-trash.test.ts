@@ -69,6 +69,7 @@ describe('/trash/list', () => {
     expect(kept).toEqual(one);
     expect(deleted_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     expect(await readTrash(user, 1)).toEqual(trash);
+    expect((await user.post('/trash/list', { cursor: '' })).body.bookmarks).toEqual(trash);
     expect(await findFaults(service.database.url)).toEqual([]);
   });
 

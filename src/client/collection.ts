@@ -1,5 +1,6 @@
 import type { Bookmark, BookmarkEdit, NewBookmark } from '../domain/resources.ts';
 import { foldText } from '../domain/text.ts';
+import { parseTimestamp } from '../domain/timestamp.ts';
 import { type ConflictPolicy, mergeTags, showState, TEXT_FIELDS } from './merge.ts';
 import { MirrorConflict, mirrorBookmarks } from './mirror.ts';
 import type { BookmarkState, CollectionStore, Intent, PendingWrite, Report } from './outbox.ts';
@@ -84,8 +85,10 @@ export class Collection {
         comment: comment.trim(),
         // Merging into an empty list removes duplicates.
         tags: mergeTags([], trimAll(tags), []).map(({ name }) => name),
-        // Uses the wall clock, because the client's clock may stop while the computer sleeps.
-        created_at: created_at ?? new Date().toISOString(),
+        // The form in which the service returns times. If the time is invalid, the service refuses the bookmark.
+        // Without a time, uses the wall clock, because the client's clock may stop while the computer sleeps.
+        created_at:
+          created_at === undefined ? new Date().toISOString() : (parseTimestamp(created_at) ?? created_at),
       },
       onDuplicate: on_duplicate,
     };

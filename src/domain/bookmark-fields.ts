@@ -59,7 +59,7 @@ export const BOOKMARK_FIELDS = {
     givenTo: ['add', 'edit', 'import'],
     examples: [['reading', 'later']],
   },
-  /** UTC, ISO 8601 with milliseconds and `Z`. A request may use any RFC 3339 time with an offset. Default: now. */
+  /** UTC, ISO 8601 with milliseconds and `Z`. A request may use other forms (`parseTimestamp`). Default: now. */
   created_at: { kind: 'time', givenTo: ['add', 'import'], examples: ['2026-01-31T12:00:00.000Z'] },
   /** In the format of `created_at`. Default: the value of `created_at`. So both times are equal after an add. */
   updated_at: { kind: 'time', givenTo: ['import'], examples: ['2026-01-31T12:00:00.000Z'] },

@@ -48,7 +48,7 @@ export const timestamp = z
     if (parsed !== undefined) return parsed;
     ctx.issues.push({
       code: 'custom',
-      message: 'expected an RFC 3339 timestamp of the years 0001 to 9999',
+      message: 'expected an ISO 8601 time of the years 0001 to 9999',
       input: given,
     });
     return z.NEVER;

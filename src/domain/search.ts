@@ -1,8 +1,17 @@
 import { z } from 'zod';
-import { site, tagName, tagNames, tagPaths, timestamp } from './fields.ts';
-import { foldText } from './text.ts';
+import { BOUNDS, site, tagNames, tagPaths, text, timestamp } from './fields.ts';
+import { cleanTagName, foldText } from './text.ts';
 
 const time = timestamp.meta({ format: 'date-time', examples: ['2026-01-31T12:00:00.000Z'] });
+
+/** A tag name in its normalized form. An empty name is no filter. */
+const tagKey = z
+  .string()
+  .transform(cleanTagName)
+  .pipe(text({ max: BOUNDS.tagName }))
+  .meta({ maxLength: BOUNDS.tagName, examples: ['reading'] })
+  .transform((name) => (name === '' ? undefined : foldText(name)))
+  .optional();
 
 /** Tag names in their normalized form. */
 const tagKeys = (examples: string[]) =>
@@ -16,7 +25,7 @@ const tagKeys = (examples: string[]) =>
  * the output of this schema. A new filter needs a line here, and a column and a condition in that function.
  */
 export const searchFilter = z.object({
-  tag: tagName.transform(foldText).optional(),
+  tag: tagKey,
   tags: tagKeys(['reading']),
   tag_under: tagPaths.optional(),
   without_tags: tagKeys(['done']),

@@ -1,8 +1,8 @@
-/** The parts of an RFC 3339 timestamp. */
+/** The parts of a time in ISO 8601. Everything after the date may be absent, and so may seconds and offset. */
 const DATE = String.raw`(?<year>\d{4})-(?<month>\d{2})-(?<day>\d{2})`;
-const TIME = String.raw`(?<hour>\d{2}):(?<minute>\d{2}):(?<second>\d{2})(?:\.(?<fraction>\d+))?`;
-const OFFSET = String.raw`(?:Z|(?<sign>[+-])(?<offsetHour>\d{2}):(?<offsetMinute>\d{2}))`;
-const RFC3339 = new RegExp(`^${DATE}T${TIME}${OFFSET}$`, 'i');
+const TIME = String.raw`(?<hour>\d{2}):(?<minute>\d{2})(?::(?<second>\d{2})(?:\.(?<fraction>\d+))?)?`;
+const OFFSET = String.raw`(?:Z| ?(?<sign>[+-])(?<offsetHour>\d{2})(?::?(?<offsetMinute>\d{2}))?)`;
+const ISO8601 = new RegExp(`^${DATE}(?:[T ]${TIME}${OFFSET}?)?$`, 'i');
 
 /** Matches the service's own format, except for the days 29 to 31. A text that matches is valid as it is. */
 const PLAIN =
@@ -22,13 +22,13 @@ function isMonthStart(ms: number): boolean {
 }
 
 /**
- * Converts an RFC 3339 timestamp to UTC with milliseconds and `Z`, and drops finer digits. A leap second becomes the
- * second after it. Returns undefined for any other text, for a day that does not exist, and for a UTC year outside of
- * 0001 to 9999 (docs/contract.md, decision 18).
+ * Converts a time in ISO 8601 to UTC with milliseconds and `Z`, and drops finer digits. A time without an offset is UTC.
+ * A date alone is its midnight. A leap second becomes the second after it. Returns undefined for any other text, for a
+ * day that does not exist, and for a UTC year outside of 0001 to 9999 (docs/contract.md, decision 18).
  */
 export function parseTimestamp(text: string): string | undefined {
   if (PLAIN.test(text)) return text;
-  const parts = RFC3339.exec(text)?.groups;
+  const parts = ISO8601.exec(text)?.groups;
   if (parts === undefined) return undefined;
   const { fraction = '', sign } = parts;
   const numberOf = (name: string) => Number(parts[name] ?? 0);

@@ -65,9 +65,26 @@ export const notCombined =
     issues.push({ code: 'custom', message: `cannot be given with ${name}`, path: [other], input: value });
   };
 
+/**
+ * The fields in which `null` does not mean absent. In `expires_in_days`, it is a value. In `if_updated_at`, it is an
+ * error, because the write would otherwise become unconditional.
+ */
+const KEPT_NULLS: ReadonlySet<string> = new Set(['expires_in_days', 'if_updated_at']);
+
+/**
+ * Returns an object without its fields that are `null`, because `null` in an optional field means absent
+ * (docs/contract.md, decision 4). Returns anything else unchanged.
+ */
+export function dropNulls(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
+  const fields = Object.entries(body);
+  const kept = fields.filter(([name, value]) => value !== null || KEPT_NULLS.has(name));
+  return kept.length === fields.length ? body : Object.fromEntries(kept);
+}
+
 /** Checks a request body. Throws `VALIDATION_ERROR` with the first wrong field and the broken rule. */
 export function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
-  const result = schema.safeParse(body, { error: describeIssue });
+  const result = schema.safeParse(dropNulls(body), { error: describeIssue });
   if (result.success) return result.data;
   throw invalid(formatIssue(result.error.issues[0]!));
 }

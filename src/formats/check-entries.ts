@@ -38,7 +38,6 @@ function findTagsFault(value: unknown): string | undefined {
 
 function findTextFault(value: unknown, field: Field & { kind: 'url' | 'text' }): string | undefined {
   const isUrl = field.kind === 'url';
-  if (value === undefined && isUrl) return ': is required';
   if (typeof value !== 'string') return ': expected a string';
   const text = value.trim();
   const minLength = isUrl ? 1 : 0;
@@ -47,7 +46,7 @@ function findTextFault(value: unknown, field: Field & { kind: 'url' | 'text' }):
 }
 
 function findFieldFault(value: unknown, field: Field): string | undefined {
-  if (value === undefined && field.kind !== 'url') return undefined;
+  if (value === undefined || value === null) return field.kind === 'url' ? ': is required' : undefined;
   switch (field.kind) {
     case 'url':
     case 'text':
@@ -57,7 +56,7 @@ function findFieldFault(value: unknown, field: Field): string | undefined {
     case 'time':
       if (typeof value !== 'string') return ': expected a string';
       return parseTimestamp(value) === undefined
-        ? ': expected an RFC 3339 timestamp of the years 0001 to 9999'
+        ? ': expected an ISO 8601 time of the years 0001 to 9999'
         : undefined;
     case 'flag':
       return typeof value === 'boolean' ? undefined : ': expected true or false';

@@ -107,6 +107,8 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
     loggerInstance,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: DEFAULT_BODY_BYTES,
+    // Clients that append a path to `{base_url}/` send doubled slashes.
+    routerOptions: { ignoreDuplicateSlashes: true, ignoreTrailingSlash: true },
     trustProxy: trustFunction(config.trustProxy),
     requestTimeout: config.requestTimeoutSeconds * 1_000,
     connectionTimeout: silenceLimitMs(config),

@@ -10,6 +10,9 @@ import { traceRequests } from './trace-requests.ts';
 
 /** Hooks that run for every request. */
 
+/** Matches the urls of paths that use the session cookie. The router ignores doubled slashes, so this does too. */
+const IS_FOR_BROWSER = new RegExp(`^/*${WEB_PATH}/`);
+
 /**
  * Adds the hook that runs before CORS, so that responses to preflights have the request id and the security headers
  * too. The hook refuses OPTIONS requests that are not preflights, and all preflights for paths that use the session
@@ -39,8 +42,7 @@ export function addFirstHook(
     reply.headers(SECURITY_HEADERS);
     const isPreflight =
       headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
-    const isForBrowser = url.startsWith(`${WEB_PATH}/`);
-    if (method === 'OPTIONS' && (!isPreflight || isForBrowser)) throw notFound('the path');
+    if (method === 'OPTIONS' && (!isPreflight || IS_FOR_BROWSER.test(url))) throw notFound('the path');
     done();
   });
 }

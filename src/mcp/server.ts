@@ -14,6 +14,7 @@ import type {
   TagList,
 } from '../domain/resources.ts';
 import { messageOf, systemCodeOf } from '../domain/thrown.ts';
+import { dropNulls } from '../domain/validation.ts';
 
 /**
  * The tools that the service offers to language models through the Model Context Protocol. Each tool calls one
@@ -54,6 +55,9 @@ const knownVersion = z
   .describe('The updated_at that you last read. If the bookmark has changed since, nothing is written');
 const tags = z.array(z.string()).describe('Names of tags');
 
+/** Makes the schema of a tool's arguments. `null` in an optional argument means absent. */
+const argumentsOf = <Shape extends z.ZodRawShape>(shape: Shape) => z.preprocess(dropNulls, z.object(shape));
+
 const READS = { readOnlyHint: true, openWorldHint: false };
 const ADDS = { readOnlyHint: false, destructiveHint: false, openWorldHint: false };
 const CHANGES = { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false };
@@ -71,7 +75,7 @@ export function createMcpServer(api: BookmarkApi, version: string): McpServer {
       title: 'Search bookmarks',
       description: `Finds bookmarks by words in url, title and comment, and by tags. Comments are cut at ${COMMENT_LENGTH} characters.`,
       annotations: READS,
-      inputSchema: z.object({
+      inputSchema: argumentsOf({
         query: z.string().optional().describe('Every result contains all of these words'),
         tags: tags.optional().describe('Every result has all of these tags'),
         page: z.int().min(1).default(1),
@@ -92,7 +96,7 @@ export function createMcpServer(api: BookmarkApi, version: string): McpServer {
       description:
         'Returns a bookmark by its id, or all bookmarks with a url. Use it to check whether a page is saved.',
       annotations: READS,
-      inputSchema: z.object({ id: id.optional(), url: z.string().optional() }),
+      inputSchema: argumentsOf({ id: id.optional(), url: z.string().optional() }),
     },
     (choice) =>
       respond(async () => {
@@ -110,7 +114,7 @@ export function createMcpServer(api: BookmarkApi, version: string): McpServer {
       title: 'List tags',
       description: `Returns the tags and how many bookmarks each has, most used first, at most ${MAX_TAGS}.`,
       annotations: READS,
-      inputSchema: z.object({
+      inputSchema: argumentsOf({
         contains: z.string().optional().describe('Text that tag names must contain'),
       }),
     },
@@ -132,7 +136,7 @@ export function createMcpServer(api: BookmarkApi, version: string): McpServer {
       description:
         'Saves a url. If it is already saved, nothing is written and the existing bookmark is returned.',
       annotations: { ...ADDS, idempotentHint: true },
-      inputSchema: z.object({
+      inputSchema: argumentsOf({
         url: z.string(),
         title: z.string().optional(),
         comment: z.string().optional(),
@@ -148,7 +152,7 @@ export function createMcpServer(api: BookmarkApi, version: string): McpServer {
       title: 'Edit a bookmark',
       description: 'Changes the given fields. A list of tags replaces the tags of the bookmark.',
       annotations: CHANGES,
-      inputSchema: z.object({
+      inputSchema: argumentsOf({
         id,
         if_updated_at: knownVersion,
         url: z.string().optional(),
@@ -168,7 +172,7 @@ export function createMcpServer(api: BookmarkApi, version: string): McpServer {
         'Moves a bookmark to the trash, from which the user can restore it. If the service has no trash, the bookmark ' +
         'is deleted for good. Ask the user first.',
       annotations: CHANGES,
-      inputSchema: z.object({ id, if_updated_at: knownVersion }),
+      inputSchema: argumentsOf({ id, if_updated_at: knownVersion }),
     },
     (version) => respond(() => api.deleteBookmark({ ...version, trash: true })),
   );

@@ -181,7 +181,7 @@ const list = principalRoute({
     next_cursor: cursor.next,
   }),
   async handle({ context, principal, body }) {
-    const afterId = body.cursor === undefined ? 0 : parseCursor(body.cursor, principal.userId);
+    const afterId = body.cursor ? parseCursor(body.cursor, principal.userId) : 0;
     const { bookmarks, lastId, hasMore } = await readPage(context.database, principal, afterId, body.limit);
     const next = hasMore && lastId !== null ? formatCursor(principal.userId, lastId) : undefined;
     return `{"bookmarks":${bookmarks},${formatNext(next)}}`;

@@ -18,9 +18,9 @@ function findStart(
   { cursor, from }: { cursor?: string | undefined; from?: 'now' | undefined },
   userId: number,
 ): ChangesStart {
-  if (cursor !== undefined && from !== undefined) throw invalid('from: expected either cursor or from');
+  if (cursor && from !== undefined) throw invalid('from: expected either cursor or from');
   if (from !== undefined) return 'now';
-  return cursor === undefined ? 'beginning' : parseChangesCursor(cursor, userId);
+  return cursor ? parseChangesCursor(cursor, userId) : 'beginning';
 }
 
 const formatPage = (page: ChangesPage, userId: number, end: Omit<PollEnd<ChangesPage>, 'page'>): string =>

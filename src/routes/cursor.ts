@@ -13,7 +13,10 @@ import type { TrashPosition } from '../store/trash.ts';
 /** Long enough for the number of the format and six numbers of 16 digits, in base64url. */
 const MAX_LENGTH = 200;
 
-/** Makes the schemas of a cursor: `given` in a request, and `next` in a response. Either may be absent. */
+/**
+ * Makes the schemas of a cursor: `given` in a request, and `next` in a response. Either may be absent. An empty `given`
+ * begins at the start.
+ */
 export const cursorSchemas = (example: string, maxLength = MAX_LENGTH) => {
   const next = z.string().meta({ examples: [example] });
   const given = z

@@ -35,7 +35,7 @@ const list = principalRoute({
     next_cursor: cursor.next,
   }),
   async handle({ context, principal, body: { cursor, limit } }) {
-    const before = cursor === undefined ? undefined : parseTrashCursor(cursor, principal.userId);
+    const before = cursor ? parseTrashCursor(cursor, principal.userId) : undefined;
     const { bookmarks, next } = await readTrash(context.database, principal, before, limit);
     return `{"bookmarks":${bookmarks},${formatNext(next && formatTrashCursor(principal.userId, next))}}`;
   },

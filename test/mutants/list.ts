@@ -464,6 +464,19 @@ export const MUTANTS: readonly Mutant[] = [
     caughtBy: 'test/notifications.test.ts › allow 16 for each token, independent of other tokens',
   },
   {
+    file: 'src/domain/validation.ts',
+    from: "new Set(['expires_in_days', 'if_updated_at'])",
+    to: "new Set(['expires_in_days'])",
+    caughtBy:
+      'test/bad-input.test.ts › if_updated_at: is accepted at its limits, and refused beyond them with a message that names it',
+  },
+  {
+    file: 'src/operations/import/entries.ts',
+    from: 'compiledEntry.safeParse(dropNulls(raw),',
+    to: 'compiledEntry.safeParse(raw,',
+    caughtBy: 'test/bad-input.test.ts › merge mode enforces them, with imports up to 0 bytes inline',
+  },
+  {
     file: 'src/domain/bloom-filters.ts',
     from: 'filter[bit >> 3]! |= 1 << (bit & 7)',
     to: 'filter[bit >> 3]! = 1 << (bit & 7)',

@@ -8,6 +8,7 @@ import { parseBody } from '../../domain/validation.ts';
 import { countBacklog } from '../add-route.ts';
 import { authenticate } from '../authentication.ts';
 import { API } from '../mount.ts';
+import { queryOf } from '../pages.ts';
 import { BOOKMARK_BODY_BYTES } from '../route.ts';
 import { type EndpointRunner, type RunEndpoint, runEndpointsFor } from '../run-endpoint.ts';
 import { ARCHIVED, DEFAULTS, fromLinkding, type LinkdingFields, readFields, toLinkding } from './fields.ts';
@@ -132,7 +133,8 @@ function readRequest(
     id: Number(id),
     body: request.body ?? {},
     linkTo: ({ offset, limit }) => {
-      const link = new URL(request.url, 'http://localhost');
+      const link = new URL(request.routeOptions.url!, 'http://localhost');
+      link.search = queryOf(request);
       link.searchParams.set('limit', String(limit));
       link.searchParams.set('offset', String(offset));
       return origin + link.pathname + link.search;

@@ -1,6 +1,7 @@
 import { invalid } from '../../domain/errors.ts';
 import { BOUNDS } from '../../domain/fields.ts';
 import { decodeJson, parseJsonText } from '../../domain/json.ts';
+import { dropNulls } from '../../domain/validation.ts';
 
 /** The body of an import, parsed. Its entries are not checked yet. */
 export interface ImportBody {
@@ -13,7 +14,7 @@ export function parseImport(bytes: Buffer): ImportBody {
   const body = parseJsonText(decodeJson(bytes));
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw invalid('body: expected an object');
-  const { bookmarks, mode = 'merge' } = body as { bookmarks?: unknown; mode?: unknown };
+  const { bookmarks, mode = 'merge' } = dropNulls(body) as { bookmarks?: unknown; mode?: unknown };
   if (bookmarks === undefined) throw invalid('bookmarks: is required');
   if (!Array.isArray(bookmarks)) throw invalid('bookmarks: expected an array');
   if (bookmarks.length > BOUNDS.importEntries)

@@ -3,7 +3,7 @@ import { importedEntry } from '../../domain/bookmark-schemas.ts';
 import { BOUNDS } from '../../domain/fields.ts';
 import type { ImportError } from '../../domain/resources.ts';
 import { cutText, searchText } from '../../domain/text.ts';
-import { describeIssue, formatIssue } from '../../domain/validation.ts';
+import { describeIssue, dropNulls, formatIssue } from '../../domain/validation.ts';
 import { hrefHost, hrefKey } from '../../store/bookmarks.ts';
 import { isOversized, MAX_ENTRY_BYTES } from './body.ts';
 
@@ -36,7 +36,7 @@ const ERROR_TEXT_LENGTH = 200;
 /** Checks a parsed entry. Returns the row to store, or the error for the response. */
 export function checkEntry(index: number, raw: unknown): CheckedEntry | ImportError {
   if (isOversized(raw)) return toError(index, null, `at most ${MAX_ENTRY_BYTES} bytes`);
-  const result = compiledEntry.safeParse(raw, { error: describeIssue });
+  const result = compiledEntry.safeParse(dropNulls(raw), { error: describeIssue });
   if (!result.success) {
     const [issue] = result.error.issues;
     // An issue with the whole entry has no path.
