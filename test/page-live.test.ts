@@ -159,6 +159,29 @@ describe('changes elsewhere', () => {
     },
   );
 
+  browserTest('leave the total right if the first search already counted a new bookmark', async () => {
+    const browser = await browsers.signedIn(one);
+    const bookmarks = Array.from({ length: 80 }, (_, at) => ({ url: `https://example.org/${at}` }));
+    await call(browser, '/import', { mode: 'merge', bookmarks });
+    const page = await browser.openTab();
+    let searches = 0;
+    // The bookmark is added after the page has its cursor, and before its first search. It is beyond the first page.
+    await page.route('**/bookmarks/search', async (route) => {
+      searches += 1;
+      if (searches === 1) await add(browser, 'Oldest', { created_at: '2001-01-01T00:00:00Z' });
+      await route.continue();
+    });
+    const changed = page.waitForResponse(
+      async (response) =>
+        response.url().endsWith('/bookmarks/changes') && (await response.text()).includes('Oldest'),
+    );
+    await page.goto(one.origin);
+    await changed;
+    // The page cannot know the total, so it reads it again.
+    await expect.poll(() => searches).toBeGreaterThan(1);
+    await page.getByText('81 of 10,000').waitFor();
+  });
+
   browserTest('appear even if an import has replaced all bookmarks', async () => {
     const browser = await browsers.signedIn(one);
     await add(browser, 'Before');

@@ -6,7 +6,7 @@ import { texts } from './texts.ts';
 /**
  * Asks a question. Resolves with true if the user confirms. `buttonClass` is the class of the button that confirms.
  */
-async function confirm(
+export async function confirm(
   question: string,
   buttonLabel: string,
   buttonClass: string,

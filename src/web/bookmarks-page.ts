@@ -5,7 +5,7 @@ import { fillTime } from './dates.ts';
 import { createDeletions } from './deletions.ts';
 import { button, buttonRow, icon, make, makeChoice, refill } from './dom.ts';
 import { addForm, type Draft, type Editor, editForm } from './editor.ts';
-import { followChanges } from './follow.ts';
+import { type Following, followChanges } from './follow.ts';
 import { addKeys } from './keys.ts';
 import { notifyBriefly, notifyError } from './notices.ts';
 import { drawRow, openRow, type RowActions } from './row.ts';
@@ -68,11 +68,12 @@ const collection = createCollection({
   onChange: (added) => draw(added),
   onRead: (bookmarks) => panel.note(bookmarks),
 });
-const deletions = createDeletions(collection, user.email);
+const deletions = createDeletions(collection, user.email, runQuietly);
 const selection = createSelection(collection, {
   onChange: () => list.redrawAll(),
   onDelete: (bookmarks) => deletions.remove(bookmarks),
   ownTags: () => panel.tags,
+  runQuietly,
 });
 
 const actions: RowActions = {
@@ -343,6 +344,26 @@ function followRename(from: string, to: string): void {
   if (renamed !== box.text) replaceSearch(renamed);
 }
 
+/** Undefined until the page has its first cursor. */
+let following: Following | undefined;
+
+/**
+ * Runs an action on many bookmarks without applying its changes one page at a time. Afterwards, skips these changes, and
+ * reads the list and the tags once.
+ */
+async function runQuietly<T>(work: () => Promise<T>): Promise<T> {
+  following?.pause();
+  try {
+    return await work();
+  } finally {
+    await following?.skip();
+    panel.forget();
+    const place = { order: orders.value, count: collection.rows.length, top: scrollY };
+    await Promise.all([returnTo(place), panel.read().catch(() => {})]);
+    following?.resume();
+  }
+}
+
 function applyChanges(page: Changes, sinceMs: number): void {
   warnEditor(page);
   // The panel comes first, because drawing the list uses the panel's tags.
@@ -412,7 +433,7 @@ setInterval(() => {
 }, 60_000);
 watchSession();
 
-const following = await followChanges(user.email, applyChanges);
+following = await followChanges(user.email, applyChanges);
 const first = returnTo(placeOf(history.state));
 await Promise.all([first, panel.read(first).catch(() => {})]);
 following.resume();
@@ -422,9 +443,9 @@ void import('./app.ts').then(({ startApp }) =>
 
 addEventListener('pagehide', () => {
   keepPlace();
-  following.pause();
+  following?.pause();
 });
 addEventListener('pageshow', ({ persisted }) => {
-  if (persisted) following.resume();
+  if (persisted) following?.resume();
 });
 if (hasPasskeys()) void import('./passkeys.ts').then(({ offerPasskey }) => offerPasskey()).catch(() => {});

@@ -172,7 +172,8 @@ export function createCollection({ onChange, onRead }: Options): Collection {
    * the user keeps their place in the list.
    */
   const refresh = async () => {
-    if (reading !== undefined) return refreshSoon();
+    // While bookmarks are being deleted, nobody knows whether a new total would include them.
+    if (reading !== undefined || hidden.size > 0) return refreshSoon();
     if (all.length <= NEXT_PAGES) return load(Math.max(FIRST_PAGE, all.length), undefined);
     const page = await read(1).catch(() => undefined);
     if (page === undefined) return;
@@ -241,9 +242,14 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     return at === 0 && !wasShown;
   };
 
-  /** Removes deleted bookmarks from the list. Lowers the total by the number of bookmarks that it removed. */
-  const drop = (ids: readonly number[]) => {
+  /**
+   * Removes deleted bookmarks from the list, and lowers the total by their number. Returns false if only the service
+   * knows the total, because it may include a deleted bookmark whose row was not read.
+   */
+  const drop = (ids: readonly number[]): boolean => {
     const gone = new Set(ids);
+    const shown = new Set(all.map(({ id }) => id));
+    const isKnown = cursor === undefined || ids.every((id) => counted.has(id) || shown.has(id));
     const kept = all.filter(({ id }) => !gone.has(id));
     addToTotal(kept.length - all.length);
     all = kept;
@@ -251,17 +257,14 @@ export function createCollection({ onChange, onRead }: Options): Collection {
       hidden.delete(id);
       counted.add(id);
     }
+    return isKnown;
   };
 
   const apply = (page: Changes, sinceMs: number) => {
     if (reading !== undefined) missed.push([page, sinceMs]);
     const isSure = sinceMs >= readMs;
     /** False if only the service knows the list or its total after this page of changes. */
-    let isKnown = !page.reset && !page.has_more;
-    // If the row of a deleted bookmark was not read, only the service knows whether the total includes it.
-    for (const id of page.deleted)
-      if (cursor !== undefined && !counted.has(id) && !all.some((one) => one.id === id)) isKnown = false;
-    drop(page.deleted);
+    let isKnown = drop(page.deleted) && !page.reset && !page.has_more;
     all = applyTags(all, page);
     // Bookmarks lose the deleted tag, so other bookmarks may match the search now.
     if (page.deleted_tags.length > 0 && !isBlank(text)) isKnown = false;
@@ -318,7 +321,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
       changed();
     },
     forget(ids) {
-      drop(ids);
+      if (!drop(ids)) refreshSoon();
       changed();
     },
   };

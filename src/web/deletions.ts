@@ -3,7 +3,7 @@ import type { Collection } from './collection.ts';
 import { describeError } from './errors.ts';
 import { notify, notifyBriefly, notifyError } from './notices.ts';
 import { titleOf } from './row.ts';
-import { ask, batchesOf, client } from './session.ts';
+import { ask, client, isLarge } from './session.ts';
 import { texts } from './texts.ts';
 
 /**
@@ -35,10 +35,16 @@ interface Deletions {
 }
 
 /**
+ * Runs an action on many bookmarks. The page applies no changes meanwhile. Afterwards, it reads the list and the tags
+ * again.
+ */
+export type RunQuietly = <T>(work: () => Promise<T>) => Promise<T>;
+
+/**
  * Creates the functions that delete bookmarks of one user. The tab's storage keeps the deletions under the user's email
  * address, so that the next user of the tab cannot undo them.
  */
-export function createDeletions(collection: Collection, user: string): Deletions {
+export function createDeletions(collection: Collection, user: string, runQuietly: RunQuietly): Deletions {
   const key = `deleted:${user}`;
   const isRecent = ({ atMs }: Deletion) => Date.now() - atMs < UNDO_MS;
   const read = (): Deletion[] => JSON.parse(sessionStorage.getItem(key) ?? '[]');
@@ -67,9 +73,16 @@ export function createDeletions(collection: Collection, user: string): Deletions
     const action = { text: texts.undo, run: () => void restore(deletion) };
     notices.set(deletion, notify(deletion.text, { action, forMs: NOTICE_MS }));
   };
+  const add = (ids: readonly number[], text: string): Deletion => {
+    const deletion = { ids: [...ids], text, atMs: Date.now() };
+    kept.push(deletion);
+    keep();
+    return deletion;
+  };
   const send = async (deletion: Deletion) => {
     try {
-      await ask(() => deleteAll(deletion.ids));
+      // This is one request, and it is sent immediately, so that nothing is left out if the user closes the page.
+      await ask(() => client.deleteBookmarks({ ids: deletion.ids, trash: true }, { retryForMs: 10_000 }));
       collection.forget(deletion.ids);
       return true;
     } catch (error) {
@@ -85,13 +98,24 @@ export function createDeletions(collection: Collection, user: string): Deletions
     // `drop` returns false on a second click, and if the deletion has failed.
     if (!drop(deletion)) return;
     if ((await sending.get(deletion)) === false) return;
+    const { ids } = deletion;
+    let left: readonly number[] = ids;
     try {
-      notifyBriefly(texts.restored(await ask(() => restoreAll(deletion.ids)), deletion.ids.length));
+      if (isLarge(ids.length)) left = await (await import('./many.ts')).restoreMany(ids, runQuietly);
+      else {
+        const { restored } = await ask(() => client.restoreBookmarks(ids, { retryForMs: 10_000 }));
+        left = [];
+        notifyBriefly(texts.restored(restored.length, ids.length));
+      }
     } catch (error) {
-      kept.push(deletion);
-      keep();
       notifyError(texts.notRestored(describeError(error)));
     }
+    if (left.length > 0) add(left, deletion.text);
+  };
+  const removeMany = async (ids: readonly number[]) => {
+    const { deleteMany } = await import('./many.ts');
+    const deleted = await deleteMany(ids, runQuietly);
+    if (deleted.length > 0) offer(add(deleted, texts.deleted(deleted.length, '')));
   };
   const last = kept.at(-1);
   if (last !== undefined) offer(last);
@@ -100,11 +124,9 @@ export function createDeletions(collection: Collection, user: string): Deletions
       const [first] = bookmarks;
       if (first === undefined) return;
       const ids = bookmarks.map(({ id }) => id);
-      const text = texts.deleted(ids.length, titleOf(first));
-      const deletion = { ids, text, atMs: Date.now() };
+      if (isLarge(ids.length)) return void removeMany(ids).catch(notifyError);
       collection.hide(ids);
-      kept.push(deletion);
-      keep();
+      const deletion = add(ids, texts.deleted(ids.length, titleOf(first)));
       offer(deletion);
       sending.set(deletion, send(deletion));
     },
@@ -113,26 +135,4 @@ export function createDeletions(collection: Collection, user: string): Deletions
       if (deletion !== undefined) void restore(deletion);
     },
   };
-}
-
-/**
- * Moves bookmarks to the trash. Skips bookmarks that no longer exist. All requests start immediately, so that none is left out if
- * the user closes the page.
- */
-async function deleteAll(ids: readonly number[]): Promise<void> {
-  await Promise.all(
-    batchesOf(ids).map((batch) =>
-      client.deleteBookmarks({ ids: batch, trash: true }, { retryForMs: 10_000 }),
-    ),
-  );
-}
-
-/** Restores bookmarks from the trash. Returns how many of them were still in the trash. */
-async function restoreAll(ids: readonly number[]): Promise<number> {
-  let count = 0;
-  for (const batch of batchesOf(ids)) {
-    const { restored } = await client.restoreBookmarks(batch, { retryForMs: 10_000 });
-    count += restored.length;
-  }
-  return count;
 }

@@ -23,11 +23,16 @@ const LATE_MS = 5_000;
  */
 const SHORT_MS = 1_000;
 
-interface Following {
+export interface Following {
   /** Starts polling. While another tab polls, waits until that tab stops. */
   resume(): void;
   /** Stops polling until `resume`. A page in the back/forward cache must hold neither a poll nor the lock. */
   pause(): void;
+  /**
+   * Skips all changes that were made until now. Call it after `pause`. Afterwards, read everything that the page shows,
+   * and call `resume`. If the request fails, no change is skipped.
+   */
+  skip(): Promise<void>;
 }
 
 /**
@@ -51,7 +56,7 @@ export async function followChanges(
 ): Promise<Following> {
   const name = `changes of ${userEmail}`;
   let askedMs = Date.now();
-  let cursor: string | undefined;
+  let cursor = '';
   let stopping = new AbortController();
   let channel: BroadcastChannel | undefined;
 
@@ -61,14 +66,20 @@ export async function followChanges(
     onChanges(message.page, message.sinceMs);
   };
   const listen = () => {
+    if (channel !== undefined) return;
     channel = new BroadcastChannel(name);
     channel.onmessage = ({ data }: MessageEvent<Message>) => apply(data);
   };
-  listen();
-  const start = await ask(() => client.readChanges({ from: 'now' }));
+  const begin = async () => {
+    listen();
+    askedMs = Date.now();
+    const start = await ask(() => client.readChanges({ from: 'now' }));
+    cursor = start.cursor;
+  };
+  await begin();
   const lead = (signal: AbortSignal) =>
     poll(
-      () => cursor ?? start.cursor,
+      () => cursor,
       signal,
       (page, nowAskedMs) => {
         // A held poll found nothing when it began. So the changes that it returns were made later, and at most
@@ -82,7 +93,7 @@ export async function followChanges(
     );
   return {
     resume() {
-      if (channel === undefined) listen();
+      listen();
       stopping = new AbortController();
       const { signal } = stopping;
       void whenAlone(name, signal, () => lead(signal)).catch(() => {});
@@ -92,6 +103,7 @@ export async function followChanges(
       channel?.close();
       channel = undefined;
     },
+    skip: () => begin().catch(() => {}),
   };
 }
 
@@ -114,7 +126,7 @@ async function poll(
     try {
       const page = await ask(() =>
         client.readChanges(
-          { cursor: cursor(), wait: true, limit: 100 },
+          { cursor: cursor(), wait: true, limit: 500 },
           { signal: AbortSignal.any([signal, attempt.signal]), retryForMs: 0 },
         ),
       );

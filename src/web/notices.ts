@@ -7,8 +7,25 @@ import { texts } from './texts.ts';
 const region = make('div', { class: 'notice-list', role: 'status' });
 const line = make('p', { class: 'connection', role: 'status', hidden: true });
 
+const element = make('div', { class: 'notices' }, line, region);
+
 /** Returns the element that shows the notices and the line about the connection. Each page adds it once. */
-export const noticeElements = (): HTMLElement[] => [make('div', { class: 'notices' }, line, region)];
+export const noticeElements = (): HTMLElement[] => [element];
+
+/**
+ * Moves the notices into the top dialog, because a dialog covers everything outside of it. When the dialog closes,
+ * moves them back.
+ */
+function showOnTop(): void {
+  const dialog = [...document.querySelectorAll('dialog[open]')].at(-1);
+  if (dialog === undefined || dialog.contains(element)) return;
+  dialog.append(element);
+  const moveBack = () => {
+    document.body.append(element);
+    showOnTop();
+  };
+  dialog.addEventListener('close', moveBack, { once: true });
+}
 
 interface NoticeOptions {
   /** The text and the action of a button in the notice. */
@@ -25,12 +42,13 @@ export function notify(
   text: string,
   { action, forMs, kind = 'plain', isClosable = forMs === undefined && !action }: NoticeOptions = {},
 ): () => void {
-  const element = make('div', { class: `notice ${kind}` }, make('span', { dir: 'auto' }, text));
-  const remove = () => element.remove();
-  if (action) put(element, button(action.text, action.run, { kind: 'quiet' }));
-  if (isClosable) put(element, iconButton('close', texts.close, remove));
+  const notice = make('div', { class: `notice ${kind}` }, make('span', { dir: 'auto' }, text));
+  const remove = () => notice.remove();
+  if (action) put(notice, button(action.text, action.run, { kind: 'quiet' }));
+  if (isClosable) put(notice, iconButton('close', texts.close, remove));
   if (forMs !== undefined) setTimeout(remove, forMs);
-  region.append(element);
+  showOnTop();
+  region.append(notice);
   // More than four notices would cover the list, so the oldest ones are removed.
   while (region.childElementCount > 4) region.firstElementChild?.remove();
   return remove;
@@ -45,6 +63,7 @@ export const notifyError = (error: unknown): (() => void) =>
 
 /** Sets the line about the connection. Undefined hides the line. */
 export function sayConnection(text: string | undefined): void {
+  if (text !== undefined) showOnTop();
   if (text !== undefined && line.textContent !== text) line.textContent = text;
   line.hidden = text === undefined;
 }

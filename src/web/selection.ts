@@ -1,8 +1,9 @@
 import type { Bookmark, Tag } from '../domain/resources.ts';
 import type { Collection } from './collection.ts';
+import type { RunQuietly } from './deletions.ts';
 import { button, make, makeForm, put, refill, submitButton } from './dom.ts';
 import { notifyBriefly, notifyError } from './notices.ts';
-import { ask, batchesOf, client } from './session.ts';
+import { ask, client, isLarge } from './session.ts';
 import { texts } from './texts.ts';
 
 /** The selected bookmarks, and the bar with the actions on all of them. */
@@ -24,9 +25,13 @@ interface Options {
   onChange(): void;
   onDelete(bookmarks: Bookmark[]): void;
   ownTags(): readonly Tag[];
+  runQuietly: RunQuietly;
 }
 
-export function createSelection(collection: Collection, { onChange, onDelete, ownTags }: Options): Selection {
+export function createSelection(
+  collection: Collection,
+  { onChange, onDelete, ownTags, runQuietly }: Options,
+): Selection {
   const ids = new Set<number>();
   /** The id of the bookmark that was passed to the previous call of `select`. */
   let lastId: number | undefined;
@@ -94,8 +99,10 @@ export function createSelection(collection: Collection, { onChange, onDelete, ow
     if (tag === '') return name.focus();
     const chosen = [...ids];
     try {
-      for (const batch of batchesOf(chosen))
-        await ask(() => client.editBookmarks({ ids: batch, [kind]: [tag] }));
+      if (isLarge(chosen.length)) {
+        const { tagMany } = await import('./many.ts');
+        if (!(await tagMany(chosen, kind, tag, runQuietly))) return;
+      } else await ask(() => client.editBookmarks({ ids: chosen, [kind]: [tag] }));
       name.value = '';
       notifyBriefly(texts.selection[kind === 'add_tags' ? 'tagged' : 'untagged'](chosen.length, tag));
     } catch (error) {
@@ -120,7 +127,8 @@ export function createSelection(collection: Collection, { onChange, onDelete, ow
       texts.selection.delete,
       () => {
         const chosen = collection.rows.filter(({ id }) => ids.has(id));
-        clear();
+        // Many bookmarks are deleted only after a question. If the user cancels, they stay selected.
+        if (!isLarge(chosen.length)) clear();
         onDelete(chosen);
       },
       { kind: 'danger', icon: 'trash' },

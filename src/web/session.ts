@@ -38,6 +38,9 @@ const watchedFetch: typeof fetch = async (input, init) => {
 /** The most ids that the service accepts in one request. */
 const BATCH = 500;
 
+/** True for an action on so many bookmarks that the page asks first and shows the progress. */
+export const isLarge = (count: number): boolean => count > 100;
+
 /** Splits ids into batches, one for each request. */
 export const batchesOf = (ids: readonly number[]): number[][] =>
   Array.from({ length: Math.ceil(ids.length / BATCH) }, (_, at) => ids.slice(at * BATCH, (at + 1) * BATCH));

@@ -6,6 +6,8 @@ import { foldText } from '../domain/text.ts';
 interface TagCounts {
   /** Remembers the tags of bookmarks that were read. */
   note(bookmarks: readonly Bookmark[]): void;
+  /** Forgets all bookmarks. Call it if changes were skipped. */
+  forget(): void;
   /** Applies a page of changes to the tags and returns the result. If `isSure` is false, read the counts again. */
   apply(tags: readonly Tag[], page: Changes): { tags: readonly Tag[]; isSure: boolean };
 }
@@ -26,6 +28,7 @@ export function createTagCounts(): TagCounts {
     note(bookmarks) {
       for (const bookmark of bookmarks) if (!known.has(bookmark.id)) noteOne(bookmark, false);
     },
+    forget: () => known.clear(),
     apply(tags, page) {
       // If a tag was deleted or merged, the counts are uncertain: the page does not contain all bookmarks of the tag.
       let isSure = !page.reset && !page.has_more && page.deleted_tags.length === 0;

@@ -23,6 +23,8 @@ interface TagsPanel {
   mark(searchText: string): void;
   /** Remembers the tags of bookmarks that were read, so that later changes can be counted. */
   note(bookmarks: readonly Bookmark[]): void;
+  /** Forgets the bookmarks. Call it if changes were skipped, and then `read`. */
+  forget(): void;
   /**
    * Applies a page of changes that were made after `sinceMs`. Reads the tags again if the page does not determine the
    * counts.
@@ -187,6 +189,7 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
       if (tags.length > 0) draw();
     },
     note: counts.note,
+    forget: counts.forget,
     apply(page, sinceMs) {
       const next = counts.apply(tags, page);
       if (next.tags !== tags) show(next.tags);

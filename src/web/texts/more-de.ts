@@ -15,6 +15,18 @@ export const moreDe: MoreTexts = {
     full: 'Dieser Browser hat keinen Platz mehr. Nichts wurde vorgemerkt.',
   },
 
+  many: {
+    deleteAsk: (count) => `${bookmarks(count)} löschen?`,
+    tagAsk: (count, tag) => `Das Tag „${tag}“ zu ${bookmarks(count)} hinzufügen?`,
+    untagAsk: (count, tag) => `Das Tag „${tag}“ von ${bookmarks(count)} entfernen?`,
+    deleting: 'Lesezeichen werden gelöscht',
+    restoring: 'Lesezeichen werden wiederhergestellt',
+    tagging: 'Tags werden geändert',
+    progress: (done, count) => `${number(done)} von ${number(count)}`,
+    stop: 'Anhalten',
+    ended: (done, count, reason) => `${number(done)} von ${bookmarks(count)} erledigt. ${reason}`,
+  },
+
   tags: {
     lead: 'Wenn du Tags umbenennst, zusammenführst oder löschst, bleiben die Lesezeichen erhalten.',
     orders: { use: 'Häufigste zuerst', name: 'Nach Name' },

@@ -14,6 +14,19 @@ export const moreEn = {
     full: 'This browser has no space left. Nothing was kept.',
   },
 
+  many: {
+    deleteAsk: (count: number) => `Delete ${bookmarks(count)}?`,
+    tagAsk: (count: number, tag: string) => `Add the tag “${tag}” to ${bookmarks(count)}?`,
+    untagAsk: (count: number, tag: string) => `Remove the tag “${tag}” from ${bookmarks(count)}?`,
+    deleting: 'Deleting bookmarks',
+    restoring: 'Restoring bookmarks',
+    tagging: 'Changing tags',
+    progress: (done: number, count: number) => `${number(done)} of ${number(count)}`,
+    stop: 'Stop',
+    ended: (done: number, count: number, reason: string) =>
+      `${number(done)} of ${bookmarks(count)} done. ${reason}`,
+  },
+
   tags: {
     lead: 'Renaming, merging and deleting tags keeps the bookmarks.',
     orders: { use: 'Most used first', name: 'By name' },
