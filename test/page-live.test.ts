@@ -428,6 +428,52 @@ describe('when something fails', () => {
     await page.getByText('You are offline').waitFor({ state: 'hidden' });
   });
 
+  browserTest('without a network, a search filters the loaded bookmarks, and a save can wait', async () => {
+    const browser = await browsers.signedIn(service);
+    await add(browser, 'Apple pie', { tags: ['food'] });
+    await add(browser, 'Bicycle');
+    const page = await browser.open();
+    await shows(page).toEqual(['Bicycle', 'Apple pie']);
+    await untilFollowing(service);
+    await page.evaluate(() => {
+      Object.defineProperty(navigator, 'onLine', { value: true, configurable: true });
+    });
+    await browser.context.setOffline(true);
+    const search = page.getByLabel('Search bookmarks');
+    await search.fill('pie');
+    await shows(page).toEqual(['Apple pie']);
+    await page.getByText('Only the 2 bookmarks that this page has loaded are searched').waitFor();
+    await page.getByText('1 bookmark found').waitFor();
+    await search.fill('nothing');
+    await shows(page).toEqual([]);
+    await page.getByRole('heading', { name: 'Nothing found' }).waitFor();
+    await search.fill('');
+    await shows(page).toEqual(['Bicycle', 'Apple pie']);
+
+    const later = page.getByRole('button', { name: 'Save when online' });
+    await page.getByRole('button', { name: 'Edit “Bicycle”' }).click();
+    await page.getByLabel('Title').fill('Bicycle, edited');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await later.click();
+    await page.getByText('Waiting for the connection').waitFor();
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    const form = page.getByRole('form', { name: 'Add bookmark' });
+    await form.getByLabel('Address').fill('example.org/cherry');
+    await form.getByLabel('Title').fill('Cherry');
+    await form.getByLabel('Comment').fill('Kept too');
+    await form.getByRole('button', { name: 'Save', exact: true }).click();
+    await later.click();
+    await page.getByText('It will be saved when you are online').waitFor();
+    await form.waitFor({ state: 'detached' });
+
+    await browser.context.setOffline(false);
+    await shows(page).toEqual(['Cherry', 'Bicycle, edited', 'Apple pie']);
+    await page.getByText('3 of 10,000').waitFor();
+    await page.getByText('are searched').waitFor({ state: 'detached' });
+    expect(await call(browser, '/bookmarks/search', { query: 'Kept too' })).toMatchObject({ total: 1 });
+    expect(browser.faults).toEqual([]);
+  });
+
   browserTest('if the total cannot be read, the list can still read further pages', async () => {
     const browser = await browsers.signedIn(service);
     const bookmarks = Array.from({ length: 400 }, (_, at) => ({

@@ -1,8 +1,9 @@
 import { ApiError } from '../client/errors.ts';
+import { WITHOUT_END } from '../client/requester.ts';
 import type { Bookmark, Profile } from '../domain/resources.ts';
-import { describeError } from './errors.ts';
+import { describeError, isAbort } from './errors.ts';
 import { notifyError } from './notices.ts';
-import { keep, readKept } from './offline-store.ts';
+import { keep, readKept, type Waiting } from './offline-store.ts';
 import { scriptAddress } from './script-address.ts';
 import { ask, client } from './session.ts';
 
@@ -28,26 +29,51 @@ export async function startApp({ email }: Profile, newest: readonly Bookmark[] |
   await sendWaiting(email);
 }
 
-/**
- * Sends the bookmarks that were added offline. Each has an idempotency key, so it is added only once even if two tabs
- * send it.
- */
-async function sendWaiting(email: string): Promise<void> {
+let sending: Promise<void> | undefined;
+
+/** Sends the bookmarks that were added offline. Keeps trying while the service cannot be reached. */
+export function sendWaiting(email: string): Promise<void> {
+  sending ??= sendAll(email).finally(() => {
+    sending = undefined;
+  });
+  return sending;
+}
+
+/** Adds a bookmark. Tries again as soon as the browser is online. */
+async function send({ key, bookmark }: Waiting): Promise<void> {
+  for (;;) {
+    const attempt = new AbortController();
+    const { signal } = attempt;
+    const endPause = () => attempt.abort();
+    addEventListener('online', endPause, { once: true });
+    try {
+      await ask(() => client.addBookmark(bookmark, { ...WITHOUT_END, idempotencyKey: key, signal }));
+      return;
+    } catch (error) {
+      if (!isAbort(error)) throw error;
+    } finally {
+      removeEventListener('online', endPause);
+    }
+  }
+}
+
+/** Each bookmark has an idempotency key, so it is added only once even if two tabs send it. */
+async function sendAll(email: string): Promise<void> {
   const kept = readKept();
   if (kept?.email !== email) return;
   // The newest bookmark is first in the list. The oldest is sent first.
-  for (const { key, bookmark } of kept.waiting.toReversed()) {
+  for (const waiting of kept.waiting.toReversed()) {
     try {
-      await ask(() => client.addBookmark(bookmark, { idempotencyKey: key }));
+      await send(waiting);
     } catch (error) {
       // Status 0 means that there was no response, and 401 that the session has ended. A status of 429 or higher means
       // that the service is busy or has failed. In all these cases, the bookmarks stay stored for the next visit.
       if (!(error instanceof ApiError) || [0, 401].includes(error.status) || error.status >= 429) return;
       // The service will never accept this bookmark. The page reports it once and drops it.
-      notifyError(`${bookmark.url}: ${describeError(error)}`);
+      notifyError(`${waiting.bookmark.url}: ${describeError(error)}`);
     }
     // Another tab may have added or sent bookmarks meanwhile. So the stored list is read again.
-    const waiting = (readKept() ?? kept).waiting.filter((one) => one.key !== key);
-    keep(email, { waiting });
+    const left = (readKept() ?? kept).waiting.filter(({ key }) => key !== waiting.key);
+    keep(email, { waiting: left });
   }
 }

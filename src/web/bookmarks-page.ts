@@ -7,7 +7,7 @@ import { button, buttonRow, icon, make, makeChoice, refill } from './dom.ts';
 import { addForm, type Draft, type Editor, editForm } from './editor.ts';
 import { type Following, followChanges } from './follow.ts';
 import { addKeys } from './keys.ts';
-import { notifyBriefly, notifyError } from './notices.ts';
+import { notify, notifyBriefly, notifyError } from './notices.ts';
 import { drawRow, openRow, type RowActions } from './row.ts';
 import { searchBox } from './search-box.ts';
 import {
@@ -172,7 +172,10 @@ async function returnTo(place: Place | undefined): Promise<void> {
 function draw(added: number): void {
   moveEditorWithoutRow();
   const newTerms = termsOf(box.text);
-  if (collection.state === 'ready' && newTerms.join('\n') !== terms.join('\n')) {
+  if (
+    (collection.state === 'ready' || collection.searched !== undefined) &&
+    newTerms.join('\n') !== terms.join('\n')
+  ) {
     terms = newTerms;
     list.redrawAll();
   }
@@ -184,12 +187,13 @@ function draw(added: number): void {
 
 /** Draws the notes about the search, and the number of bookmarks. */
 function drawNotesAndCount(): void {
-  const { total, state } = collection;
+  const { total, state, searched } = collection;
   const cap = user.bookmark_limit;
   const { problems } = parseSearch(box.text);
   const newNotes: HTMLElement[] = problems.map(({ part, kind }) =>
     make('p', {}, texts.search.problems[kind](part)),
   );
+  if (searched !== undefined) newNotes.push(make('p', {}, texts.search.partial(searched)));
   // If the words of the search are the name of a tag, a button offers to search by the tag instead.
   const tag = state === 'ready' ? findNamedTag(box.text, panel.tags) : undefined;
   if (tag !== undefined) {
@@ -201,12 +205,13 @@ function drawNotesAndCount(): void {
   if (notes.textContent !== newText) refill(notes, ...newNotes);
   if (state === 'failed' || total === undefined) refill(count);
   else if (!isBlank(box.text)) refill(count, texts.search.found(total));
+  else if (searched !== undefined) refill(count);
   else refill(count, cap === null ? texts.bookmarks(total) : texts.list.ofCap(total, cap));
 }
 
 /** Draws what is below the list: a message, the button that reads more, or help for an empty list. */
 function drawEnd(): void {
-  const { rows, state, hasMore } = collection;
+  const { rows, state, hasMore, searched } = collection;
   end.className = rows.length === 0 && state === 'ready' ? 'end empty' : 'end';
   if (state === 'failed') {
     refill(
@@ -214,7 +219,8 @@ function drawEnd(): void {
       make('p', { role: 'alert' }, texts.list.failed),
       button(texts.tryAgain, () => void collection.readMore()),
     );
-  } else if (state === 'reading') refill(end, make('p', {}, texts.list.loading));
+  } else if (searched !== undefined) refill(end, rows.length === 0 && make('h2', {}, texts.list.none));
+  else if (state === 'reading') refill(end, make('p', {}, texts.list.loading));
   else if (hasMore)
     refill(
       end,
@@ -262,6 +268,11 @@ function openAdd(draft: Draft, warning?: 'gone'): void {
         close();
         collection.put(bookmark);
         notifyBriefly(texts.editor.added);
+      },
+      onKept() {
+        close();
+        notify(texts.editor.kept);
+        void import('./app.ts').then(({ sendWaiting }) => sendWaiting(user.email));
       },
     },
     (existing) => {
@@ -357,6 +368,8 @@ async function runQuietly<T>(work: () => Promise<T>): Promise<T> {
     return await work();
   } finally {
     await following?.skip();
+    // The list may get fewer rows than are selected.
+    selection.clear();
     panel.forget();
     const place = { order: orders.value, count: collection.rows.length, top: scrollY };
     await Promise.all([returnTo(place), panel.read().catch(() => {})]);

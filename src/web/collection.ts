@@ -2,7 +2,7 @@ import { parseSearch } from '../client/search-text.ts';
 import type { Bookmark, Changes } from '../domain/resources.ts';
 import { isAbort } from './errors.ts';
 import { isBlank, makeMatcher } from './search-text.ts';
-import { ask, client, delayMs } from './session.ts';
+import { ask, client, delayMs, unreached } from './session.ts';
 
 /**
  * The bookmarks that the list shows. They are the results of one search, as far as they were read. Changes from
@@ -19,6 +19,11 @@ export interface Collection {
   readonly total: number | undefined;
   readonly hasMore: boolean;
   readonly state: 'reading' | 'ready' | 'failed';
+  /**
+   * While the service cannot be reached: how many bookmarks this page has read. In that case, `rows` are those of them
+   * that match.
+   */
+  readonly searched: number | undefined;
   /**
    * Starts another search and aborts the previous one. Reads the first page. Then reads the next pages until the list
    * has `count` bookmarks or more. If `count` is above `MOST_AT_ONCE`, `MOST_AT_ONCE` bookmarks are enough.
@@ -85,6 +90,11 @@ export function createCollection({ onChange, onRead }: Options): Collection {
    * restored from the trash gets a new id.
    */
   let highestId = 0;
+  /** All bookmarks that were read, by id. They are searched while the service cannot be reached. */
+  const seen = new Map<number, Bookmark>();
+  let isPartial = false;
+  /** True while the first page of a search is being read. */
+  let isSearching = false;
   /** The changes that arrived while a page of the search was being read. */
   const missed: [page: Changes, sinceMs: number][] = [];
   let all: Bookmark[] = [];
@@ -109,7 +119,8 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     rows = hidden.size === 0 ? all : all.filter(({ id }) => !hidden.has(id));
     onChange(added);
   };
-  const noteIds = (bookmarks: readonly Bookmark[]) => {
+  const note = (bookmarks: readonly Bookmark[]) => {
+    for (const bookmark of bookmarks) seen.set(bookmark.id, bookmark);
     highestId = Math.max(highestId, ...bookmarks.map(({ id }) => id));
   };
   const addToTotal = (difference: number) => {
@@ -141,6 +152,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
   const load = async (perPage: number, from: string | undefined) => {
     clearTimeout(timer);
     state = 'reading';
+    isSearching = from === undefined;
     try {
       const page = await read(perPage, from);
       if (page === undefined) return;
@@ -149,12 +161,13 @@ export function createCollection({ onChange, onRead }: Options): Collection {
         found = page.total;
         counted.clear();
         readMs = Date.now();
+        isPartial = false;
       } else {
         const ids = new Set(all.map(({ id }) => id));
         all = [...all, ...page.bookmarks.filter(({ id }) => !ids.has(id))];
       }
       cursor = page.next_cursor;
-      noteIds(page.bookmarks);
+      note(page.bookmarks);
       repeat = undefined;
       state = 'ready';
       onRead(page.bookmarks);
@@ -166,6 +179,18 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     for (const [page, sinceMs] of missed.splice(0)) apply(page, sinceMs);
     changed();
   };
+
+  /** Shows the bookmarks that were read and match, until the service can be reached. */
+  const searchSeen = () => {
+    isPartial = true;
+    all = [...seen.values()].filter(matches).sort(COMPARISONS[order] ?? COMPARISONS.created);
+    found = all.length;
+    cursor = undefined;
+    changed();
+  };
+  unreached.addEventListener('/bookmarks/search', () => reading && isSearching && searchSeen());
+  // The client may wait for some seconds before it sends the request again.
+  addEventListener('online', () => isPartial && void load(FIRST_PAGE, undefined));
 
   /**
    * Reads the shown bookmarks again. If the list has more than `NEXT_PAGES` bookmarks, reads only the total, so that
@@ -198,7 +223,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     const before = all[oldIndex];
     /** True if the total certainly includes this bookmark, whether or not its row was read. */
     const isInTotal = isBlank(text) && bookmark.id <= highestId;
-    noteIds([bookmark]);
+    note([bookmark]);
     if (before !== undefined) all = all.toSpliced(oldIndex, 1);
     /** The index of the row that comes after this bookmark. -1 if there is none or if the order is unknown. */
     const nextIndex = compare === undefined ? -1 : all.findIndex((other) => compare(bookmark, other) < 0);
@@ -255,6 +280,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     all = kept;
     for (const id of ids) {
       hidden.delete(id);
+      seen.delete(id);
       counted.add(id);
     }
     return isKnown;
@@ -266,6 +292,8 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     /** False if only the service knows the list or its total after this page of changes. */
     let isKnown = drop(page.deleted) && !page.reset && !page.has_more;
     all = applyTags(all, page);
+    if (page.reset) seen.clear();
+    for (const bookmark of applyTags([...seen.values()], page)) seen.set(bookmark.id, bookmark);
     // Bookmarks lose the deleted tag, so other bookmarks may match the search now.
     if (page.deleted_tags.length > 0 && !isBlank(text)) isKnown = false;
     let added = 0;
@@ -287,6 +315,9 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     },
     get state() {
       return state;
+    },
+    get searched() {
+      return isPartial ? seen.size : undefined;
     },
     async search(newText, newOrder, wanted = FIRST_PAGE) {
       text = newText;

@@ -4,8 +4,9 @@ import { parseWebUrl } from '../domain/web-url.ts';
 import { formatAgo } from './dates.ts';
 import { button, buttonRow, field, make, makeForm, refill, submitButton } from './dom.ts';
 import { describeError, hasCode, isAbort } from './errors.ts';
+import { keepWaiting } from './offline-store.ts';
 import { titleOf } from './row.ts';
-import { ask, client } from './session.ts';
+import { ask, client, unreached, userEmail } from './session.ts';
 import { tagField } from './tag-field.ts';
 import { texts } from './texts.ts';
 
@@ -32,6 +33,8 @@ interface EditorOptions {
   ownTags: () => readonly Tag[];
   onSaved(bookmark: Bookmark): void;
   onCancel(): void;
+  /** Called if the service cannot be reached and the user chooses to save a new bookmark later. */
+  onKept?(): void;
 }
 
 export interface Editor {
@@ -50,7 +53,12 @@ interface EditorForm {
   title: string;
   draft: Draft;
   options: EditorOptions;
-  save(draft: Required<Draft>): Promise<Bookmark>;
+  save(draft: Required<Draft>, signal: AbortSignal): Promise<Bookmark>;
+  /**
+   * Stores the input, so that it is saved later. Throws if the browser's storage is full. Without this function, the
+   * form stays open and waits for the connection.
+   */
+  keep?(draft: Required<Draft>): void;
   /**
    * Called when the text of the address field changes, and once at the start if the field has a text. `notice` is the
    * element below the field.
@@ -69,7 +77,7 @@ const isWebAddress = (text: string): boolean => parseWebUrl(text) !== null;
 export const completeUrl = (text: string): string =>
   /^[\p{L}\p{N}-]+(\.[\p{L}\p{N}-]+)+([:/?#]|$)/u.test(text) ? `https://${text}` : text;
 
-function buildEditor({ title, draft, options, save, onUrl }: EditorForm): Editor {
+function buildEditor({ title, draft, options, save, keep, onUrl }: EditorForm): Editor {
   const attributes = { dir: 'auto', autocomplete: 'off' };
   const url = make('input', {
     type: 'url',
@@ -110,12 +118,34 @@ function buildEditor({ title, draft, options, save, onUrl }: EditorForm): Editor
     refill(error);
     saveButton.disabled = true;
     refill(saveButton, texts.editor.saving);
+    const input = { ...read(), url: address };
+    const attempt = new AbortController();
+    const { signal } = attempt;
+    const offerToWait = () =>
+      refill(error, texts.editor.unreached, ' ', button(texts.editor.later, waitForConnection));
+    for (const path of ['/bookmarks/add', '/bookmarks/edit'])
+      unreached.addEventListener(path, offerToWait, { once: true, signal });
+    const waitForConnection = () => {
+      attempt.abort();
+      try {
+        if (keep === undefined) {
+          refill(error, texts.editor.waiting);
+          addEventListener('online', () => element.isConnected && void submit(), { once: true });
+          return;
+        }
+        keep(input);
+        options.onKept?.();
+      } catch {
+        refill(error, texts.editor.noSpace);
+      }
+    };
     try {
-      const saved = await save({ ...read(), url: address });
+      const saved = await save(input, signal);
       options.onSaved(saved);
     } catch (failure) {
-      refill(error, describeFault(failure));
+      if (!isAbort(failure)) refill(error, describeFault(failure));
     } finally {
+      attempt.abort();
       saveButton.disabled = false;
       refill(saveButton, texts.editor.save);
     }
@@ -188,17 +218,19 @@ export const addForm = (
   // If the user saves the same input again, the request has the same idempotency key. So the bookmark is not added
   // twice if the first response was lost.
   let last: { text: string; key: string } | undefined;
+  const keyOf = (input: Required<Draft>) => {
+    const text = JSON.stringify(input);
+    if (last?.text !== text) last = { text, key: randomId() };
+    return last.key;
+  };
   return buildEditor({
     title: texts.editor.add,
     draft,
     options,
     onUrl: watchForKnown(onEdit),
-    save(input) {
-      const text = JSON.stringify(input);
-      if (last?.text !== text) last = { text, key: randomId() };
-      const { key } = last;
-      return ask(() => client.addBookmark(input, { idempotencyKey: key, retryForMs: 15_000 }));
-    },
+    save: (input, signal) =>
+      ask(() => client.addBookmark(input, { idempotencyKey: keyOf(input), retryForMs: 15_000, signal })),
+    keep: (bookmark) => keepWaiting(userEmail(), { key: keyOf(bookmark), bookmark }),
   });
 };
 
@@ -214,7 +246,7 @@ export const editForm = (bookmark: Bookmark, options: EditorOptions): Editor => 
     title: texts.editor.edit,
     draft: before,
     options,
-    async save(input) {
+    async save(input, signal) {
       const change = {
         ...(input.url !== before.url && { url: input.url }),
         ...(input.title !== before.title && { title: input.title }),
@@ -223,7 +255,7 @@ export const editForm = (bookmark: Bookmark, options: EditorOptions): Editor => 
       };
       const edit = { id: bookmark.id, if_updated_at: version, ...change };
       try {
-        const edited = await ask(() => client.editBookmark(edit, { retryForMs: 15_000 }));
+        const edited = await ask(() => client.editBookmark(edit, { retryForMs: 15_000, signal }));
         return { ...bookmark, ...edited };
       } catch (error) {
         if (hasCode(error, 'CONFLICT')) {

@@ -4,7 +4,7 @@ import { fillTime } from './dates.ts';
 import { button, field, icon, make, makeForm, refill, submitButton } from './dom.ts';
 import { completeUrl, readDraft } from './editor.ts';
 import { moreTexts } from './more-texts.ts';
-import { type Kept, keep, readKept } from './offline-store.ts';
+import { type Kept, keepWaiting, readKept } from './offline-store.ts';
 import { drawLink } from './row.ts';
 import { isServiceReachable } from './session.ts';
 import { texts } from './texts.ts';
@@ -40,15 +40,13 @@ export function showOfflinePage(kept: Kept): Promise<void> {
     if (parseWebUrl(address) === null) return refill(message, texts.editor.wrongUrl);
     const bookmark = { url: address, title: title.value, on_duplicate: 'return' as const };
     try {
-      keep(kept.email, {
-        waiting: [{ key: randomId(), bookmark }, ...(readKept() ?? kept).waiting],
-      });
+      keepWaiting(kept.email, { key: randomId(), bookmark });
     } catch {
-      return refill(message, words.full);
+      return refill(message, texts.editor.noSpace);
     }
     url.value = '';
     title.value = '';
-    refill(message, words.kept);
+    refill(message, texts.editor.kept);
     draw();
   };
   draw();
@@ -80,7 +78,7 @@ export function showOfflinePage(kept: Kept): Promise<void> {
           field(texts.editor.url, url),
           field(texts.editor.title, title),
           message,
-          submitButton(words.save),
+          submitButton(texts.editor.later),
         ),
         list,
       ),

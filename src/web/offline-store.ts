@@ -6,7 +6,7 @@ import { hasSession } from './session.ts';
  * sent.
  */
 
-interface Waiting {
+export interface Waiting {
   /** Sent as `Idempotency-Key`, so that the bookmark is added only once. */
   key: string;
   bookmark: NewBookmark;
@@ -48,6 +48,10 @@ export function forgetShown(): void {
 export function forgetOthers(email: string): void {
   if (readKept()?.email !== email) forgetKept();
 }
+
+/** Stores a new bookmark, so that it is sent later. Throws if the browser's storage is full. */
+export const keepWaiting = (email: string, one: Waiting): void =>
+  keep(email, { waiting: [one, ...(readKept()?.waiting ?? [])] });
 
 /** Updates the stored data of an account. If the session has ended, calls `forgetShown` instead. */
 export function keep(email: string, change: Partial<Pick<Kept, 'bookmarks' | 'waiting'>>): void {

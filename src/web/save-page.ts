@@ -57,6 +57,7 @@ function endSaved(bookmark: Bookmark, isNew: boolean): void {
 const optionsFor = (isNew: boolean) => ({
   ownTags: () => tags,
   onSaved: (bookmark: Bookmark) => endSaved(bookmark, isNew),
+  onKept: () => end(texts.editor.kept),
   onCancel: () => end(texts.save.cancelled),
 });
 

@@ -53,7 +53,11 @@ function noteSuccess(path: string): void {
   if (retried.size === 0) sayConnection(undefined);
 }
 
+/** Dispatches an event when a request gets no response and is about to be sent again. The event's type is the path. */
+export const unreached = new EventTarget();
+
 function sayRetry({ path, error, waitMs }: RetryEvent): void {
+  if (isUnreachable(error)) unreached.dispatchEvent(new Event(path));
   // `follow.ts` reports the failures of polls.
   if (path === '/bookmarks/changes') return;
   retried.add(path);
@@ -88,6 +92,9 @@ export async function ask<T>(call: () => Promise<T>): Promise<T> {
 }
 
 let user: Profile | undefined;
+
+/** Returns the e-mail address of the user who is signed in. */
+export const userEmail = (): string => user?.email ?? '';
 
 /** True if a cookie says that the browser has a session. The service may have ended the session since. */
 export const hasSession = (): boolean => /(^|; )signed-in=1(;|$)/.test(document.cookie);

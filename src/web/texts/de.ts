@@ -49,6 +49,8 @@ export const de: Texts = {
       value: (part) => `„${part}“ ist kein gültiger Filter und wird als Text gesucht.`,
       untagged: (part) => `„${part}“ lässt sich nicht mit einem Tag kombinieren und wird ignoriert.`,
     },
+    partial: (count) =>
+      `Der Dienst ist nicht erreichbar. Durchsucht werden nur die ${bookmarks(count)}, die diese Seite geladen hat.`,
     found: (count) => (count === 0 ? 'Nichts gefunden' : `${bookmarks(count)} gefunden`),
     order: 'Reihenfolge',
     orders: {
@@ -96,6 +98,11 @@ export const de: Texts = {
     suggestions: 'Deine Tags',
     wrongUrl:
       'Das ist keine Webadresse. Eine Webadresse beginnt mit http:// oder https://, zum Beispiel https://example.org/',
+    unreached: 'Der Dienst ist nicht erreichbar. Dein Text geht nicht verloren.',
+    later: 'Speichern, sobald online',
+    kept: 'Auf diesem Gerät vorgemerkt. Es wird gespeichert, sobald du online bist.',
+    waiting: 'Sobald du online bist, wird dein Text gespeichert.',
+    noSpace: 'Dieser Browser hat keinen Platz mehr. Nichts wurde vorgemerkt.',
     gone: 'Dieses Lesezeichen wurde anderswo gelöscht. Dein Text ist noch hier. Speichere ihn, um es neu anzulegen.',
     changed:
       'Dieses Lesezeichen wurde anderswo geändert, während du es bearbeitet hast. Speichern ändert nur die Felder, die du bearbeitet hast.',

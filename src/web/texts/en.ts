@@ -48,6 +48,8 @@ export const en = {
       value: (part: string) => `“${part}” is not a valid filter. It is searched as text.`,
       untagged: (part: string) => `“${part}” cannot be combined with a tag and is ignored.`,
     },
+    partial: (count: number) =>
+      `The service cannot be reached. Only the ${bookmarks(count)} that this page has loaded are searched.`,
     found: (count: number) => (count === 0 ? 'Nothing found' : `${bookmarks(count)} found`),
     order: 'Order',
     orders: { created: 'Newest first', oldest: 'Oldest first', updated: 'Last changed', title: 'By title' },
@@ -90,6 +92,11 @@ export const en = {
     suggestions: 'Your tags',
     wrongUrl:
       'This is not a web address. A web address starts with http:// or https://, for example https://example.org/',
+    unreached: 'The service cannot be reached. Your text is not lost.',
+    later: 'Save when online',
+    kept: 'Kept on this device. It will be saved when you are online.',
+    waiting: 'Waiting for the connection. Then your text is saved.',
+    noSpace: 'This browser has no space left. Nothing was kept.',
     gone: 'This bookmark was deleted elsewhere. Your text is still here. Save it to add the bookmark again.',
     changed:
       'This bookmark was changed elsewhere while you edited it. Saving changes only the fields that you edited.',

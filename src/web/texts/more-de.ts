@@ -9,10 +9,7 @@ const { bookmarks } = de;
 export const moreDe: MoreTexts = {
   offline: {
     lead: 'Du bist offline. Das sind die neuesten Lesezeichen deines letzten Besuchs.',
-    save: 'Speichern, sobald online',
-    kept: 'Auf diesem Gerät vorgemerkt. Es wird gespeichert, wenn du diese Seite online öffnest.',
     waits: 'noch nicht gespeichert',
-    full: 'Dieser Browser hat keinen Platz mehr. Nichts wurde vorgemerkt.',
   },
 
   many: {

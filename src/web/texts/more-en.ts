@@ -8,10 +8,7 @@ const { bookmarks } = en;
 export const moreEn = {
   offline: {
     lead: 'You are offline. These are the newest bookmarks of your last visit.',
-    save: 'Save when online',
-    kept: 'Kept on this device. It will be saved when you open this page online.',
     waits: 'waiting to be saved',
-    full: 'This browser has no space left. Nothing was kept.',
   },
 
   many: {
