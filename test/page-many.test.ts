@@ -108,6 +108,7 @@ browserTest(
       await page.keyboard.press('Escape');
       await route.continue();
     });
+    await page.getByRole('checkbox', { name: 'Select “example.org/1199”' }).check();
     await page.getByRole('button', { name: 'Select all' }).click();
     await page.getByText('1,200 selected').waitFor();
     await page.getByRole('button', { name: 'Delete', exact: true }).click();

@@ -118,7 +118,7 @@ browserTest('a tag at the side or in a row filters the list, and Back removes th
 });
 
 browserTest('site:, -tag: and is:untagged filter the list, and the order can be chosen', async () => {
-  const { page } = await openThree();
+  const { browser, page } = await openThree();
   const search = page.getByLabel('Search bookmarks');
   await search.fill('site:beta.example.org');
   await shows(page).toEqual(['Beta']);
@@ -127,8 +127,17 @@ browserTest('site:, -tag: and is:untagged filter the list, and the order can be 
   await search.fill('is:untagged');
   await shows(page).toEqual(['Gimel']);
   await search.fill('');
-  await page.getByLabel('Order').selectOption('Oldest first');
+  const order = page.getByLabel('Order');
+  await order.selectOption('Added: oldest first');
   await shows(page).toEqual(['Alpha', 'Beta', 'Gimel']);
+  // A new bookmark appears at its place in each order, without another search.
+  await order.selectOption('Dated: oldest first');
+  await add(browser, 'Dated', { created_at: '2001-01-01T00:00:00Z' });
+  await shows(page).toEqual(['Dated', 'Alpha', 'Beta', 'Gimel']);
+  await order.selectOption('Added: newest first');
+  await shows(page).toEqual(['Dated', 'Gimel', 'Beta', 'Alpha']);
+  await order.selectOption('Dated: newest first');
+  await shows(page).toEqual(['Gimel', 'Beta', 'Alpha', 'Dated']);
 });
 
 browserTest('the search field suggests operators and tags. Enter takes only a highlighted one', async () => {
@@ -205,7 +214,7 @@ browserTest('Back from the settings returns to the same place in the list', asyn
   }));
   await browser.post('/web/api/v1/import', { mode: 'merge', bookmarks });
   const page = await browser.open();
-  await page.getByLabel('Order').selectOption('Oldest first');
+  await page.getByLabel('Order').selectOption('Added: oldest first');
   await expect.poll(() => titlesOf(page).then(([first]) => first)).toBe('0');
   await expect
     .poll(() =>
@@ -385,6 +394,38 @@ browserTest(
   },
 );
 
+browserTest('all tags can be shown. A folder shows a total, and its name as people wrote it', async () => {
+  const browser = await browsers.signedIn(service);
+  const bookmarks = Array.from({ length: 310 }, (_, at) => ({
+    url: `https://example.org/${at}`,
+    tags: [`tag ${at}`],
+  }));
+  await browser.post('/web/api/v1/import', { mode: 'merge', bookmarks });
+  await add(browser, 'Deep', { tags: ['Küche/A\\/B/Deep'] });
+  await add(browser, 'High', { tags: ['Küche'] });
+  const page = await browser.open();
+  const side = page.getByRole('complementary', { name: 'Tags' });
+  await page.locator('.rows .chip', { hasText: 'Küche › A/B › Deep' }).waitFor();
+  await side.getByText('300 of 311 tags shown').waitFor();
+  await side.getByRole('button', { name: 'Load more' }).click();
+  await side.getByText('tags shown').waitFor({ state: 'detached' });
+  expect(await side.locator('.tag').count()).toBe(311);
+  const folder = side.getByRole('button', { name: 'Küche and the tags below it, 2' });
+  expect(await folder.locator('.count').getAttribute('data-count')).toBe('2');
+  await side.getByRole('button', { name: 'Tags below Küche' }).click();
+  await side.getByRole('button', { name: 'Küche › A/B and the tags below it, 1' }).click();
+  await shows(page).toEqual(['Deep']);
+  await side.getByLabel('Find a tag').fill('deep');
+  expect(await side.getByRole('button', { name: 'Deep' }).getAttribute('title')).toBe('Küche › A/B › Deep');
+
+  const screen = await openTags(page);
+  await screen.getByText('300 of 312 tags shown').waitFor();
+  await screen.getByRole('button', { name: 'Load more' }).click();
+  await expect.poll(() => screen.locator('li').count()).toBe(312);
+  await screen.getByLabel('Find a tag').fill('deep');
+  expect(await screen.locator('li .name').allTextContents()).toEqual(['Küche › A/B › Deep']);
+});
+
 browserTest('the list of tags is one tab stop: arrow keys move in it and open branches', async () => {
   const browser = await browsers.signedIn(service);
   await add(browser, 'Alpha', { tags: ['a', 'b', 'Work/Databases', 'Work'] });
@@ -428,9 +469,14 @@ browserTest('tags are renamed and deleted in a dialog, which orders them by use 
   await expect.poll(names).toEqual(['greek', 'to read', 'alone']);
   await screen.getByLabel('Order').selectOption('By name');
   expect(await names()).toEqual(['alone', 'greek', 'to read']);
+  // A renamed tag may no longer match the text that filters the tags, so the dialog says that it was renamed.
+  await screen.getByLabel('Find a tag').fill('greek');
   await screen.getByRole('button', { name: 'Rename tag greek' }).click();
   await page.getByLabel('New name of tag greek').fill('letters');
   await page.keyboard.press('Enter');
+  await screen.getByText('Renamed to “letters”.').waitFor();
+  expect(await names()).toEqual([]);
+  await screen.getByLabel('Find a tag').fill('');
   await screen.getByRole('button', { name: 'Rename tag letters' }).waitFor();
   await expect.poll(() => page.locator('.rows .chip', { hasText: 'letters' }).count()).toBe(2);
   await add(browser, 'Delta', { tags: ['letters'] });

@@ -22,6 +22,12 @@ export function splitFolders(tag: string): string[] | undefined {
   return isPath ? names : undefined;
 }
 
+/** Formats a tag for people. If a folder's name contains a slash, other signs separate the names of the folders. */
+export function showTag(tag: string): string {
+  const names = tag.includes('\\') ? splitFolders(tag) : undefined;
+  return names === undefined ? tag : names.join(' › ');
+}
+
 /** The maximum length of a tag name, in characters. */
 const MAX_LENGTH = 255;
 

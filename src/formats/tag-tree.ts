@@ -18,6 +18,10 @@ export interface TagNode {
   tags: TagNode[];
 }
 
+/** Adds up the counts of a node and of all nodes below it. A bookmark with several of these tags counts several times. */
+export const countBelow = ({ bookmark_count, tags }: TagNode): number =>
+  tags.reduce((sum, node) => sum + countBelow(node), bookmark_count);
+
 /** Builds the tree of tags: `a/b` is below `a`. A tag that is not a valid path, such as `and/`, is at the top level. */
 export function growTree(tags: readonly Tag[]): TagNode[] {
   const roots: TagNode[] = [];

@@ -10,7 +10,7 @@ import { ask, client, delayMs, unreached } from './session.ts';
  * the total.
  */
 
-export type Order = 'created' | 'oldest' | 'updated' | 'title';
+export type Order = 'newest' | 'oldest' | 'created' | 'created_oldest' | 'updated' | 'title';
 
 export interface Collection {
   /** The bookmarks read so far, without the hidden ones. */
@@ -72,8 +72,10 @@ const compareTexts = (one: string, other: string): number => (one < other ? -1 :
  * service can compare titles.
  */
 const COMPARISONS: Partial<Record<Order, (one: Bookmark, other: Bookmark) => number>> = {
-  created: (one, other) => compareTexts(other.created_at, one.created_at) || other.id - one.id,
+  newest: (one, other) => other.id - one.id,
   oldest: (one, other) => one.id - other.id,
+  created: (one, other) => compareTexts(other.created_at, one.created_at) || other.id - one.id,
+  created_oldest: (one, other) => compareTexts(one.created_at, other.created_at) || one.id - other.id,
   updated: (one, other) => compareTexts(other.updated_at, one.updated_at) || other.id - one.id,
 };
 

@@ -1,5 +1,6 @@
 import type { Bookmark } from '../domain/resources.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
+import { showTag } from '../formats/folders.ts';
 import { fillTime } from './dates.ts';
 import { iconButton, make } from './dom.ts';
 import { highlight } from './highlight.ts';
@@ -74,17 +75,17 @@ function drawTags({ tags }: Bookmark, actions: RowActions): HTMLElement {
         type: 'button',
         class: 'chip',
         dir: 'auto',
-        title: texts.list.filterBy(name),
+        title: texts.list.filterBy(showTag(name)),
         onclick: () => actions.filterByTag(name),
       },
-      name,
+      showTag(name),
     ),
   );
   const rest =
     others.length > 0 &&
     make(
       'span',
-      { class: 'chip rest', title: others.map(({ name }) => name).join(', ') },
+      { class: 'chip rest', title: others.map(({ name }) => showTag(name)).join(', ') },
       texts.list.moreTags(others.length),
     );
   return make('div', { class: 'chips' }, ...chips, rest);

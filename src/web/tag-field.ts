@@ -1,4 +1,5 @@
 import type { Tag } from '../domain/resources.ts';
+import { showTag } from '../formats/folders.ts';
 import { field, make, refill } from './dom.ts';
 import { suggestionList } from './suggestion-list.ts';
 import { texts } from './texts.ts';
@@ -45,13 +46,13 @@ export function tagField(given: readonly string[], ownTags: () => readonly Tag[]
         type: 'button',
         class: 'chip removable',
         dir: 'auto',
-        'aria-label': texts.editor.removeTag(tag),
+        'aria-label': texts.editor.removeTag(showTag(tag)),
         onclick: () => {
           set(tags.filter((each) => each !== tag));
           input.focus();
         },
       },
-      tag,
+      showTag(tag),
     );
   const set = (next: readonly string[]) => {
     tags = next;

@@ -1,7 +1,8 @@
 import { parseSearch } from '../client/search-text.ts';
 import type { Bookmark, Changes, Tag } from '../domain/resources.ts';
-import { growTree, type TagNode } from '../formats/tag-tree.ts';
-import { iconButton, make, redrawList, searchField } from './dom.ts';
+import { showTag } from '../formats/folders.ts';
+import { countBelow, growTree, type TagNode } from '../formats/tag-tree.ts';
+import { button, iconButton, make, redrawList, refill, searchField } from './dom.ts';
 import { notifyError } from './notices.ts';
 import { pathsOf, tagsOf } from './search-text.ts';
 import { ask, client, delayMs } from './session.ts';
@@ -34,7 +35,7 @@ interface TagsPanel {
   read(first?: Promise<unknown>): Promise<void>;
 }
 
-/** How many tags to show at most. A longer list would not be useful: the field above the list finds the other tags. */
+/** How many tags to show at first. A button below the list shows as many more. */
 const SHOWN = 300;
 
 const REFRESH_MS = 1_000;
@@ -55,10 +56,16 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
   let isPathSought = pathsOf('');
   let soughtKey = '';
   const open = new Set<string>();
+  let room = SHOWN;
   let screen: TagsScreen | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const list = make('ul', { class: 'tags' });
   const find = searchField(texts.tags.find, () => draw());
+  const rest = make('div', { class: 'rest' });
+  const more = button(texts.list.more, () => {
+    room += SHOWN;
+    draw();
+  });
   const openScreen = async () => {
     const { openTagsScreen } = await import('./tags-screen.ts');
     screen = openTagsScreen({
@@ -76,6 +83,7 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
     make('div', { class: 'side-head' }, make('h2', {}, texts.tags.title), manage),
     find,
     list,
+    rest,
   );
 
   const draw = () => {
@@ -84,7 +92,10 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
     const nodes = sought === '' ? growTree(tags) : found.map(nodeOf);
     find.hidden = tags.length < 10;
     manage.hidden = tags.length === 0;
-    redrawList(list, ...drawNodes(nodes, { left: SHOWN }));
+    const count = countNodes(nodes);
+    redrawList(list, ...drawNodes(nodes, { left: room }));
+    if (count > room) refill(rest, make('p', { class: 'hint' }, texts.tags.shown(room, count)), more);
+    else refill(rest);
     if (tags.length === 0) list.append(make('li', { class: 'hint' }, texts.tags.none));
     if (list.querySelector('.tag[tabindex="0"]') === null) stopAt(buttons()[0]);
     screen?.draw();
@@ -113,12 +124,17 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
     else return;
     event.preventDefault();
   });
+  const countNodes = (nodes: readonly TagNode[]): number =>
+    nodes.reduce((sum, { path, tags: below }) => sum + 1 + (open.has(path) ? countNodes(below) : 0), 0);
   /** Draws `nodes`, and the child nodes below each open node. Stops after `room.left` nodes. */
   const drawNodes = (nodes: readonly TagNode[], room: { left: number }): HTMLElement[] =>
-    nodes.flatMap(({ name, path, tag, bookmark_count, tags: below }) => {
+    nodes.flatMap((node) => {
+      const { name, path, tags: below } = node;
       if (room.left === 0) return [];
       room.left -= 1;
       const isBranch = below.length > 0;
+      const shownPath = showTag(path);
+      const count = countBelow(node);
       const filter = make(
         'button',
         {
@@ -126,12 +142,13 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
           class: 'tag',
           tabindex: -1,
           'aria-pressed': String(isBranch ? isPathSought(path) : isSought(path)),
-          'aria-label': isBranch ? texts.tags.under(path) : texts.tags.count(path, bookmark_count),
+          'aria-label': isBranch ? texts.tags.under(shownPath, count) : texts.tags.count(shownPath, count),
+          title: shownPath,
           onclick: () => (isBranch ? onTogglePath(path) : onToggleTag(path)),
         },
         make('span', { class: 'name', dir: 'auto' }, name),
         // The style sheet shows the count. The count is not text, because the label already contains it.
-        tag !== null && make('span', { class: 'count', 'data-count': texts.number(bookmark_count) }),
+        make('span', { class: 'count', 'data-count': texts.number(count) }),
       );
       if (!isBranch) return make('li', {}, filter);
       const isOpen = open.has(path);
@@ -140,7 +157,7 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
         class: 'twist',
         tabindex: -1,
         'aria-expanded': String(isOpen),
-        'aria-label': texts.tags.below(path),
+        'aria-label': texts.tags.below(shownPath),
         onclick: () => {
           if (!open.delete(path)) open.add(path);
           draw();
@@ -201,7 +218,7 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
 }
 
 const nodeOf = ({ name, bookmark_count }: Tag): TagNode => ({
-  name,
+  name: showTag(name),
   path: name,
   tag: name,
   bookmark_count,

@@ -1,5 +1,6 @@
 import type { Tag } from '../domain/resources.ts';
 import { foldText, isUnder } from '../domain/text.ts';
+import { showTag } from '../formats/folders.ts';
 import { askForText, confirmDeletion } from './ask-dialog.ts';
 import {
   button,
@@ -17,7 +18,7 @@ import {
 } from './dom.ts';
 import { hasCode } from './errors.ts';
 import { moreTexts } from './more-texts.ts';
-import { notifyError } from './notices.ts';
+import { notifyBriefly, notifyError } from './notices.ts';
 import { ask, client } from './session.ts';
 import { texts } from './texts.ts';
 
@@ -38,7 +39,7 @@ interface Options {
   onClose(): void;
 }
 
-/** How many tags to show at most. The field above the list finds the other tags. */
+/** How many tags to show at first. A button below the list shows as many more. */
 const SHOWN = 300;
 
 const COMPARISONS = {
@@ -55,6 +56,11 @@ export function openTagsScreen({ tags, read, onClose }: Options): TagsScreen {
   const rest = make('p', { class: 'hint', role: 'status' });
   const find = searchField(texts.tags.find, () => draw());
   const order = makeChoice(words.orders, { 'aria-label': texts.search.order, onchange: () => draw() });
+  let room = SHOWN;
+  const more = button(texts.list.more, () => {
+    room += SHOWN;
+    draw();
+  });
   const unused = button('', () => void deleteUnused(), { kind: 'danger' });
   const closing = new AbortController();
   const dialog = makeDialog(
@@ -65,19 +71,24 @@ export function openTagsScreen({ tags, read, onClose }: Options): TagsScreen {
     rest,
     buttonRow(
       button(texts.close, () => dialog.close()),
+      more,
       unused,
     ),
   );
   dialog.className = 'wide';
 
-  const act = async (work: () => Promise<unknown>) => {
+  /** Runs an action, and reads the tags again. Then shows `done` if the action has succeeded. */
+  const act = async (work: () => Promise<unknown>, done?: string) => {
+    let message: string | undefined;
     try {
       await ask(work);
+      message = done;
     } catch (error) {
       // `NOT_FOUND` means that the tag was deleted elsewhere. Reading the tags again removes it from the list.
       if (!hasCode(error, 'NOT_FOUND')) notifyError(error);
     }
     await read().catch(() => {});
+    if (message !== undefined) notifyBriefly(message);
   };
   const rename = async (tag: Tag) => {
     const key = foldText(tag.name);
@@ -93,7 +104,10 @@ export function openTagsScreen({ tags, read, onClose }: Options): TagsScreen {
     if (name === undefined || name === tag.name) return;
     const same = tags().find((each) => each.id !== tag.id && foldText(each.name) === foldText(name));
     if (same === undefined || withChildren.checked)
-      return act(() => client.renameTag({ id: tag.id, name, with_children: withChildren.checked }));
+      return act(
+        () => client.renameTag({ id: tag.id, name, with_children: withChildren.checked }),
+        words.renamed(showTag(name)),
+      );
     const question = words.mergeAsk(tag.name, tag.bookmark_count, same.name, same.bookmark_count);
     if (await confirmDeletion(question, words.merge))
       await act(() => client.mergeTags({ id: tag.id, into_id: same.id }));
@@ -130,7 +144,7 @@ export function openTagsScreen({ tags, read, onClose }: Options): TagsScreen {
       'li',
       {},
       icon('tag'),
-      make('span', { class: 'name', dir: 'auto' }, tag.name),
+      make('span', { class: 'name', dir: 'auto', title: tag.name }, showTag(tag.name)),
       make('span', { class: 'hint' }, texts.bookmarks(tag.bookmark_count)),
       iconButton('edit', words.rename(tag.name), () => void rename(tag)),
       iconButton('trash', words.delete(tag.name), () => void remove(tag)),
@@ -139,9 +153,10 @@ export function openTagsScreen({ tags, read, onClose }: Options): TagsScreen {
     const all = tags();
     const sought = foldText(find.value.trim());
     const found = all.filter(({ name }) => foldText(name).includes(sought)).sort(COMPARISONS[order.value]);
-    redrawList(list, ...found.slice(0, SHOWN).map(entry));
+    redrawList(list, ...found.slice(0, room).map(entry));
     const count = all.filter(isUnused).length;
-    if (!unused.disabled) refill(rest, found.length > SHOWN && words.shown(SHOWN, found.length));
+    more.hidden = found.length <= room;
+    if (!unused.disabled) refill(rest, !more.hidden && texts.tags.shown(room, found.length));
     unused.hidden = count === 0;
     refill(unused, words.unused(count));
   };

@@ -52,7 +52,14 @@ export const en = {
       `The service cannot be reached. Only the ${bookmarks(count)} that this page has loaded are searched.`,
     found: (count: number) => (count === 0 ? 'Nothing found' : `${bookmarks(count)} found`),
     order: 'Order',
-    orders: { created: 'Newest first', oldest: 'Oldest first', updated: 'Last changed', title: 'By title' },
+    orders: {
+      newest: 'Added: newest first',
+      oldest: 'Added: oldest first',
+      created: 'Dated: newest first',
+      created_oldest: 'Dated: oldest first',
+      updated: 'Last edited',
+      title: 'By title',
+    },
   },
 
   list: {
@@ -120,7 +127,8 @@ export const en = {
     none: 'The tags of your bookmarks appear here.',
     manage: 'Edit tags',
     count: (name: string, count: number) => `${name}, ${bookmarks(count)}`,
-    under: (path: string) => `${path} and the tags below it`,
+    under: (path: string, count: number) => `${path} and the tags below it, ${number(count)}`,
+    shown: (shown: number, count: number) => `${number(shown)} of ${number(count)} tags shown`,
     below: (path: string) => `Tags below ${path}`,
   },
 

@@ -46,7 +46,7 @@ export const moreDe: MoreTexts = {
         ? 'Das Tag löschen, das kein Lesezeichen hat?'
         : `Die ${number(count)} Tags löschen, die kein Lesezeichen hat?`,
     deleting: (done, count) => `${number(done)} von ${number(count)} gelöscht …`,
-    shown: (shown, count) => `${number(shown)} von ${number(count)} Tags angezeigt`,
+    renamed: (name) => `Umbenannt in „${name}“.`,
   },
 
   trash: {

@@ -45,7 +45,7 @@ export const moreEn = {
         ? 'Delete the tag that no bookmark has?'
         : `Delete the ${number(count)} tags that no bookmark has?`,
     deleting: (done: number, count: number) => `Deleting… ${number(done)} of ${number(count)}`,
-    shown: (shown: number, count: number) => `${number(shown)} of ${number(count)} tags shown`,
+    renamed: (name: string) => `Renamed to “${name}”.`,
   },
 
   trash: {
