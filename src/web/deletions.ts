@@ -3,7 +3,7 @@ import type { Collection } from './collection.ts';
 import { describeError } from './errors.ts';
 import { notify, notifyBriefly, notifyError } from './notices.ts';
 import { titleOf } from './row.ts';
-import { ask, client, isLarge } from './session.ts';
+import { ask, client, isLarge, type RunQuietly } from './session.ts';
 import { texts } from './texts.ts';
 
 /**
@@ -33,12 +33,6 @@ interface Deletions {
   /** Undoes the latest deletion that is not undone yet, if it is recent enough (`UNDO_MS`). */
   undo(): void;
 }
-
-/**
- * Runs an action on many bookmarks. The page applies no changes meanwhile. Afterwards, it reads the list and the tags
- * again.
- */
-export type RunQuietly = <T>(work: () => Promise<T>) => Promise<T>;
 
 /**
  * Creates the functions that delete bookmarks of one user. The tab's storage keeps the deletions under the user's email

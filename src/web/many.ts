@@ -1,10 +1,9 @@
 import { confirm } from './ask-dialog.ts';
-import type { RunQuietly } from './deletions.ts';
 import { button, buttonRow, make, makeDialog, refill, showDialog } from './dom.ts';
 import { describeError } from './errors.ts';
 import { moreTexts } from './more-texts.ts';
 import { notifyBriefly, notifyError } from './notices.ts';
-import { ask, batchesOf, client } from './session.ts';
+import { ask, batchesOf, client, type RunQuietly } from './session.ts';
 import { texts } from './texts.ts';
 
 /**

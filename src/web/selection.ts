@@ -1,9 +1,8 @@
 import type { Bookmark, Tag } from '../domain/resources.ts';
 import type { Collection } from './collection.ts';
-import type { RunQuietly } from './deletions.ts';
 import { button, make, makeForm, put, refill, submitButton } from './dom.ts';
 import { notifyBriefly, notifyError } from './notices.ts';
-import { ask, client, isLarge } from './session.ts';
+import { ask, client, isLarge, type RunQuietly } from './session.ts';
 import { texts } from './texts.ts';
 
 /** The selected bookmarks, and the bar with the actions on all of them. */

@@ -41,6 +41,12 @@ const BATCH = 500;
 /** True for an action on so many bookmarks that the page asks first and shows the progress. */
 export const isLarge = (count: number): boolean => count > 100;
 
+/**
+ * Runs an action on many bookmarks. The page applies no changes meanwhile. Afterwards, it reads the list and the tags
+ * again.
+ */
+export type RunQuietly = <T>(work: () => Promise<T>) => Promise<T>;
+
 /** Splits ids into batches, one for each request. */
 export const batchesOf = (ids: readonly number[]): number[][] =>
   Array.from({ length: Math.ceil(ids.length / BATCH) }, (_, at) => ids.slice(at * BATCH, (at + 1) * BATCH));
