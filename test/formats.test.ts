@@ -1,8 +1,9 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { displayWidth, fitToWidth, toLine, writeOutControls } from '../src/cli/display-text.ts';
-import { readDate } from '../src/formats/entry.ts';
+import { readDate } from '../src/formats/dates.ts';
 import { parseNetscape } from '../src/formats/netscape.ts';
 import { readBookmarkFile } from '../src/formats/read-file.ts';
+import { formatNetscapeFile } from '../src/formats/write-netscape.ts';
 
 // Tests the pure functions that read other programs' bookmark files, and the ones that display users' texts.
 
@@ -28,7 +29,7 @@ test('a date of zero, or an empty one, counts as absent', () => {
   expect(readDate(1_767_322_800)).toBe('2026-01-02T03:00:00.000Z');
 });
 
-test('of two bookmarks with the same url, an ambiguous date does not replace a readable one', () => {
+test('of two bookmarks with the same url, the earliest readable date counts', () => {
   const readable = '2020-05-06T07:08:09Z';
   for (const dates of [
     [readable, '01/02/2020'],
@@ -36,9 +37,7 @@ test('of two bookmarks with the same url, an ambiguous date does not replace a r
     [readable, '2021-01-01'],
   ]) {
     const rows = dates.map((date) => `https://example.org/,${date}`);
-    const { entries } = readBookmarkFile(Buffer.from(['url,created_at', ...rows].join('\n')), {
-      foldersAsTags: true,
-    });
+    const { entries } = read(['url,created_at', ...rows].join('\n'));
     expect(
       entries.map((entry) => entry?.created_at),
       dates.join(),
@@ -46,10 +45,88 @@ test('of two bookmarks with the same url, an ambiguous date does not replace a r
   }
 });
 
+test.each([
+  '0001-01-01T00:00:00.000Z',
+  '1969-12-31T23:59:55.000Z',
+  '1970-01-01T00:00:00.000Z',
+  '2287-01-01T00:00:00.000Z',
+  '5138-11-16T09:46:40.000Z',
+  '9999-12-31T23:59:59.000Z',
+])("a browser's file restores the date %s", (time) => {
+  const bookmark = {
+    ...{ id: 1, url: 'http://a/', title: 'A', comment: '', tags: [], created_at: time, updated_at: time },
+  };
+  expect(read(formatNetscapeFile([bookmark]).join('')).entries).toMatchObject([
+    { created_at: time, updated_at: time },
+  ]);
+});
+
+test.each([
+  ['-5', '1969-12-31T23:59:55.000Z'],
+  ['1700000000.5', '2023-11-14T22:13:20.500Z'],
+  ['133444736000000000', '2023-11-14T22:13:20.000Z'],
+  ['1700000000000000000', '2023-11-14T22:13:20.000Z'],
+  ['20240115', '2024-01-15T00:00:00.000Z'],
+  ['20240115103000', '2024-01-15T10:30:00.000Z'],
+  ['45321.4375', '2024-01-30T10:30:00.000Z'],
+  ['2020-01-02', '2020-01-02T00:00:00.000Z'],
+  ['2020/1/2 3:04', '2020-01-02T03:04:00.000Z'],
+  ['2.1.2020 03:04', '2020-01-02T03:04:00.000Z'],
+  ['13/2/2020', '2020-02-13T00:00:00.000Z'],
+  ['1/31/2020 11:04:05 PM', '2020-01-31T23:04:05.000Z'],
+  ['1/31/2020 12:04 AM', '2020-01-31T00:04:00.000Z'],
+  ['2020-06-01T08:00:00+0200', '2020-06-01T06:00:00.000Z'],
+  ['Thu, 02 Jan 2020 03:04:05 GMT', '2020-01-02T03:04:05.000Z'],
+  ['Thu, 2 Jan 2020 03:04:05 +0100', '2020-01-02T02:04:05.000Z'],
+  ['January 2, 2020', '2020-01-02T00:00:00.000Z'],
+  ['Thu Jan 02 2020 03:04:05 GMT-0100 (Cape Verde Standard Time)', '2020-01-02T04:04:05.000Z'],
+])('a table restores the date %j as %j', (date, created) => {
+  const { entries, changes } = read(`url,created\nhttps://example.org/,"${date}"\n`);
+  expect(entries[0]?.created_at).toBe(created);
+  expect(changes).toEqual([]);
+});
+
+test.each([
+  '01/02/2020',
+  'soon',
+  '1700000000-3',
+  'about 1700000000',
+  '2020-02-30',
+  '2020-01-01 25:00',
+  '99999999999999999999',
+])('an entry loses the date %j, which is unreadable or ambiguous, and the report names it', (date) => {
+  const { entries, changes, refusals } = read(`url,created\nhttps://example.org/,"${date}"\n`);
+  expect(entries).toEqual([expect.not.objectContaining({ created_at: expect.anything() })]);
+  expect(changes).toEqual([{ url: 'https://example.org/', change: 'date-dropped', text: date }]);
+  expect(refusals).toEqual([]);
+});
+
+test.each([
+  ['13/02/2020', '2020-02-01T00:00:00.000Z'],
+  ['02/13/2020', '2020-01-02T00:00:00.000Z'],
+])('in a table with the date %s, the date 01/02/2020 is %s', (other, created) => {
+  const { entries } = read(`url,created\nhttps://a/,01/02/2020\nhttps://b/,${other}\n`);
+  expect(entries[0]?.created_at).toBe(created);
+});
+
 test('a line break in a description of a bookmark file is kept', () => {
   const html = `<!DOCTYPE NETSCAPE-Bookmark-file-1><DL><p>
     <DT><A HREF="https://example.org/">A</A><DD>one<br>two</DL>`;
   expect(parseNetscape(html).bookmarks[0]?.comment?.join('\n')).toMatch(/^one\s*\n\s*two/);
+});
+
+const read = (file: string | Uint8Array) =>
+  readBookmarkFile(typeof file === 'string' ? Buffer.from(file) : file, { foldersAsTags: true });
+
+test('the description of a folder is not added to the bookmark before the folder', () => {
+  const html = `<!DOCTYPE NETSCAPE-Bookmark-file-1><DL><p>
+    <DT><A HREF="https://example.org/a">A</A>
+    <DT><H3>Folder</H3>
+    <DD>about the folder
+    <DL><p>
+        <DT><A HREF="https://example.org/b">B</A>
+    </DL><p></DL>`;
+  expect(read(html).entries).toMatchObject([{ comment: '' }, { comment: '', tags: ['Folder'] }]);
 });
 
 const titleIn = (bytes: Uint8Array) => readBookmarkFile(bytes, { foldersAsTags: true }).entries[0]?.title;

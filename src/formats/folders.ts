@@ -27,13 +27,3 @@ export function showTag(tag: string): string {
   const names = tag.includes('\\') ? splitFolders(tag) : undefined;
   return names === undefined ? tag : names.join(' › ');
 }
-
-/** The maximum length of a tag name, in characters. */
-const MAX_LENGTH = 255;
-
-/** Returns the tag for a path of folder names. If the tag would be too long, leaves out the outermost folders. */
-export function folderTag(path: readonly string[]): string {
-  const names = path.map((name) => name.trim()).filter(Boolean);
-  while (names.length > 1 && joinFolders(names).length > MAX_LENGTH) names.shift();
-  return joinFolders(names);
-}

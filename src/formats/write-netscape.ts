@@ -40,12 +40,14 @@ const escapeLine = (text: string): string => escapeText(text).replaceAll('\n', '
 /** The largest number of seconds that is written: a time in 5138. Readers treat larger numbers as milliseconds. */
 const LAST_SECOND = 99_999_999_999;
 
-/**
- * Formats a time as seconds since 1970, or as RFC 3339 if readers would misread the number. Readers treat 0 as no time.
- */
+/** The smallest number of seconds that is written: a time in 1973. Readers treat 0 as no time, and 19800101 as a day. */
+const FIRST_SECOND = 100_000_000;
+
+/** Formats a time as seconds since 1970, or as RFC 3339 if readers would misread the number. */
 function formatSeconds(time: string): string {
   const seconds = Math.floor(Date.parse(time) / 1_000);
-  return seconds === 0 || Math.abs(seconds) > LAST_SECOND ? time : String(seconds);
+  const isMisread = seconds < FIRST_SECOND || seconds > LAST_SECOND;
+  return isMisread ? new Date(seconds * 1_000).toISOString() : String(seconds);
 }
 
 /** Whether a url is http or https. Other urls must not become links, because a browser could run them as code. */

@@ -14,7 +14,7 @@ type Manifest = Record<string, unknown> & { dependencies: Record<string, string>
 /**
  * Dependencies of the command line. The package includes their code, so that it can be installed without a network.
  */
-const BUNDLED = ['commander', 'csv-parse', 'htmlparser2'];
+const BUNDLED = ['commander', 'entities'];
 
 /**
  * Dependencies that only the command `bookmarks mcp` needs. They are large, so the package does not include them. npm

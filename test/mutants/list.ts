@@ -36,17 +36,30 @@ export const MUTANTS: readonly Mutant[] = [
       'test/formats.test.ts › displayed texts of users contain no control characters, overrides or isolates',
   },
   {
-    file: 'src/formats/entry.ts',
-    from: 'Date.parse(hasNoOffset ?',
-    to: 'Date.parse(hasNoOffset && false ?',
+    file: 'src/formats/dates.ts',
+    from: 'date.setUTCHours(hour',
+    to: 'date.setHours(hour',
     caughtBy:
       'test/formats.test.ts › a date without an offset is UTC, even in the time zone Pacific/Kiritimati',
   },
   {
     file: 'src/formats/netscape.ts',
-    from: "if (this.#isInDescription()) this.text('\\n');",
+    from: "this.text(this.#isInDescription() ? '\\n' : ' ');",
     to: '',
     caughtBy: 'test/formats.test.ts › a line break in a description of a bookmark file is kept',
+  },
+  {
+    file: 'src/formats/netscape.ts',
+    from: 'this.#latest = undefined;\n        this.#target = this.#heading.name;',
+    to: 'this.#target = this.#heading.name;',
+    caughtBy:
+      'test/formats.test.ts › the description of a folder is not added to the bookmark before the folder',
+  },
+  {
+    file: 'src/formats/services.ts',
+    from: 'bookmark.title || bookmark.website_title',
+    to: 'bookmark.title',
+    caughtBy: 'test/import-samples.test.ts › reads linkding.json',
   },
   {
     file: 'src/client/merge.ts',

@@ -16,14 +16,7 @@ const SOURCES = [
   'tsconfig.build.json',
   ...['packing', 'client', 'cli', 'domain', 'formats', 'mcp'].map((name) => `src/${name}`),
 ];
-const PACKAGES = [
-  '@modelcontextprotocol/server',
-  'commander',
-  'csv-parse',
-  'htmlparser2',
-  '@types/node',
-  'undici-types',
-];
+const PACKAGES = ['@modelcontextprotocol/server', 'commander', 'entities', '@types/node', 'undici-types'];
 
 /** Returns an environment for commands. It keeps npm offline, and lacks the settings of the npm that runs the tests. */
 function environment(folder: string): NodeJS.ProcessEnv {

@@ -4,8 +4,9 @@ import type { Command } from 'commander';
 import type { BookmarkClient } from '../../client/index.ts';
 import type { ImportEntry, ImportResult } from '../../domain/resources.ts';
 import { findRefusals, type Refusal } from '../../formats/check-entries.ts';
+import type { ChangeKind, Omission } from '../../formats/entry.ts';
 import { type CheckedFile, readBookmarkFile } from '../../formats/read-file.ts';
-import { writeCsvRow } from '../../formats/write-csv.ts';
+import { writeCsvHead, writeCsvRow } from '../../formats/write-csv.ts';
 import { tagsOption } from '../arguments.ts';
 import { askLine } from '../ask.ts';
 import { formatCount, toLine } from '../display-text.ts';
@@ -37,20 +38,25 @@ interface ImportOptions {
 const HELP = `
 Imports files from these sources and detects the format:
   this service   JSON, as \`bookmarks export\` writes it
-  any browser    HTML ("Export bookmarks"), a Firefox JSON backup, Chrome's Bookmarks file
+  any browser    HTML ("Export bookmarks"), a Firefox JSON backup, the file Bookmarks of Chrome, Edge, Vivaldi or Opera
   Pinboard       JSON, XML or HTML; "to read" becomes the tag toread
   Raindrop       CSV or HTML; collections become tags, favorites the tag favorite
   linkding       HTML or the API's JSON; unread becomes the tag toread, archived the tag archived
+  Linkwarden     JSON; collections become tags, pinned links the tag favorite
   Karakeep       JSON; lists become tags, archived the tag archived, favourites the tag favorite
   Pocket         CSV or HTML; unread becomes the tag toread, archived the tag archived
-  Instapaper     CSV; unread, archived, liked and folders become tags
+  Instapaper     CSV or HTML; unread, archived, liked and folders become tags
+  Omnivore       JSON (metadata_….json); archived becomes the tag archived
+  wallabag       JSON; archived becomes the tag archived, starred the tag favorite
   buku           HTML or JSON
   OneTab         the text of "Export URLs"
-  others         CSV with a header row and a column named url
+  others         CSV with a header row and a column named url, or a JSON list of objects with a field url
 The path of a folder becomes one tag, for example Work/Databases. A / in a folder's name becomes \\/.
 All bookmarks in this service are private, so privacy flags are dropped.
 An import is one transaction: if it is interrupted, either everything is imported or nothing. It takes at most 100,000 bookmarks.
-If the service refuses some bookmarks, it imports the others and the command exits with 1.`;
+If the service refuses some bookmarks, it imports the others and the command exits with 1.
+Every link of the file is imported, combined with another one, or listed with the reason why not.
+Texts that are too long are shortened, and unreadable dates are dropped. The command lists such changes.`;
 
 /** Adds the command `import`. */
 export function addImportCommand(program: Command, run: Run): void {
@@ -71,8 +77,18 @@ export function addImportCommand(program: Command, run: Run): void {
 async function importFile(session: Session, file: string, options: ImportOptions): Promise<void> {
   const { terminal } = session;
   const parsed = await readEntries(session, file, options);
-  const { format, combined, leftOut, entries, refusals, folders } = parsed;
-  const report = { format, read: entries.length, combined, left_out: leftOut, folders };
+  const { format, combined, leftOut, entries, refusals, folders, changes, unknownFields } = parsed;
+  const report = {
+    ...{
+      format,
+      read: entries.length,
+      combined,
+      left_out: leftOut,
+      changes,
+      unknown_fields: unknownFields,
+      folders,
+    },
+  };
   if (options.dryRun) {
     await writeSkipped(options.skipped, parsed, refusals);
     return terminal.print({ ...report, refused: refusals }, () =>
@@ -80,7 +96,7 @@ async function importFile(session: Session, file: string, options: ImportOptions
         describeFile(parsed),
         ...describeFolders(parsed),
         ...describeRefusals('Will be refused by the service', refusals),
-        ...describeLeftOut(parsed),
+        ...describeDifferences(parsed),
       ].join('\n'),
     );
   }
@@ -178,14 +194,38 @@ const NAMES: Record<CheckedFile['format'], string> = {
   pinboard: 'a Pinboard export',
   raindrop: 'a Raindrop export',
   linkding: 'a linkding export',
+  linkwarden: 'a Linkwarden backup',
   karakeep: 'a Karakeep export',
   pocket: 'a Pocket export',
   instapaper: 'an Instapaper export',
+  omnivore: 'an Omnivore export',
+  wallabag: 'a wallabag export',
   firefox: 'a Firefox backup',
   chrome: 'a Chrome bookmark file',
   onetab: 'a OneTab list',
   buku: 'a buku export',
   csv: 'a CSV file',
+  json: 'a JSON list',
+};
+
+const OMISSIONS: Record<Omission, string> = {
+  'no-url': 'it has no url',
+  'not-web': 'not a web page',
+  'bad-url': 'the url is invalid',
+  trash: 'in the trash',
+  truncated: 'the file ends inside the entry',
+  'no-entry': 'not a bookmark',
+};
+
+const CHANGES: Record<ChangeKind, string> = {
+  'title-shortened': 'the title was shortened, and its rest moved to the comment',
+  'comment-shortened': 'the comment was shortened',
+  'tag-shortened': 'a tag was shortened',
+  'folder-shortened': 'the path of a folder was shortened',
+  'tags-dropped': 'tags beyond the first 100 were dropped',
+  'date-dropped': 'an unreadable date was dropped',
+  'value-dropped': 'a value that is not text was dropped',
+  'bytes-replaced': 'unreadable characters were replaced',
 };
 
 function describeFile({ format, entries, combined }: CheckedFile): string {
@@ -217,21 +257,32 @@ async function writeSkipped(
   refusals: readonly Refusal[],
 ): Promise<void> {
   if (file === undefined) return;
+  const head = writeCsvHead(['url', 'title', 'reason']);
   const rows = [
-    ['url', 'title', 'reason'],
     // A refusal contains no title.
     ...refusals.map(({ url, error }) => [url ?? '', '', error]),
-    ...leftOut.map(({ url, title }) => [url, title, 'not a web page']),
+    ...leftOut.map(({ url, title, reason }) => [url, title, OMISSIONS[reason]]),
   ];
-  await writeFile(file, rows.map(writeCsvRow).join(''), { mode: 0o600 });
+  await writeFile(file, head + rows.map(writeCsvRow).join(''), { mode: 0o600 });
 }
 
-function describeLeftOut({ leftOut }: CheckedFile): string[] {
-  if (leftOut.length === 0) return [];
-  const lines = leftOut.map(
-    ({ url, title }) => `  ${toLine(title || url).slice(0, 60)}: ${toLine(url).slice(0, 60)}`,
+/** Describes what differs between the file and the import, except what the service refuses. */
+function describeDifferences({ leftOut, changes, unknownFields, guessedEncoding }: CheckedFile): string[] {
+  const excerpt = (text: string) => toLine(text).slice(0, 60);
+  const omissions = leftOut.map(
+    ({ url, title, reason }) => `  ${excerpt(title || url)}: ${excerpt(url)} (${OMISSIONS[reason]})`,
   );
-  return [`Left out because they are not web pages: ${leftOut.length}`, ...shorten(lines)];
+  const changed = changes.map(
+    ({ url, change, text }) => `  ${excerpt(url)}: ${CHANGES[change]}: ${excerpt(text)}`,
+  );
+  return [
+    ...(omissions.length === 0
+      ? []
+      : [`Left out: ${omissions.length.toLocaleString('en')}`, ...shorten(omissions)]),
+    ...(changed.length === 0 ? [] : [`Changed: ${changed.length.toLocaleString('en')}`, ...shorten(changed)]),
+    ...(unknownFields.length === 0 ? [] : [`Not read: the fields ${unknownFields.map(toLine).join(', ')}`]),
+    ...(guessedEncoding === undefined ? [] : [`Read as ${guessedEncoding}, because the file is not UTF-8`]),
+  ];
 }
 
 function describeResult(file: CheckedFile, { imported, skipped, errors }: ImportResult): string[] {
@@ -241,7 +292,7 @@ function describeResult(file: CheckedFile, { imported, skipped, errors }: Import
     describeFile(file),
     `Imported ${count(imported)}${skippedNote}`,
     ...describeRefusals('Refused by the service', errors),
-    ...describeLeftOut(file),
+    ...describeDifferences(file),
   ];
 }
 

@@ -54,9 +54,6 @@ const TYPE_BY_EXTENSION: Record<string, string> = {
   '.svg': 'image/svg+xml',
 };
 
-/** Maps the name of a module's build for Node to the name of the same module's build for browsers. */
-const FOR_BROWSERS: Record<string, string> = { 'csv-parse/sync': 'csv-parse/browser/esm/sync' };
-
 /**
  * Matches `} from '…'`, `import '…'`, `import('…')` and `new URL('…', import.meta.url)`, in the forms that this
  * repository and its packages use. The groups are the text before the quote, the quote, and the name of the module.
@@ -64,7 +61,7 @@ const FOR_BROWSERS: Record<string, string> = { 'csv-parse/sync': 'csv-parse/brow
 const REFERENCE =
   /((?<=[}\w*]\s*)\bfrom\s*|^import\s*|\bimport\(\s*|\bnew URL\(\s*(?=['"][^'"]+['"], import\.meta\.url))(['"])([@\w./-]+)\2/gm;
 
-/** Returns the path at which a source file is served, for example `web/list.js` or `lib/htmlparser2/dist/index.js`. */
+/** Returns the path at which a source file is served, for example `web/list.js` or `lib/entities/dist/decode.js`. */
 function addressOf(file: string): string {
   const packages = `${sep}node_modules${sep}`;
   const index = file.lastIndexOf(packages);
@@ -76,7 +73,7 @@ function addressOf(file: string): string {
 /** Returns the file of a module that the file `from` imports by this name. */
 function resolveModule(name: string, from: string): string {
   if (name.startsWith('.')) return join(dirname(from), name);
-  return createRequire(from).resolve(FOR_BROWSERS[name] ?? name);
+  return createRequire(from).resolve(name);
 }
 
 /** Returns the address of the file `to` relative to the file `from`, as browsers resolve imports. */

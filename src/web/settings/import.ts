@@ -105,7 +105,10 @@ export function importSection(profile: Profile): HTMLElement {
         found.combined > 0 && make('li', {}, words.combined(found.combined)),
         found.leftOut.length > 0 && make('li', {}, words.leftOut(found.leftOut.length)),
         found.refused.length > 0 && make('li', {}, words.willRefuse(found.refused.length)),
+        found.unknownFields.length > 0 && make('li', {}, words.unknownFields(found.unknownFields.join(', '))),
+        found.guessedEncoding && make('li', {}, words.guessedEncoding(found.guessedEncoding)),
       ),
+      found.changes.length > 0 && changeList(found.changes),
       found.folders.length > 0 && folderList(found.folders),
       ...refusedTable(refusedOf(found.refused, found)),
       make(
@@ -194,19 +197,41 @@ function folderList(folders: Folders): HTMLElement {
   );
 }
 
+/** Creates the list of what differs from the file in entries that are imported. */
+function changeList(changes: Preview['changes']): HTMLElement {
+  const words = moreTexts.import;
+  const line = ({ url, change, text }: Preview['changes'][number]) =>
+    make('li', { dir: 'auto' }, `${url}: ${words.changes[change]} (${text})`);
+  const rest = changes.length - SHOWN;
+  return make(
+    'details',
+    {},
+    make('summary', {}, words.changed(changes.length)),
+    make(
+      'ul',
+      { class: 'facts' },
+      ...changes.slice(0, SHOWN).map(line),
+      rest > 0 && make('li', {}, words.andMore(rest)),
+    ),
+  );
+}
+
 interface Refused {
   url: string;
   title: string;
   reason: string;
 }
 
-/** Returns the entries that are not imported: those that the service refuses, and those that are not web pages. */
+/** Returns the entries that are not imported: those that the service refuses, and those that are left out. */
 const refusedOf = (
   errors: readonly { url: string | null; error: string }[],
   preview: Preview | undefined,
 ): Refused[] => [
   ...errors.map(({ url, error }) => ({ url: url ?? '', title: '', reason: error })),
-  ...(preview?.leftOut ?? []).map((entry) => ({ ...entry, reason: moreTexts.import.noWebPage })),
+  ...(preview?.leftOut ?? []).map((entry) => ({
+    ...entry,
+    reason: moreTexts.import.omissions[entry.reason],
+  })),
 ];
 
 /** The number of rows to show. The table that the user can download has all rows. */
@@ -229,23 +254,16 @@ function refusedTable(refused: readonly Refused[]): HTMLElement[] {
         make('tbody', {}, ...refused.slice(0, SHOWN).map(row)),
       ),
     ),
-    buttonRow(button(words.downloadRefused, () => download('refused.csv', toCsv(refused)))),
+    buttonRow(button(words.downloadRefused, () => void downloadTable(refused))),
   ];
 }
 
-const BEGINS_LIKE_FORMULA = /^[=+\-@\t\r]/;
-
-/**
- * Formats a cell of a CSV file. A spreadsheet runs a text that begins like a formula. An apostrophe before the text
- * prevents that.
- */
-const cell = (text: string): string =>
-  `"${(BEGINS_LIKE_FORMULA.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
-
-function toCsv(refused: readonly Refused[]): Blob {
-  const rows = [['url', 'title', 'reason'], ...refused.map(({ url, title, reason }) => [url, title, reason])];
-  return new Blob(
-    rows.map((cells) => `${cells.map(cell).join(',')}\r\n`),
-    { type: 'text/csv' },
+/** Downloads a table of the entries that are not imported. The writer is loaded only now, because few users need it. */
+async function downloadTable(refused: readonly Refused[]): Promise<void> {
+  const { writeCsvHead, writeCsvRow } = await import('../../formats/write-csv.ts');
+  const rows = refused.map(({ url, title, reason }) => writeCsvRow([url, title, reason]));
+  download(
+    'refused.csv',
+    new Blob([writeCsvHead(['url', 'title', 'reason']), ...rows], { type: 'text/csv' }),
   );
 }

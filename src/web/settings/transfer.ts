@@ -1,5 +1,5 @@
 import type { ImportEntry, ImportError } from '../../domain/resources.ts';
-import type { Format, ParsedFile } from '../../formats/entry.ts';
+import type { Change, Format, LeftOut, ParsedFile } from '../../formats/entry.ts';
 import { scriptAddress } from '../script-address.ts';
 import { ask, client } from '../session.ts';
 
@@ -13,8 +13,14 @@ export interface Preview {
   addresses: number;
   /** The number of duplicates in the file, which are combined. */
   combined: number;
-  /** Entries that are not web pages. */
-  leftOut: { url: string; title: string }[];
+  /** Entries that are not imported. */
+  leftOut: LeftOut[];
+  /** What differs from the file in entries that are imported. */
+  changes: Change[];
+  /** The columns or fields of the file that are not read. */
+  unknownFields: string[];
+  /** The encoding of the file, if it was guessed. */
+  guessedEncoding: string | undefined;
   /** Entries that the service will refuse. */
   refused: { url: string | null; error: string }[];
   tags: number;

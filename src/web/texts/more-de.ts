@@ -93,8 +93,8 @@ export const moreDe: MoreTexts = {
     lead: 'Importiere Lesezeichen aus einem Browser oder von einem anderen Dienst. Dein Browser liest die Datei zuerst und zeigt, was darin ist.',
     choose: 'Datei auswählen oder hier ablegen',
     formats:
-      'HTML aus jedem Browser; JSON von diesem Dienst, Firefox oder Karakeep; Exporte von Pinboard, Raindrop, linkding, ' +
-      'Pocket und Instapaper; die Datei „Bookmarks“ von Chrome; CSV mit einer Spalte „url“',
+      'HTML aus jedem Browser; JSON von diesem Dienst, Firefox, Linkwarden, Karakeep, Omnivore oder wallabag; Exporte ' +
+      'von Pinboard, Raindrop, linkding, Pocket und Instapaper; die Datei „Bookmarks“ von Chrome; CSV mit einer Spalte „url“',
     folders: 'Ordner werden zu Tags',
     reading: (name) => `${name} wird gelesen …`,
     names: {
@@ -103,14 +103,18 @@ export const moreDe: MoreTexts = {
       pinboard: 'einem Export von Pinboard',
       raindrop: 'einem Export von Raindrop',
       linkding: 'einem Export von linkding',
+      linkwarden: 'einer Sicherung von Linkwarden',
       karakeep: 'einem Export von Karakeep',
       pocket: 'einem Export von Pocket',
       instapaper: 'einem Export von Instapaper',
+      omnivore: 'einem Export von Omnivore',
+      wallabag: 'einem Export von wallabag',
       firefox: 'einer Sicherung von Firefox',
       chrome: 'der Datei „Bookmarks“ von Chrome',
       onetab: 'einer Liste von OneTab',
       buku: 'einem Export von buku',
       csv: 'einer CSV-Tabelle',
+      json: 'einer JSON-Liste',
     },
     willRefuse: (count) =>
       count === 1
@@ -127,9 +131,28 @@ export const moreDe: MoreTexts = {
         ? '1 doppelter Eintrag wird zusammengefasst'
         : `${number(count)} doppelte Einträge werden zusammengefasst`,
     leftOut: (count) =>
-      count === 1
-        ? '1 Eintrag ist keine Webseite und wird ausgelassen'
-        : `${number(count)} Einträge sind keine Webseiten und werden ausgelassen`,
+      count === 1 ? '1 Eintrag wird ausgelassen' : `${number(count)} Einträge werden ausgelassen`,
+    omissions: {
+      'no-url': 'ohne Adresse',
+      'not-web': 'keine Webseite',
+      'bad-url': 'ungültige Adresse',
+      trash: 'im Papierkorb',
+      truncated: 'die Datei endet mitten im Eintrag',
+      'no-entry': 'kein Lesezeichen',
+    },
+    changed: (count) => (count === 1 ? '1 Text wird geändert' : `${number(count)} Texte werden geändert`),
+    changes: {
+      'title-shortened': 'Titel gekürzt, der Rest steht im Kommentar',
+      'comment-shortened': 'Kommentar gekürzt',
+      'tag-shortened': 'Tag gekürzt',
+      'folder-shortened': 'Pfad von Ordnern gekürzt',
+      'tags-dropped': 'Tags nach den ersten 100 weggelassen',
+      'date-dropped': 'unlesbares Datum weggelassen',
+      'value-dropped': 'Wert weggelassen, der kein Text ist',
+      'bytes-replaced': 'unlesbare Zeichen ersetzt',
+    },
+    unknownFields: (names) => `Nicht gelesen: ${names}`,
+    guessedEncoding: (encoding) => `Als ${encoding} gelesen, weil die Datei nicht UTF-8 ist`,
     tooMany: (count, cap) =>
       `Die Datei hat ${bookmarks(count)}. Dein Tarif erlaubt ${number(cap)}. Nichts wurde hochgeladen.`,
     mayNotFit: (count, cap, free) =>
@@ -150,7 +173,6 @@ export const moreDe: MoreTexts = {
     refused: (count) => `${number(count)} nicht importiert`,
     what: 'Eintrag',
     why: 'Grund',
-    noWebPage: 'keine Webseite',
     downloadRefused: 'Diese Tabelle herunterladen',
     unreadable: (message) => `Diese Datei lässt sich nicht importieren: ${message}.`,
   },

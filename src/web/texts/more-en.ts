@@ -92,8 +92,8 @@ export const moreEn = {
     lead: 'Import bookmarks from a browser or another service. Your browser reads the file first and shows what is in it.',
     choose: 'Choose a file, or drop it here',
     formats:
-      'HTML from any browser; JSON from this service, Firefox or Karakeep; exports from Pinboard, Raindrop, linkding, ' +
-      'Pocket and Instapaper; Chrome’s Bookmarks file; CSV with a “url” column',
+      'HTML from any browser; JSON from this service, Firefox, Linkwarden, Karakeep, Omnivore or wallabag; exports from ' +
+      'Pinboard, Raindrop, linkding, Pocket and Instapaper; Chrome’s Bookmarks file; CSV with a “url” column',
     folders: 'Folders become tags',
     reading: (name: string) => `Reading ${name}…`,
     names: {
@@ -102,14 +102,18 @@ export const moreEn = {
       pinboard: 'an export from Pinboard',
       raindrop: 'an export from Raindrop',
       linkding: 'an export from linkding',
+      linkwarden: 'a backup of Linkwarden',
       karakeep: 'an export from Karakeep',
       pocket: 'an export from Pocket',
       instapaper: 'an export from Instapaper',
+      omnivore: 'an export from Omnivore',
+      wallabag: 'an export from wallabag',
       firefox: 'a Firefox backup',
       chrome: 'Chrome’s Bookmarks file',
       onetab: 'a OneTab list',
       buku: 'an export from buku',
       csv: 'a CSV table',
+      json: 'a JSON list',
     },
     willRefuse: (count: number) =>
       count === 1 ? '1 entry cannot be imported' : `${number(count)} entries cannot be imported`,
@@ -122,9 +126,28 @@ export const moreEn = {
     combined: (count: number) =>
       count === 1 ? '1 duplicate is combined' : `${number(count)} duplicates are combined`,
     leftOut: (count: number) =>
-      count === 1
-        ? '1 entry is not a web page and is left out'
-        : `${number(count)} entries are not web pages and are left out`,
+      count === 1 ? '1 entry is left out' : `${number(count)} entries are left out`,
+    omissions: {
+      'no-url': 'it has no address',
+      'not-web': 'not a web page',
+      'bad-url': 'the address is invalid',
+      trash: 'in the trash',
+      truncated: 'the file ends inside the entry',
+      'no-entry': 'not a bookmark',
+    },
+    changed: (count: number) => (count === 1 ? '1 text is changed' : `${number(count)} texts are changed`),
+    changes: {
+      'title-shortened': 'title shortened, its rest is in the comment',
+      'comment-shortened': 'comment shortened',
+      'tag-shortened': 'tag shortened',
+      'folder-shortened': 'path of folders shortened',
+      'tags-dropped': 'tags beyond the first 100 dropped',
+      'date-dropped': 'unreadable date dropped',
+      'value-dropped': 'value that is not text dropped',
+      'bytes-replaced': 'unreadable characters replaced',
+    },
+    unknownFields: (names: string) => `Not read: ${names}`,
+    guessedEncoding: (encoding: string) => `Read as ${encoding}, because the file is not UTF-8`,
     tooMany: (count: number, cap: number) =>
       `The file has ${bookmarks(count)}. Your plan allows ${number(cap)}. Nothing was uploaded.`,
     mayNotFit: (count: number, cap: number, free: number) =>
@@ -145,7 +168,6 @@ export const moreEn = {
     refused: (count: number) => `${number(count)} not imported`,
     what: 'Entry',
     why: 'Why',
-    noWebPage: 'not a web page',
     downloadRefused: 'Download this table',
     unreadable: (message: string) => `This file cannot be imported: ${message}.`,
   },
