@@ -27,7 +27,7 @@ const BINARY: readonly (readonly [start: string, advice: string])[] = [
 ];
 
 /** A decoded file. */
-export interface DecodedFile {
+interface DecodedFile {
   text: string;
   /** The encoding, if nothing in the file names it and it is not UTF-8. */
   guessedEncoding?: string;
