@@ -119,7 +119,7 @@ describe('responses that nobody reads', () => {
   const other = {} as TestUser;
 
   beforeAll(async () => {
-    const config = { responseStallSeconds: STALL_SECONDS, metricsPort: 0 };
+    const config = { responseStallSeconds: STALL_SECONDS, metricsPort: 0, compatLinkding: true };
     Object.assign(slow, await startService(config, { log: log as Logger }));
     Object.assign(greedy, await slow.user({ premium: true }));
     Object.assign(other, await slow.user());
@@ -180,6 +180,38 @@ describe('responses that nobody reads', () => {
     // Of the ten connections to the database, five may read for this account at the same time, one page each.
     expect(highest()).toBeLessThan(8 * MIB + 5 * 1.3 * MIB);
     for (const client of clients) client[Symbol.dispose]();
+  });
+
+  const searchByMcp = (token: string) => {
+    const call = { name: 'search_bookmarks', arguments: { per_page: 50 } };
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: call });
+    return (
+      `POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n` +
+      'Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n' +
+      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+    );
+  };
+  const listAsLinkding = (token: string) =>
+    `GET /compat/linkding/api/bookmarks/?limit=100 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Token ${token}\r\n\r\n`;
+
+  test.each([
+    ['/mcp', searchByMcp],
+    ["linkding's API", listAsLinkding],
+  ])('are counted before the next request of the account begins, also at %s', async (_, format) => {
+    const reader = await slow.user({ premium: true });
+    const long = { url: `https://example.org/${'€'.repeat(8_000)}`, title: '€'.repeat(2_000) };
+    await reader.post('/import', { bookmarks: Array(50).fill(long), mode: 'replace' });
+    const { outboundBacklog, requestPermits } = slow.context;
+    const hold = outboundBacklog.hold.bind(outboundBacklog);
+    const permitsInUse: number[] = [];
+    const watched = vi.spyOn(outboundBacklog, 'hold').mockImplementation((userId, bytes) => {
+      permitsInUse.push(requestPermits.gauges(userId).inUse);
+      return hold(userId, bytes);
+    });
+    onTestFinished(() => void watched.mockRestore());
+    using _client = await sendUnread(slow.origin, format(reader.token).repeat(16));
+    await expect.poll(() => permitsInUse.length).toBeGreaterThan(2);
+    expect(Math.min(...permitsInUse)).toBeGreaterThan(0);
   });
 
   test('are buffered up to UNSENT_BYTES for all accounts; then every request gets 503, even without a token', async () => {

@@ -94,6 +94,33 @@ describe.each([
     expect(await call(client, 'get_bookmark', { id: added.id })).toEqual({ bookmarks: [], total: 0 });
     expect((await user.post('/trash/list', { limit: 1 })).body.bookmarks).toMatchObject([{ id: added.id }]);
   });
+
+  test('list_tags returns the 200 most used tags whose names contain a text, ignoring case, and counts all of them', async () => {
+    const names = Array.from({ length: 205 }, (_, n) => `Äpfel ${String(n).padStart(3, '0')}`);
+    await user.post('/import', {
+      bookmarks: [
+        { url: 'https://a.example/', tags: [names[7], 'ÄPFEL_%'] },
+        { url: 'https://b.example/', tags: [names[7]] },
+        ...[0, 70, 140].map((from) => ({
+          url: `https://c.example/${from}`,
+          tags: names.slice(from, from + 70),
+        })),
+        { url: 'https://d.example/', tags: ['\\"quoted"', 'other'] },
+      ],
+    });
+    await using client = closing(await open());
+    const { tags, total } = await call(client, 'list_tags', { contains: 'äPFEL' });
+    expect(total).toBe(206);
+    expect(tags.map(({ name }: Result) => name)).toEqual([names[7], ...names.toSpliced(7, 1).slice(0, 199)]);
+    expect(tags[0]).toEqual({ id: expect.any(Number), name: names[7], bookmark_count: 3 });
+    expect((await call(client, 'list_tags')).total).toBe(208);
+    const found = async (contains: string) => (await call(client, 'list_tags', { contains })).tags;
+    expect(await found('L_%')).toMatchObject([{ name: 'ÄPFEL_%' }]);
+    expect(await found('\\"Q')).toMatchObject([{ name: '\\"quoted"' }]);
+    expect(await call(client, 'list_tags', { contains: 'nowhere' })).toEqual({ tags: [], total: 0 });
+    const unstorable = await client.callTool({ name: 'list_tags', arguments: { contains: 'a\0' } });
+    expect(unstorable.isError).toBe(true);
+  });
 });
 
 test('null in an optional argument means absent, and no schema lists null', async () => {
@@ -234,11 +261,42 @@ test.each([[], [LIST], {}, 'text', 7, { jsonrpc: '2.0' }, { ...LIST, params: { _
   },
 );
 
+const callOf = (name: string, args: object = {}) => ({
+  ...LIST,
+  method: 'tools/call',
+  params: { name, arguments: args },
+});
+
+const left = (response: Response) => Number(response.headers.get('x-ratelimit-remaining'));
+
 test('each request counts once against the limit of its token', async () => {
   const before = await post(LIST);
-  const after = await post({ ...LIST, method: 'tools/call', params: { name: 'list_tags', arguments: {} } });
-  const left = (response: Response) => Number(response.headers.get('x-ratelimit-remaining'));
+  const after = await post(callOf('list_tags'));
   expect(left(before) - left(after)).toBe(1);
+});
+
+test.each([
+  ['one call', 1],
+  ['100 calls', 100],
+  ['nothing', 0],
+])(
+  'a batch of %s gets the error -32600 of JSON-RPC, calls nothing, and counts as a request',
+  async (_, length) => {
+    const before = await post(LIST);
+    const response = await post(Array(length).fill(callOf('add_bookmark', { url: 'https://a.example/' })));
+    expect(response.status).toBe(400);
+    expect(await response.json()).toEqual({
+      jsonrpc: '2.0',
+      id: null,
+      error: { code: -32_600, message: expect.stringMatching(/batches are not supported/) },
+    });
+    expect(left(before) - left(response)).toBe(1);
+    expect((await user.post('/bookmarks/list')).body.bookmarks).toEqual([]);
+  },
+);
+
+test('a batch without a valid token gets 401', async () => {
+  expect((await post([LIST], { authorization: 'Bearer nonsense' })).status).toBe(401);
 });
 
 async function connectByStdio(): Promise<Client> {

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { OutboundBacklog } from '../concurrency/held-bytes.ts';
 import type { Context } from '../context.ts';
 import { parseBody } from '../domain/validation.ts';
 import { authenticate, confirmPrincipal, limitAddress, requirePrincipal } from './authentication.ts';
+import { countBacklog, holdPermit, refuseLongRead } from './backlog.ts';
 import { readIdempotency } from './bodies.ts';
 import { chooseEncoding, compressStream, isWorthCompressing } from './compression.ts';
 import { sendError, toApiError } from './error-responses.ts';
@@ -48,8 +48,7 @@ export function addRoute(app: FastifyInstance, context: Context, mount: Mount, r
 
 /**
  * Runs the handler and sends its response. For most routes, holds one of the user's permits until the unread bytes of
- * the response are counted. So these bytes are already counted when the next request gets the permit, and that request
- * is refused if the user now has too many unread bytes.
+ * the response are counted.
  */
 async function respond(
   context: Context,
@@ -59,7 +58,6 @@ async function respond(
 ): Promise<void> {
   const body = route.checksOwnBody ? undefined : parseBody(route.body, request.body);
   const idempotency = route.isIdempotent ? readIdempotency(request, request.requestHash) : undefined;
-  const userId = request.principal?.userId;
   const handle = async () => {
     const routeRequest = { context, body, request, reply, idempotency };
     const response =
@@ -68,16 +66,9 @@ async function respond(
         : await route.handle({ ...routeRequest, principal: requirePrincipal(request) });
     await sendResponse(context, route, request, reply, response);
   };
-  if (userId === undefined || route.takesOwnPermits || route.isHeld) return handle();
-  await context.requestPermits.run(userId, () => {
-    // While this request waited for the permit, the user may have reached the limit of unread bytes.
-    context.overload.refuse(userId);
-    return handle();
-  });
+  if (route.scope === 'public' || route.takesOwnPermits || route.isHeld) return handle();
+  await holdPermit(context, request, handle);
 }
-
-/** A read whose response is longer than this is refused while the user leaves too many bytes of responses unread. */
-const SHORT_BYTES = 65_536;
 
 /**
  * Whether a route's response contains a token. Such a response is never compressed, because its compressed length would
@@ -87,7 +78,7 @@ const holdsSecret = ({ response }: Route): boolean =>
   response instanceof z.ZodObject && 'token' in response.shape;
 
 async function sendResponse(
-  { outboundBacklog, config, overload }: Context,
+  context: Context,
   route: Route,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -95,6 +86,7 @@ async function sendResponse(
 ): Promise<void> {
   // The handler may have taken over the connection with `reply.hijack`. In that case, it has ended the response itself.
   if (reply.sent) return;
+  const { outboundBacklog, config } = context;
   const { principal } = request;
   const mayCompress = config.compress && !holdsSecret(route);
   reply.header('content-type', 'application/json; charset=utf-8');
@@ -106,9 +98,7 @@ async function sendResponse(
     return;
   }
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  // All polls of an account are notified together, and each gets a page. So the account may have reached its limit of
-  // unread bytes since this request was first checked. Refusing a read is safe, because a read changes nothing.
-  if (route.scope === 'read' && text.length > SHORT_BYTES) overload.refuse(principal?.userId);
+  if (route.scope === 'read') refuseLongRead(context, request, text);
   const encoding = mayCompress && isWorthCompressing(text) ? chooseEncoding(request, reply) : undefined;
   if (encoding === undefined) void reply.send(text);
   else {
@@ -120,19 +110,7 @@ async function sendResponse(
       release?.();
     }
   }
-  countBacklog(outboundBacklog, request, reply);
-}
-
-/**
- * Counts those bytes of a response that the socket has not taken yet, until the response is sent or aborted.
- */
-export function countBacklog(
-  outboundBacklog: OutboundBacklog,
-  { principal }: FastifyRequest,
-  { raw }: FastifyReply,
-): void {
-  if (principal !== undefined && raw.writableLength > 0 && !raw.closed)
-    raw.once('close', outboundBacklog.hold(principal.userId, raw.writableLength));
+  countBacklog(context, request, reply);
 }
 
 /**

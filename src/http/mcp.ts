@@ -1,12 +1,15 @@
 import { createMcpHandler } from '@modelcontextprotocol/server';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { notFound, permissionDenied } from '../domain/errors.ts';
 import type { EditedBookmark } from '../domain/resources.ts';
+import { foldText } from '../domain/text.ts';
+import type { Principal } from '../domain/tokens.ts';
 import { type BookmarkApi, createMcpServer } from '../mcp/server.ts';
 import { VERSION } from '../observability/version.ts';
-import { countBacklog } from './add-route.ts';
-import { authenticate } from './authentication.ts';
+import { findUsedTags } from '../store/tags.ts';
+import { authenticate, requirePrincipal } from './authentication.ts';
+import { countBacklog, holdPermit } from './backlog.ts';
 import { toApiError } from './error-responses.ts';
 import { API } from './mount.ts';
 import { BOOKMARK_BODY_BYTES } from './route.ts';
@@ -14,11 +17,21 @@ import { type EndpointRunner, type RunEndpoint, runEndpointsFor } from './run-en
 
 /**
  * Serves the tools of `src/mcp/` at `/mcp`, with the transport Streamable HTTP of the Model Context Protocol. The
- * endpoint keeps no state, so any replica serves any request. A request counts once against the rate limits, however
- * many tools it calls.
+ * endpoint keeps no state, so any replica serves any request. A request calls at most one tool, because JSON-RPC
+ * batches are refused. So the rate limits count each call.
  */
 
 const PATH = '/mcp';
+
+/** The response to a JSON-RPC batch. The protocol has had no batches since its version 2025-06-18. */
+const BATCH_REFUSAL = {
+  jsonrpc: '2.0',
+  id: null,
+  error: {
+    code: -32_600,
+    message: 'Invalid Request: batches are not supported, send each message by itself',
+  },
+};
 
 export function mcpRoutes(app: FastifyInstance, runner: EndpointRunner): void {
   const { context } = runner;
@@ -33,27 +46,8 @@ export function mcpRoutes(app: FastifyInstance, runner: EndpointRunner): void {
       return authenticate(context, { scope: 'read' }, token, request, reply);
     },
     handler: async (request, reply) => {
-      let fault: unknown;
-      const api = createBookmarkApi(runEndpointsFor(runner, request, reply), (error) => {
-        fault = error;
-      });
-      // This server allows no subscriptions, because it sends no notifications.
-      const handler = createMcpHandler(() => createMcpServer(api, VERSION), { maxSubscriptions: 0 });
-      const headers = new Headers();
-      for (const [name, value] of Object.entries(request.headers)) headers.set(name, String(value));
-      const response = await handler.fetch(
-        new Request(`http://localhost${PATH}`, { method: 'POST', headers }),
-        { parsedBody: request.body },
-      );
-      const text = await response.text();
-      // If a tool failed because of a revoked token or a defect, the whole request gets the error response, as on other
-      // paths.
-      if (fault !== undefined) throw fault;
-      reply
-        .code(response.status)
-        .header('content-type', response.headers.get('content-type') ?? 'application/json');
-      void reply.send(text);
-      countBacklog(context.outboundBacklog, request, reply);
+      if (Array.isArray(request.body)) return reply.code(400).send(BATCH_REFUSAL);
+      await holdPermit(context, request, () => respond(runner, request, reply));
       return reply;
     },
   });
@@ -64,6 +58,33 @@ export function mcpRoutes(app: FastifyInstance, runner: EndpointRunner): void {
     handler: async (_request, reply) =>
       reply.code(405).header('allow', 'POST').send(notFound('the method').body),
   });
+}
+
+/** Answers one message. Throws if a tool failed because of a revoked token or a defect, as on other paths. */
+async function respond(runner: EndpointRunner, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  let fault: unknown;
+  const api = createBookmarkApi(
+    runner.context,
+    requirePrincipal(request),
+    runEndpointsFor(runner, request, reply),
+    (error) => {
+      fault = error;
+    },
+  );
+  // This server allows no subscriptions, because it sends no notifications.
+  const handler = createMcpHandler(() => createMcpServer(api, VERSION), { maxSubscriptions: 0 });
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(request.headers)) headers.set(name, String(value));
+  const response = await handler.fetch(new Request(`http://localhost${PATH}`, { method: 'POST', headers }), {
+    parsedBody: request.body,
+  });
+  const text = await response.text();
+  if (fault !== undefined) throw fault;
+  reply
+    .code(response.status)
+    .header('content-type', response.headers.get('content-type') ?? 'application/json');
+  void reply.send(text);
+  countBacklog(runner.context, request, reply);
 }
 
 /**
@@ -80,17 +101,26 @@ function refuseForeignOrigin({ config, site }: Context, { headers }: FastifyRequ
  * Returns the API that the tools of one request use. `onFault` gets the errors after which the whole request must fail:
  * a token that was revoked meanwhile, and defects of the service.
  */
-function createBookmarkApi(run: RunEndpoint, onFault: (error: unknown) => void): BookmarkApi {
-  const runWatched: RunEndpoint = (path, body) =>
-    run(path, body).catch((error: unknown) => {
+function createBookmarkApi(
+  { database }: Context,
+  principal: Principal,
+  run: RunEndpoint,
+  onFault: (error: unknown) => void,
+): BookmarkApi {
+  const watch = <T>(work: Promise<T>): Promise<T> =>
+    work.catch((error: unknown) => {
       const apiError = toApiError(error);
       if (apiError === undefined || apiError.code === 'INVALID_TOKEN') onFault(error);
       throw apiError ?? error;
     });
+  const runWatched: RunEndpoint = (path, body) => watch(run(path, body));
   return {
     searchBookmarks: (search) => runWatched('/bookmarks/search', search),
     getBookmarks: (choice) => runWatched('/bookmarks/get', choice),
-    listTags: () => runWatched('/tags/list', {}),
+    async findUsedTags(text, limit) {
+      const { tags, total } = await watch(findUsedTags(database, principal, foldText(text), limit));
+      return { tags: JSON.parse(tags), total };
+    },
     addBookmark: (bookmark) => runWatched('/bookmarks/add', bookmark),
     editBookmark: (edit) => runWatched('/bookmarks/edit', edit) as Promise<EditedBookmark>,
     deleteBookmark: (deletion) => runWatched('/bookmarks/delete', deletion),

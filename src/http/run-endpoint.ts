@@ -3,11 +3,12 @@ import type { Context } from '../context.ts';
 import type { Endpoints } from '../domain/resources.ts';
 import { parseBody } from '../domain/validation.ts';
 import { requirePrincipal, requireScope } from './authentication.ts';
+import { refuseLongRead } from './backlog.ts';
 import type { Route } from './route.ts';
 
 /**
- * Runs an endpoint of the API for another interface, such as MCP. Checks the scope and the body, and waits for one of
- * the user's permits, as the API does.
+ * Runs an endpoint of the API for another interface, such as MCP. Checks the scope and the body, as the API does. The
+ * caller holds one of the user's permits (`holdPermit`).
  */
 export type RunEndpoint = <Path extends keyof Endpoints>(
   path: Path,
@@ -35,10 +36,9 @@ export function runEndpointsFor(
     if (route === undefined || route.scope === 'public') throw new Error(`${path} takes no principal`);
     requireScope(route, principal);
     const body = parseBody(route.body, requestBody);
-    const result = await context.requestPermits.run(principal.userId, () => {
-      context.overload.refuse(principal.userId);
-      return route.handle({ context, body, request, reply, principal });
-    });
-    return JSON.parse(typeof result === 'string' ? result : JSON.stringify(result));
+    const result = await route.handle({ context, body, request, reply, principal });
+    const text = typeof result === 'string' ? result : JSON.stringify(result);
+    if (route.scope === 'read') refuseLongRead(context, request, text);
+    return JSON.parse(text);
   };
 }

@@ -11,8 +11,9 @@ import type {
   EditedBookmark,
   FoundBookmarks,
   NewBookmark,
-  TagList,
+  Tag,
 } from '../domain/resources.ts';
+import { isStorable } from '../domain/text.ts';
 import { messageOf, systemCodeOf } from '../domain/thrown.ts';
 import { dropNulls } from '../domain/validation.ts';
 
@@ -28,10 +29,18 @@ import { dropNulls } from '../domain/validation.ts';
 export interface BookmarkApi {
   searchBookmarks(search: BookmarkSearch): Promise<FoundBookmarks>;
   getBookmarks(choice: BookmarkChoice): Promise<ChosenBookmarks>;
-  listTags(): Promise<TagList>;
+  /** Returns the most used tags whose names contain `text`, ignoring case, at most `limit`. */
+  findUsedTags(text: string, limit: number): Promise<UsedTags>;
   addBookmark(bookmark: NewBookmark): Promise<Bookmark>;
   editBookmark(edit: BookmarkEdit): Promise<EditedBookmark>;
   deleteBookmark(deletion: BookmarkDeletion): Promise<Deleted>;
+}
+
+/** The most used tags whose names contain a text. */
+interface UsedTags {
+  tags: Tag[];
+  /** The number of all tags whose names contain the text. */
+  total: number;
 }
 
 /** Longer comments are cut in lists of bookmarks. `get_bookmark` does not cut the comment of a single bookmark. */
@@ -115,18 +124,14 @@ export function createMcpServer(api: BookmarkApi, version: string): McpServer {
       description: `Returns the tags and how many bookmarks each has, most used first, at most ${MAX_TAGS}.`,
       annotations: READS,
       inputSchema: argumentsOf({
-        contains: z.string().optional().describe('Text that tag names must contain'),
+        contains: z
+          .string()
+          .refine(isStorable, 'may not contain U+0000 or a lone surrogate')
+          .optional()
+          .describe('Text that tag names must contain'),
       }),
     },
-    ({ contains = '' }) =>
-      respond(async () => {
-        const list = await api.listTags();
-        const matching = list.tags.filter(({ name }) => name.toLowerCase().includes(contains.toLowerCase()));
-        return {
-          tags: matching.sort((a, b) => b.bookmark_count - a.bookmark_count).slice(0, MAX_TAGS),
-          total: matching.length,
-        };
-      }),
+    ({ contains = '' }) => respond(() => api.findUsedTags(contains, MAX_TAGS)),
   );
 
   server.registerTool(

@@ -1,9 +1,13 @@
 import { BOUNDS, type TagName } from '../domain/fields.ts';
 import type { Idempotency } from '../domain/idempotency.ts';
-import type { Database } from './database.ts';
+import type { Database, Sql } from './database.ts';
 import { DatabaseUnavailable } from './errors.ts';
 import { keyArguments, type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
+
+/** The JSON text of a row of `tags` (docs/contract.md, section 2.3). */
+const tagJson = (sql: Sql) =>
+  sql`'{"id":' || id || ',"name":' || to_json(name) || ',"bookmark_count":' || bookmark_count || '}'`;
 
 /**
  * Returns all tags of a user in the order of their normalized names, as JSON text: an array of tags (docs/contract.md,
@@ -14,15 +18,45 @@ export async function listTags(db: Database, principal: PrincipalKey): Promise<s
     (sql) => sql<{ valid: boolean; tags: string }[]>`
       select ${tokenIsValid(sql, principal)} as valid,
         coalesce((
-          select '[' || string_agg(
-            '{"id":' || id || ',"name":' || to_json(name) || ',"bookmark_count":' || bookmark_count || '}',
-            ',' order by name_key
-          ) || ']'
+          select '[' || string_agg(${tagJson(sql)}, ',' order by name_key) || ']'
           from tags
           where user_id = ${principal.userId}
         ), '[]') as tags`,
   );
   return requireValidToken(rows).tags;
+}
+
+/**
+ * Returns the most used tags whose normalized names contain `text`, at most `limit`, as JSON text: an array of tags.
+ * Tags with the same use are in the order of their normalized names. `total` is the number of all tags whose names
+ * contain the text.
+ */
+export async function findUsedTags(
+  db: Database,
+  principal: PrincipalKey,
+  text: string,
+  limit: number,
+): Promise<{ tags: string; total: number }> {
+  const rows = await db.at(principal.userId).read(
+    (sql) => sql<{ valid: boolean; tags: string; total: number }[]>`
+      select ${tokenIsValid(sql, principal)} as valid,
+        (
+          select count(*)
+          from tags
+          where user_id = ${principal.userId} and strpos(name_key, ${text}) > 0
+        ) as total,
+        coalesce((
+          select '[' || string_agg(${tagJson(sql)}, ',' order by bookmark_count desc, name_key) || ']'
+          from (
+            select id, name, name_key, bookmark_count
+            from tags
+            where user_id = ${principal.userId} and strpos(name_key, ${text}) > 0
+            order by bookmark_count desc, name_key
+            limit ${limit}
+          ) used
+        ), '[]') as tags`,
+  );
+  return requireValidToken(rows);
 }
 
 /**

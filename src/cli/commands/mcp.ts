@@ -1,5 +1,8 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
+import type { EndpointClient } from '../../client/client.ts';
+import { foldText } from '../../domain/text.ts';
+import type { BookmarkApi } from '../../mcp/server.ts';
 import { CliError } from '../faults.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
 
@@ -23,9 +26,21 @@ async function serveMcp(session: Session): Promise<void> {
   ]).catch(() => {
     throw new CliError('mcp needs the package @modelcontextprotocol/server', 'Install it with npm');
   });
-  const server = serveStdio(() => createMcpServer(client, VERSION));
+  const server = serveStdio(() => createMcpServer(asBookmarkApi(client), VERSION));
   const ended = once(process.stdin, 'end', { signal: session.signal });
   // On Ctrl-C, `ended` rejects. The command then ends as it does at the end of the input.
   await ended.catch(() => {});
   await server.close();
 }
+
+/** Returns the client with the method that only the tools need. */
+const asBookmarkApi = (client: EndpointClient): BookmarkApi =>
+  Object.assign(client, {
+    async findUsedTags(text: string, limit: number) {
+      const { tags } = await client.listTags();
+      const matching = tags.filter(({ name }) => foldText(name).includes(foldText(text)));
+      // The sort is stable, so tags with the same use stay in the order of their names.
+      const used = matching.toSorted((a, b) => b.bookmark_count - a.bookmark_count);
+      return { tags: used.slice(0, limit), total: matching.length };
+    },
+  });

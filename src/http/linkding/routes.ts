@@ -5,8 +5,8 @@ import type { Bookmark, BookmarkSearch, EditedBookmark } from '../../domain/reso
 import { foldText } from '../../domain/text.ts';
 import { parseToken, type Scope } from '../../domain/tokens.ts';
 import { parseBody } from '../../domain/validation.ts';
-import { countBacklog } from '../add-route.ts';
 import { authenticate } from '../authentication.ts';
+import { countBacklog, holdPermit } from '../backlog.ts';
 import { API } from '../mount.ts';
 import { queryOf } from '../pages.ts';
 import { BOOKMARK_BODY_BYTES } from '../route.ts';
@@ -50,11 +50,12 @@ const ID = /^[1-9]\d{0,15}$/;
 type Handler = (request: LinkdingRequest) => Promise<object | undefined>;
 
 export function linkdingRoutes(app: FastifyInstance, runner: EndpointRunner): void {
-  app.addHook('onSend', async ({ method }, reply, payload) =>
-    reply.statusCode >= 400 && typeof payload === 'string'
-      ? formatError(JSON.parse(payload), method === 'GET' ? NAMES_IN_QUERIES : NAMES_IN_BODIES)
-      : payload,
-  );
+  // A hook that returned a promise would delay the response until after `countBacklog`.
+  app.addHook('onSend', ({ method }, reply, payload, done) => {
+    const isError = reply.statusCode >= 400 && typeof payload === 'string';
+    const names = method === 'GET' ? NAMES_IN_QUERIES : NAMES_IN_BODIES;
+    done(null, isError ? formatError(JSON.parse(payload), names) : payload);
+  });
   // Some libraries send a content type without a body. Such a request is not refused.
   app.addContentTypeParser('*', async ({ bodyReader }: FastifyRequest) => {
     if (bodyReader !== undefined) throw invalid('Content-Type: expected application/json');
@@ -73,11 +74,16 @@ export function linkdingRoutes(app: FastifyInstance, runner: EndpointRunner): vo
         return authenticate(context, { scope }, parseToken(token), request, reply);
       },
       handler: async (request, reply) => {
-        const body = await handle(readRequest(runner, request, reply));
-        if (body === undefined) return reply.code(204).send();
-        reply.header('content-type', 'application/json; charset=utf-8');
-        void reply.send(JSON.stringify(body));
-        countBacklog(runner.context.outboundBacklog, request, reply);
+        const { context } = runner;
+        await holdPermit(context, request, async () => {
+          const body = await handle(readRequest(runner, request, reply));
+          if (body === undefined) reply.code(204).send();
+          else {
+            reply.header('content-type', 'application/json; charset=utf-8');
+            void reply.send(JSON.stringify(body));
+            countBacklog(context, request, reply);
+          }
+        });
         return reply;
       },
     });
