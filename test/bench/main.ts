@@ -1,10 +1,7 @@
 import { Command } from 'commander';
 import { add } from './benches/add.ts';
-import { aged } from './benches/aged.ts';
-import { changes } from './benches/changes.ts';
-import { drain } from './benches/drain.ts';
+import { deleteBookmarks, edit } from './benches/change-one.ts';
 import { exportAll } from './benches/export.ts';
-import { fanOut } from './benches/fan-out.ts';
 import { growth } from './benches/growth.ts';
 import { idle } from './benches/idle.ts';
 import { importAll } from './benches/import.ts';
@@ -12,7 +9,7 @@ import { importsBeside } from './benches/imports-beside.ts';
 import { mixed } from './benches/mixed.ts';
 import { list, list500, sync100 } from './benches/pages.ts';
 import { refused, request } from './benches/request.ts';
-import { search, tags } from './benches/search.ts';
+import { search } from './benches/search.ts';
 import { sharded } from './benches/sharded.ts';
 import { waiters } from './benches/waiters.ts';
 import { web } from './benches/web.ts';
@@ -31,23 +28,20 @@ const BENCHES: readonly Bench[] = [
   request,
   refused,
   add,
+  edit,
+  deleteBookmarks,
   list,
   list500,
   sync100,
-  changes,
   search,
-  tags,
   importAll,
   exportAll,
   importsBeside,
   waiters,
-  drain,
   idle,
-  fanOut,
   mixed,
   web,
   growth,
-  aged,
   sharded,
 ];
 

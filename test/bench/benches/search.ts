@@ -7,7 +7,7 @@ import { type Line, lineOf } from '../harness/report.ts';
 import { compareSides, ratioOf, type Side } from '../harness/rounds.ts';
 import { HUNDRED_THOUSAND, openCollection, TEN_THOUSAND, tokensOf } from './collection.ts';
 
-/** Searches large collections, and counts tags. */
+/** Searches large collections. */
 
 interface Search {
   what: string;
@@ -91,38 +91,5 @@ export const search: Bench = {
       for (const each of SEARCHES) lines.push(await runSearch(plan, url, replica, size, each));
     }
     return lines;
-  },
-};
-
-/** Lists all tags with their counts, by a join. */
-const COUNT_SCRIPT = `select t.id, t.name, count(bt.bookmark_id)
-  from naive.tags t left join naive.bookmark_tags bt on bt.tag_id = t.id
-  where t.user_id = ${HUNDRED_THOUSAND} group by t.id order by t.name;`;
-
-export const tags: Bench = {
-  name: 'tags',
-  async run(plan) {
-    const url = await openCollection(plan);
-    const { folder, postgresPid, redis } = plan.environment;
-    await using replica = await openReplica(plan, url);
-    const service: Side = {
-      name: 'tags',
-      processes: { api: [replica.pid], postgres: [postgresPid], redis: [redis.pid] },
-      run: (seconds) =>
-        sampleLoad({
-          port: replica.port,
-          path: '/api/v1/tags/list',
-          bodies: ['{}'],
-          tokens: tokensOf(HUNDRED_THOUSAND),
-          connections: 8,
-          seconds,
-          expectStatus: 200,
-        }),
-    };
-    const script = { url, folder, name: 'tags', text: COUNT_SCRIPT, clients: 8 };
-    const join = pgbenchSide('pgbench, counting by join', script, { postgres: [postgresPid] });
-    const [ours, theirs] = await compareSides([service, join], plan.effort);
-    const what = '1,000 tags over 100,000';
-    return [lineOf({ bench: 'tags', what }, ours!, theirs!, ratioOf(ours!, theirs!), 10)];
   },
 };

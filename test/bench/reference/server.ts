@@ -70,6 +70,19 @@ app.post<{ Body: { user: number; url: string; title: string; comment: string } }
   },
 );
 
+app.post<{ Body: { user: number; id: number; title: string } }>('/edit', async ({ body }) => {
+  const [row] = await sql`
+    update naive.bookmarks set title = ${body.title}, updated_at = now()
+    where user_id = ${body.user} and id = ${body.id}
+    returning id, url, title, comment, created_at, updated_at`;
+  return row;
+});
+
+app.post<{ Body: { user: number; id: number } }>('/delete', async ({ body }) => {
+  await sql`delete from naive.bookmarks where user_id = ${body.user} and id = ${body.id}`;
+  return { id: body.id };
+});
+
 app.post<{ Body: Position }>('/list', async ({ body }) => {
   const bookmarks = await sql`
     select b.id, b.url, b.title, b.comment, b.created_at, b.updated_at, (
