@@ -4,7 +4,6 @@ import {
   findCliFaults,
   findManifestFaults,
   findScriptFaults,
-  findUnrehearsedCommands,
 } from './documents/commands.ts';
 import type { Markdown } from './documents/markdown.ts';
 import { readDocuments } from './documents/project.ts';
@@ -12,23 +11,16 @@ import {
   findBrokenLinks,
   findMissingFiles,
   findMissingTests,
-  findNamesElsewhere,
-  findUnknownCitations,
-  findUnknownDocuments,
   findUnknownMetrics,
   findUnknownNames,
   findUnknownWireNames,
 } from './documents/references.ts';
 import {
   findAdminTableFaults,
-  findBoundFaults,
   findConfigurationFaults,
   findContractEndpointFaults,
-  findDecisionFaults,
   findEndpointFaults,
   findErrorFaults,
-  findFunctionMapFaults,
-  findLayerFaults,
   findLengthFaults,
   findMetricTableFaults,
 } from './documents/tables.ts';
@@ -58,9 +50,6 @@ const README = 'README.md';
 const CONFIGURATION = 'docs/configuration.md';
 const CONTRACT = 'docs/contract.md';
 const OPERATION = 'docs/operation.md';
-const RUNBOOK = 'docs/runbook.md';
-const DESIGN = 'docs/design.md';
-const CONTRIBUTING = 'CONTRIBUTING.md';
 
 const CHECKS: Record<string, Check> = {
   'links and anchors exist': findBrokenLinks,
@@ -69,10 +58,6 @@ const CHECKS: Record<string, Check> = {
   'named fields, variables and codes exist': inEach(findUnknownNames),
   'named paths, headers and options exist': inEach(findUnknownWireNames),
   'named metrics exist': inEach(findUnknownMetrics),
-  // Checks only these two documents. In other documents, a paragraph or table row may name a file together with names
-  // from other files.
-  'a named file contains the names next to it': (documents) =>
-    documents.filter(({ path }) => [DESIGN, CONTRIBUTING].includes(path)).flatMap(findNamesElsewhere),
   'npm scripts exist and are documented': inPresent(findScriptFaults),
   'commands of the operator exist': inPresent(findAdminFaults),
   'commands of the command line exist': inPresent(findCliFaults),
@@ -82,17 +67,8 @@ const CHECKS: Record<string, Check> = {
   'the README is short': inOne(README, findLengthFaults),
   'the contract describes every endpoint': inOne(CONTRACT, findContractEndpointFaults),
   'the contract lists every error code': inOne(CONTRACT, findErrorFaults),
-  'the contract states every limit': inOne(CONTRACT, findBoundFaults),
-  'decisions are in order and name existing tests': inOne(CONTRACT, findDecisionFaults),
-  'cited sections and decisions exist': (documents) =>
-    findUnknownCitations(documents, documents.find(({ path }) => path === CONTRACT)!),
-  'documents that code names exist': findUnknownDocuments,
   'the table of the operator lists every command': inOne(OPERATION, findAdminTableFaults),
   'the table of metrics is complete': inOne('docs/observability.md', findMetricTableFaults),
-  'the rehearsal runs every command of the operator': (documents) =>
-    findUnrehearsedCommands(documents.filter(({ path }) => [OPERATION, RUNBOOK].includes(path))),
-  'the design lists every layer': inOne(DESIGN, findLayerFaults),
-  'the map of the SQL functions is complete': inOne('sql/functions/README.md', findFunctionMapFaults),
 };
 
 describe('the documents are true', () => {

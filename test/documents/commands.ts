@@ -1,7 +1,6 @@
-import { ELSEWHERE } from '../rehearsal/elsewhere.ts';
 import { runCommand } from '../support/cli.ts';
 import type { Markdown } from './markdown.ts';
-import { CODE, listAdminCommands, listManifestObjects, readText } from './project.ts';
+import { listAdminCommands, listManifestObjects, readText } from './project.ts';
 import { listDifferences } from './tables.ts';
 
 /** Checks that each command in the documents exists in the project or in its manifests. */
@@ -81,29 +80,6 @@ export async function findCliFaults(documents: readonly Markdown[]): Promise<str
     }
   }
   return faults;
-}
-
-/** Matches commands for a shell, Postgres or Redis. */
-const TYPED =
-  /^(\w+=\S+ )*(kubectl|psql|npm|npx|docker|node src\/main\.ts|admin|alter role|ACL|k8s\/[\w/]+\.sh)( |$)/;
-
-/**
- * Finds the operator's commands that the rehearsal does not run and that `ELSEWHERE` does not list. Also finds commands
- * in `ELSEWHERE` that no document contains or that the rehearsal runs.
- */
-export function findUnrehearsedCommands(documents: readonly Markdown[]): string[] {
-  const rehearsal = [...CODE].filter(
-    ([file]) => file.startsWith('test/rehearsal/') && !file.endsWith('elsewhere.ts'),
-  );
-  const isRehearsed = (command: string) => rehearsal.some(([, text]) => text.includes(command));
-  const commands = documents.flatMap(commandsIn).filter((command) => TYPED.test(command));
-  const elsewhere = Object.keys(ELSEWHERE);
-  const isMeant = (command: string) => isRehearsed(command) || elsewhere.includes(command);
-  return [
-    ...commands.filter((command) => !isMeant(command)).map((command) => `not rehearsed: ${command}`),
-    ...elsewhere.filter((command) => !commands.includes(command)).map((command) => `no command ${command}`),
-    ...elsewhere.filter(isRehearsed).map((command) => `rehearsed, and in the list of others: ${command}`),
-  ];
 }
 
 /** Finds objects that kubectl commands in the documents name but that the manifests do not have. */

@@ -6,7 +6,7 @@ import { browserRoutes } from '../../src/routes/account.ts';
 import { appWebRoutes } from '../../src/routes/apps.ts';
 import { deviceRoutes } from '../../src/routes/device-codes.ts';
 import { passkeyRoutes } from '../../src/routes/passkeys.ts';
-import { type Block, codeIn, type Markdown, tableOf } from './markdown.ts';
+import { type Block, codeIn, type Markdown } from './markdown.ts';
 import { CODE, FILE_NAMES, FILES, FOLDERS, TEST_NAMES, WORDS } from './project.ts';
 
 /** Checks that everything that a document mentions exists. Each check returns what does not exist. */
@@ -137,8 +137,8 @@ export function findUnknownWireNames(document: Markdown): string[] {
     );
     const header = span.split(':')[0]!;
     const words = HEADER.test(header) ? [header, ...options] : options;
-    // The options of kubectl are not checked.
-    if (span.startsWith('kubectl')) return [];
+    // The options of other programs are not checked.
+    if (/^(kubectl|docker)/.test(span)) return [];
     return words
       .filter((word) => !ALL_CODE.includes(word.toLowerCase()))
       .map((word) => `${where}: nothing knows ${word}`);
@@ -155,55 +155,6 @@ export function findUnknownMetrics(document: Markdown): string[] {
     .filter(([span]) => SERIES.test(span) && span !== 'bookmarks_import')
     .filter(([span]) => !known.has(span.replace(/_(bucket|sum|count)$/, '')))
     .map(([span, where]) => `${where}: no metric ${span}`);
-}
-
-/**
- * For each block that names files (a table row or list item, for example), finds the names in the block that none of
- * these files contains.
- */
-export function findNamesElsewhere(document: Markdown): string[] {
-  return document.blocks.flatMap((block) => {
-    const files = block.spans.filter((span) => CODE.has(span));
-    if (files.length === 0) return [];
-    const names = block.spans.flatMap((span) => /^#?([A-Za-z_]\w*)$/.exec(span)?.[1] ?? []);
-    return names
-      .filter((name) => !files.some((file) => new RegExp(`\\b${name}\\b`).test(CODE.get(file)!)))
-      .map((name) => `${at(document, block)}: ${name} is not in ${files.join(', ')}`);
-  });
-}
-
-/** Finds sections and decisions that code and documents cite but that the contract does not have. */
-export function findUnknownCitations(documents: readonly Markdown[], contract: Markdown): string[] {
-  const sections = new Set(
-    contract.blocks
-      .filter(({ kind }) => kind === 'heading')
-      .map(({ text }) => /^#+ ([\d.]+?)\.? /.exec(text)?.[1]),
-  );
-  const decisions = new Set(tableOf(contract, '| | decision |').map(([number]) => number));
-  const texts = [...CODE, ...documents.map(({ path, text }) => [path, text] as const)];
-  return texts.flatMap(([file, text]) => [
-    ...[...text.matchAll(/\bspec (\d(?:\.\d)?)\b(?!\.\d)/g)]
-      .filter(([, section]) => !sections.has(section))
-      .map(([citation]) => `${file}: ${citation} is no section of the contract`),
-    ...[...text.matchAll(/\bdecisions? (\d+)(?:(?: and|,| to) (\d+))?/g)]
-      .flatMap(([, ...numbers]) => numbers.filter((number) => number !== undefined))
-      .filter((number) => !decisions.has(number))
-      .map((number) => `${file}: decision ${number} is not in the contract`),
-  ]);
-}
-
-/** Finds documents that the code refers to but that do not exist. */
-export function findUnknownDocuments(documents: readonly Markdown[]): string[] {
-  const anchors = new Map(documents.map((document) => [document.path, document.anchors]));
-  return [...CODE].flatMap(([file, text]) =>
-    [...text.matchAll(/\b((?:docs\/)?[\w-]+\.md)(?:#([\w-]+))?/g)]
-      .filter(([, path]) => /^(docs\/|README|CONTRIBUTING|CHANGELOG)/.test(path!))
-      .filter(([, path, anchor]) => {
-        const known = anchors.get(path!);
-        return known === undefined || (anchor !== undefined && !known.has(anchor));
-      })
-      .map(([link]) => `${file}: no document ${link}`),
-  );
 }
 
 /** Returns the code spans in a cell. */

@@ -1,13 +1,10 @@
-import { basename } from 'node:path';
 import { z } from 'zod';
 import { ConfigError, readConfig } from '../../src/config.ts';
-import { BOOKMARK_FIELDS } from '../../src/domain/bookmark-fields.ts';
-import { BOUNDS } from '../../src/domain/fields.ts';
 import { ROUTES } from '../../src/http/app.ts';
 import { STATUS_BY_CODE } from '../../src/http/error-responses.ts';
 import { METRIC_NAMES } from '../../src/observability/metrics.ts';
 import { type Markdown, tableOf } from './markdown.ts';
-import { FILES, FOLDERS, listAdminCommands, listVariables, readText, TEST_NAMES } from './project.ts';
+import { listAdminCommands, listVariables } from './project.ts';
 import { spansIn } from './references.ts';
 
 /** Checks that the documents' tables are complete. Each check returns the differences. */
@@ -107,37 +104,6 @@ export function findErrorFaults(contract: Markdown): string[] {
   );
 }
 
-/** Checks that the contract states the limit of each bookmark field, and each number of `BOUNDS`. */
-export function findBoundFaults(contract: Markdown): string[] {
-  const rows = tableOf(contract, '| | at most |').map((cells) => cells.join(' '));
-  const ofFields = Object.entries(BOOKMARK_FIELDS).flatMap(([name, field]) =>
-    'max' in field ? [[name, field.max] as const] : [],
-  );
-  return [...ofFields, ...Object.entries(BOUNDS)]
-    .filter(([, bound]) => !rows.some((row) => row.includes(` ${bound.toLocaleString('en')}`)))
-    .map(([name, bound]) => `bounds: ${name} ${bound} is not in section 2.5`);
-}
-
-/**
- * Checks that decisions are in the order of their numbers. Each must name tests, unless its cell for tests contains a
- * dash.
- */
-export function findDecisionFaults(contract: Markdown): string[] {
-  const rows = tableOf(contract, '| | decision |');
-  return [
-    ...rows
-      .filter(([number], index) => Number(number) <= Number(rows[index - 1]?.[0] ?? 0))
-      .map(([number]) => `decisions: ${number} is out of order`),
-    ...rows
-      .filter(([, , heldBy]) => heldBy !== '–' && spansIn(heldBy).length === 0)
-      .map(([number]) => `decisions: ${number} names no test`),
-    ...rows
-      .flatMap(([number, , heldBy]) => spansIn(heldBy).map((span) => [number, span] as const))
-      .filter(([, span]) => !TEST_NAMES.has(`test/${span.split(' › ')[0]}`))
-      .map(([number, span]) => `decisions: ${number} names ${span}, which is no test`),
-  ];
-}
-
 /** Checks that docs/operation.md names each of the operator's commands, and no other ones. */
 export function findAdminTableFaults(operation: Markdown): string[] {
   const commands = operation.blocks
@@ -154,17 +120,6 @@ export const findMetricTableFaults = (document: Markdown): string[] =>
     METRIC_NAMES,
   );
 
-/** Checks that the design's table lists each layer of the code. */
-export function findLayerFaults(design: Markdown): string[] {
-  const layers = [...FOLDERS].filter((folder) => /^src\/[^/]+$/.test(folder)).map((folder) => `${folder}/`);
-  const documented = tableOf(design, '| folder |').map(([folder]) => spansIn(folder)[0]!);
-  return listDifferences(
-    'layers',
-    documented.filter((folder) => folder.startsWith('src/')),
-    layers,
-  );
-}
-
 const LONGEST_README = 179;
 const LONGEST_PARAGRAPH = 5;
 
@@ -175,37 +130,5 @@ export function findLengthFaults(readme: Markdown): string[] {
     ...readme.blocks
       .filter(({ lines }) => lines.length > LONGEST_PARAGRAPH)
       .map(({ line, lines }) => `README.md:${line}: a paragraph of ${lines.length} lines`),
-  ];
-}
-
-const WRITES = /\b(?:insert into|update|delete from)\s+(\w+)/g;
-const READS = /(?<!delete )\b(?:from|join|using)\s+(\w+)|\brows_of_(?:shards|node)\(\s*'(\w+)'/g;
-
-/**
- * Checks that the map of the SQL functions lists each table, with the functions that write the table and those that
- * read it.
- */
-export function findFunctionMapFaults(map: Markdown): string[] {
-  const texts = [...FILES]
-    .filter((file) => /^sql\/.*\.sql$/.test(file))
-    .map((file) => ({ file, text: readText(file).replace(/--.*/g, '') }));
-  const tables = texts.flatMap(({ text }) =>
-    [...text.matchAll(/create (?:unlogged )?table (\w+)/g)].map(([, table]) => table!),
-  );
-  const functions = texts.filter(({ file }) => file.startsWith('sql/functions/'));
-  const pairsOf = (pattern: RegExp): string[] =>
-    functions.flatMap(({ file, text }) =>
-      [...text.matchAll(pattern)]
-        .map(([, table, shards]) => (table ?? shards)!)
-        .filter((table) => tables.includes(table))
-        .map((table) => `${table} ${basename(file, '.sql').replaceAll('-', '_')}`),
-    );
-  const documentedIn = (column: 2 | 3): string[] =>
-    tableOf(map, '| table |').flatMap((cells) =>
-      spansIn(cells[column]).map((name) => `${spansIn(cells[0])[0]} ${name}`),
-    );
-  return [
-    ...listDifferences('functions that write', documentedIn(2), pairsOf(WRITES)),
-    ...listDifferences('functions that read', documentedIn(3), pairsOf(READS)),
   ];
 }
