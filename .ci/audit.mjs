@@ -2,6 +2,7 @@
 // them is high or critical. Exits with 75 (not done) if the registry cannot be reached or does not offer advisories.
 // Runs on the Node that is installed on the machine.
 import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 
 const GRAVE = ['high', 'critical'];
 const NOT_DONE = 75;
@@ -40,6 +41,7 @@ function judge(report, errors) {
   // none.
   if (typeof report?.message === 'string') {
     console.log(`audit: not done, the registry gave no advisories: ${report.message}`);
+    if (process.env.SKIP_REASON) writeFileSync(process.env.SKIP_REASON, `no advisories: ${report.message}`);
     return NOT_DONE;
   }
   console.log(`audit: npm audit failed\n${errors}`);

@@ -9,27 +9,36 @@ results="$work/results"
 note() { printf '%s\n' "$@" >>"$results"; }
 
 # Runs a command as a step. If the command exits with code 75, it could not run on this machine, and the step counts as
-# skipped.
+# skipped. Such a command may write the reason to the file $SKIP_REASON.
 step() {
   local begun=$SECONDS
   echo "== $*"
-  "$@"
-  case $? in
-    0) ;;
-    75) note --skipped "$* could not be done on this machine" ;;
-    *) note --failed "$*" ;;
-  esac
+  judge "$*" "$@"
+  [[ $? != 2 ]] || note --failed "$*"
   echo "== $((SECONDS - begun)) s for $*"
 }
 
+# judge NAME COMMAND …: runs the command. Returns 0 if it succeeded, 1 if it was skipped, and 2 if it failed.
+judge() {
+  local code reason="$work/reason.$BASHPID"
+  : >"$reason"
+  SKIP_REASON=$reason "${@:2}"
+  code=$?
+  [[ $code == 75 ]] && note --skipped "$1: $(head -c 300 "$reason" | grep . || echo 'could not be done on this machine')"
+  case $code in 0) return 0 ;; 75) return 1 ;; *) return 2 ;; esac
+}
+
 # run_tests COMMAND [OPTION …]: runs a test command as a step. The command writes a JSON report, from which count.mjs
-# counts the tests.
+# counts the tests. If the command exits with code 75, it counts as skipped.
 run_tests() {
   local file="$work/${1//[^a-z]/-}.json" begun=$SECONDS
   echo "== $*"
   # shellcheck disable=SC2086
-  $1 -- "${@:2}" --reporter=default --reporter=json --outputFile.json="$file" || note --failed "$1"
-  note --report "$1=$file"
+  judge "$1" $1 -- "${@:2}" --reporter=default --reporter=json --outputFile.json="$file"
+  case $? in
+    0) note --report "$1=$file" ;;
+    2) note --failed "$1" --report "$1=$file" ;;
+  esac
   echo "== $((SECONDS - begun)) s for $*"
 }
 
@@ -90,7 +99,7 @@ install_programs() {
   # A test that needs one of these programs would install it if it were missing. Installing all of them together takes
   # less time.
   provide redis-server=redis-server haproxy=haproxy pgbouncer=pgbouncer nginx=nginx-light curl=curl zsh=zsh fish=fish \
-    mandoc=mandoc buildah=buildah debootstrap=debootstrap pg_dump=postgresql \
+    mandoc=mandoc debootstrap=debootstrap pg_dump=postgresql dockerd=docker.io \
     || echo 'not installed here; each test that needs one of these programs installs it'
 }
 

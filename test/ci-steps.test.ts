@@ -40,14 +40,17 @@ test('functions run in parallel, and the output of each is printed as a whole an
 test('a step that fails or is skipped in a parallel function is counted, and the others continue', () => {
   const { code, lines } = runSteps(`
     cannot() { return 75; }
+    may_not() { echo 'only root may' >$SKIP_REASON; return 75; }
     one() { step false; step echo after; }
-    other() { step cannot; }
+    other() { step cannot; step may_not; run_tests may_not; }
     side_by_side one other && step echo last`);
   expect(lines).toEqual(expect.arrayContaining(['after', 'last']));
-  expect(lines.slice(-3)).toEqual([
-    'skipped: cannot could not be done on this machine',
+  expect(lines.slice(-5)).toEqual([
+    'skipped: cannot: could not be done on this machine',
+    'skipped: may_not: only root may',
+    'skipped: may_not: only root may',
     'failed: false',
-    '0 passed, 1 failed, 1 skipped',
+    '0 passed, 1 failed, 3 skipped',
   ]);
   expect(code).toBe(1);
 });

@@ -1,15 +1,14 @@
 import { execFile } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { readConfig } from '../src/config.ts';
 import { listVariables } from './documents/project.ts';
-import { makeFolder, removeFolder } from './support/folders.ts';
 import { provide } from './support/programs.ts';
 
-// Checks the references, the settings and the proxy of compose.yaml. Needs no container engine.
+// Checks the references, the settings and the proxy of compose.yaml, without a container engine. `npm run test:compose` runs it.
 
 interface Service {
   image?: string;
@@ -35,7 +34,10 @@ test('the roles are those of the service, and the service accepts their settings
   expect(own.map(([, { command }]) => command)).toEqual([['migrate'], ['api'], ['worker']]);
   for (const [, { environment = {} }] of own) {
     expect(Object.keys(environment).filter((name) => !known.has(name) && name !== 'NODE_ENV')).toEqual([]);
-    expect(readConfig(environment)).toMatchObject({ production: true, trustProxy: 1 });
+    expect(readConfig({ ...environment, PUBLIC_URL: 'http://localhost:3000' })).toMatchObject({
+      production: true,
+      trustProxy: 1,
+    });
   }
 });
 
@@ -46,12 +48,6 @@ test('the database is migrated before anything is served', () => {
 
 test('HAProxy accepts the configuration of the proxy', async () => {
   const haproxy = await provide('haproxy');
-  const folder = makeFolder('compose');
-  try {
-    const file = join(folder, 'haproxy.cfg');
-    writeFileSync(file, compose.configs.haproxy.content);
-    await promisify(execFile)(haproxy, ['-c', '-f', file]);
-  } finally {
-    removeFolder(folder);
-  }
+  const file = fileURLToPath(new URL('../compose.haproxy.cfg', import.meta.url));
+  await promisify(execFile)(haproxy, ['-c', '-f', file]);
 });

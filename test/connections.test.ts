@@ -33,7 +33,7 @@ test('calls to a silent server fail within the deadline, and return the right ro
     Array.from({ length: 6 }, (_, n) => catchUnavailable(database.read((sql) => sql`select ${n}::int as n`))),
   );
   expect(new Set(errors.map(({ reason }) => reason))).toEqual(new Set(['deadline']));
-  frozen.thaw();
+  await frozen.thaw();
   await expect.poll(() => selectOne(database).catch(() => undefined)).toEqual(one);
   expect(await database.read((sql) => sql`select 7 as n`)).toEqual([{ n: 7 }]);
 });
@@ -137,7 +137,7 @@ test('over TLS, a silent server also fails calls in time, and killed sessions ar
   await selectOne(database);
   await tls.freeze();
   expect(await catchUnavailable(selectOne(database))).toMatchObject({ reason: 'deadline' });
-  tls.thaw();
+  await tls.thaw();
   await expect.poll(() => selectOne(database).catch(() => undefined)).toEqual(one);
   await tls.kill();
   expect(await catchUnavailable(selectOne(database))).toMatchObject({

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { migrate } from '../../src/store/migrations.ts';
 import { createShardedDatabase } from '../support/citus.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
-import { sendSignal } from '../support/processes.ts';
 import { runOn } from '../support/run-on.ts';
 import { silentLog } from '../support/silent-log.ts';
 import type { Random } from './random.ts';
@@ -48,8 +47,7 @@ export async function openDatabaseNodes(citusUrl: string | undefined): Promise<D
 }
 
 async function crashServer(server: PostgresServer, how: Crash, draw: Random): Promise<void> {
-  if (how === 'SIGQUIT') sendSignal(server.pid, 'SIGQUIT');
-  else await server.kill();
+  await server.crash(how);
   await sleep(draw.integer(0, 500));
   await server.restart();
 }

@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import common from '../../vitest.config.ts';
+import { hasContainerEngine } from '../support/containers.ts';
 import { NotRunReporter } from '../support/not-run-reporter.ts';
-import { hasContainerEngine } from '../support/redis-container.ts';
 import { SHARDED_TESTS } from './files.ts';
 
 const MATCHES_NOTHING = /(?!)/;

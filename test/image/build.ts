@@ -1,30 +1,23 @@
-import { appendFileSync, cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { appendFileSync, cpSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import type { Engine } from '../containers/engine.ts';
+import { PROXIES } from '../containers/stand-ins.ts';
 import { makeFolder } from '../support/folders.ts';
 import { runDir } from '../support/run.ts';
-import { buildah } from './buildah.ts';
 
-/** Builds the image and lists the layers that a registry would receive. */
+/** Builds the image and lists its layers. */
 
 const PROJECT = resolve(import.meta.dirname, '../..');
 
 /** The files that the image is built from. */
 const CONTEXT = ['Dockerfile', '.dockerignore', 'package.json', 'package-lock.json', '.npmrc', 'src', 'sql'];
 
-/**
- * The machine's certificate authorities and npm settings. They are mounted, because build steps would not see them
- * otherwise.
- */
-const OF_THE_MACHINE = [
-  ['/etc/ssl/certs', '/etc/ssl/certs'],
-  ['/etc/npmrc', '/usr/local/etc/npmrc'],
-] as const;
-
-/** A layer that a registry receives. */
+/** A layer of an image. */
 export interface Layer {
   /** The Dockerfile step that created it. */
   step: string;
   digest: string;
+  /** Its size without compression. */
   bytes: number;
 }
 
@@ -43,39 +36,27 @@ export const changeCode = (context: string): void =>
   );
 
 /** Builds the image and returns its layers, lowest first. Does not repeat a step whose inputs are unchanged. */
-export async function build(context: string, name: string, revision: string): Promise<Layer[]> {
-  const volumes = OF_THE_MACHINE.filter(([from]) => existsSync(from)).map(
-    ([from, to]) => `--volume=${from}:${to}:ro`,
+export async function build(
+  engine: Engine,
+  context: string,
+  name: string,
+  revision: string,
+): Promise<Layer[]> {
+  const [repository, version] = name.split(':');
+  const run = (tag: string, ...options: string[]) =>
+    engine.docker('build', '--quiet', '--network=host', ...PROXIES, ...options, `--tag=${tag}`, context);
+  // The name keeps the first stage, and so the installed packages, in the cache.
+  await run(`${repository}:modules`, '--target=build');
+  await run(name, `--build-arg=VERSION=${version}`, `--build-arg=REVISION=${revision}`);
+  const steps = (await engine.docker('history', '--no-trunc', '--human=false', '--format={{json .}}', name))
+    .split('\n')
+    .map((line): { CreatedBy: string; Size: string } => JSON.parse(line))
+    .filter(({ Size }) => Size !== '0')
+    .reverse();
+  const digests: string[] = JSON.parse(
+    await engine.docker('image', 'inspect', '--format={{json .RootFS.Layers}}', name),
   );
-  const [, version] = name.split(':');
-  await buildah(
-    'build',
-    // Only images in this format can have a HEALTHCHECK.
-    '--format=docker',
-    '--isolation=chroot',
-    '--pull-never',
-    '--layers',
-    ...volumes,
-    `--build-arg=VERSION=${version}`,
-    `--build-arg=REVISION=${revision}`,
-    `--tag=${name}`,
-    context,
-  );
-  return push(name);
-}
-
-async function push(name: string): Promise<Layer[]> {
-  const folder = join(makeFolder('pushed', runDir()), 'image');
-  mkdirSync(folder);
-  await buildah('push', '--quiet', name, `dir:${folder}`);
-  const manifest = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'));
-  const config = JSON.parse(
-    readFileSync(join(folder, manifest.config.digest.replace('sha256:', '')), 'utf8'),
-  );
-  const steps = config.history.filter(({ empty_layer }: { empty_layer?: boolean }) => !empty_layer);
-  return manifest.layers.map(({ digest, size }: { digest: string; size: number }, n: number) => ({
-    step: steps[n].created_by,
-    digest,
-    bytes: size,
-  }));
+  if (steps.length !== digests.length)
+    throw new Error(`the image has ${digests.length} layers, but its history has ${steps.length}`);
+  return digests.map((digest, n) => ({ step: steps[n]!.CreatedBy, digest, bytes: Number(steps[n]!.Size) }));
 }

@@ -1,20 +1,27 @@
 import assert from 'node:assert/strict';
+import type { Engine } from '../containers/engine.ts';
 import { findFreePort } from '../support/ports.ts';
 import { post } from '../support/post.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { startRedis } from '../support/redis.ts';
 import { scrape } from '../support/replica.ts';
 import { until } from '../support/until.ts';
-import { type Root, type Run, start } from './container.ts';
+import { type Container, startContainer } from './container.ts';
 import { usePage } from './page.ts';
 
 /** Starts every role of the image as in a deployment. */
 
 type Env = Record<string, string>;
 
-async function finish(root: Root, args: readonly string[], env: Env): Promise<string> {
-  const { code, output, errors } = await start(root, args, env).ended;
-  assert.equal(code, 0, `${args.join(' ')} ended with ${code}: ${output}${errors}`);
+/** The image in an engine. */
+export interface Image {
+  engine: Engine;
+  name: string;
+}
+
+async function finish({ engine, name }: Image, args: readonly string[], env: Env): Promise<string> {
+  const { code, output } = await (await startContainer(engine, name, args, env)).wait();
+  assert.equal(code, 0, `${args.join(' ')} ended with ${code}: ${output}`);
   return output;
 }
 
@@ -22,30 +29,28 @@ async function finish(root: Root, args: readonly string[], env: Env): Promise<st
 interface Serving {
   origin: string;
   metricsPort: number;
-  run: Run;
+  container: Container;
 }
 
-async function serve(root: Root, role: readonly string[], env: Env): Promise<Serving> {
+async function serve({ engine, name }: Image, role: readonly string[], env: Env): Promise<Serving> {
   const [port, metricsPort] = [await findFreePort(), await findFreePort()];
   const own = { HOST: '127.0.0.1', PORT: String(port), METRICS_PORT: String(metricsPort) };
-  const run = start(root, role, { ...env, ...own });
+  const container = await startContainer(engine, name, role, { ...env, ...own });
   const origin = `http://127.0.0.1:${port}`;
   const isReady = () =>
     fetch(`${origin}/readyz`).then(
       ({ ok }) => ok,
-      () => false,
+      async () => !(await container.isRunning()),
     );
-  const died = run.ended.then(({ output, errors }) => {
-    throw new Error(`${role.join(' ')} ended: ${output}${errors}`);
-  });
-  await Promise.race([until(isReady), died]);
-  died.catch(() => {});
-  return { origin, metricsPort, run };
+  await until(isReady);
+  if (!(await container.isRunning()))
+    throw new Error(`${role.join(' ')} ended: ${(await container.wait()).output}`);
+  return { origin, metricsPort, container };
 }
 
-async function stop({ run }: Serving): Promise<void> {
-  await run.signal('SIGTERM');
-  const { code, output } = await run.ended;
+async function stop({ container }: Serving): Promise<void> {
+  await container.signal('SIGTERM');
+  const { code, output } = await container.wait();
   assert.equal(code, 0, output);
   assert.match(output, /"msg":"closed"/);
 }
@@ -71,42 +76,34 @@ async function useService(origin: string, token: string, n: number): Promise<voi
   assert.equal((await ask(origin, '/import', token, { bookmarks: entries })).imported, 700);
 }
 
-/** Runs the image's health check. */
-async function checkHealth(root: Root, { origin }: Serving): Promise<void> {
-  const [kind, ...command] = root.config.Healthcheck?.Test ?? [];
-  assert.equal(kind, 'CMD');
-  const { code, errors } = await start(root, [], { PORT: new URL(origin).port }, command).ended;
-  assert.equal(code, 0, `the image's own probe: ${errors}`);
-}
-
 async function checkBuild({ metricsPort }: Serving, version: string, revision: string): Promise<void> {
   const names = [...(await scrape(metricsPort)).keys()].filter((name) => name.includes('build_info'));
   assert.equal(names.length, 1);
   assert.match(names[0]!, new RegExp(`version="${version}",revision="${revision}"`));
 }
 
-/** Runs the roles `migrate` and `admin`, then `api` together with `worker`, then `all`. */
-export async function runRoles(root: Root, version: string, revision: string): Promise<string[]> {
+/** Runs the roles `migrate` and `admin`, then `api` together with `worker`, then the default role, which is `all`. */
+export async function runRoles(image: Image, version: string, revision: string): Promise<string[]> {
   await using postgres = await startPostgres();
   await using redis = await startRedis();
   const env = { DATABASE_URL: postgres.url, REDIS_URL: redis.url };
-  assert.match(await finish(root, ['migrate'], env), /"msg":"migration applied"/);
-  const admin = async (...args: string[]) => JSON.parse(await finish(root, ['admin', ...args], env));
+  assert.match(await finish(image, ['migrate'], env), /"msg":"migration applied"/);
+  const admin = async (...args: string[]) => JSON.parse(await finish(image, ['admin', ...args], env));
   await admin('user', 'create', '--email', 'ann@example.org', '--premium');
   const { token } = await admin('token', 'create', '--email', 'ann@example.org', '--scope', 'write');
 
-  const api = await serve(root, ['api'], env);
-  const worker = await serve(root, ['worker'], env);
+  const api = await serve(image, ['api'], env);
+  const worker = await serve(image, ['worker'], env);
   await useService(api.origin, token, 1);
   await checkBuild(api, version, revision);
-  await checkHealth(root, api);
+  // The engine runs the image's health check every few seconds.
+  await until(async () => (await api.container.readHealth()) === 'healthy');
   await Promise.all([stop(api), stop(worker)]);
 
-  // The image's default argument is the role `all`.
-  const all = await serve(root, root.config.Cmd, env);
+  const all = await serve(image, [], env);
   await useService(all.origin, token, 2);
   const { code } = await admin('invite', 'create', '--email', 'bob@example.org');
   await usePage(all.origin, code);
   await stop(all);
-  return ['migrate', 'admin', 'api', 'worker', `${root.config.Cmd.join(' ')}, with the page in a browser`];
+  return ['migrate', 'admin', 'api', 'worker', 'all, with the page in a browser'];
 }

@@ -346,7 +346,7 @@ describe('Postgres under a running service', () => {
       expect(await replica.readiness()).toMatchObject({ status: 200, body: { database: 'unreachable' } });
       expect((await fetch(`${replica.origin}/livez`)).status).toBe(200);
     }
-    postgres.thaw();
+    await postgres.thaw();
     for (const replica of replicas) {
       await until(async () => (await replica.readiness()).body.database === 'reachable');
       const { body } = await replica.post('/bookmarks/list', {}, user.token);
@@ -360,7 +360,7 @@ describe('Postgres under a running service', () => {
     try {
       await run();
     } finally {
-      postgres.thaw();
+      await postgres.thaw();
       await fleet.redis.thaw();
     }
   };

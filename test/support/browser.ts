@@ -5,7 +5,7 @@ import type { TestService } from './service.ts';
 import { newEmail } from './users.ts';
 
 /** The path of the browser: the value of `CHROMIUM`, or else the path of the browser that this machine has. */
-const EXECUTABLE = process.env.CHROMIUM ?? findProgram('headlessChromium');
+const EXECUTABLE = process.env.CHROMIUM ?? findProgram('chromium');
 
 /**
  * A test that needs a browser. Without a browser, it is skipped and named at the end of the run. `.ci/run` installs a

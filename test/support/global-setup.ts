@@ -1,19 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import type { TestProject } from 'vitest/node';
 import { migrate } from '../../src/store/migrations.ts';
+import { hasContainerEngine, usesContainers } from './containers.ts';
 import { dropDatabasesOf, runOn, withDatabase } from './database.ts';
 import { removeFolder } from './folders.ts';
 import { makePostgresTemplate, startPostgres } from './postgres.ts';
 import { killNotedProcesses } from './processes.ts';
 import { findProgram, provide } from './programs.ts';
-import { hasContainerEngine } from './redis-container.ts';
 import { useRunDir } from './run.ts';
 import { silentLog } from './silent-log.ts';
 import { makeRunFolder, sweepKilledRuns } from './sweep.ts';
 
 /**
  * Provides the Postgres of the run, with a migrated template database, and a way to start Redis. The Postgres is the
- * one of `TEST_DATABASE_URL`, or else an embedded one. If there is no way to start Redis, the run ends with a message
+ * one of `TEST_DATABASE_URL`, or else an embedded one. With `TEST_CONTAINERS=1` it is a container, and so is Redis. If there is no way to start Redis, the run ends with a message
  * that says what to install.
  */
 export default async function provideServers(project: TestProject): Promise<() => Promise<void>> {
@@ -52,10 +52,10 @@ function reportLeftProcesses(runDir: string): void {
 
 async function provideRedis(project: TestProject): Promise<void> {
   const redisUrl = process.env.TEST_REDIS_URL;
-  const docker = !findProgram('redis') && (await hasContainerEngine());
+  const hasContainers = usesContainers() || (!findProgram('redis') && (await hasContainerEngine()));
   project.provide('redisUrl', redisUrl);
-  project.provide('docker', docker);
-  if (!redisUrl && !docker) await provide('redis');
+  project.provide('redisContainers', hasContainers);
+  if (!redisUrl && !hasContainers) await provide('redis');
 }
 
 async function provideDatabase(
@@ -76,7 +76,7 @@ async function openPostgres(runDir: string): Promise<{ url: string; stop(): Prom
   const url = process.env.TEST_DATABASE_URL;
   if (url) return { url, stop: async () => {} };
   useRunDir(runDir);
-  await makePostgresTemplate();
+  if (!usesContainers()) await makePostgresTemplate();
   return startPostgres();
 }
 

@@ -3,12 +3,17 @@ import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { openEmbeddedPostgres } from '../../src/embedded/postgres.ts';
 import type { ServerSettings } from '../../src/embedded/server.ts';
+import { usesContainers } from './containers.ts';
 import { makeFolder, removeFolder } from './folders.ts';
+import { startPostgresContainer } from './postgres-container.ts';
+import type { PostgresServer } from './postgres-server.ts';
 import { freezeFamily, isRunning, listFamily, noteProcess, sendSignal, thawFamily } from './processes.ts';
 import { runDir } from './run.ts';
 import { runOn, withDatabase } from './run-on.ts';
 import { silentLog } from './silent-log.ts';
 import { until } from './until.ts';
+
+export type { PostgresServer } from './postgres-server.ts';
 
 /**
  * Settings that make a server faster. With them, the server may lose data in a power failure, but not when it is
@@ -63,31 +68,15 @@ function makeDataDir(): string {
   return dataDir;
 }
 
-/** A Postgres for one test, which may kill or freeze it. Its url stays the same over restarts. */
-export interface PostgresServer extends AsyncDisposable {
-  /** The url of its empty database `bookmarks`. */
-  readonly url: string;
-  readonly port: number;
-  readonly pid: number;
-  /** Sends SIGKILL to the postmaster, and resolves when its backends have ended by themselves. */
-  kill(): Promise<void>;
-  /** Sends SIGINT, so that the server closes its connections and writes all data to disk. */
-  shutDown(): Promise<void>;
-  /**
-   * Starts the server again on the same port and data after `kill` or `shutDown`. If it still runs, shuts it down
-   * first.
-   */
-  restart(): Promise<void>;
-  /** Sends SIGSTOP to the postmaster and all its backends. */
-  freeze(): Promise<void>;
-  /** Sends SIGCONT to the postmaster and all its backends. */
-  thaw(): void;
-  /** Ends the server, even if it is frozen, and removes its data. */
-  stop(): Promise<void>;
-}
-
-/** Starts a private Postgres 18 on a free port, with `FAST_SETTINGS` and `settings`. */
+/**
+ * Starts a private Postgres on a free port, with `FAST_SETTINGS` and `settings`. It is the embedded Postgres 18. With
+ * `TEST_CONTAINERS=1` it is a container, unless the settings name files.
+ */
 export async function startPostgres(settings: ServerSettings = {}): Promise<PostgresServer> {
+  // A container does not see the files that settings name.
+  const namesFiles = Object.keys(settings).some((name) => /_(file|directories)$/.test(name));
+  if (usesContainers() && !namesFiles)
+    return startPostgresContainer({ ...FAST_SETTINGS, ...settings }, process.env.TEST_DATABASE_LOCALE);
   const dataDir = makeDataDir();
   const open = async (port?: number) => {
     const server = await openEmbeddedPostgres({
@@ -115,8 +104,9 @@ export async function startPostgres(settings: ServerSettings = {}): Promise<Post
   return {
     url,
     port,
-    get pid() {
-      return server.pid!;
+    crash: async (signal) => {
+      if (signal === 'SIGKILL') return kill();
+      sendSignal(server.pid!, signal);
     },
     kill,
     shutDown: () => server.stop(),
@@ -125,7 +115,7 @@ export async function startPostgres(settings: ServerSettings = {}): Promise<Post
       server = await open(port);
     },
     freeze: () => freezeFamily(server.pid!),
-    thaw: () => thawFamily(server.pid!),
+    thaw: async () => thawFamily(server.pid!),
     stop,
     [Symbol.asyncDispose]: stop,
   };

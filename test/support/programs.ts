@@ -29,18 +29,16 @@ const PROGRAMS = {
   nginx: { names: ['nginx'], debianPackage: 'nginx-light', instead: undefined },
   haproxy: { names: ['haproxy'], debianPackage: 'haproxy', instead: undefined },
   pgbouncer: { names: ['pgbouncer'], debianPackage: 'pgbouncer', instead: undefined },
-  buildah: { names: ['buildah'], debianPackage: 'buildah', instead: undefined },
+  // The container engine and its client. Older releases of Debian have both in one package.
+  dockerd: { names: ['dockerd'], debianPackage: 'docker.io', instead: undefined },
+  docker: { names: ['docker'], debianPackage: 'docker-cli', instead: undefined },
+  dockerCompose: { names: ['docker-compose'], debianPackage: 'docker-compose', instead: undefined },
   debootstrap: { names: ['debootstrap'], debianPackage: 'debootstrap', instead: undefined },
   // Of Prometheus, tests need only this tool, which checks alerting rules.
   promtool: { names: ['promtool'], debianPackage: 'prometheus', instead: undefined },
-  chromium: {
-    names: CHROMIUM_NAMES,
-    debianPackage: 'chromium',
-    instead: 'CHROMIUM',
-  },
   // Tests of the page run only if this browser is installed. Only CI installs it, because it is large. The headless
   // shell opens a tab in a third less time than Chromium.
-  headlessChromium: {
+  chromium: {
     names: ['chromium-headless-shell', 'chrome-headless-shell', ...CHROMIUM_NAMES],
     debianPackage: 'chromium-headless-shell',
     instead: 'CHROMIUM',

@@ -1,36 +1,22 @@
-import { GenericContainer, getContainerRuntimeClient } from 'testcontainers';
+import { startContainer } from './containers.ts';
 import type { RedisRun } from './redis-process.ts';
 
-const IMAGE = 'redis:7.4.6-alpine';
+/** The image of compose.yaml. */
+const IMAGE = 'redis:8.2';
 
-/** Returns whether a container engine responds. */
-export async function hasContainerEngine(): Promise<boolean> {
-  return getContainerRuntimeClient().then(
-    () => true,
-    () => false,
-  );
-}
-
-/** Runs a Redis server in a container that uses this machine's network, so its ports are ports of this machine. */
+/** Runs a Redis server in a container. `folder` is the same folder for the server and for the tests. */
 export async function startRedisContainer(args: string[], folder: string): Promise<RedisRun> {
-  const started = await new GenericContainer(IMAGE)
-    .withNetworkMode('host')
-    .withUser('root')
-    .withBindMounts([{ source: folder, target: folder }])
-    .withCommand(['redis-server', ...args])
-    .start();
-  const engine = await getContainerRuntimeClient();
-  const container = engine.container.getById(started.getId());
+  const server = await startContainer(IMAGE, (container) =>
+    container
+      .withUser('root')
+      .withBindMounts([{ source: folder, target: folder }])
+      .withCommand(['redis-server', ...args]),
+  );
   return {
+    ...server,
     end: async (signal) => {
-      // A frozen container receives no signal, and a container that has ended cannot be unpaused.
-      await container.unpause().catch(() => {});
-      await container.kill({ signal }).catch(() => {});
-      await container.wait();
-      await started.stop().catch(() => {});
+      await server.end(signal);
+      await server.remove();
     },
-    isRunning: async () => (await container.inspect()).State.Running,
-    freeze: () => container.pause(),
-    thaw: () => container.unpause(),
   };
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, inject } from 'vitest';
+import { usesContainers } from './containers.ts';
 import { makeFolder, removeFolder } from './folders.ts';
 import { findFreePort } from './ports.ts';
 import { findProgram, provide } from './programs.ts';
@@ -124,7 +125,7 @@ export function useRedis(): { url: string; client: Redis } {
 }
 
 async function chooseLauncher(): Promise<StartRedis> {
-  if (!findProgram('redis') && inject('docker')) return startRedisContainer;
+  if (usesContainers() || (!findProgram('redis') && inject('redisContainers'))) return startRedisContainer;
   const program = await provide('redis');
   return (args, folder) => startRedisProcess(program, args, folder);
 }

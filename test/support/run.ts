@@ -14,8 +14,11 @@ declare module 'vitest' {
     citusTemplate: string | undefined;
     /** The Redis that `TEST_REDIS_URL` names. */
     redisUrl: string | undefined;
-    /** Whether Redis servers run in containers: only if Redis is not installed and a container engine responds. */
-    docker: boolean;
+    /**
+     * Whether Redis servers run in containers: with `TEST_CONTAINERS=1`, or if Redis is not installed and a container
+     * engine responds.
+     */
+    redisContainers: boolean;
   }
 }
 

@@ -43,7 +43,7 @@ test('a private Postgres can be killed, restarted on the same port, and frozen',
   await server.freeze();
   const late = ask();
   expect(await Promise.race([late, sleep(200, 'no response')])).toBe('no response');
-  server.thaw();
+  await server.thaw();
   expect(await late).toEqual(response);
   await server.shutDown();
   await server.restart();
