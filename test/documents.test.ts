@@ -55,7 +55,7 @@ const CHECKS: Record<string, Check> = {
   'links and anchors exist': findBrokenLinks,
   'named files and folders exist': inEach(findMissingFiles),
   'named tests exist': inEach(findMissingTests),
-  'named fields, variables and codes exist': inEach(findUnknownNames),
+  'named variables and error codes exist': inEach(findUnknownNames),
   'named paths, headers and options exist': inEach(findUnknownWireNames),
   'named metrics exist': inEach(findUnknownMetrics),
   'npm scripts exist and are documented': inPresent(findScriptFaults),

@@ -110,13 +110,13 @@ export function findMissingTests(document: Markdown): string[] {
   });
 }
 
-/** Finds names of fields, columns, variables and codes that no file of code or configuration contains. */
+/** Finds variables and error codes that no file of code or configuration contains. */
 export function findUnknownNames(document: Markdown): string[] {
   const assigned = new Set(
     document.fences.flatMap(({ text }) => [...text.matchAll(/^(\w+)=/gm)].map(([, name]) => name)),
   );
   return [...eachSpan(document)].flatMap(([span, where]) => {
-    const name = /^#?([A-Za-z_]\w*)(\(\))?$/.exec(span)?.[1];
+    const name = /^[A-Z][A-Z0-9_]+$/.exec(span)?.[0];
     if (name === undefined || WORDS.has(name) || assigned.has(name)) return [];
     return [`${where}: nothing is named ${name}`];
   });
