@@ -107,6 +107,6 @@ export const edit = changeOne({
 export const deleteBookmarks = changeOne({
   name: 'delete',
   what: 'one bookmark to the trash, 64 users',
-  fields: {},
+  fields: { trash: true },
   mark: 0.3,
 });
