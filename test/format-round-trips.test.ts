@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import type { Bookmark } from '../src/domain/resources.ts';
 import { splitFolders } from '../src/formats/folders.ts';
 import { readBookmarkFile } from '../src/formats/read-file.ts';
+import { readRows } from '../src/formats/table.ts';
 import { CSV_HEAD, formatCsv } from '../src/formats/write-csv.ts';
 import { formatNetscapeFile } from '../src/formats/write-netscape.ts';
 import { type TestUser, useService } from './support/service.ts';
@@ -114,6 +115,32 @@ test('CSV restores everything', () => {
       expect(read([CSV_HEAD, ...toBookmarks(given).map(formatCsv)])).toEqual(withSortedTags(given));
     }),
     { numRuns: 300 },
+  );
+});
+
+/** Texts in which a spreadsheet could find a formula, wherever it splits cells. */
+const sheetText = fc
+  .array(fc.constantFrom('=', '+', '-', '@', '＝', "'", '"', ';', '\t', '\n', '\r', ',', ' ', 'a', '=1+1'), {
+    maxLength: 8,
+  })
+  .map((parts) => clean(parts.join('')));
+
+test('no spreadsheet finds a formula in exported CSV, and an export of the import is the same byte for byte', () => {
+  const time = '2024-01-01T00:00:00.000Z';
+  fc.assert(
+    fc.property(fc.array(fc.tuple(sheetText, sheetText, sheetText), { maxLength: 4 }), (texts) => {
+      const given = texts.map(([title, comment, tag], index) => ({
+        ...{ url: `https://example.org/${index}`, title, comment, tags: tag === '' ? [] : [tag] },
+        ...{ created_at: time, updated_at: time },
+      }));
+      const file = [CSV_HEAD, ...toBookmarks(given).map(formatCsv)].join('');
+      // A spreadsheet that splits at `;` or tabs ignores quotes inside a cell.
+      expect(file).not.toMatch(/[;\t\r\n]"*[=+\-@＝]/);
+      for (const row of readRows(file, ',')) for (const cell of row) expect(cell).not.toMatch(/^[=+\-@＝]/);
+      const again = read([file]);
+      expect([CSV_HEAD, ...toBookmarks(again as Given[]).map(formatCsv)].join('')).toBe(file);
+    }),
+    { numRuns: 1_000 },
   );
 });
 

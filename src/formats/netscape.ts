@@ -70,7 +70,6 @@ interface Draft {
   folders: string[];
   /** In files with lists instead of folders, the heading of the bookmark's list. Empty in other files. */
   section: string;
-  hasDt: boolean;
   isTruncated: boolean;
   title: Text;
   description: Text;
@@ -97,6 +96,8 @@ class NetscapeReader {
   /** The link in a description that is being read: its address, and where its text begins. */
   #link: { href: string; start: number } | undefined;
   #isAfterDt = false;
+  /** Whether a bookmark before this place of the file has no `<DT>`. */
+  #omitsDt = false;
 
   constructor(head: string) {
     const title = /<title[^>]*>([^<]*)/i.exec(head)?.[1] ?? '';
@@ -122,6 +123,7 @@ class NetscapeReader {
   }
 
   open({ name, attributes, isTruncated }: Tag): void {
+    if (STRUCTURE.includes(name)) this.#isAfterDt = name === 'dt';
     switch (name) {
       case 'h1':
         this.#section = { raw: '' };
@@ -193,7 +195,6 @@ class NetscapeReader {
   }
 
   #beginEntry(): void {
-    this.#isAfterDt = true;
     this.#target = undefined;
     this.#link = undefined;
   }
@@ -214,7 +215,6 @@ class NetscapeReader {
       attributes,
       folders: this.#folders.filter((folder) => folder !== null),
       section: this.format === 'netscape' ? '' : toOneLine(this.#section.raw).trim(),
-      hasDt: this.#isAfterDt,
       isTruncated,
       title: { raw: '' },
       description: { raw: '' },
@@ -222,6 +222,7 @@ class NetscapeReader {
     this.#drafts.push(this.#latest);
     this.#target = this.#latest.title;
     this.#link = undefined;
+    this.#omitsDt ||= !this.#isAfterDt;
     this.#isAfterDt = false;
   }
 
@@ -231,8 +232,7 @@ class NetscapeReader {
    */
   #isPartOfText(attributes: Attributes): boolean {
     const beginsLine = /\n\s*$/.test(this.#target?.raw ?? '');
-    const isBookmark =
-      this.#latest?.hasDt === false || BOOKMARK_ATTRIBUTES.some((name) => name in attributes);
+    const isBookmark = this.#omitsDt || BOOKMARK_ATTRIBUTES.some((name) => name in attributes);
     return !(beginsLine && isBookmark);
   }
 

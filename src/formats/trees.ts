@@ -57,7 +57,9 @@ const annotationOf = (node: JsonObject, name: string): unknown =>
 const FIREFOX: Shape = {
   // A live bookmark is a folder with the addresses of a page and of a feed.
   urlOf: (node) =>
-    node.uri ?? annotationOf(node, 'livemark/siteURI') ?? annotationOf(node, 'livemark/feedURI'),
+    'uri' in node
+      ? node.uri
+      : (annotationOf(node, 'livemark/siteURI') ?? annotationOf(node, 'livemark/feedURI')),
   title: 'title',
   createdAt: 'dateAdded',
   updatedAt: 'lastModified',
