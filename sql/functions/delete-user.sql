@@ -2,7 +2,7 @@
 -- deletion is kept.
 --
 -- All functions lock rows in the same order, so that they cannot deadlock: first the invites, then the user, then the
--- large imports, then the account.
+-- large imports, then the account, then the tokens in the order of their hashes.
 --
 -- The account is deleted before the bookmarks. So a writer that waits for the lock on the account's row finds no
 -- account afterwards, and writes nothing.
@@ -18,6 +18,8 @@ begin
     return false;
   end if;
   delete from imports where user_id = v_id;
+  perform from accounts where user_id = v_id for update;
+  perform from tokens where user_id = v_id order by token_hash for update;
   delete from accounts where user_id = v_id;
   delete from bookmarks where user_id = v_id;
   delete from trash where user_id = v_id;

@@ -14,6 +14,7 @@ begin
   -- These locks are taken in the same order as in `delete_user`, so that the two functions cannot deadlock.
   perform from users where id = p_user_id for update;
   perform from accounts where user_id = p_user_id for key share;
+  perform lock_sessions(p_user_id);
   if not token_is_valid(p_user_id, p_session_hash) then
     outcome := 'token';
     return;

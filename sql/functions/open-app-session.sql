@@ -11,10 +11,10 @@ declare
   v_authenticated_at timestamptz;
 begin
   perform from accounts where user_id = p_user_id for key share;
+  perform lock_sessions(p_user_id);
   select authenticated_at into v_authenticated_at
   from tokens
-  where user_id = p_user_id and token_hash = p_session_hash and expires_at > now()
-  for key share;
+  where user_id = p_user_id and token_hash = p_session_hash and expires_at > now();
   if not found then
     outcome := 'token';
     return;

@@ -19,8 +19,8 @@ begin
     outcome := 'suspended';
     return;
   end if;
-  -- Keep the 99 most recently used sessions, so that the new one is the hundredth. Sessions that another transaction
-  -- has locked are skipped.
+  perform lock_sessions(p_user_id);
+  -- Keep the 99 most recently used sessions, so that the new one is the hundredth.
   delete from tokens
   where user_id = p_user_id and token_hash in (
     select token_hash
@@ -28,7 +28,6 @@ begin
     where user_id = p_user_id and kind = 'session'
     order by last_used_at desc nulls last, id desc
     offset 99
-    for update skip locked
   );
   insert into tokens (
     user_id, token_hash, id, last_four, kind, scope, app_name, authenticated_at, last_used_at, expires_at
