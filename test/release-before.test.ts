@@ -13,8 +13,7 @@ import { findFaults } from './support/invariants.ts';
 /**
  * During a roll-out, replicas of the previous release use the newer schema and its functions.
  * `release-before/record.ts` recorded the statements of that release when it was released, and these tests replay them.
- * Before the first release, there is no recording. A small made-up release shows that the tests notice a change that
- * breaks recorded statements.
+ * Before the first release, there is no recording.
  */
 
 function writeSchema({ migrations, functions }: SchemaFiles): string {
@@ -36,77 +35,6 @@ async function createEmpty(): Promise<string> {
   await runOn(server, `create database ${name}`);
   return withDatabase(server, name);
 }
-
-const addNote = (parameters: string, columns: string, values: string) => ({
-  name: 'add_note',
-  text: `create or replace function add_note(${parameters}) returns table (outcome text, id bigint)
-language sql as $$ insert into notes (${columns}) values (${values}) returning 'added', notes.id $$;\n`,
-});
-
-const migration = (version: number, name: string, statement: string) => ({
-  version,
-  name,
-  worksWith: 1,
-  text: `-- works-with: 1\n${statement};\n`,
-});
-
-const MADE_UP: SchemaFiles = {
-  migrations: [
-    migration(1, 'notes', 'create table notes (id bigint generated always as identity, text text not null)'),
-  ],
-  functions: [addNote('p_text text', 'text', 'p_text')],
-};
-
-describe('a made-up release of two statements', () => {
-  async function recordMadeUp() {
-    const url = await createEmpty();
-    await migrate({ url, folder: writeSchema(MADE_UP) });
-    return recordCalls(url, async (send) => {
-      await send((sql) => sql`select outcome, id from add_note(p_text => ${'first'})`);
-      await send((sql) => sql`select text from notes where text = ${'first'}`);
-    });
-  }
-
-  async function replayOn(next: SchemaFiles) {
-    const url = await createEmpty();
-    await migrate({ url, folder: writeSchema(MADE_UP) });
-    const calls = await recordMadeUp();
-    await migrate({ url, folder: writeSchema(next) });
-    await replay(url, calls);
-    return runOn(url, 'select * from notes');
-  }
-
-  test('works after a new column and a new argument with a default', async () => {
-    const added = migration(2, 'color', `alter table notes add column color text not null default 'red'`);
-    const dropped = migration(3, 'add-note', 'drop function add_note(text)');
-    const next = {
-      migrations: [...MADE_UP.migrations, added, dropped],
-      functions: [addNote(`p_text text, p_color text default 'blue'`, 'text, color', 'p_text, p_color')],
-    };
-    expect(await replayOn(next)).toEqual([{ id: expect.anything(), text: 'first', color: 'blue' }]);
-  });
-
-  test.for([
-    [
-      'a renamed column',
-      migration(2, 'body', 'alter table notes rename text to body'),
-      'p_text text',
-      'body',
-    ],
-    [
-      'a new required argument',
-      migration(2, 'more', 'drop function add_note(text)'),
-      'p_text text, p_x int',
-      'text',
-    ],
-    ['a change that makes a call fail', undefined, 'p_text text', 'text'],
-  ] as const)('fails after %s', async ([, more, parameters, column]) => {
-    const fn = addNote(parameters, column, 'p_text');
-    const text = more === undefined ? fn.text.replace(`'added'`, `'over_limit'`) : fn.text;
-    const migrations = [...MADE_UP.migrations, ...(more === undefined ? [] : [more])];
-    await expect(replayOn({ migrations, functions: [{ ...fn, text }] })).rejects.toThrow();
-  });
-});
 
 test('the statements of this release can be recorded and replayed', async () => {
   const recorded = await createEmpty();
