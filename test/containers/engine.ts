@@ -74,20 +74,30 @@ export async function startEngine(): Promise<Engine> {
     );
   if ((await until(responds, LOCK_SECONDS * 1_000)) === 'ended')
     throw new NoEngineError(`dockerd does not start: ${log.trim().split('\n').at(-1)}`);
+  // The engine restarts the containers of a run that was killed.
+  await removeContainers(docker);
   return {
     host,
     docker,
     run,
     async [Symbol.asyncDispose]() {
-      const containers = (await docker('ps', '--all', '--quiet')).split('\n').filter(Boolean);
-      if (containers.length > 0) await docker('rm', '--force', '--volumes', ...containers);
-      await docker('volume', 'prune', '--force');
+      await removeContainers(docker);
       // Images that have lost their name, such as those of an older state of the code.
       await docker('image', 'prune', '--force');
       sendSignal(Number(readFileSync(pidFile, 'utf8')), 'SIGTERM');
       await until(() => isOver || !isRunning(child.pid!));
     },
   };
+}
+
+/** Removes all containers with their volumes and networks. */
+async function removeContainers(docker: Engine['docker']): Promise<void> {
+  const list = async (...args: string[]) => (await docker(...args, '--quiet')).split('\n').filter(Boolean);
+  const containers = await list('ps', '--all');
+  if (containers.length > 0) await docker('rm', '--force', '--volumes', ...containers);
+  const volumes = await list('volume', 'ls');
+  if (volumes.length > 0) await docker('volume', 'rm', ...volumes);
+  await docker('network', 'prune', '--force');
 }
 
 /** Installs the engine if necessary, and returns the path of `dockerd`. */

@@ -77,6 +77,7 @@ function makeRecipes(debian: string): Record<string, Recipe> {
 ${install('postgresql')}
 RUN rm -rf /var/lib/postgresql/* /etc/postgresql
 COPY entrypoint.sh /usr/local/bin/docker-entrypoint.sh
+ENV LANG=C.UTF-8
 STOPSIGNAL SIGINT
 ENTRYPOINT ["docker-entrypoint.sh"]
 CMD ["postgres"]`,
