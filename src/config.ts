@@ -229,10 +229,12 @@ const SETTINGS = {
     'RATE_LIMIT_REQUESTS_PREMIUM',
     wholeNumber(1, 100_000).optional().meta({ example: '500' }),
   ),
+  /** The limit of the requests of all tokens of an account together. If absent, accounts have no limit. */
   rateLimitRequestsPerAccount: variable(
     'RATE_LIMIT_REQUESTS_PER_ACCOUNT',
     wholeNumber(1, 500_000).optional().meta({ example: '500' }),
   ),
+  /** The same for premium accounts. Default: `rateLimitRequestsPerAccount`. */
   rateLimitRequestsPerAccountPremium: variable(
     'RATE_LIMIT_REQUESTS_PER_ACCOUNT_PREMIUM',
     wholeNumber(1, 500_000).optional().meta({ example: '2500' }),
@@ -339,14 +341,9 @@ type Settings = typeof SETTINGS;
 
 type Values = { -readonly [Name in keyof Settings]: z.output<Settings[Name]['schema']> };
 
-/** By default, an account may send this many times as many requests as one token. */
-const ACCOUNT_LIMIT_FACTOR = 5;
-
 /** The complete configuration of a process, checked and typed. */
 export type Config = Values & {
   rateLimitRequestsPremium: number;
-  rateLimitRequestsPerAccount: number;
-  rateLimitRequestsPerAccountPremium: number;
   /** How people sign in, apart from invites. */
   signIn: SignInSettings;
 };
@@ -413,20 +410,11 @@ function refuseProviderWithoutOrigin(env: Environment, config: Config): void {
 }
 
 /** Fills in the rate limits that are not set. By default, premium accounts have the same limits as other accounts. */
-function completeRateLimits({
-  rateLimitRequests,
-  rateLimitRequestsPremium,
-  rateLimitRequestsPerAccount = ACCOUNT_LIMIT_FACTOR * rateLimitRequests,
-  rateLimitRequestsPerAccountPremium,
-}: Values) {
-  const perPremiumAccount = rateLimitRequestsPremium && ACCOUNT_LIMIT_FACTOR * rateLimitRequestsPremium;
-  return {
-    rateLimitRequestsPremium: rateLimitRequestsPremium ?? rateLimitRequests,
-    rateLimitRequestsPerAccount,
-    rateLimitRequestsPerAccountPremium:
-      rateLimitRequestsPerAccountPremium ?? perPremiumAccount ?? rateLimitRequestsPerAccount,
-  };
-}
+const completeRateLimits = (values: Values) => ({
+  rateLimitRequestsPremium: values.rateLimitRequestsPremium ?? values.rateLimitRequests,
+  rateLimitRequestsPerAccountPremium:
+    values.rateLimitRequestsPerAccountPremium ?? values.rateLimitRequestsPerAccount,
+});
 
 /** Reads the configuration from the environment. Throws a `ConfigError` for the first invalid variable. */
 export function readConfig(env: Environment = process.env): Config {

@@ -258,7 +258,7 @@ export const redisAccess = (config: Config): RedisAccess | undefined =>
 
 const coordinationOptions = (config: Config) => ({
   redis: redisAccess(config),
-  windowMs: config.rateLimitWindowSeconds * 1_000,
+  windowSeconds: config.rateLimitWindowSeconds,
   maxHeld: config.maxWaiters,
   maxHeldPerHolder: HELD_POLLS_PER_TOKEN,
 });

@@ -256,9 +256,10 @@ describe('the checks of hand-made evidence', () => {
     [
       'more than the limit of one replica while Redis is away',
       'limited',
-      /api-1 admitted 4 requests of one token in 1 lives/,
+      /api-1 admitted 7 requests of one token in 1 lives/,
       ({ journal: { attempts, lives } }) => {
-        attempts.push({ ...attempts[2]!, sentMs: 990, endMs: 999 });
+        // The limit is 3. The replica may admit it on its own, and Redis may admit it too.
+        for (let i = 0; i < 4; i += 1) attempts.push({ ...attempts[2]!, sentMs: 990, endMs: 999 });
         lives[0]!.fallbacks.push({ startMs: 0, endMs: 1_000 });
       },
     ],

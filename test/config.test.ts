@@ -13,8 +13,8 @@ const INTEGERS: [string, keyof Config, number, number, number | undefined][] = [
   ['DATABASE_IMPORT_POOL_SIZE', 'databaseImportPoolSize', 1, 100, 2],
   ['RATE_LIMIT_REQUESTS', 'rateLimitRequests', 1, 100_000, 100],
   ['RATE_LIMIT_REQUESTS_PREMIUM', 'rateLimitRequestsPremium', 1, 100_000, 100],
-  ['RATE_LIMIT_REQUESTS_PER_ACCOUNT', 'rateLimitRequestsPerAccount', 1, 500_000, 500],
-  ['RATE_LIMIT_REQUESTS_PER_ACCOUNT_PREMIUM', 'rateLimitRequestsPerAccountPremium', 1, 500_000, 500],
+  ['RATE_LIMIT_REQUESTS_PER_ACCOUNT', 'rateLimitRequestsPerAccount', 1, 500_000, undefined],
+  ['RATE_LIMIT_REQUESTS_PER_ACCOUNT_PREMIUM', 'rateLimitRequestsPerAccountPremium', 1, 500_000, undefined],
   ['INVITE_FAILURES_PER_MINUTE', 'inviteFailuresPerMinute', 1, 1_000_000, 600],
   ['RATE_LIMIT_WINDOW_SECONDS', 'rateLimitWindowSeconds', 1, 3_600, 60],
   ['SYNC_WAIT_SECONDS', 'syncWaitSeconds', 1, 30, 29],
@@ -376,17 +376,20 @@ describe('ranges', () => {
     expect([both.rateLimitRequests, both.rateLimitRequestsPremium]).toEqual([7, 30]);
   });
 
-  test("an account has five times a token's limit unless its own limit is set; the same applies to premium accounts", () => {
+  test('an account has no limit unless it is set; premium accounts have the same limit unless they have their own', () => {
     const limitsOf = (env: Record<string, string>) => {
       const { rateLimitRequestsPerAccount, rateLimitRequestsPerAccountPremium } = readConfig(env);
       return [rateLimitRequestsPerAccount, rateLimitRequestsPerAccountPremium];
     };
-    const tokens = { RATE_LIMIT_REQUESTS: '7' };
-    expect(limitsOf(tokens)).toEqual([35, 35]);
-    expect(limitsOf({ ...tokens, RATE_LIMIT_REQUESTS_PREMIUM: '30' })).toEqual([35, 150]);
-    const own = { ...tokens, RATE_LIMIT_REQUESTS_PER_ACCOUNT: '50' };
+    expect(limitsOf({ RATE_LIMIT_REQUESTS: '7', RATE_LIMIT_REQUESTS_PREMIUM: '30' })).toEqual([
+      undefined,
+      undefined,
+    ]);
+    const own = { RATE_LIMIT_REQUESTS_PER_ACCOUNT: '50' };
     expect(limitsOf(own)).toEqual([50, 50]);
-    expect(limitsOf({ ...own, RATE_LIMIT_REQUESTS_PER_ACCOUNT_PREMIUM: '90' })).toEqual([50, 90]);
+    const premium = { RATE_LIMIT_REQUESTS_PER_ACCOUNT_PREMIUM: '90' };
+    expect(limitsOf({ ...own, ...premium })).toEqual([50, 90]);
+    expect(limitsOf(premium)).toEqual([undefined, 90]);
   });
 
   test('the example in a message is a valid value', () => {

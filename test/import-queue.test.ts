@@ -101,7 +101,7 @@ describe('imports through Redis', () => {
 
   const open = async (runImport: RunImport, redisPrefix: string, url = server.url) => {
     const coordination = await openCoordination(
-      { redis: accessTo(url, redisPrefix), windowMs: 1_000, maxHeld: 1, maxHeldPerHolder: 1 },
+      { redis: accessTo(url, redisPrefix), windowSeconds: 1, maxHeld: 1, maxHeldPerHolder: 1 },
       { log: silentLog, runImport },
     );
     onTestFinished(() => coordination.close());

@@ -296,7 +296,7 @@ describe('notifications between replicas', () => {
   const openReplicas = async (count: number) => {
     const redisPrefix = `test-${randomUUID()}`;
     const options = {
-      ...{ redis: accessTo(server.url, redisPrefix), windowMs: 60_000 },
+      ...{ redis: accessTo(server.url, redisPrefix), windowSeconds: 60 },
       ...{ maxHeld: 100, maxHeldPerHolder: 16 },
     };
     const parts = { log: silentLog, runImport: async () => {} };

@@ -184,7 +184,7 @@ describe('the document is complete', () => {
   });
 
   test.each(EACH_ROUTE)('%s has the headers of the rate limit', (path) => {
-    const limits = ['Limit', 'Remaining', 'Reset', 'Scope'].map((name) => `X-RateLimit-${name}`);
+    const limits = ['Limit', 'Remaining', 'Reset'].map((name) => `X-RateLimit-${name}`);
     for (const [status, { headers }] of Object.entries<Json>(operationOf(path).responses)) {
       expect(Object.keys(headers)).toContain('X-Request-Id');
       if (['200', '400', '403', '404', '429'].includes(status)) {
@@ -232,7 +232,7 @@ describe('the document is complete', () => {
     });
     const entry = requestOf('/import').schema.properties.bookmarks;
     expect(entry).toMatchObject({ maxItems: 100_000, items: { properties: { tags: { maxItems: 100 } } } });
-    expect(document.info.description).toMatch(/100 requests per token and 500 per account\s+in any 60 s/);
+    expect(document.info.description).toMatch(/100 requests per token in any 60 s/);
   });
 
   test("it contains the size limit of each operation's body", () => {

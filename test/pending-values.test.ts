@@ -16,7 +16,7 @@ const open = async (redisUrl?: string, redisPrefix = 'test'): Promise<Coordinati
   const coordination = await openCoordination(
     {
       redis: redisUrl === undefined ? undefined : accessTo(redisUrl, redisPrefix),
-      windowMs: 60_000,
+      windowSeconds: 60,
       maxHeld: 1,
       maxHeldPerHolder: 1,
     },

@@ -12,6 +12,7 @@ const PLAIN: RequestFacts = {
   ms: 5,
   wasHeld: false,
   unserved: undefined,
+  isRepeatedRefusal: false,
 };
 
 test.each<[string, Partial<RequestFacts>, boolean]>([
@@ -37,6 +38,14 @@ test.each<[string, Partial<RequestFacts>, boolean]>([
 ])('LOG_REQUESTS=errors decides correctly about %s: %j', (_, facts, logged) => {
   expect(isLogged({ ...PLAIN, ...facts }, 0)).toBe(logged);
   expect(isLogged({ ...PLAIN, ...facts }, 1)).toBe(true);
+});
+
+test('a repeated refusal is never logged, not even of a slow request or of one to open a session', () => {
+  const refused = { ...PLAIN, status: 429, ms: 1_001, route: '/api/v1/auth/invite' };
+  for (const share of [0, 1]) {
+    expect(isLogged({ ...refused, isRepeatedRefusal: true }, share)).toBe(false);
+    expect(isLogged(refused, share)).toBe(true);
+  }
 });
 
 test('every process logs the same share of the request ids', () => {

@@ -116,7 +116,7 @@ async function runAndNotify(
  */
 async function notifyAll(config: Config, channels: Iterable<string>): Promise<void> {
   const coordination = await openCoordination(
-    { redis: redisAccess(config), windowMs: 1_000, maxHeld: 1, maxHeldPerHolder: 1 },
+    { redis: redisAccess(config), windowSeconds: 1, maxHeld: 1, maxHeldPerHolder: 1 },
     { log: openLog('silent'), runImport: async () => {} },
   );
   for (const channel of channels) coordination.notifier.notify(channel);

@@ -1,7 +1,7 @@
 /** Every name that the service uses in Redis. */
 export interface RedisKeys {
   /** Returns the prefix of a limiter's Redis keys. It contains the limiter's `keyPart` (`windows.ts`). */
-  limit(keyPart: string): string;
+  window(keyPart: string): string;
   /** The channel on which replicas publish notifications. */
   wakes: string;
   /** Returns the channel of one replica's heartbeats. */
@@ -14,34 +14,31 @@ export interface RedisKeys {
    * with the key of the index. The braces keep all keys of a kind on one node of a cluster.
    */
   pending(kind: string): string;
-  /** The prefix of keys that are written only to test whether Redis accepts writes. */
-  probe: string;
+  /** Returns the prefix of keys that are written only to test whether Redis accepts writes to a kind of keys. */
+  probe(kind: string): string;
 }
 
 /** Returns the names for one deployment. `prefix` separates deployments that share a Redis. */
 export function nameKeys(prefix: string): RedisKeys {
   return {
-    limit: (keyPart) => `${prefix}:limit:${keyPart}`,
+    window: (keyPart) => `${prefix}:window:${keyPart}`,
     wakes: `${prefix}:wakes`,
     beats: (instanceId) => `${prefix}:wakes:${instanceId}`,
     importsPrefix: `{${prefix}}`,
     importsQueue: 'imports',
     pending: (kind) => `{${prefix}:pending}:${kind}`,
-    probe: `${prefix}:probe`,
+    probe: (kind) => `${prefix}:probe:${kind}`,
   };
 }
 
 /** Returns the Redis key of a pending value. `index` is what `RedisKeys.pending` returns for the value's kind. */
 export const namePending = (index: string, key: string): string => `${index}:${key}`;
 
-/**
- * Returns the Redis key that counts the requests of `key`. `prefix` is what `RedisKeys.limit` returns for the limiter.
- */
+/** Returns the Redis key that counts the requests of `key`. `prefix` is what `RedisKeys.window` returns. */
 export const nameLimited = (prefix: string, key: string): string => `${prefix}:${key}`;
 
-/** Returns a key for a test write, on the node of a cluster that stores `failedKey`. `prefix` is `RedisKeys.probe`. */
-export function nameProbe(prefix: string, failedKey: string): string {
-  // A cluster chooses the node by the text in braces, or by the whole key if it has no braces.
-  const hashTag = /\{[^}]+\}/.exec(failedKey)?.[0] ?? `{${failedKey}}`;
-  return `${prefix}:${hashTag}`;
-}
+/**
+ * Returns the part of a Redis key that makes a cluster store a new key on the node that stores `key`. A cluster chooses
+ * the node by the text in braces, or by the whole key if it has no braces.
+ */
+export const nameHashTag = (key: string): string => /\{[^}]+\}/.exec(key)?.[0] ?? `{${key}}`;

@@ -5,10 +5,10 @@ import type { Clock, Coordination, Counters, RedisAccess } from './port.ts';
 import type { ProcessImportQueue } from './process-imports.ts';
 import { throttleWarnings, withDeadline } from './redis-calls.ts';
 import { RedisImportQueue } from './redis-imports.ts';
-import { openRedisLimiters } from './redis-limiter.ts';
 import { RedisLink, type RedisSide } from './redis-link.ts';
 import { RedisNotifier } from './redis-notifier.ts';
 import { RedisPendingValues } from './redis-pending.ts';
+import { openRedisLimiters } from './redis-window.ts';
 import type { WaiterRegistry } from './waiters.ts';
 
 /** How long the start waits for Redis before it continues without Redis. */
@@ -17,7 +17,7 @@ const START_WAIT_MS = 2_000;
 /** Options of `openShared`. While Redis is unavailable, this replica uses only its own `waiters` and `imports`. */
 interface SharedOptions {
   redis: RedisAccess;
-  windowMs: number;
+  windowSeconds: number;
   log: Logger;
   clock: Clock;
   counters: Counters;
@@ -32,7 +32,7 @@ export async function openShared(shared: SharedOptions): Promise<Coordination> {
   const state = new LinkState(log, counters, (connected) => waiters.setConnected(connected));
   const link = new RedisLink(redis, state);
   const side: RedisSide = { link, keys: nameKeys(redis.prefix), clock, counters };
-  const limiters = openRedisLimiters(side, shared.windowMs);
+  const limiters = openRedisLimiters(side, shared.windowSeconds);
   const notifier = new RedisNotifier(side, waiters);
   const imports = new RedisImportQueue(side, shared.imports, throttleWarnings(log));
   void link.connect();

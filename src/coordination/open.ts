@@ -1,8 +1,9 @@
 import type { Logger } from 'pino';
 import type { Clock, Coordination, CoordinationOptions, Counters } from './port.ts';
 import { ProcessImportQueue, type RunImport, watchRuns } from './process-imports.ts';
-import { ProcessRateLimiter } from './process-limiter.ts';
 import { ProcessPendingValues } from './process-pending.ts';
+import { ProcessWindow } from './process-window.ts';
+import { RememberingLimiter } from './remembering-limiter.ts';
 import { WaiterRegistry } from './waiters.ts';
 import { openLimiters } from './windows.ts';
 
@@ -52,14 +53,14 @@ export async function openCoordination(
   const imports = new ProcessImportQueue(runImport, clock, counters);
   if (options.redis !== undefined) {
     const { openShared } = await import('./open-redis.ts');
-    const { redis, windowMs } = options;
-    return openShared({ redis, windowMs, log, clock, counters, waiters, imports });
+    const { redis, windowSeconds } = options;
+    return openShared({ redis, windowSeconds, log, clock, counters, waiters, imports });
   }
   return {
     limiters: openLimiters(
-      options.windowMs,
-      counters,
-      (_keyPart, windowMs, ownCounters) => new ProcessRateLimiter(windowMs, clock, ownCounters),
+      options.windowSeconds,
+      (window) =>
+        new RememberingLimiter(new ProcessWindow(window.windowSeconds, clock), window, clock, counters),
     ),
     notifier: waiters,
     imports,

@@ -35,35 +35,29 @@ export interface Quota {
    * oldest counted request leaves the window.
    */
   resetMs: number;
-  /** Present if the numbers describe the key's group instead of the key itself. */
-  ofGroup?: true;
+  /** Present if this replica refused a request of the key before, within the length of a window. */
+  isRepeated?: true;
 }
 
-/** A limit that several keys share, for example an account's limit, which its tokens share. */
-export interface Group {
-  /** A hash tag (`{u42}`). All keys of the group begin with it, so that a Redis Cluster keeps the keys on one node. */
-  key: string;
-  limit: number;
+/** Counts requests by key, in windows of one length. The limit is an argument of each call, and may change. */
+export interface Window {
+  /** Decides whether to admit a request, and counts an admitted request. Never rejects, and takes at most 300 ms. */
+  consume(key: string, limit: number): Promise<Quota>;
+  /** Returns what `consume` would return before it counts the request. Counts nothing. */
+  peek(key: string, limit: number): Promise<Quota>;
 }
 
 /**
- * Admits at most `limit` requests of a key in any window of the limiter's length. The window slides, and the limit is
- * exact over all replicas. The limit is an argument of each call. It may be higher or lower than in the previous call
- * for the same key.
+ * A window with a memory of its refusals. For `tokens`, a key is admitted at most `limit` times in any window, exactly
+ * over all replicas (docs/contract.md, section 8). The windows of the other limiters do not slide: each begins with the
+ * key's first request.
  *
- * A request with a group counts for the key and for the group. If the key or the group refuses the request, it counts
- * for neither. If only one of them refuses, its quota is returned. If both refuse, the quota of the one that refuses
- * for longer is returned. If both admit, the quota with fewer requests left is returned.
- *
- * To limit only failures, call `refusal` before each attempt and `consume` after each failure. In this case, each
- * replica may exceed the limit by one failure, and by the failures of attempts that are in progress when the limit is
- * reached.
+ * To limit only failures, call `peek` or `refusal` before each attempt, and `consume` after each failure. In this case,
+ * attempts that are in progress when the limit is reached may exceed it.
  */
-export interface RateLimiter {
+export interface RateLimiter extends Window {
   /** Returns the refusal of a key, or `undefined` if the key may have a free slot. Does not ask Redis. */
-  refusal(key: string, limit: number, group?: Group): Quota | undefined;
-  /** Decides whether to admit a request. Counts an admitted request. Never rejects, and takes at most 300 ms. */
-  consume(key: string, limit: number, group?: Group): Promise<Quota>;
+  refusal(key: string, limit: number): Quota | undefined;
 }
 
 /** The limiters, one for each entry of `WINDOWS` in `windows.ts`. */
@@ -233,12 +227,12 @@ export interface RedisAccess {
   prefix: string;
 }
 
-/** Options of `openCoordination`. Times are in milliseconds. */
+/** Options of `openCoordination`. */
 export interface CoordinationOptions {
   /** If absent, this process is the only replica and uses its own memory. */
   redis?: RedisAccess | undefined;
-  /** The window of the rate limiters that have no window of their own. At least 1,000 ms. */
-  windowMs: number;
+  /** The window of the rate limiters that have no window of their own, in whole seconds. */
+  windowSeconds: number;
   /** How many long polls may wait on this replica in total, and how many of these may belong to one token. */
   maxHeld: number;
   maxHeldPerHolder: number;

@@ -7,6 +7,14 @@ import { SentinelWatch } from './redis-sentinels.ts';
 /** One connection to one server, or the client of a cluster. */
 export type RedisClient = Redis | Cluster;
 
+/** The clients that send commands. They belong to one server or cluster, and are replaced together. */
+export interface RedisClients {
+  /** Used for everything that has no client of its own. */
+  main: RedisClient;
+  /** Used for rate limits whose windows do not slide (`redis-window.ts`). */
+  counting: RedisClient;
+}
+
 /** In the types of ioredis, a client that is created from a url takes no option `replyMapping`. */
 type ConnectionOptions = Omit<RedisOptions, 'replyMapping'>;
 
@@ -57,17 +65,19 @@ export class RedisOpener {
   }
 
   /**
-   * Opens a client for commands. Asks the server whether it is a single master or a node of a cluster. Rejects if the
+   * Opens the clients for commands. Asks the server whether it is a single master or a node of a cluster. Rejects if a
    * connection fails, or if the server is a Redis replica. The caller then tries again with `attempt` raised by one,
    * which selects the next url.
    */
-  async openClient(attempt: number): Promise<RedisClient> {
-    const redis = await untilReady(await this.#openServer(attempt));
-    const { mode, role } = await askServer(redis);
-    if (mode !== 'cluster' && role === 'master') return redis;
-    redis.disconnect();
-    if (mode !== 'cluster') throw new Error('is a Redis replica');
-    return untilReady(this.#openCluster());
+  async openClients(attempt: number): Promise<RedisClients> {
+    const main = await this.#openMain(attempt);
+    try {
+      const counting = main instanceof Redis ? main.duplicate() : guardAsking(main.duplicate());
+      return { main, counting: await untilReady(counting) };
+    } catch (error) {
+      main.disconnect();
+      throw error;
+    }
   }
 
   /**
@@ -90,6 +100,15 @@ export class RedisOpener {
 
   end(): void {
     this.#sentinels?.end();
+  }
+
+  async #openMain(attempt: number): Promise<RedisClient> {
+    const redis = await untilReady(await this.#openServer(attempt));
+    const { mode, role } = await askServer(redis);
+    if (mode !== 'cluster' && role === 'master') return redis;
+    redis.disconnect();
+    if (mode !== 'cluster') throw new Error('is a Redis replica');
+    return untilReady(this.#openCluster());
   }
 
   async #openServer(attempt: number): Promise<Redis> {

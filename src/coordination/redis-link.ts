@@ -2,7 +2,7 @@ import type { RedisKeys } from './keys.ts';
 import type { LinkState } from './link-state.ts';
 import type { Clock, Counters, RedisAccess, SharedPart } from './port.ts';
 import { backOff, describeRedisError, NOT_CONNECTED, withDeadline } from './redis-calls.ts';
-import { type RedisClient, RedisOpener } from './redis-clients.ts';
+import { type RedisClient, type RedisClients, RedisOpener } from './redis-clients.ts';
 
 /**
  * The time between checks while Redis serves everything. The link notices a fault within two seconds, even without
@@ -32,9 +32,9 @@ export interface RedisSide {
 }
 
 /** Tests one of `SHARED_PARTS`: limits or notifications. Resolves if Redis serves it, and rejects if Redis does not. */
-export type Check = (client: RedisClient) => Promise<unknown>;
+export type Check = (clients: RedisClients) => Promise<unknown>;
 
-/** Called with each client as soon as it is connected, and with `undefined` as soon as it is lost. */
+/** Called with each main client as soon as it is connected, and with `undefined` as soon as it is lost. */
 type ClientListener = (client: RedisClient | undefined) => void;
 
 /**
@@ -49,7 +49,7 @@ export class RedisLink {
   readonly #state: LinkState;
   readonly #checks = new Map<SharedPart, Check>();
   readonly #listeners: ClientListener[] = [];
-  #client: RedisClient | undefined;
+  #clients: RedisClients | undefined;
   /** The number of the next attempt to connect. It selects one of the servers. */
   #attempt = 0;
   /** Failed attempts and lost connections since the last successful attempt. */
@@ -67,9 +67,14 @@ export class RedisLink {
     this.#state = state;
   }
 
-  /** The client, while it is connected. */
+  /** The main client, while it is connected. */
   get client(): RedisClient | undefined {
-    return this.#client;
+    return this.#clients?.main;
+  }
+
+  /** All clients, while they are connected. If one is lost, the link replaces all. */
+  get clients(): RedisClients | undefined {
+    return this.#clients;
   }
 
   get opener(): RedisOpener {
@@ -103,50 +108,55 @@ export class RedisLink {
   /** Connects, and reconnects whenever the connection is lost. */
   async connect(): Promise<void> {
     try {
-      const client = await this.#opener.openClient(this.#attempt++);
-      // The client may have disconnected already. In that case, no later event reports the loss.
-      if (client.status !== 'ready') throw new Error('connection lost');
-      if (this.#ended) client.disconnect();
-      else this.#useClient(client);
+      const clients = await this.#opener.openClients(this.#attempt++);
+      // A client may have disconnected already. In that case, no later event reports the loss.
+      const areReady = Object.values(clients).every(({ status }) => status === 'ready');
+      if (areReady && !this.#ended) return this.#useClients(clients);
+      disconnect(clients);
+      throw new Error('connection lost');
     } catch (error) {
-      this.#dropClient(describeRedisError(error));
+      this.#dropClients(describeRedisError(error));
     }
   }
 
-  /** Closes the connection and opens a new one, perhaps to another server. */
+  /** Closes the connections and opens new ones, perhaps to another server. */
   reconnect(reason: string): void {
-    this.#client?.disconnect();
-    if (this.#client) this.#dropClient(reason);
+    if (this.#clients) this.#dropClients(reason);
   }
 
   end(): void {
     this.#ended = true;
     clearTimeout(this.#timer);
-    this.#client?.disconnect();
+    if (this.#clients) disconnect(this.#clients);
     this.#opener.end();
   }
 
-  #useClient(client: RedisClient): void {
-    this.#client = client;
+  #useClients(clients: RedisClients): void {
+    this.#clients = clients;
     this.#failures = 0;
-    let reason = 'connection lost';
-    client.on('error', (error: Error) => {
-      reason = describeRedisError(error);
-    });
-    for (const event of ['close', 'end']) {
-      client.once(event, () => {
-        if (client === this.#client) this.#dropClient(reason);
+    for (const client of Object.values(clients)) {
+      let reason = 'connection lost';
+      client.on('error', (error: Error) => {
+        reason = describeRedisError(error);
       });
+      for (const event of ['close', 'end']) {
+        client.once(event, () => {
+          if (clients === this.#clients) this.#dropClients(reason);
+        });
+      }
     }
-    for (const listener of this.#listeners) listener(client);
+    for (const listener of this.#listeners) listener(clients.main);
     this.#scheduleChecks(0);
   }
 
-  #dropClient(reason: string): void {
-    const hadClient = this.#client !== undefined;
-    this.#client = undefined;
+  #dropClients(reason: string): void {
+    const lost = this.#clients;
+    this.#clients = undefined;
     this.#state.set(this.#checks.keys(), false, reason);
-    if (hadClient) for (const listener of this.#listeners) listener(undefined);
+    if (lost) {
+      disconnect(lost);
+      for (const listener of this.#listeners) listener(undefined);
+    }
     if (this.#ended) return;
     clearTimeout(this.#timer);
     const pauseMs = backOff(this.#failures++, FIRST_PAUSE_MS, MAX_PAUSE_MS);
@@ -155,28 +165,32 @@ export class RedisLink {
   }
 
   #scheduleChecks(pauseMs: number): void {
-    if (this.#ended || this.#client === undefined) return;
+    if (this.#ended || this.#clients === undefined) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.#runChecks(), pauseMs);
     this.#timer.unref();
   }
 
   async #runChecks(): Promise<void> {
-    const client = this.#client;
-    if (client === undefined) return;
-    const checks = [...this.#checks].map(([part, check]) => this.#runCheck(client, part, check));
-    const [hasMoved] = await Promise.all([this.#opener.hasMoved(client), ...checks]);
-    if (client !== this.#client) return;
+    const clients = this.#clients;
+    if (clients === undefined) return;
+    const checks = [...this.#checks].map(([part, check]) => this.#runCheck(clients, part, check));
+    const [hasMoved] = await Promise.all([this.#opener.hasMoved(clients.main), ...checks]);
+    if (clients !== this.#clients) return;
     if (hasMoved) this.reconnect('the master is elsewhere');
     else this.#scheduleChecks(this.#state.isShared ? CHECK_MS : RECHECK_MS);
   }
 
-  async #runCheck(client: RedisClient, part: SharedPart, check: Check): Promise<void> {
-    const fault = await withDeadline(check(client), CHECK_WAIT_MS).then(
+  async #runCheck(clients: RedisClients, part: SharedPart, check: Check): Promise<void> {
+    const fault = await withDeadline(check(clients), CHECK_WAIT_MS).then(
       () => undefined,
       (error: unknown) => describeRedisError(error),
     );
     // Without a fault, `set` ignores the reason.
-    if (client === this.#client) this.#state.set([part], fault === undefined, fault ?? NOT_CONNECTED);
+    if (clients === this.#clients) this.#state.set([part], fault === undefined, fault ?? NOT_CONNECTED);
   }
+}
+
+function disconnect(clients: RedisClients): void {
+  for (const client of Object.values(clients)) client.disconnect();
 }

@@ -68,7 +68,7 @@ export class RedisNotifier implements Notifier {
       },
       onLost: (reason) => link.fail('wakes', new Error(reason)),
     });
-    link.addCheck('wakes', (client) => this.#check(client));
+    link.addCheck('wakes', ({ main }) => this.#check(main));
   }
 
   get connected(): boolean {

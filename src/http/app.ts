@@ -57,6 +57,8 @@ declare module 'fastify' {
     wasHeld: boolean;
     /** The reason for a 503 response, for the log line of the request. Undefined for other responses. */
     unserved: string | undefined;
+    /** Whether a rate limit refused the request, and has refused a request of the same key and window before. */
+    isRepeatedRefusal: boolean;
     /** Whether the service itself aborted the response. */
     wasAborted: boolean;
   }
@@ -138,6 +140,7 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   app.decorateRequest('requestHash', undefined);
   app.decorateRequest('wasHeld', false);
   app.decorateRequest('unserved', undefined);
+  app.decorateRequest('isRepeatedRefusal', false);
   app.decorateRequest('wasAborted', false);
   app.setErrorHandler(handleErrors(context));
   app.removeAllContentTypeParsers();

@@ -1,12 +1,19 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
-import type { Group } from '../coordination/port.ts';
+import type { Quota } from '../coordination/port.ts';
 import { ApiError, invalidToken, permissionDenied } from '../domain/errors.ts';
 import type { PresentedToken, Principal } from '../domain/tokens.ts';
 import { findPrincipal } from '../store/tokens.ts';
 import { limitTokenFailures } from './brute-force-limiter.ts';
 import { toApiError } from './error-responses.ts';
-import { addressKey, clientAddress, removeQuotaHeaders, requireQuota } from './quota-headers.ts';
+import {
+  addressKey,
+  clientAddress,
+  refuse,
+  removeQuotaHeaders,
+  requireQuota,
+  setQuotaHeaders,
+} from './quota-headers.ts';
 import type { PrincipalRoute } from './route.ts';
 
 /**
@@ -22,7 +29,7 @@ type Needs = Pick<PrincipalRoute, 'scope' | 'needsSession'>;
  * Finds the principal and counts the request. Throws `INVALID_TOKEN`, `ACCOUNT_SUSPENDED`, `RATE_LIMITED`,
  * `PERMISSION_DENIED`, or `UNAVAILABLE` under overload. Does not look up a token that this replica remembers, because
  * the operation's statement checks it. Throws synchronously if no token was presented, or if this replica already knows
- * that the token or its account has reached its rate limit.
+ * that the token has reached its rate limit.
  */
 export function authenticate(
   context: Context,
@@ -34,23 +41,48 @@ export function authenticate(
   if (token === undefined) throw invalidToken();
   const remembered = context.principals.find(token);
   if (remembered !== undefined) {
-    const refusal = context.coordination.limiters.tokens.refusal(...requestLimits(context, remembered));
-    if (refusal !== undefined) requireQuota(reply, refusal);
+    const { tokens } = context.coordination.limiters;
+    const refusal = tokens.refusal(remembered.key, tokenLimit(context, remembered));
+    if (refusal !== undefined) requireQuota(reply, refusal, TOO_MANY_OF_TOKEN);
   }
   return admitToken(context, needs, token, remembered, request, reply);
 }
 
+const TOO_MANY_OF_TOKEN = 'too many requests with this token';
+
+/** Returns the limit of the requests of a principal's token (docs/contract.md, section 8). */
+const tokenLimit = ({ config }: Context, { isPremium }: Principal): number =>
+  isPremium ? config.rateLimitRequestsPremium : config.rateLimitRequests;
+
 /**
- * Returns a principal's two rate limits as arguments for the limiter: the key and the limit of the token, then those of
- * the account (docs/contract.md, section 8).
+ * Counts a request of the token and, if the operator limits accounts, of the account. Throws `RATE_LIMITED` if a limit
+ * refuses it. The rate-limit headers always describe the token.
  */
-function requestLimits({ config }: Context, { key, userId, isPremium }: Principal): [string, number, Group] {
-  const accountKey = `{u${userId}}`;
-  const tokenLimit = isPremium ? config.rateLimitRequestsPremium : config.rateLimitRequests;
+async function countRequest(context: Context, principal: Principal, reply: FastifyReply): Promise<void> {
+  const { config } = context;
+  const { tokens, accounts } = context.coordination.limiters;
+  const { key, userId, isPremium } = principal;
+  const limit = tokenLimit(context, principal);
+  const accountKey = String(userId);
   const accountLimit = isPremium
     ? config.rateLimitRequestsPerAccountPremium
     : config.rateLimitRequestsPerAccount;
-  return [`${accountKey}:${key}`, tokenLimit, { key: accountKey, limit: accountLimit }];
+  const refusal = accountLimit === undefined ? undefined : accounts.refusal(accountKey, accountLimit);
+  if (refusal !== undefined) {
+    // The token's request is not counted, because the account's limit refuses it anyway.
+    setQuotaHeaders(reply, await tokens.peek(key, limit));
+    throw refuseForAccount(reply, refusal);
+  }
+  requireQuota(reply, await tokens.consume(key, limit), TOO_MANY_OF_TOKEN);
+  if (accountLimit === undefined) return;
+  const quota = await accounts.consume(accountKey, accountLimit);
+  if (!quota.admitted) throw refuseForAccount(reply, quota);
+}
+
+/** Returns the error for a request that the account's limit refused. A header says whose limit it was. */
+function refuseForAccount(reply: FastifyReply, refusal: Quota): ApiError {
+  reply.header('x-ratelimit-scope', 'account');
+  return refuse(reply.request, refusal, 'too many requests of this account, across all its tokens');
 }
 
 async function admitToken(
@@ -66,8 +98,7 @@ async function admitToken(
     remembered ?? (await limitTokenFailures(context, request, token, () => lookUp(context, token)));
   request.principal = principal;
   request.principalIsFresh = remembered === undefined;
-  const { tokens } = context.coordination.limiters;
-  requireQuota(reply, await tokens.consume(...requestLimits(context, principal)));
+  await countRequest(context, principal, reply);
   context.overload.refuse(principal.userId);
   requireScope(needs, principal);
 }
@@ -117,7 +148,7 @@ export async function limitAddress(
   const limiter = context.coordination.limiters[limiterName];
   const limit = context.config.rateLimitRequests;
   const key = addressKey(clientAddress(request));
-  requireQuota(reply, limiter.refusal(key, limit) ?? (await limiter.consume(key, limit)), 'address');
+  requireQuota(reply, await limiter.consume(key, limit), 'too many requests from this address');
   context.overload.refuse();
 }
 

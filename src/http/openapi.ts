@@ -42,10 +42,9 @@ const OPERATION_IDS: Record<string, string> = {
 const DESCRIPTION = `Stores bookmarks for authenticated users: create, edit, delete, search, list, sync with long polling,
 tags, import and export. Every endpoint is a POST with a JSON body. Send an empty object to an endpoint without parameters.
 
-**Errors** are \`{ "error": string, "code": string }\`. **Limits**: 100 requests per token and 500 per account
-in any 60 s. A deployment can set other limits, and separate ones for premium accounts. Every response to a valid token
-describes the limit that has fewer requests left, in \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\`,
-\`X-RateLimit-Reset\` and \`X-RateLimit-Scope\`. **Scopes**: \`read\` allows reading. \`write\` also allows changes.`;
+**Errors** are \`{ "error": string, "code": string }\`. **Limits**: 100 requests per token in any 60 s. A deployment can
+set another limit, and a separate one for premium accounts. Every response to a valid token describes the token's limit
+in \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\`. **Scopes**: \`read\` allows reading. \`write\` also allows changes.`;
 
 /** Schemas that operations share, by name. */
 type Shared = Record<string, Json>;
@@ -88,13 +87,13 @@ const HEADERS = {
   'X-RateLimit-Remaining': { description: 'How many requests are left now.', schema: { type: 'integer' } },
   'X-RateLimit-Reset': {
     description:
-      'Unix time in seconds when the oldest counted request leaves the window. After a refusal: when the next request is allowed.',
+      'Unix time in seconds when the oldest counted request leaves the window. If no requests are left: when the next request is allowed.',
     schema: { type: 'integer' },
   },
   'X-RateLimit-Scope': {
     description:
-      'The limit that the other three headers describe. After a refusal: the limit that refused the request.',
-    schema: { type: 'string', enum: ['token', 'account', 'address'] },
+      "Present if the account's limit refused the request. A deployment can limit the requests of all tokens of an account together.",
+    schema: { type: 'string', enum: ['account'] },
   },
   'Retry-After': { description: 'Seconds to wait, at least 1.', schema: { type: 'integer', minimum: 1 } },
 };
@@ -106,7 +105,8 @@ const HEADERS = {
 function headersOf(status: number): Json {
   const names: (keyof typeof HEADERS)[] = ['X-Request-Id'];
   if (![401, 500, 503].includes(status))
-    names.push('X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'X-RateLimit-Scope');
+    names.push('X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset');
+  if (status === 429) names.push('X-RateLimit-Scope');
   if (status === 429 || status === 503) names.push('Retry-After');
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }

@@ -1,40 +1,33 @@
 import { isIP, isIPv6 } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Quota } from '../coordination/port.ts';
-import { rateLimited } from '../domain/errors.ts';
-
-/** The limit that the rate-limit headers describe. */
-type QuotaScope = 'token' | 'account' | 'address';
-
-const REFUSALS: Record<QuotaScope, string> = {
-  token: 'too many requests with this token',
-  account: 'too many requests of this account, across all its tokens',
-  address: 'too many requests from this address',
-};
+import { type ApiError, rateLimited } from '../domain/errors.ts';
 
 /** Returns the value of `Retry-After`: whole seconds, rounded up, at least 1. */
-export const retryAfterSeconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1000));
+const retryAfterSeconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1000));
 
-/**
- * Sets the four rate-limit headers (docs/contract.md, section 8, decision 26). Throws `RATE_LIMITED` for a refused
- * request.
- */
-export function requireQuota(
-  reply: FastifyReply,
-  quota: Quota,
-  ownScope: 'token' | 'address' = 'token',
-): void {
-  const scope: QuotaScope = quota.ofGroup ? 'account' : ownScope;
-  reply.header('x-ratelimit-limit', quota.limit);
-  reply.header('x-ratelimit-remaining', quota.remaining);
-  reply.header('x-ratelimit-reset', Math.ceil((Date.now() + quota.resetMs) / 1000));
-  reply.header('x-ratelimit-scope', scope);
-  if (!quota.admitted) throw rateLimited(retryAfterSeconds(quota.resetMs), REFUSALS[scope]);
+/** Sets the rate-limit headers of a token or a client address (docs/contract.md, section 8, decision 26). */
+export function setQuotaHeaders(reply: FastifyReply, { limit, remaining, resetMs }: Quota): void {
+  reply.header('x-ratelimit-limit', limit);
+  reply.header('x-ratelimit-remaining', remaining);
+  reply.header('x-ratelimit-reset', Math.ceil((Date.now() + resetMs) / 1000));
+}
+
+/** Sets the rate-limit headers. Throws `RATE_LIMITED` for a refused request. */
+export function requireQuota(reply: FastifyReply, quota: Quota, message: string): void {
+  setQuotaHeaders(reply, quota);
+  if (!quota.admitted) throw refuse(reply.request, quota, message);
+}
+
+/** Returns the error for a request that a limiter refused. */
+export function refuse(request: FastifyRequest, { resetMs, isRepeated }: Quota, message: string): ApiError {
+  request.isRepeatedRefusal = isRepeated === true;
+  return rateLimited(retryAfterSeconds(resetMs), message);
 }
 
 /** Removes the rate-limit headers, which a response to an invalid token must not have. */
 export function removeQuotaHeaders(reply: FastifyReply): void {
-  for (const name of ['limit', 'remaining', 'reset', 'scope']) reply.removeHeader(`x-ratelimit-${name}`);
+  for (const name of ['limit', 'remaining', 'reset']) reply.removeHeader(`x-ratelimit-${name}`);
 }
 
 /**
@@ -47,14 +40,20 @@ export const clientAddress = ({ ip, socket }: FastifyRequest): string =>
  * Returns the limiter's key for a client address (docs/contract.md, decision 25). The key of an IPv4 address is the
  * address itself, even if it is written as an IPv6 address. The key of any other IPv6 address is its /64 network.
  */
-export function addressKey(ip: string): string {
-  if (!isIPv6(ip)) return ip;
+export const addressKey = (ip: string): string => networkOf(ip, { ipv4Bytes: 4, ipv6Groups: 4 });
+
+/** Returns the key of the client's network (docs/contract.md, decision 42): an IPv4 /24 or an IPv6 /48. */
+export const networkKey = (ip: string): string => networkOf(ip, { ipv4Bytes: 3, ipv6Groups: 3 });
+
+/** Returns the first bytes of an IPv4 address, or the first groups of an IPv6 address. */
+function networkOf(ip: string, { ipv4Bytes, ipv6Groups }: { ipv4Bytes: number; ipv6Groups: number }): string {
+  if (!isIPv6(ip)) return ip.split('.').slice(0, ipv4Bytes).join('.');
   const groups = expandIpv6(ip);
   const isMappedIpv4 = groups.slice(0, 6).join(':') === '0:0:0:0:0:ffff';
-  if (!isMappedIpv4) return `${groups.slice(0, 4).join(':')}::/64`;
+  if (!isMappedIpv4) return `${groups.slice(0, ipv6Groups).join(':')}::`;
   // Each of the last two groups holds two bytes of the IPv4 address.
   const bytes = groups.slice(6).flatMap((group) => [Number(`0x${group}`) >> 8, Number(`0x${group}`) & 255]);
-  return bytes.join('.');
+  return bytes.slice(0, ipv4Bytes).join('.');
 }
 
 /** Returns the eight groups of an IPv6 address. */

@@ -45,15 +45,19 @@ export interface RequestFacts {
   ms: number;
   wasHeld: boolean;
   unserved: string | undefined;
+  isRepeatedRefusal: boolean;
 }
 
 /**
- * Decides whether to log a request. Failures, slow requests and requests to `SECURITY_ROUTES` are always logged. Of the
+ * Decides whether to log a request. Of the requests that a rate limit refuses, only the first of a key and window is
+ * logged, so that a flood of refusals causes no flood of log lines. Failures, slow requests and requests to `SECURITY_ROUTES` are always logged. Of the
  * other requests, the fraction `share` (0 to 1) is logged. The responses 404 and 429 do not count as failures here,
  * because clients can cause any number of these responses. Whether a request belongs to the fraction depends only on
  * its id, so every process decides the same.
  */
-export function isLogged({ id, route, status, ms, wasHeld, unserved }: RequestFacts, share: number): boolean {
+export function isLogged(facts: RequestFacts, share: number): boolean {
+  const { id, route, status, ms, wasHeld, unserved, isRepeatedRefusal } = facts;
+  if (isRepeatedRefusal) return false;
   const isFailure = unserved !== undefined || (status >= 400 && status !== 404 && status !== 429);
   const isSlow = ms > SLOW_MS && !wasHeld;
   if (share === 1 || isFailure || isSlow || SECURITY_ROUTES.test(route ?? '')) return true;
@@ -71,9 +75,12 @@ export function reportRequests(
   app.addHook('onResponse', (request, reply, done) => {
     const { url: route, config } = request.routeOptions;
     const status = reply.statusCode;
-    const { id, wasHeld, unserved } = request;
+    const { id, wasHeld, unserved, isRepeatedRefusal } = request;
     const ms = Math.round(reply.elapsedTime * 10) / 10;
-    if (isProbe(route) || isLogged({ id, route, status, ms, wasHeld, unserved }, logRequests)) {
+    if (
+      isProbe(route) ||
+      isLogged({ id, route, status, ms, wasHeld, unserved, isRepeatedRefusal }, logRequests)
+    ) {
       const facts = {
         route,
         status,

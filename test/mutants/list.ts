@@ -103,10 +103,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'src/coordination/sliding-window.lua',
-    from: 'isAdmitted = isAdmitted and log.live < log.limit',
-    to: 'isAdmitted = log.live < log.limit',
-    caughtBy:
-      'test/rate-limit.test.ts › counts a request with two keys under both, or under neither if one of them is full',
+    from: "string.format('%d', number + 1)",
+    to: 'now',
+    caughtBy: 'test/rate-limit.test.ts › counts requests of the same microsecond separately',
   },
   {
     file: 'sql/functions/edit-bookmark.sql',
@@ -459,8 +458,8 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'src/coordination/sliding-window.lua',
-    from: 'if ahead > 0 then log.base, log.changed = log.base - ahead, true end',
-    to: '',
+    from: 'if ahead > 0 then',
+    to: 'if false then',
     caughtBy:
       'test/rate-limit.test.ts › admits nothing early after the clock was set back, and the key is free again after one window',
   },
@@ -510,10 +509,30 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'src/http/brute-force-limiter.ts',
-    from: 'throw countRefusal(context, credential, refused.resetMs)',
-    to: "throw countRefusal(context, 'bearer', refused.resetMs)",
+    from: 'throw countRefusal(context, request, credential, refusal)',
+    to: "throw countRefusal(context, request, 'bearer', refusal)",
     caughtBy:
       'test/brute-force.test.ts › attempts beyond the limit get an error that names it, even if many come at once',
+  },
+  {
+    file: 'src/http/brute-force-limiter.ts',
+    from: '(await consume(ofNetwork)) ?? consume(allTries)',
+    to: 'consume(ofNetwork)',
+    caughtBy: 'test/brute-force.test.ts › at ten times the budget, no network can try a code',
+  },
+  {
+    file: 'src/http/brute-force-limiter.ts',
+    from: 'limit: 1 })) ??',
+    to: 'limit: 9 })) ??',
+    caughtBy:
+      'test/brute-force.test.ts › above 300 failures for an e-mail address, a network that has failed for it has no try',
+  },
+  {
+    file: 'src/coordination/remembering-limiter.ts',
+    from: 'usedUp.reportedUntil = now + this.#windowMs',
+    to: 'usedUp.reportedUntil = usedUp.until',
+    caughtBy:
+      'test/rate-limit.test.ts › marks all refusals of a key and window but the first, however often a slot becomes free',
   },
   {
     file: 'src/http/connections.ts',
@@ -544,8 +563,8 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'src/http/quota-headers.ts',
-    from: "groups.slice(0, 4).join(':')}::/64",
-    to: "groups.join(':')}::/64",
+    from: "groups.slice(0, ipv6Groups).join(':')}::",
+    to: "groups.join(':')}::",
     caughtBy:
       'test/spec-8-limits.test.ts › counts IPv6 by /64, and IPv4 by address, even if it is mapped to IPv6',
   },

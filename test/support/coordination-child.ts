@@ -8,7 +8,7 @@ import { silentLog } from './silent-log.ts';
  */
 const [redisUrl, redisPrefix] = process.argv.slice(2) as [string, string];
 const coordination = await openCoordination(
-  { redis: accessTo(redisUrl, redisPrefix), windowMs: 1_000, maxHeld: 1, maxHeldPerHolder: 1 },
+  { redis: accessTo(redisUrl, redisPrefix), windowSeconds: 1, maxHeld: 1, maxHeldPerHolder: 1 },
   {
     log: silentLog,
     runImport: (id) => {

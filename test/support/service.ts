@@ -21,8 +21,6 @@ export const TEST_CONFIG: Config = {
   logLevel: 'silent',
   rateLimitRequests: 100_000,
   rateLimitRequestsPremium: 100_000,
-  rateLimitRequestsPerAccount: 500_000,
-  rateLimitRequestsPerAccountPremium: 500_000,
   inviteFailuresPerMinute: 100_000,
   overloadEventLoopMs: 0,
   overloadPoolWaitMs: 0,

@@ -32,11 +32,11 @@ const SCRIPT = readFileSync(new URL('../../../src/coordination/sliding-window.lu
 
 /** The limit per user. The load cannot reach this many requests in the window. */
 const LIMIT = 100_000;
-const WINDOW_MS = 60_000;
+const WINDOW_SECONDS = 60;
 
 const redis = new Redis(process.env.REDIS_URL!, { scripts: { admit: { lua: SCRIPT, numberOfKeys: 1 } } });
 
-type Admit = (key: string, windowMs: number, limit: number) => Promise<number[]>;
+type Admit = (key: string, points: number, windowSeconds: number, limit: number) => Promise<number[]>;
 const { admit } = redis as unknown as { admit: Admit };
 
 /** Sets the response headers that the service also sends. `resetMs` is the time until a request leaves the window. */
@@ -53,7 +53,7 @@ function setHeaders(reply: FastifyReply, admitted: number, resetMs: number): voi
 
 /** Does the same as `/row`. Also calls the limiter's script once, and sends the service's headers. */
 app.post<{ Body: { user: number } }>('/limited-row', async ({ body }, reply) => {
-  const [admitted, resetMs] = await admit.call(redis, `bench:${body.user}`, WINDOW_MS, LIMIT);
+  const [admitted, resetMs] = await admit.call(redis, `bench:${body.user}`, 1, WINDOW_SECONDS, LIMIT);
   setHeaders(reply, admitted!, resetMs!);
   const [row] = await sql`select email, created_at from users where id = ${body.user}`;
   return row;

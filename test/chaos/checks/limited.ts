@@ -36,11 +36,12 @@ const MARGIN_MS = 1_500;
  * Checks the rate limit in every window. A request is admitted at some time between its sending and the head of its
  * response. So a request certainly counts for a window only if it was sent and answered inside the window. Without a
  * disturbance of the limiter, a window admits at most the limit. With a disturbance, each process admits at most the
- * limit.
+ * limit on its own, and Redis admits at most the limit before and after each of its faults.
  */
 export function checkLimited({ evidence }: Story): Result {
   const { journal, limits } = evidence;
-  const disturbed = listDisturbances(journal);
+  const ofRedis = listFaultsOfRedis(journal);
+  const disturbed = listDisturbances(journal, ofRedis);
   const findings: string[] = [];
   const counts = { windows: 0, undisturbed: 0, 'undisturbed and used up': 0, admitted: 0, refused: 0 };
   for (const attempts of countedByToken(journal).values()) {
@@ -50,14 +51,17 @@ export function checkLimited({ evidence }: Story): Result {
       // Only disturbances before this time can have changed how many of these requests were admitted.
       const lastMs = Math.max(...within.map((attempt) => attempt.endMs));
       counts.windows += 1;
-      const isDisturbed = disturbed.some((each) => each.startMs < lastMs && each.endMs > first.sentMs);
+      const isDisturbed = disturbed.some((each) => overlaps(each, first.sentMs, lastMs));
       if (!isDisturbed) counts.undisturbed += 1;
       if (!isDisturbed && within.length >= limits.requests) counts['undisturbed and used up'] += 1;
       if (!isDisturbed && within.length > limits.requests)
         findings.push(
           `${within.length} requests of one token were admitted from ${Math.round(first.sentMs)} on`,
         );
-      findings.push(...findExcess(journal, within, first.sentMs, endMs, limits.requests));
+      const redisWindows = isAlone(journal)
+        ? 0
+        : 1 + ofRedis.filter((each) => overlaps(each, first.sentMs, endMs)).length;
+      findings.push(...findExcess(journal, within, first.sentMs, endMs, limits.requests, redisWindows));
     }
     counts.admitted += attempts.length;
   }
@@ -89,35 +93,51 @@ interface Span {
   endMs: number;
 }
 
-function listDisturbances({ faults, lives }: Journal): Span[] {
-  // If no process ever used Redis, each process has its own limiter. Counts are then lost only when a process starts or
-  // ends.
-  const isAlone = lives.every(({ startMs, fallbacks }) => fallbacks[0]?.startMs === startMs);
-  if (isAlone) return lives.flatMap(({ startMs, endMs }) => [startMs, endMs].map(around));
-  const ofRedis = faults.filter(({ target }: Fault) => target.includes('redis'));
+const overlaps = (span: Span, startMs: number, endMs: number): boolean =>
+  span.startMs < endMs && span.endMs > startMs;
+
+/** Whether no process ever used Redis, so that each process has its own limiter. */
+const isAlone = ({ lives }: Journal): boolean =>
+  lives.every(({ startMs, fallbacks }) => fallbacks[0]?.startMs === startMs);
+
+/** Lists the times in which Redis may have lost what it counted. */
+const listFaultsOfRedis = ({ faults }: Journal): Span[] =>
+  faults.filter(({ target }: Fault) => target.includes('redis')).map(widen);
+
+function listDisturbances(journal: Journal, ofRedis: readonly Span[]): Span[] {
+  const { lives } = journal;
+  // Without Redis, counts are lost only when a process starts or ends.
+  if (isAlone(journal)) return lives.flatMap(({ startMs, endMs }) => [startMs, endMs].map(around));
   const fallbacks = lives.flatMap((life) =>
-    life.fallbacks.map(({ startMs, endMs }) => ({ startMs, endMs: Math.min(endMs, life.endMs) })),
+    life.fallbacks.map(({ startMs, endMs }) => widen({ startMs, endMs: Math.min(endMs, life.endMs) })),
   );
-  return [...ofRedis, ...fallbacks].map(({ startMs, endMs }) => ({
-    startMs: startMs - MARGIN_MS,
-    endMs: endMs + MARGIN_MS,
-  }));
+  return [...ofRedis, ...fallbacks];
 }
 
-const around = (atMs: number): Span => ({ startMs: atMs - MARGIN_MS, endMs: atMs + MARGIN_MS });
+const widen = ({ startMs, endMs }: Span): Span => ({
+  startMs: startMs - MARGIN_MS,
+  endMs: endMs + MARGIN_MS,
+});
 
+const around = (atMs: number): Span => widen({ startMs: atMs, endMs: atMs });
+
+/**
+ * Finds replicas that admitted more than they may in any case. `redisWindows` is how many times the limit Redis may have
+ * admitted.
+ */
 function findExcess(
   { lives }: Journal,
   within: readonly Attempt[],
   startMs: number,
   endMs: number,
   limit: number,
+  redisWindows: number,
 ): string[] {
   if (within.length <= limit) return [];
   const byReplica = Map.groupBy(within, ({ servedBy }) => servedBy);
   return [...byReplica].flatMap(([name, served]) => {
     const alive = lives.filter((life) => life.name === name && life.startMs < endMs && life.endMs > startMs);
-    return served.length <= limit * alive.length
+    return served.length <= limit * (alive.length + redisWindows)
       ? []
       : [`${name} admitted ${served.length} requests of one token in ${alive.length} lives`];
   });

@@ -20,7 +20,7 @@ async function makeRedisUser({ operator, redis, passwords }: Stage): Promise<voi
   const admin = new Redis(redis.adminUrl, { tls: { ca: readFileSync(CA_FILE) } });
   try {
     for (const line of [
-      'ACL SETUSER bookmarks reset on >PASSWORD ~bookmarks:* ~{bookmarks}:* ~{bookmarks:pending}:* &bookmarks:wakes* -@all +hello +client|setname +eval +evalsha +time +get +set +getrange +setrange +strlen +append +pexpire +publish +subscribe +@hash +@list +@set +@sortedset +@stream +del +exists +getdel +incr +persist +pttl',
+      'ACL SETUSER bookmarks reset on >PASSWORD ~bookmarks:* ~{bookmarks}:* ~{bookmarks:pending}:* &bookmarks:wakes* -@all +hello +client|setname +eval +evalsha +time +multi +exec +get +set +incrby +expire +pttl +publish +subscribe +@hash +@list +@set +@sortedset +@stream +del +exists +getdel +incr +persist +pexpire',
       'ACL SAVE',
     ]) {
       const [name, ...args] = operator.read(line).replace('PASSWORD', passwords.redis).split(' ');
