@@ -77,7 +77,7 @@ test('audit list shows who did what, newest first, without secrets', async () =>
 
 test("token revoke --all revokes every token and session of a user, and no other user's", async () => {
   const user = await service.session();
-  const { id } = (await user.post('/user/profile')).body;
+  const { id } = (await user.post('/account/get')).body;
   const tokens = [user.token, await service.token(id, 'read')];
   const other = await service.user();
   expectRefusal(await run('token revoke --all'), /give either --id, or both --all and --email/);
@@ -97,7 +97,7 @@ test("token revoke --all revokes every token and session of a user, and no other
 
 test('user export prints everything that is stored about a user, except secrets', async () => {
   const user = await service.session('Export.Me@example.org');
-  const { id } = (await user.post('/user/profile')).body;
+  const { id } = (await user.post('/account/get')).body;
   await service.invite(user.email);
   // These are more bookmarks than an export reads at a time.
   const bookmarks = Array.from({ length: 501 }, (_, n) => ({ url: `https://example.org/${n}`, tags: ['a'] }));

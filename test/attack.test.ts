@@ -516,7 +516,7 @@ test('a complete body is not kept if its client disconnects while its token is l
   // When the replica responds to this later request, it has already noticed that the client disconnected.
   await fetch(`${service.origin}/livez`);
   await lock.release();
-  await expect.poll(async () => (await leaving.post('/user/profile')).body.bookmark_count).toBe(1);
+  await expect.poll(async () => (await leaving.post('/account/get')).body.bookmark_count).toBe(1);
   await expect.poll(() => service.context.received.of(leaving.id)).toBe(0);
 });
 

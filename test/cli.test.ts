@@ -961,7 +961,7 @@ describe("the user's own tokens and sessions", () => {
     const made = await run(['tokens', 'create', 'My script', '--scope', 'write', '--days', 'never']);
     expect(made).toMatchObject({ code: 0, out: expect.stringMatching(/^bka_\d+_[\w-]{43}\n$/) });
     const token = made.out.trim();
-    expect((await service.post('/user/profile', {}, { token })).body.scope).toBe('write');
+    expect((await service.post('/account/get', {}, { token })).body.scope).toBe('write');
     const { tokens } = JSON.parse((await run(['--json', 'tokens'])).out);
     expect(tokens).toMatchObject([{ name: 'My script', scope: 'write', expires_at: null }]);
     const { out } = await run(['tokens', 'list']);

@@ -109,6 +109,7 @@ describe('every endpoint', () => {
     expect(await client.deleteFromTrash([1])).toEqual({ deleted: true, count: 0 });
     expect(await client.emptyTrash()).toEqual({ deleted: true, count: 0 });
     expect((await client.profile()).email).toBe('methods@example.org');
+    expect(await client.account()).toMatchObject({ email: 'methods@example.org', scope: 'write' });
     const own = await client.createToken({ name: 'script', scope: 'write', expires_in_days: null });
     expect(await client.withToken(own.token).profile()).toMatchObject({ email: 'methods@example.org' });
     expect((await client.listTokens()).tokens.map(({ id, name }) => [id, name])).toEqual([

@@ -500,10 +500,10 @@ describe('sync', () => {
   test('waits as long as a draining replica asks, but at most a minute', async () => {
     const asking = (retryAfterMs: number) => async () => {
       fake.clock.advance(20_000);
-      const rest = { cursor: 3, has_more: false, waited: true, retry_after_ms: retryAfterMs };
-      return json({ bookmarks: [], ...rest });
+      const body = { bookmarks: [], cursor: 3, has_more: false, waited: true };
+      return Response.json(body, { headers: { 'x-retry-after-ms': String(retryAfterMs) } });
     };
-    const fake: FakeService = new FakeService(asking(7_000), asking(1e12), page([4]));
+    const fake: FakeService = new FakeService(asking(7_000), asking(10 ** 12), page([4]));
     await fake.run(fake.client().sync({ cursor: 3 }).next());
     expect(fake.gapsMs).toEqual([27_000, 80_000]);
   });

@@ -49,7 +49,7 @@ describe('/tokens/create', () => {
     });
     expect(Date.parse(shown.expires_at) - Date.parse(shown.created_at)).toBeCloseTo(90 * 86_400_000, -3);
     expect(await tokensOf(user)).toEqual([shown]);
-    expect((await service.post('/user/profile', {}, { token })).body).toMatchObject({ scope: 'read' });
+    expect((await service.post('/account/get', {}, { token })).body).toMatchObject({ scope: 'read' });
     expect((await service.post('/bookmarks/add', { url: 'https://a.example/' }, { token })).status).toBe(403);
   });
 

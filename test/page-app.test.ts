@@ -90,7 +90,7 @@ browserTest('signing out deletes the bookmarks that were stored for use without 
 
 browserTest('a bookmark added offline outlives the session, and is sent when its user signs in', async () => {
   const browser = await browsers.signedIn(service, { isFresh: true });
-  const { id } = (await browser.post('/web/api/v1/user/profile')) as { id: number };
+  const { id } = (await browser.post('/web/api/v1/account/get')) as { id: number };
   const page = await browser.open();
   await page.getByText('No bookmarks yet').waitFor();
   await openControlled(page);

@@ -118,7 +118,7 @@ describe('the list', () => {
 
   browserTest('reads more bookmarks as the user scrolls, and has elements for only a few rows', async () => {
     const browser = await browsers.signedIn(service);
-    const { id } = (await browser.post('/web/api/v1/user/profile')) as { id: number };
+    const { id } = (await browser.post('/web/api/v1/account/get')) as { id: number };
     await fill(service.database.url, { id }, 730);
     const page = await browser.open();
     await page.getByText('730 of 10,000').waitFor();
@@ -413,7 +413,7 @@ describe('the trash', () => {
 
   browserTest('says why a bookmark cannot be restored, and keeps it', async () => {
     const { browser, page } = await openWith(['Stays']);
-    const { id } = (await browser.post('/web/api/v1/user/profile')) as { id: number };
+    const { id } = (await browser.post('/web/api/v1/account/get')) as { id: number };
     await fill(service.database.url, { id }, 10_000);
     await entryOf(page, 'Stays').getByRole('button', { name: 'Restore “Stays”' }).click();
     await page.getByText('Your account is full').waitFor();

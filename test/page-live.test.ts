@@ -542,7 +542,7 @@ describe('when something fails', () => {
 
   browserTest('a full account is explained, and the input is kept', async () => {
     const browser = await browsers.signedIn(service);
-    const { id } = await call(browser, '/user/profile');
+    const { id } = await call(browser, '/account/get');
     await fill(service.database.url, { id }, 10_000);
     const page = await browser.open();
     await page.getByText('10,000 of 10,000').waitFor();

@@ -30,7 +30,7 @@ const ASKED: [string, number, (user: TestUser) => Promise<unknown>][] = [
     'the second page of a search',
     301,
     async (user) => {
-      const { body } = await user.post('/bookmarks/search', { per_page: 100 });
+      const { body } = await user.post('/bookmarks/search', { per_page: 100, cursor: '' });
       // The first page reads 100 rows. The second page reads 101 rows to find its bookmarks and to see whether more
       // follow. Then it reads 100 rows to render its bookmarks.
       await user.post('/bookmarks/search', { per_page: 100, cursor: body.next_cursor });

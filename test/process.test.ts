@@ -318,8 +318,8 @@ describe('stopping', () => {
           cursor: i + 1,
           has_more: false,
           waited: true,
-          retry_after_ms: expect.any(Number),
         });
+        expect(headers.get('x-retry-after-ms')).toMatch(/^\d+$/);
         expect(headers.get('connection')).toBe('close');
       }
       expect(await replica.ended).toBe(0);
@@ -342,7 +342,6 @@ describe('stopping', () => {
         cursor: 7,
         has_more: false,
         waited: true,
-        retry_after_ms: expect.any(Number),
       });
       expect(await replica.ended).toBe(1);
       const fault = replica.log.find(({ msg }) => msg === message)!;

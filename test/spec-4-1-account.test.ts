@@ -14,10 +14,21 @@ const expireInvite = (code: string) =>
     .sql`update invites set expires_at = now() - interval '1 second' where code = ${code}`;
 
 describe('/user/profile', () => {
+  test('returns exactly the e-mail address, the tier and the time of creation', async () => {
+    const user = await service.user({ email: 'Exact@Example.org', premium: true });
+    expect((await user.post('/user/profile')).body).toEqual({
+      email: 'Exact@Example.org',
+      is_premium: true,
+      created_at: expect.stringMatching(/^\d{4}-.*Z$/),
+    });
+  });
+});
+
+describe('/account/get', () => {
   test("returns the token's user, the account's contents and limits, and the token's scope", async () => {
     const free = await service.user({ email: 'Free.User@Example.org' });
     const premium = await service.user({ premium: true });
-    expect((await free.post('/user/profile')).body).toEqual({
+    expect((await free.post('/account/get')).body).toEqual({
       email: 'Free.User@Example.org',
       is_premium: false,
       created_at: expect.stringMatching(/^\d{4}-.*Z$/),
@@ -27,7 +38,7 @@ describe('/user/profile', () => {
       scope: 'write',
       token_expires_at: null,
     });
-    expect((await premium.post('/user/profile')).body).toMatchObject({
+    expect((await premium.post('/account/get')).body).toMatchObject({
       email: premium.email,
       is_premium: true,
       bookmark_limit: null,
@@ -36,7 +47,7 @@ describe('/user/profile', () => {
 
   test('counts the bookmarks that exist at the time of the request', async () => {
     const user = await service.user();
-    const count = async () => (await user.post('/user/profile')).body.bookmark_count;
+    const count = async () => (await user.post('/account/get')).body.bookmark_count;
     const { body } = await user.post('/bookmarks/add', { url: 'http://a/' });
     await user.post('/import', { bookmarks: [{ url: 'http://b/' }, { url: 'http://c/' }] });
     expect(await count()).toBe(3);
@@ -47,12 +58,12 @@ describe('/user/profile', () => {
   test("returns the scope and the expiry of the request's token", async () => {
     const session = await service.session();
     const reader = await service.token(session.id, 'read');
-    const { body } = await session.post('/user/profile');
+    const { body } = await session.post('/account/get');
     expect(body.scope).toBe('write');
     const days = (Date.parse(body.token_expires_at) - Date.now()) / 86_400_000;
     expect(days).toBeGreaterThan(89.9);
     expect(days).toBeLessThan(90.1);
-    const read = (await service.post('/user/profile', {}, { token: reader })).body;
+    const read = (await service.post('/account/get', {}, { token: reader })).body;
     expect(read).toEqual({ ...body, scope: 'read', token_expires_at: null });
   });
 
@@ -62,7 +73,7 @@ describe('/user/profile', () => {
     await service.context.database.sql`update accounts set is_premium = false where user_id = ${user.id}`;
     const { freeBookmarkLimit } = service.context.config;
     Object.assign(service.context.config, { freeBookmarkLimit: 1 });
-    const { body } = await user.post('/user/profile');
+    const { body } = await user.post('/account/get');
     Object.assign(service.context.config, { freeBookmarkLimit });
     expect(body).toMatchObject({ is_premium: false, bookmark_count: 2, bookmark_limit: 1 });
   });

@@ -207,7 +207,7 @@ describe('sort', () => {
       total: 3,
       has_more: false,
     });
-    const { next_cursor: cursor } = await search({ sort: 'created', per_page: 1 });
+    const { next_cursor: cursor } = await search({ sort: 'created', per_page: 1, cursor: '' });
     expect(await titles({ sort: 'created', cursor, per_page: 5 })).toEqual(['today', 'imported']);
     expect(await titles({ sort: 'created', query: 'today' })).toEqual(['later today', 'today']);
     expect(await titles({ sort: 'created', site: 'nowhere.example' })).toEqual([]);
@@ -221,10 +221,14 @@ describe('sort', () => {
     const ordered = ['-b', '1', '_a', 'a', 'ab', 'b'];
     expect(await titles({ sort: 'title' })).toEqual(ordered);
     const paged: string[] = [];
-    let cursor: string | undefined;
+    let cursor: string | undefined = '';
     do {
-      const { bookmarks, next_cursor } = await search({ sort: 'title', cursor, per_page: 1 });
-      paged.push(...bookmarks.map(({ title }: Shown) => title));
+      const { bookmarks, next_cursor }: { bookmarks: Shown[]; next_cursor?: string } = await search({
+        sort: 'title',
+        cursor,
+        per_page: 1,
+      });
+      paged.push(...bookmarks.map(({ title }) => title));
       cursor = next_cursor;
     } while (cursor !== undefined);
     expect(paged).toEqual(ordered);
@@ -244,8 +248,8 @@ describe('sort', () => {
 async function scroll(body: object, between: (page: Shown[]) => Promise<unknown> = async () => {}) {
   const found: Shown[] = [];
   const pages: { total: number; page: number }[] = [];
-  for (let cursor: string | undefined; ; ) {
-    const response = await ask({ ...body, ...(cursor && { cursor }) });
+  for (let cursor = ''; ; ) {
+    const response = await ask({ ...body, cursor });
     expect(response.status, response.text).toBe(200);
     const { bookmarks, has_more, next_cursor, total, page } = response.body;
     expect(next_cursor !== undefined).toBe(has_more);
@@ -318,18 +322,32 @@ describe('the cursor', () => {
     },
   );
 
-  test('continues after any page, also after a numbered one, and with another page size', async () => {
+  test('continues after any page, also with another page size', async () => {
     await fill();
     const whole: Shown[] = (await search({ per_page: 100 })).bookmarks;
-    const { next_cursor } = await search({ page: 2, per_page: 5 });
-    const rest = await search({ cursor: next_cursor, per_page: 100 });
+    const first = await search({ cursor: '', per_page: 4 });
+    const second = await search({ cursor: first.next_cursor, per_page: 6 });
+    const rest = await search({ cursor: second.next_cursor, per_page: 100 });
     expect(rest.bookmarks).toEqual(whole.slice(10));
     expect(rest).toMatchObject({ page: 3, per_page: 100, total: COUNT, has_more: false });
   });
 
+  test('is only in the response to a request that has a cursor', async () => {
+    await fill();
+    for (const body of [{}, { page: 1 }, { query: 'long' }, { tag: 'odd', sort: 'title' }]) {
+      const plain = await search({ ...body, per_page: 1 });
+      expect(Object.keys(plain)).toEqual(['bookmarks', 'total', 'page', 'per_page', 'has_more']);
+      expect(plain.has_more).toBe(true);
+      if ('page' in body) continue;
+      const { next_cursor, ...walk } = await search({ ...body, per_page: 1, cursor: '' });
+      expect(walk).toEqual(plain);
+      expect(next_cursor).toEqual(expect.any(String));
+    }
+  });
+
   test('is absent after a last page that is full', async () => {
     await fill();
-    const { next_cursor } = await search({ per_page: 20 });
+    const { next_cursor } = await search({ per_page: 20, cursor: '' });
     const last = await search({ cursor: next_cursor, per_page: 20 });
     expect(last.bookmarks).toHaveLength(20);
     expect(last.has_more).toBe(false);
@@ -345,7 +363,7 @@ describe('the cursor', () => {
     [{ created_after: '2020-01-01T00:00:00Z' }],
   ])('is a VALIDATION_ERROR with another search: %j', async (other) => {
     await fill();
-    const { next_cursor: cursor } = await search({ query: 'long', per_page: 1 });
+    const { next_cursor: cursor } = await search({ query: 'long', per_page: 1, cursor: '' });
     expect((await ask({ query: 'long', cursor })).status).toBe(200);
     expect(await ask({ query: 'long', ...other, cursor })).toMatchObject({
       status: 400,
@@ -355,10 +373,11 @@ describe('the cursor', () => {
 
   test('is a VALIDATION_ERROR if it belongs to another user or to list, or comes together with a page', async () => {
     await fill();
-    const { next_cursor: cursor } = await search({ per_page: 1 });
+    const { next_cursor: cursor } = await search({ per_page: 1, cursor: '' });
     const stranger = await service.user();
     expect((await ask({ cursor }, stranger)).body.error).toBe('cursor: belongs to another user');
-    expect((await ask({ cursor, page: 1 })).body.error).toBe('page: cannot be given with cursor');
+    for (const given of [cursor, ''])
+      expect((await ask({ cursor: given, page: 1 })).body.error).toBe('page: cannot be given with cursor');
     const list = (await user.post('/bookmarks/list', { limit: 1 })).body.next_cursor;
     expect((await ask({ cursor: list })).body.error).toBe('cursor: is malformed');
     expect((await user.post('/bookmarks/list', { cursor })).body.error).toBe('cursor: is malformed');
@@ -366,7 +385,7 @@ describe('the cursor', () => {
 
   test('may be invented by a client: it then causes a VALIDATION_ERROR or is a valid position, and never causes a fault', async () => {
     await fill();
-    const { next_cursor } = await search({ sort: 'updated', per_page: 1 });
+    const { next_cursor } = await search({ sort: 'updated', per_page: 1, cursor: '' });
     const parts = JSON.parse(Buffer.from(next_cursor, 'base64url').toString());
     const encode = (changed: unknown) => Buffer.from(JSON.stringify(changed)).toString('base64url');
     const at = (place: number, value: unknown) => encode(parts.with(place, value));
@@ -420,7 +439,7 @@ test('a numbered page is complete; a page by cursor has at most about 1 MiB, and
   ]) {
     const second = await ask({ ...body, page: 2, per_page: 30 });
     expect(second.body.bookmarks).toHaveLength(30);
-    const first = await ask({ ...body, per_page: 5 });
+    const first = await ask({ ...body, per_page: 5, cursor: '' });
     const behind = await ask({ ...body, cursor: first.body.next_cursor, per_page: 100 });
     expect(Buffer.byteLength(behind.text)).toBeLessThan(1_100_000);
     expect(behind.body).toMatchObject({ has_more: true, total: 60 });

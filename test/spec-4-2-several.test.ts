@@ -155,7 +155,7 @@ describe('/bookmarks/delete with ids', () => {
     expect(idsOf(await list(user))).toEqual([second]);
     expect(await counts(user)).toEqual({ a: 0, b: 1 });
     expect((await follow(user, cursor)).deleted).toEqual([first, third]);
-    expect((await user.post('/user/profile')).body.bookmark_count).toBe(1);
+    expect((await user.post('/account/get')).body.bookmark_count).toBe(1);
     const again = await remove(user, { ids: [third, first] });
     expect([again.status, again.body]).toEqual([200, { deleted: true, count: 0, missing: [third, first] }]);
     expect(await findFaults(service.database.url)).toEqual([]);
@@ -188,7 +188,7 @@ test('several simultaneous deletions on two replicas count each bookmark once', 
   for (const { status } of responses) expect(status).toBe(200);
   const deleted = responses.filter(({ body }) => body.deleted).reduce((sum, { body }) => sum + body.count, 0);
   expect(await list(user)).toHaveLength(40 - deleted);
-  expect((await user.post('/user/profile')).body.bookmark_count).toBe(40 - deleted);
+  expect((await user.post('/account/get')).body.bookmark_count).toBe(40 - deleted);
   expect(await findFaults(service.database.url)).toEqual([]);
 });
 

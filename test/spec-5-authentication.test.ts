@@ -19,6 +19,7 @@ const withHeader = (authorization: string) =>
 /** Every endpoint of section 4 and decision 37, with its scope. */
 const SCOPES: Record<keyof Endpoints, 'read' | 'write' | 'public'> = {
   '/user/profile': 'read',
+  '/account/get': 'read',
   '/auth/invite': 'public',
   '/auth/exchange': 'public',
   '/logout': 'read',

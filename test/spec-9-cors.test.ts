@@ -63,6 +63,7 @@ describe('CORS (decision 30)', () => {
         expect(listOf(headers, 'access-control-expose-headers')).toEqual(
           expect.arrayContaining([
             'retry-after',
+            'x-retry-after-ms',
             'x-ratelimit-limit',
             'x-ratelimit-remaining',
             'x-ratelimit-reset',

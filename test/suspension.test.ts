@@ -31,7 +31,7 @@ beforeEach(async () => {
 
 const suspend = () => admin(`user suspend --email ${user.email}`);
 const resume = () => admin(`user resume --email ${user.email}`);
-const profile = (token = user.token) => service.post('/user/profile', {}, { token });
+const profile = (token = user.token) => service.post('/account/get', {}, { token });
 
 describe('a suspended account', () => {
   test('is refused with ACCOUNT_SUSPENDED for any of its tokens, and works as before after it is resumed', async () => {

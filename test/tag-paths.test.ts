@@ -60,7 +60,7 @@ describe('tag_under', () => {
     );
     for (const sort of SORTS) {
       const whole = await titles({ tag_under: 'a', sort });
-      const first = await search({ tag_under: 'a', sort, per_page: 3 });
+      const first = await search({ tag_under: 'a', sort, per_page: 3, cursor: '' });
       const rest = await search({ tag_under: 'a', sort, per_page: 3, cursor: first.next_cursor });
       expect([first.total, rest.total, rest.has_more]).toEqual([4, 4, false]);
       expect([...first.bookmarks, ...rest.bookmarks].map(({ title }: Tagged) => title)).toEqual(whole);

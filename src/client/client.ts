@@ -1,4 +1,5 @@
 import type {
+  Account,
   Bookmark,
   BookmarkDeletion,
   BookmarkEdit,
@@ -66,6 +67,11 @@ export class EndpointClient {
   /** Returns the profile of the token's user (docs/contract.md, section 4.1). */
   profile(options?: RequestOptions): Promise<Profile> {
     return this.requester.request('/user/profile', {}, options);
+  }
+
+  /** Returns the account of the token's user, and what the token may do (docs/contract.md, section 4.1). */
+  account(options?: RequestOptions): Promise<Account> {
+    return this.requester.request('/account/get', {}, options);
   }
 
   /**
@@ -300,9 +306,12 @@ export class EndpointClient {
     search: Omit<BookmarkSearch, 'page' | 'cursor' | 'per_page'> = {},
     options?: RequestOptions,
   ): AsyncGenerator<Bookmark[], void, undefined> {
-    let cursor: string | undefined;
+    let cursor: string | undefined = '';
     do {
-      const page = await this.searchBookmarks({ ...search, cursor, per_page: SEARCH_LIMIT }, options);
+      const page: FoundBookmarks = await this.searchBookmarks(
+        { ...search, cursor, per_page: SEARCH_LIMIT },
+        options,
+      );
       if (page.bookmarks.length > 0) yield page.bookmarks;
       cursor = page.next_cursor;
     } while (cursor !== undefined);

@@ -1,6 +1,6 @@
 import type { Bookmark } from '../domain/resources.ts';
 import { type Requester, WITHOUT_END } from './requester.ts';
-import { POLL_PAUSE_MS, pausePolling } from './timing.ts';
+import { POLL_PAUSE_MS, PollPause } from './timing.ts';
 
 export interface FollowOptions {
   /** The cursor of the last stored batch, or the id of the last bookmark seen. Omit it to start from the beginning. */
@@ -98,12 +98,13 @@ async function* syncFrom(
   follow: boolean,
 ): AsyncGenerator<SyncBatch, void, undefined> {
   const { timing } = requester;
+  const pause = new PollPause(timing);
   for (let cursor = lastId; ; ) {
     const askedMs = timing.clock.now();
     const page = await requester.request(
       '/bookmarks/sync',
       { cursor, limit: SYNC_LIMIT, wait: follow },
-      { signal, ...WITHOUT_END },
+      { signal, onHeaders: pause.onHeaders, ...WITHOUT_END },
     );
     if (page.bookmarks.length > 0) {
       cursor = page.cursor;
@@ -111,7 +112,7 @@ async function* syncFrom(
     } else if (follow) {
       // A poll is short if the service did not hold it, or if a replica that is shutting down ended it early.
       const wasShort = !page.waited || timing.clock.now() - askedMs < POLL_PAUSE_MS;
-      await pausePolling(timing, { wasShort, retryAfterMs: page.retry_after_ms }, signal);
+      await pause.wait(wasShort, signal);
     }
     if (!follow && !page.has_more) return;
   }

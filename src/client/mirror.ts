@@ -1,6 +1,6 @@
 import type { Bookmark, BookmarkTag, Changes } from '../domain/resources.ts';
 import { type Requester, type RequestOptions, WITHOUT_END } from './requester.ts';
-import { POLL_PAUSE_MS, pausePolling } from './timing.ts';
+import { POLL_PAUSE_MS, PollPause } from './timing.ts';
 
 /**
  * Where a mirror keeps its copy: a `MemoryStore`, a `SqliteStore` for Node, or an `IndexedDbStore` for browsers.
@@ -76,7 +76,7 @@ export function omitOutdated(
 }
 
 /** A page of `/bookmarks/changes`, as a store applies it. */
-export type MirrorPage = Omit<Changes, 'has_more' | 'waited' | 'retry_after_ms'>;
+export type MirrorPage = Omit<Changes, 'has_more' | 'waited'>;
 
 export interface MirrorOptions {
   store: MirrorStore;
@@ -115,6 +115,11 @@ export async function* mirrorBookmarks(
   { store, signal, follow = true, request = WITHOUT_END }: MirrorOptions & { request?: RequestOptions },
 ): AsyncGenerator<MirrorBatch, void, undefined> {
   const { timing } = requester;
+  const pause = new PollPause(timing);
+  const onHeaders = (headers: Headers) => {
+    pause.onHeaders(headers);
+    request.onHeaders?.(headers);
+  };
   let cursor = await store.readCursor();
   for (let wasCaughtUp = false; ; ) {
     const askedMs = timing.clock.now();
@@ -124,7 +129,7 @@ export async function* mirrorBookmarks(
     const page: Changes = await requester.request(
       '/bookmarks/changes',
       { cursor, limit: LIMIT, wait },
-      { ...request, signal },
+      { ...request, signal, onHeaders },
     );
     // The last page of a catch-up removes the bookmarks that no page has contained: see `CollectionStore.readAhead`.
     if (!page.has_more && aheadIds.length > 0) {
@@ -144,7 +149,7 @@ export async function* mirrorBookmarks(
     if (!wait || hasContent(page)) continue;
     // A poll is short if the service did not hold it, or if a replica that is shutting down ended it early.
     const wasShort = !page.waited || timing.clock.now() - askedMs < POLL_PAUSE_MS;
-    await pausePolling(timing, { wasShort, retryAfterMs: page.retry_after_ms }, signal);
+    await pause.wait(wasShort, signal);
   }
 }
 

@@ -30,6 +30,8 @@ export interface RequestOptions {
   retryForMs?: number | undefined;
   /** Called with the number of bytes of the body sent so far, and the length of the body. Not supported in browsers. */
   onUpload?: OnUpload | undefined;
+  /** Called with the headers of each response, also if the request is then retried. */
+  onHeaders?: ((headers: Headers) => void) | undefined;
 }
 
 export interface KeyedOptions extends RequestOptions {
@@ -110,6 +112,7 @@ const KINDS: Readonly<Record<Path, Kind>> = {
   '/auth/invite': 'public',
   '/auth/exchange': 'public',
   '/logout': 'write',
+  '/account/get': 'read',
   '/bookmarks/add': 'keyed',
   '/bookmarks/edit': 'keyed',
   '/bookmarks/delete': 'keyed',
@@ -222,7 +225,7 @@ export class Requester {
 
   async #sendWithRetries<T>(
     path: Path,
-    { signal, onUpload, retryForMs = this.#options.retryForMs }: RequestOptions,
+    { signal, onUpload, onHeaders, retryForMs = this.#options.retryForMs }: RequestOptions,
     prepared: Prepared,
     read: (response: OpenResponse, requestId: string) => Promise<T>,
   ): Promise<T> {
@@ -239,12 +242,14 @@ export class Requester {
       const headers = { ...prepared.headers, 'x-request-id': requestId };
       try {
         const quotaNumber = KINDS[path] === 'public' ? undefined : await this.#quota.admit(signal);
-        const onHeaders = (received: Headers) =>
-          quotaNumber !== undefined && this.#quota.read(quotaNumber, received);
+        const readHeaders = (received: Headers) => {
+          if (quotaNumber !== undefined) this.#quota.read(quotaNumber, received);
+          onHeaders?.(received);
+        };
         const response = await openRequest(
           { fetch, clock },
           { ...prepared, headers, requestId, signal, onUpload },
-          onHeaders,
+          readHeaders,
         );
         return await read(response, requestId);
       } catch (error) {

@@ -50,22 +50,37 @@ export interface Timing {
  */
 export const POLL_PAUSE_MS = 1_000;
 
-/** The longest pause that the client accepts from `retry_after_ms`. */
+/** The longest pause that the client accepts from `X-Retry-After-Ms`. */
 const MAX_RETRY_AFTER_MS = 60_000;
 
 /**
- * Waits before the next poll if necessary. If the last poll was short (`wasShort`), the wait is 1 to 1.25 s. If a
- * replica that is shutting down has sent `retry_after_ms`, the wait is at least that long. A `retry_after_ms` of more
- * than a minute counts as a minute. Rejects with the signal's reason if the signal is aborted.
+ * Waits between polls. Pass `onHeaders` to the request of each poll, so that the pause is at least as long as
+ * `X-Retry-After-Ms` of the last response says. A replica that is shutting down sends this header. More than a minute
+ * counts as a minute.
  */
-export async function pausePolling(
-  { clock, random }: Timing,
-  { wasShort, retryAfterMs = 0 }: { wasShort: boolean; retryAfterMs?: number | undefined },
-  signal?: AbortSignal,
-): Promise<void> {
-  const pauseMs = wasShort ? POLL_PAUSE_MS + random() * (POLL_PAUSE_MS / 4) : 0;
-  const waitMs = Math.max(pauseMs, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
-  if (waitMs > 0) await sleep(clock, waitMs, signal);
+export class PollPause {
+  readonly #timing: Timing;
+  #retryAfterMs = 0;
+
+  constructor(timing: Timing) {
+    this.#timing = timing;
+  }
+
+  readonly onHeaders = (headers: Headers): void => {
+    const text = headers.get('x-retry-after-ms') ?? '';
+    this.#retryAfterMs = /^\d+$/.test(text) ? Math.min(Number(text), MAX_RETRY_AFTER_MS) : 0;
+  };
+
+  /**
+   * Waits before the next poll if necessary. If the last poll was short, the wait is at least 1 to 1.25 s. Rejects with
+   * the signal's reason if the signal is aborted.
+   */
+  async wait(wasShort: boolean, signal?: AbortSignal): Promise<void> {
+    const { clock, random } = this.#timing;
+    const pauseMs = wasShort ? POLL_PAUSE_MS + random() * (POLL_PAUSE_MS / 4) : 0;
+    const waitMs = Math.max(pauseMs, this.#retryAfterMs);
+    if (waitMs > 0) await sleep(clock, waitMs, signal);
+  }
 }
 
 const BACKOFF_FIRST_MS = 300;

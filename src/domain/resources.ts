@@ -72,10 +72,14 @@ export interface CreatedTag {
 
 /** The profile of the current user (section 4.1). */
 export interface Profile {
-  id: number;
   email: string;
   is_premium: boolean;
   created_at: string;
+}
+
+/** The account of the current user, and the token of the request (section 4.1). */
+export interface Account extends Profile {
+  id: number;
   bookmark_count: number;
   /** The maximum number of bookmarks in the account; `null` means no limit. */
   bookmark_limit: number | null;
@@ -305,7 +309,7 @@ export interface BookmarkSearch {
   sort?: Sort | undefined;
   /** The number of the page, counted from 1. */
   page?: number | undefined;
-  /** The `next_cursor` of the previous response to the same search. Use it instead of `page`. */
+  /** The `next_cursor` of the previous response to the same search, or `""` for the first page. Replaces `page`. */
   cursor?: string | undefined;
   /** 1 to 100. Default: 50. */
   per_page?: number | undefined;
@@ -321,7 +325,7 @@ export interface FoundBookmarks {
   has_more: boolean;
   /**
    * The cursor of the next page. With it, no bookmark that stays unchanged is missed or returned twice, whatever other
-   * requests write meanwhile. Absent on the last page.
+   * requests write meanwhile. Absent on the last page, and if the request has no `cursor`.
    */
   next_cursor?: string | undefined;
 }
@@ -358,10 +362,6 @@ export interface SyncedBookmarks {
   has_more: boolean;
   /** Whether the request was held (decision 16). */
   waited: boolean;
-  /**
-   * How long to wait before the next request. Present only in the empty response of a replica that is shutting down.
-   */
-  retry_after_ms?: number | undefined;
 }
 
 export interface ChangesPosition {
@@ -402,10 +402,6 @@ export interface Changes {
   has_more: boolean;
   /** Whether the request was held (decision 16). */
   waited: boolean;
-  /**
-   * How long to wait before the next request. Only present in the empty response of a replica that is shutting down.
-   */
-  retry_after_ms?: number | undefined;
 }
 
 export interface TagList {
@@ -532,6 +528,7 @@ export interface Endpoints {
   '/auth/invite': { request: InviteExchange; response: Session };
   '/auth/exchange': { request: CodeExchange; response: Session };
   '/logout': { request: Empty; response: LoggedOut };
+  '/account/get': { request: Empty; response: Account };
   '/bookmarks/add': { request: NewBookmark; response: Bookmark };
   '/bookmarks/edit': { request: AnyEdit; response: EditedBookmark | EditedBookmarks };
   '/bookmarks/delete': { request: AnyDeletion; response: Deleted | DeletedBookmarks };

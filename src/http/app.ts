@@ -222,6 +222,7 @@ function corsOptions(origins: readonly string[]) {
       'X-RateLimit-Reset',
       'X-RateLimit-Scope',
       'Retry-After',
+      'X-Retry-After-Ms',
       'X-Request-Id',
     ],
     // In seconds: browsers may remember the response to a preflight for a day.

@@ -95,6 +95,11 @@ const HEADERS = {
       "Present if the account's limit refused the request. A deployment can limit the requests of all tokens of an account together.",
     schema: { type: 'string', enum: ['account'] },
   },
+  'X-Retry-After-Ms': {
+    description:
+      'Milliseconds to wait before the next poll. Only in the empty response of a replica that is stopping.',
+    schema: { type: 'integer', minimum: 0 },
+  },
   'Retry-After': { description: 'Seconds to wait, at least 1.', schema: { type: 'integer', minimum: 1 } },
 };
 
@@ -102,12 +107,13 @@ const HEADERS = {
  * Returns the headers of responses with this status. Responses with 401, 500 or 503 may come before the request is
  * counted, so no rate-limit headers are promised for them.
  */
-function headersOf(status: number): Json {
+function headersOf(status: number, isHeld = false): Json {
   const names: (keyof typeof HEADERS)[] = ['X-Request-Id'];
   if (![401, 500, 503].includes(status))
     names.push('X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset');
   if (status === 429) names.push('X-RateLimit-Scope');
   if (status === 429 || status === 503) names.push('Retry-After');
+  if (isHeld) names.push('X-Retry-After-Ms');
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
@@ -221,7 +227,7 @@ function operationOf(route: Route, shared: Shared): Json {
     responses: {
       200: {
         description: 'Success.',
-        headers: headersOf(200),
+        headers: headersOf(200, route.scope !== 'public' && route.isHeld),
         content: contentOf(`${name}Response`, schemaOf(route.response, 'output', shared), shared),
       },
       ...errorResponses(route),

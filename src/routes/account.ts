@@ -11,7 +11,7 @@ import { type PublicRoute, principalRoute, publicRoute, type RouteRequest } from
 import { forgetSession, setSessionCookie } from '../http/session-cookie.ts';
 import { isDeviceCode } from '../sign-in/device-codes.ts';
 import { revokeToken } from '../store/tokens.ts';
-import { deleteAccount, exchangeInvite, readProfile } from '../store/users.ts';
+import { deleteAccount, exchangeInvite, readAccount, readProfile } from '../store/users.ts';
 import { exchangeDeviceCode } from './device-codes.ts';
 import { notifyAfter } from './notify-after.ts';
 import { count, deleted, timestampText } from './response-schemas.ts';
@@ -90,26 +90,35 @@ const loginByInvite: PublicRoute<typeof exchangeBody> = {
   },
 };
 
+const profileResponse = z.object({ email, is_premium: z.boolean(), created_at: timestampText });
+
 const profile = principalRoute({
   path: '/user/profile',
   scope: 'read',
   summary: 'Read the profile of the current user',
-  description:
-    "Returns the token's user, how many bookmarks the account holds and may hold (null: no limit), the token's " +
-    'scope, and when the token expires (null: never).',
+  description: 'Returns the e-mail address, the tier, and when the account was created.',
   body: z.object({}),
-  response: z.object({
+  response: profileResponse,
+  handle: ({ context, principal }) => readProfile(context.database, principal),
+});
+
+const get = principalRoute({
+  path: '/account/get',
+  scope: 'read',
+  summary: 'Read the account and the token of this request',
+  description:
+    'Returns the profile, the id of the user, how many bookmarks the account holds and may hold (null: no limit), the ' +
+    "token's scope, and when the token expires (null: never).",
+  body: z.object({}),
+  response: profileResponse.extend({
     id,
-    email,
-    is_premium: z.boolean(),
-    created_at: timestampText,
     bookmark_count: count,
     bookmark_limit: count.meta({ examples: [10_000] }).nullable(),
     scope: z.enum(['read', 'write']),
     token_expires_at: timestampText.nullable(),
   }),
   handle: ({ context, principal }) =>
-    readProfile(context.database, principal, context.config.freeBookmarkLimit),
+    readAccount(context.database, principal, context.config.freeBookmarkLimit),
 });
 
 const logout = principalRoute({
@@ -155,7 +164,7 @@ const remove = principalRoute({
   },
 });
 
-export const accountRoutes = [exchange, profile, logout, remove];
+export const accountRoutes = [exchange, profile, logout, get, remove];
 
 /** Logging in and out in a browser, under `/web/`. */
 export const browserRoutes = [loginByInvite, { ...logout, summary: 'End the session of this browser' }];

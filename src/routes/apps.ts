@@ -31,7 +31,7 @@ async function askForApproval(context: Context, { request }: PageRequest): Promi
   const principal = await findBrowserPrincipal(context, request);
   const currentPath = readReturnTo(`${APP_PATH}?${queryOf(request)}`) ?? '/';
   if (principal === undefined) return signInPage(config.signIn.provider?.name, currentPath);
-  const { email } = await readProfile(database, principal, config.freeBookmarkLimit);
+  const { email } = await readProfile(database, principal);
   const { redirect_uri: redirectUri, state, name } = appRequest;
   return approvalPage({
     name,

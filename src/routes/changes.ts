@@ -5,7 +5,7 @@ import { id, integer } from '../domain/fields.ts';
 import { principalRoute } from '../http/route.ts';
 import type { ChangesPage, ChangesStart } from '../store/changes.ts';
 import { cursorSchemas, formatChangesCursor, parseChangesCursor } from './cursor.ts';
-import { formatEnd, type PollEnd, readOrWait } from './long-poll.ts';
+import { readOrWait } from './long-poll.ts';
 import * as schemas from './response-schemas.ts';
 
 /** Sync of everything that changes: new, edited and deleted bookmarks, and tags (docs/contract.md, decision 37). */
@@ -23,10 +23,10 @@ function findStart(
   return cursor ? parseChangesCursor(cursor, userId) : 'beginning';
 }
 
-const formatPage = (page: ChangesPage, userId: number, end: Omit<PollEnd<ChangesPage>, 'page'>): string =>
+const formatPage = (page: ChangesPage, userId: number, waited: boolean): string =>
   `{"reset":${page.reset},"bookmarks":[${page.bookmarks}],"deleted":[${page.deleted}],` +
   `"tags":[${page.tags}],"deleted_tags":[${page.deletedTags}],` +
-  `"cursor":"${formatChangesCursor(userId, page)}","has_more":${page.hasMore},${formatEnd(end)}`;
+  `"cursor":"${formatChangesCursor(userId, page)}","has_more":${page.hasMore},"waited":${waited}}`;
 
 const EXAMPLE_CURSOR = 'Mjo0Mjo2MTAwMDAwMDAwMDAwOjA6MDo0Mjo3';
 
@@ -58,20 +58,19 @@ const changes = principalRoute({
     cursor: z.string().meta({ examples: [EXAMPLE_CURSOR] }),
     has_more: z.boolean(),
     waited: z.boolean(),
-    retry_after_ms: schemas.retryAfterMs,
   }),
   async handle({ context, principal, body, request, reply }) {
     const start = findStart(body, principal.userId);
     const read = () => context.changesReader.read(principal, start, body.limit);
-    if (!body.wait || start === 'now') return formatPage(await read(), principal.userId, { waited: false });
-    const { page, ...end } = await readOrWait(context, request, reply, {
+    if (!body.wait || start === 'now') return formatPage(await read(), principal.userId, false);
+    const { page, waited } = await readOrWait(context, request, reply, {
       principal,
       channel: changesChannel(principal.userId),
       read,
       check: () => context.changesReader.hasNews(principal, start),
       hasNews: ({ isEmpty, hasMore }) => !isEmpty || hasMore,
     });
-    return formatPage(page, principal.userId, end);
+    return formatPage(page, principal.userId, waited);
   },
 });
 

@@ -23,12 +23,10 @@ interface Poll<Page> {
 }
 
 /** How a poll ended, for its response. */
-export interface PollEnd<Page> {
+interface PollEnd<Page> {
   page: Page;
   /** Whether the poll was held. */
   waited: boolean;
-  /** A random delay in milliseconds before the client should poll again. Set only if the replica drains. */
-  retryAfterMs?: number | undefined;
 }
 
 /**
@@ -56,7 +54,8 @@ export async function readOrWait<Page>(
     if (poll.hasNews(page) || !tryHold(waiter)) return { page, waited: false };
     request.wasHeld = true;
     const { news, retryAfterMs } = await waitForNews(context, poll, waiter);
-    return { page: news ?? page, waited: true, retryAfterMs };
+    if (retryAfterMs !== undefined) reply.header('x-retry-after-ms', retryAfterMs);
+    return { page: news ?? page, waited: true };
   } finally {
     reply.raw.off('close', cancel);
     waiter.release();
@@ -79,6 +78,7 @@ function tryHold(waiter: Waiter): boolean {
 /** The result of a wait: a page with news, or a delay because the replica drains, or neither. */
 interface WaitResult<Page> {
   news?: Page | undefined;
+  /** A random delay in milliseconds before the client should poll again. */
   retryAfterMs?: number | undefined;
 }
 
@@ -106,10 +106,6 @@ async function waitForNews<Page>(
     return { news: page };
   }
 }
-
-/** Returns the last fields of a page as JSON. */
-export const formatEnd = ({ waited, retryAfterMs }: Omit<PollEnd<unknown>, 'page'>): string =>
-  `"waited":${waited}${retryAfterMs === undefined ? '' : `,"retry_after_ms":${retryAfterMs}`}}`;
 
 /**
  * Whether the token may have expired. A poll asks this at its end, because no notification comes when a token expires.

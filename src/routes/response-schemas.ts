@@ -35,11 +35,6 @@ export const severalDone = { count, missing: z.array(id), conflicts: z.array(id)
 
 export const deleted = z.object({ deleted: z.literal(true) }).meta({ id: 'Deleted' });
 
-export const retryAfterMs = z.int().min(0).optional().meta({
-  description:
-    'Milliseconds to wait before the next request. Present only in the empty response of a replica that is stopping.',
-});
-
 export const wait = z
   .boolean()
   .default(false)

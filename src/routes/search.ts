@@ -61,9 +61,12 @@ function readSearch({ query, phrases, sort, page, cursor, per_page: perPage, ...
 
 type Search = ReturnType<typeof readSearch>;
 
-/** Returns the place that the cursor encodes, if there is a cursor. Throws `VALIDATION_ERROR` if it is invalid. */
+/**
+ * Returns the place that the cursor encodes. Without a cursor, and with an empty one, the search begins at the start.
+ * Throws `VALIDATION_ERROR` if the cursor is invalid.
+ */
 function findPlace({ cursor, sort, searchHash }: Search, userId: number): SearchPlace | undefined {
-  if (cursor === undefined) return undefined;
+  if (!cursor) return undefined;
   const place = parseSearchCursor(cursor, userId, searchHash);
   if (!isKeyOf[sort](place.lastKey)) throw invalid('cursor: is malformed');
   return place;
@@ -81,7 +84,7 @@ const isKeyOf: Record<Sort, (key: string | null) => boolean> = {
   title: (key) => key !== null,
 };
 
-/** Formats a page as JSON, with the cursor of the next page if there is one. */
+/** Formats a page as JSON. If the request has a cursor and a page follows, the JSON has the cursor of that page. */
 function formatPage(
   searchRequest: Search,
   userId: number,
@@ -93,7 +96,7 @@ function formatPage(
   const page = place?.page ?? searchRequest.page ?? 1;
   const total = place?.total ?? foundPage.total;
   // A cursor contains the number of the next page, which must be a safe integer.
-  const hasCursor = hasMore && page < Number.MAX_SAFE_INTEGER;
+  const hasCursor = searchRequest.cursor !== undefined && hasMore && page < Number.MAX_SAFE_INTEGER;
   const nextCursor =
     hasCursor && lastId !== null
       ? formatSearchCursor(userId, searchHash, { page: page + 1, total, lastId, lastKey })
@@ -113,8 +116,8 @@ const search = principalRoute({
     'A bookmark must meet all conditions. Every word of the query and every phrase must occur in url, title or ' +
     'comment, ignoring case. The bookmark must have all `tags` and none of `without_tags`; both take whole names. ' +
     'For each name in `tag_under`, it must have that tag or one below it (`a/b` is below `a`). `site` matches the ' +
-    'host and its subdomains. The total is exact. For the next page, send the same search with the `next_cursor` of ' +
-    'the last response as `cursor`. Then no bookmark that stays unchanged is missed or returned twice, whatever ' +
+    'host and its subdomains. The total is exact. To read all pages, begin with `cursor: ""`, and for each next page ' +
+    'send the same search with the `next_cursor` of the last response. Then no bookmark that stays unchanged is missed or returned twice, whatever ' +
     'other requests write meanwhile. A page by cursor holds at most about 1 MiB.',
   body: searchBody,
   exampleLeavesOut: ['cursor'],

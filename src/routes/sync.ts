@@ -3,14 +3,14 @@ import { additionsChannel } from '../coordination/channels.ts';
 import { integer } from '../domain/fields.ts';
 import { principalRoute } from '../http/route.ts';
 import type { Page } from '../store/bookmarks.ts';
-import { formatEnd, type PollEnd, readOrWait } from './long-poll.ts';
+import { readOrWait } from './long-poll.ts';
 import * as schemas from './response-schemas.ts';
 
 /** Incremental sync with long polling: docs/contract.md, section 4.2, decisions 15 and 16. */
 
-function formatPage(page: Page, cursor: number, end: Omit<PollEnd<Page>, 'page'>): string {
+function formatPage(page: Page, cursor: number, waited: boolean): string {
   const next = page.lastId ?? cursor;
-  return `{"bookmarks":${page.bookmarks},"cursor":${next},"has_more":${page.hasMore},${formatEnd(end)}`;
+  return `{"bookmarks":${page.bookmarks},"cursor":${next},"has_more":${page.hasMore},"waited":${waited}}`;
 }
 
 const sync = principalRoute({
@@ -32,20 +32,19 @@ const sync = principalRoute({
     cursor: schemas.count.meta({ examples: [42] }),
     has_more: z.boolean(),
     waited: z.boolean(),
-    retry_after_ms: schemas.retryAfterMs,
   }),
   async handle({ context, principal, body, request, reply }) {
     const { cursor, limit, wait } = body;
     const read = () => context.pageReader.read(principal, cursor, limit);
-    if (!wait) return formatPage(await read(), cursor, { waited: false });
-    const { page, ...end } = await readOrWait(context, request, reply, {
+    if (!wait) return formatPage(await read(), cursor, false);
+    const { page, waited } = await readOrWait(context, request, reply, {
       principal,
       channel: additionsChannel(principal.userId),
       read,
       check: () => context.pageReader.hasNews(principal, cursor),
       hasNews: ({ count }) => count > 0,
     });
-    return formatPage(page, cursor, end);
+    return formatPage(page, cursor, waited);
   },
 });
 

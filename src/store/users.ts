@@ -1,21 +1,35 @@
-import type { Profile } from '../domain/resources.ts';
+import type { Account, Profile } from '../domain/resources.ts';
 import type { StoredSecret } from '../domain/tokens.ts';
 import type { Database } from './database.ts';
 import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
-import type { PrincipalKey } from './tokens.ts';
+import { type PrincipalKey, tokenIsValid } from './tokens.ts';
+
+/** Returns the principal's profile (docs/contract.md, section 4.1). */
+export async function readProfile(db: Database, principal: PrincipalKey): Promise<Profile> {
+  const { userId } = principal;
+  const rows = await db.readShort(
+    (sql) => sql<({ valid: boolean } & Profile)[]>`
+      select ${tokenIsValid(sql, principal)} as valid, u.email, a.is_premium, render_time(u.created_at) as created_at
+      from users u
+      join accounts a on a.user_id = ${userId}
+      where u.id = ${userId}`,
+  );
+  const { valid: _, ...profile } = requireValidToken(rows);
+  return profile;
+}
 
 /**
- * Returns the principal's profile (docs/contract.md, section 4.1), with the scope and expiration of the token.
+ * Returns the principal's account (docs/contract.md, section 4.1), with the scope and expiration of the token.
  * `freeBookmarkLimit` is the limit of a free account.
  */
-export async function readProfile(
+export async function readAccount(
   db: Database,
   { userId, hash }: PrincipalKey,
   freeBookmarkLimit: number,
-): Promise<Profile> {
+): Promise<Account> {
   const rows = await db.readShort(
-    (sql) => sql<({ valid: boolean } & Profile)[]>`
-      select true as valid, u.id, u.email, a.is_premium, render_time(u.created_at) as created_at, a.bookmark_count,
+    (sql) => sql<({ valid: boolean } & Account)[]>`
+      select true as valid, u.email, a.is_premium, render_time(u.created_at) as created_at, u.id, a.bookmark_count,
         case when not a.is_premium then ${freeBookmarkLimit}::bigint end as bookmark_limit,
         t.scope,
         case when t.expires_at < 'infinity' then render_time(t.expires_at) end as token_expires_at
@@ -24,8 +38,8 @@ export async function readProfile(
       join tokens t on t.user_id = ${userId} and t.token_hash = ${hash} and t.expires_at > now()
       where u.id = ${userId}`,
   );
-  const { valid: _, ...profile } = requireValidToken(rows);
-  return profile;
+  const { valid: _, ...account } = requireValidToken(rows);
+  return account;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { ApiError } from '../client/errors.ts';
 import { WITHOUT_END } from '../client/requester.ts';
-import type { Bookmark, Profile } from '../domain/resources.ts';
+import type { Account, Bookmark } from '../domain/resources.ts';
 import { describeError, isAbort } from './errors.ts';
 import { notifyError } from './notices.ts';
 import { keep, readKept, type Waiting } from './offline-store.ts';
@@ -17,7 +17,7 @@ import { ask, client } from './session.ts';
  * show them. Sends the bookmarks that were added offline. `newest` is undefined if this page has not read the newest
  * bookmarks.
  */
-export async function startApp({ email }: Profile, newest: readonly Bookmark[] | undefined): Promise<void> {
+export async function startApp({ email }: Account, newest: readonly Bookmark[] | undefined): Promise<void> {
   // Browsers support service workers only over TLS and on `localhost`.
   if ('serviceWorker' in navigator)
     void navigator.serviceWorker.register(scriptAddress('/service-worker.js')).catch(() => {});

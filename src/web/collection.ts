@@ -138,7 +138,7 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     reading = own;
     const asked = ask(() =>
       client.searchBookmarks(
-        { ...parseSearch(text).search, sort: order, per_page: perPage, cursor: from },
+        { ...parseSearch(text).search, sort: order, per_page: perPage, cursor: from ?? '' },
         { signal: own.signal },
       ),
     );

@@ -1,5 +1,5 @@
 import { ApiError } from '../client/errors.ts';
-import { backoffMs, pausePolling, sleep, systemClock } from '../client/timing.ts';
+import { backoffMs, PollPause, sleep, systemClock } from '../client/timing.ts';
 import type { Changes } from '../domain/resources.ts';
 import { hasCode } from './errors.ts';
 import { sayConnection } from './notices.ts';
@@ -120,6 +120,7 @@ async function poll(
   let attempt = new AbortController();
   // A held request does not fail by itself when the network is lost.
   addEventListener('offline', () => attempt.abort(), { signal });
+  const pause = new PollPause(timing);
   for (let failures = 0; !signal.aborted; ) {
     const askedMs = Date.now();
     attempt = new AbortController();
@@ -127,7 +128,7 @@ async function poll(
       const page = await ask(() =>
         client.readChanges(
           { cursor: cursor(), wait: true, limit: 500 },
-          { signal: AbortSignal.any([signal, attempt.signal]), retryForMs: 0 },
+          { signal: AbortSignal.any([signal, attempt.signal]), retryForMs: 0, onHeaders: pause.onHeaders },
         ),
       );
       if (failures > 0) sayConnection(undefined);
@@ -135,7 +136,7 @@ async function poll(
       onPage(page, askedMs);
       if (!page.has_more && isEmpty(page)) {
         const wasShort = !page.waited && Date.now() - askedMs < SHORT_MS;
-        await pausePolling(timing, { wasShort, retryAfterMs: page.retry_after_ms }, signal);
+        await pause.wait(wasShort, signal);
       }
     } catch (error) {
       if (signal.aborted) return;

@@ -1,6 +1,6 @@
 import { EndpointClient } from '../client/client.ts';
 import type { RequestOptions, RetryEvent } from '../client/requester.ts';
-import type { Profile } from '../domain/resources.ts';
+import type { Account } from '../domain/resources.ts';
 import { formatClock } from './dates.ts';
 import { hasCode, isUnreachable } from './errors.ts';
 import { sayConnection } from './notices.ts';
@@ -97,7 +97,7 @@ export async function ask<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-let user: Profile | undefined;
+let user: Account | undefined;
 
 /** Returns the e-mail address of the user who is signed in. */
 export const userEmail = (): string => user?.email ?? '';
@@ -106,10 +106,10 @@ export const userEmail = (): string => user?.email ?? '';
 export const hasSession = (): boolean => /(^|; )signed-in=1(;|$)/.test(document.cookie);
 
 /** Returns the user who is signed in, or undefined. */
-export async function findUser(options?: RequestOptions): Promise<Profile | undefined> {
+export async function findUser(options?: RequestOptions): Promise<Account | undefined> {
   if (!hasSession()) return undefined;
   try {
-    user = await client.profile(options);
+    user = await client.account(options);
   } catch (error) {
     if (!hasCode(error, 'INVALID_TOKEN')) throw error;
     user = undefined;

@@ -1,4 +1,4 @@
-import type { Profile } from '../domain/resources.ts';
+import type { Account } from '../domain/resources.ts';
 import { button, make } from './dom.ts';
 import { describeError, isUnreachable } from './errors.ts';
 import { forgetOthers, forgetShown, readKept } from './offline-store.ts';
@@ -7,7 +7,7 @@ import { dropLinkedCode, showSignIn } from './sign-in.ts';
 import { texts } from './texts.ts';
 
 /** Resolves with the user who is signed in. Shows the sign-in page first if nobody is. */
-export async function requireUser(): Promise<Profile> {
+export async function requireUser(): Promise<Account> {
   for (;;) {
     try {
       const user = await findUserSoon();
@@ -35,7 +35,7 @@ export async function requireUser(): Promise<Profile> {
  * response is not retried, so that the offline page appears soon. `navigator.onLine` would not help, because it may be
  * true without a connection.
  */
-async function findUserSoon(): Promise<Profile | undefined> {
+async function findUserSoon(): Promise<Account | undefined> {
   if (readKept() === undefined) return findUser();
   try {
     return await findUser({ retryForMs: 0 });

@@ -92,14 +92,21 @@ async function pollAs(user: User, { poll, wake }: Report, signal: AbortSignal): 
   while (!signal.aborted) {
     const dueAt = performance.now();
     try {
-      const page = await user.client.syncBookmarks({ cursor: user.cursor, wait: true }, { signal });
+      let retryAfter: string | null = null;
+      const onHeaders = (headers: Headers) => {
+        retryAfter = headers.get('x-retry-after-ms');
+      };
+      const page = await user.client.syncBookmarks(
+        { cursor: user.cursor, wait: true },
+        { signal, onHeaders },
+      );
       user.cursor = page.cursor;
       if (!page.waited) poll.latencies.push(performance.now() - dueAt);
       if (page.bookmarks.length > 0 && user.addedAt !== undefined) {
         if (page.waited && !page.has_more) wake.latencies.push(performance.now() - user.addedAt);
         user.addedAt = undefined;
       }
-      const pauseMs = page.retry_after_ms ?? (page.waited || page.bookmarks.length > 0 ? 0 : 1_000);
+      const pauseMs = Number(retryAfter ?? (page.waited || page.bookmarks.length > 0 ? 0 : 1_000));
       if (pauseMs > 0) await sleep(pauseMs, undefined, { signal }).catch(() => {});
     } catch (error) {
       if (signal.aborted) return;

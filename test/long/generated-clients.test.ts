@@ -96,6 +96,7 @@ const data = async <T>(response: Promise<{ data: T }>): Promise<NonNullable<T>> 
 const { token, user } = await data(api.authInvite({ body: { code } }));
 client.setConfig({ auth: token });
 const all = { body: {} };
+await data(api.accountGet(all));
 await data(api.userProfile(all));
 const added = await data(api.bookmarksAdd({ body: { url: 'https://example.org/', tags: ['one'] } }));
 await data(api.bookmarksEdit({ body: { id: added.id, title: 'T' } }));

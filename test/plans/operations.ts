@@ -29,7 +29,7 @@ import {
 import * as sweep from '../../src/store/sweep.ts';
 import { createTag, deleteTag, listTags, mergeTags, renameTag } from '../../src/store/tags.ts';
 import { findPrincipal, revokeToken } from '../../src/store/tokens.ts';
-import { exchangeInvite, readProfile } from '../../src/store/users.ts';
+import { exchangeInvite, readAccount, readProfile } from '../../src/store/users.ts';
 import { BIG, type Collection, SMALL } from './collections.ts';
 
 /** Every operation of the store, with the number of rows that it may read for the big account. */
@@ -108,7 +108,8 @@ const READS: Operation[] = [
     atMost: 20,
     run: (db, { owner }) => findPrincipal(db, { kind: 'api', key: '', ...owner }),
   },
-  { name: 'profile', atMost: 20, run: (db, { owner }) => readProfile(db, owner, LIMIT) },
+  { name: 'profile', atMost: 20, run: (db, { owner }) => readProfile(db, owner) },
+  { name: 'account', atMost: 20, run: (db, { owner }) => readAccount(db, owner, LIMIT) },
   {
     name: 'bookmarks with a url',
     atMost: 60,

@@ -68,7 +68,8 @@ async function sendAccounts(db: Database, owner: PrincipalKey): Promise<void> {
   await admin.setPremium(db, 'other@example.org', true);
   await admin.findUserId(db, 'other@example.org');
   await findPrincipal(db, { kind: 'api', key: '', ...owner });
-  await users.readProfile(db, owner, LIMIT);
+  await users.readProfile(db, owner);
+  await users.readAccount(db, owner, LIMIT);
   const { id } = await admin.createApiToken(db, owner.userId, secretOf(3), ROLE);
   await admin.listTokens(db, owner.userId);
   await admin.revokeTokenById(db, owner.userId, Number(id.split('-')[1]));

@@ -218,8 +218,7 @@ export class Model {
     });
     const bookmarks = found.reverse().slice((page - 1) * per_page, page * per_page);
     const hasMore = page * per_page < found.length;
-    const next = hasMore && { next_cursor: new Learned((value) => typeof value === 'string') };
-    return ok({ bookmarks, total: found.length, page, per_page, has_more: hasMore, ...next });
+    return ok({ bookmarks, total: found.length, page, per_page, has_more: hasMore });
   }
 
   /** Returns the bookmarks after an id, in the order of ids: a page of the list or of a sync. */

@@ -142,15 +142,15 @@ async function logout(session: Session, { local = false }: { local?: boolean }):
 
 async function whoami(session: Session): Promise<void> {
   const client = await openOwnClient(session);
-  const profile = await client.profile({ signal: session.signal });
-  await session.terminal.print({ ...profile, base_url: session.baseUrl }, () => {
-    const tier = profile.is_premium ? 'premium' : 'free tier';
-    const limit = profile.bookmark_limit === null ? '' : ` of ${profile.bookmark_limit}`;
-    const expiryDate = profile.token_expires_at?.slice(0, 10);
+  const account = await client.account({ signal: session.signal });
+  await session.terminal.print({ ...account, base_url: session.baseUrl }, () => {
+    const tier = account.is_premium ? 'premium' : 'free tier';
+    const limit = account.bookmark_limit === null ? '' : ` of ${account.bookmark_limit}`;
+    const expiryDate = account.token_expires_at?.slice(0, 10);
     return [
-      `${profile.email} (${tier}) at ${session.baseUrl}`,
-      `${profile.bookmark_count}${limit} bookmarks`,
-      `token: ${profile.scope}${expiryDate === undefined ? '' : `, expires ${expiryDate}`}`,
+      `${account.email} (${tier}) at ${session.baseUrl}`,
+      `${account.bookmark_count}${limit} bookmarks`,
+      `token: ${account.scope}${expiryDate === undefined ? '' : `, expires ${expiryDate}`}`,
     ].join('\n');
   });
 }

@@ -1,4 +1,4 @@
-import type { Profile } from '../../domain/resources.ts';
+import type { Account } from '../../domain/resources.ts';
 import { formatDay } from '../dates.ts';
 import { field, make, makeForm, submitButton } from '../dom.ts';
 import { hasCode } from '../errors.ts';
@@ -15,7 +15,7 @@ export function profileSection({
   created_at,
   bookmark_count,
   bookmark_limit,
-}: Profile): HTMLElement {
+}: Account): HTMLElement {
   const words = moreTexts.profile;
   const facts: [string, string][] = [
     [words.email, email],
@@ -51,7 +51,7 @@ export function saveSection(): HTMLElement {
 }
 
 /** Creates the section that deletes the account. */
-export function deleteSection({ email }: Profile): HTMLElement {
+export function deleteSection({ email }: Account): HTMLElement {
   const words = moreTexts.deleteAccount;
   const failed = failure();
   const fresh = make('div', {});

@@ -1,4 +1,4 @@
-import type { Profile } from '../../domain/resources.ts';
+import type { Account } from '../../domain/resources.ts';
 import { button, buttonRow, make, refill } from '../dom.ts';
 import { describeFault } from '../errors.ts';
 import { moreTexts } from '../more-texts.ts';
@@ -6,14 +6,14 @@ import { download, failure, section } from './section.ts';
 import { startTransfer } from './transfer.ts';
 
 /** Creates the section that downloads all bookmarks as a file. */
-export function exportSection(profile: Profile): HTMLElement {
+export function exportSection(account: Account): HTMLElement {
   const words = moreTexts.export;
   const failed = failure();
   const stage = make('div', { class: 'stage', role: 'status' });
   const begin = (format: 'json' | 'html') => {
     failed.say(undefined);
     const bar = make('progress', {
-      max: Math.max(1, profile.bookmark_count),
+      max: Math.max(1, account.bookmark_count),
       value: 0,
       'aria-label': words.title,
     });

@@ -1,4 +1,4 @@
-import type { Profile } from '../../domain/resources.ts';
+import type { Account } from '../../domain/resources.ts';
 import { button, buttonRow, check, field, make, makeForm, newId, refill, submitButton } from '../dom.ts';
 import { describeFault } from '../errors.ts';
 import { moreTexts } from '../more-texts.ts';
@@ -10,7 +10,7 @@ import { type Outcome, type Preview, type Report, startTransfer, type Transfer }
  * The section that imports a file. The user chooses a file, sees what is in it, decides what happens to the existing
  * bookmarks, and starts the import.
  */
-export function importSection(profile: Profile): HTMLElement {
+export function importSection(account: Account): HTMLElement {
   const words = moreTexts.import;
   const failed = failure();
   const stage = make('div', { class: 'stage' });
@@ -75,9 +75,9 @@ export function importSection(profile: Profile): HTMLElement {
     const merge = make('input', { type: 'radio', name: 'mode', checked: true });
     const replace = make('input', { type: 'radio', name: 'mode' });
     const typed = make('input', { autocomplete: 'off', autocapitalize: 'none', spellcheck: 'false' });
-    const confirm = field(words.typeToReplace(words.replaceWord, profile.bookmark_count), typed);
+    const confirm = field(words.typeToReplace(words.replaceWord, account.bookmark_count), typed);
     confirm.hidden = true;
-    const { bookmark_limit: cap, bookmark_count: present } = profile;
+    const { bookmark_limit: cap, bookmark_count: present } = account;
     const free = Math.max(0, (cap ?? 0) - present);
     const warning =
       cap !== null &&
