@@ -2,8 +2,10 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import { SORTS } from '../src/domain/bounds.ts';
 import type { Endpoints } from '../src/domain/resources.ts';
+import { parseToken } from '../src/domain/tokens.ts';
 import { ROUTES } from '../src/http/app.ts';
 import { DEFAULT_BODY_BYTES, type PrincipalRoute } from '../src/http/route.ts';
+import { issueDeviceCode } from '../src/sign-in/device-codes.ts';
 import { newGrant } from './support/app-grant.ts';
 import { startService, type TestUser, useService, useUser } from './support/service.ts';
 import { newEmail } from './support/users.ts';
@@ -294,28 +296,33 @@ const invitedEmail: Field = {
   ],
 };
 
-const code: Field = {
-  good: [],
-  bad: [
-    ...cases('expected a string', ...NO_STRINGS),
-    ...cases(
-      'expected 8 or 12 characters, A to Z and 0 to 9',
-      '',
-      'ABCDEFG',
-      'ABCDEFGHI',
-      'abcdefgh',
-      ' ABCDEFGH',
-      'ABCDEFG\n',
-      'ABCDEFGH\n',
-      'ABCDÉFGH',
-      'ABCDEFG１',
-      'ABCD EFG',
-      'ABCD-EFG',
-      'ABCDEFG\u0000',
-      FACE.repeat(4),
-      '٠١٢٣٤٥٦٧',
-    ),
-  ],
+const codeOf = (length: number): Field => {
+  const whole = 'ABCDEFGHIJKL'.slice(0, length);
+  const cut = whole.slice(1);
+  return {
+    good: [],
+    bad: [
+      ...cases('expected a string', ...NO_STRINGS),
+      ...cases(
+        `expected ${length} characters, A to Z and 0 to 9`,
+        '',
+        cut,
+        `${whole}X`,
+        'A'.repeat(20 - length),
+        whole.toLowerCase(),
+        ` ${whole}`,
+        `${cut}\n`,
+        `${whole}\n`,
+        `É${cut}`,
+        `${cut}１`,
+        `${cut.slice(1)} G`,
+        `${cut}-`,
+        `${cut}\u0000`,
+        FACE.repeat(length / 2),
+        '٠'.repeat(length),
+      ),
+    ],
+  };
 };
 
 const encode = (plain: string) => Buffer.from(plain).toString('base64url');
@@ -553,7 +560,12 @@ const ROUTE_CASES: {
   '/logout': { body: () => ({}), fields: {} },
   '/auth/invite': {
     body: () => ({ code: 'AAAAAAAA' }),
-    fields: { code, email: invitedEmail },
+    fields: { code: codeOf(8), email: invitedEmail },
+    required: ['code'],
+  },
+  '/auth/device': {
+    body: () => ({ code: 'AAAABBBBCCCC' }),
+    fields: { code: codeOf(12), email: invitedEmail },
     required: ['code'],
   },
   '/auth/exchange': {
@@ -692,6 +704,12 @@ const ROUTE_CASES: {
 const SPENT: Record<string, () => Promise<{ by: TestUser; body: object }>> = {
   '/logout': async () => ({ by: await service.session(), body: {} }),
   '/auth/invite': async () => ({ by: user, body: { code: await service.invite(newEmail()) } }),
+  '/auth/device': async () => {
+    const by = await service.session();
+    const { hash } = parseToken(by.token)!;
+    const code = await issueDeviceCode(service.context.coordination.pending, { userId: by.id, hash });
+    return { by, body: { code } };
+  },
   '/auth/exchange': async () => {
     const by = await service.session();
     return { by, body: await newGrant(service, by) };

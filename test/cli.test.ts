@@ -381,6 +381,15 @@ describe('login', () => {
     expect((await user.post('/user/profile')).status).toBe(200);
   });
 
+  test('logout --revoke revokes an API token too', async () => {
+    const { run } = open();
+    const user = await service.user();
+    await run(['login', user.token]);
+    expect(await run(['logout', '--revoke', '--local'])).toMatchObject({ code: 2 });
+    expect((await run(['logout', '--revoke'])).out).toBe('Logged out\n');
+    expect((await user.post('/user/profile')).body.code).toBe('INVALID_TOKEN');
+  });
+
   test('with --paste asks for the token without showing what is typed, or reads standard input', async () => {
     const user = await service.user();
     const asked = await open().run(['login', '--paste'], { input: `${user.token}\n`, screen: 100 });

@@ -135,6 +135,7 @@ describe('every endpoint', () => {
       redirect_uri: 'http://127.0.0.1:8123/signed-in',
     };
     await expect(client.exchangeCode(exchange)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(client.exchangeDeviceCode('AAAABBBBCCCC')).rejects.toMatchObject({ code: 'NOT_FOUND' });
     expect([...paths].sort()).toEqual(ROUTES.map(({ path }) => path).sort());
   });
 

@@ -21,7 +21,7 @@ async function openPage(of = service, pageOrigin = of.origin) {
   return { email, page, makeCode, token: page.cookie!.split('=')[1]! };
 }
 
-const codeOf = async (code: string, of = service) => (await of.post('/auth/invite', { code })).body.code;
+const codeOf = async (code: string, of = service) => (await of.post('/auth/device', { code })).body.code;
 
 test('a code opens one session of the same account on another device', async () => {
   const { email, page, token } = await openPage();
@@ -35,7 +35,7 @@ test('a code opens one session of the same account on another device', async () 
   const device = newBrowser(service.origin);
   const { sql } = service.context.database;
   await sql`update tokens set authenticated_at = 'epoch' where last_four = ${token.slice(-4)}`;
-  expect((await device.login(body.code)).body.user.email).toBe(email);
+  expect((await device.loginByDevice(body.code)).body.user.email).toBe(email);
   expect((await device.post('/web/api/v1/user/profile')).body.email).toBe(email);
   const { sessions } = (await device.post('/web/api/v1/sessions/list')).body;
   expect(sessions).toMatchObject([{ is_current: false }, { is_current: true, app_name: null }]);
@@ -49,7 +49,7 @@ test('a code that many clients present at once signs in one of them', async () =
   const { page, makeCode } = await openPage();
   const code = await makeCode();
   const statuses = await Promise.all(
-    Array.from({ length: 20 }, async () => (await service.post('/auth/invite', { code })).status),
+    Array.from({ length: 20 }, async () => (await service.post('/auth/device', { code })).status),
   );
   expect(statuses.filter((status) => status === 200)).toHaveLength(1);
   expect((await page.post('/web/api/v1/sessions/list')).body.sessions).toHaveLength(2);
@@ -80,7 +80,7 @@ describe('an invalid code', () => {
   test("has no effect if another session revoked the page's session, or if the account was deleted", async () => {
     const { email, page, makeCode } = await openPage();
     const other = newBrowser(service.origin);
-    await other.login(await makeCode());
+    await other.loginByDevice(await makeCode());
     const code = await makeCode();
     await other.post('/web/api/v1/sessions/revoke-others');
     expect(await codeOf(code)).toBe('NOT_FOUND');
@@ -93,12 +93,12 @@ describe('an invalid code', () => {
   test('has no effect with the e-mail address of another account, and leaves no session', async () => {
     const { email, page, makeCode } = await openPage();
     const code = await makeCode();
-    const exchange = (given: string) => service.post('/auth/invite', { code, email: given });
+    const exchange = (given: string) => service.post('/auth/device', { code, email: given });
     expect((await exchange('other@example.org')).body.code).toBe('NOT_FOUND');
     expect((await exchange(email)).body.code).toBe('NOT_FOUND');
     expect((await page.post('/web/api/v1/sessions/list')).body.sessions).toHaveLength(1);
     const again = { code: await makeCode(), email: email.toUpperCase() };
-    expect((await service.post('/auth/invite', again)).status).toBe(200);
+    expect((await service.post('/auth/device', again)).status).toBe(200);
   });
 
   test('has no effect after five minutes', async () => {
@@ -111,7 +111,7 @@ describe('an invalid code', () => {
     const pages = await Promise.all(Array.from({ length: 3 }, () => openPage(own)));
     const [early, ended, late] = await Promise.all(pages.map(({ makeCode }) => makeCode()));
     passedMs = 290_000;
-    expect((await own.post('/auth/invite', { code: early })).status).toBe(200);
+    expect((await own.post('/auth/device', { code: early })).status).toBe(200);
     // When a page signs out, its code ends. Without the sign-out, the code would be valid for a few more seconds.
     expect((await pages[1]!.page.post('/web/logout')).status).toBe(200);
     expect(await codeOf(ended!, own)).toBe('NOT_FOUND');
@@ -125,7 +125,7 @@ test('ending all other sessions during an exchange leaves no other session', asy
     const { page, makeCode } = await openPage();
     const code = await makeCode();
     await Promise.all([
-      service.post('/auth/invite', { code }),
+      service.post('/auth/device', { code }),
       page.post('/web/api/v1/sessions/revoke-others'),
     ]);
     expect((await page.post('/web/api/v1/sessions/list')).body.sessions).toHaveLength(1);
@@ -163,7 +163,7 @@ test('a code that one replica created works at another one; without Redis no cod
   client.disconnect();
   expect(names.some((name) => name.includes(':pending}:deviceCodes:'))).toBe(true);
   expect(kept).not.toContain(code);
-  expect((await b.post('/auth/invite', { code })).status).toBe(200);
+  expect((await b.post('/auth/device', { code })).status).toBe(200);
   expect(await codeOf(code, a)).toBe('NOT_FOUND');
   const last = await makeCode();
   await redis.kill();
@@ -171,4 +171,34 @@ test('a code that one replica created works at another one; without Redis no cod
   expect(await codeOf(last, a)).toBe('UNAVAILABLE');
   expect((await page.post('/web/login/device')).status).toBe(503);
   expect((await page.post('/web/api/v1/sessions/revoke-others')).body).toEqual({ revoked: 1 });
+});
+
+test('each kind of code works only at its own endpoints', async () => {
+  const { makeCode } = await openPage();
+  const code = await makeCode();
+  const invite = await service.invite(newEmail());
+  const browser = newBrowser(service.origin);
+  const error = (length: number) => ({
+    code: 'VALIDATION_ERROR',
+    error: `code: expected ${length} characters, A to Z and 0 to 9`,
+  });
+  expect((await service.post('/auth/invite', { code })).body).toEqual(error(8));
+  expect((await browser.post('/web/login/invite', { code })).body).toEqual(error(8));
+  expect((await service.post('/auth/device', { code: invite })).body).toEqual(error(12));
+  expect((await browser.post('/web/login/device/exchange', { code: invite })).body).toEqual(error(12));
+  expect(browser.cookie).toBeUndefined();
+  expect((await browser.loginByDevice(code)).body).toEqual({
+    user: { id: expect.any(Number), email: expect.any(String) },
+  });
+  expect(browser.cookie).toBeDefined();
+});
+
+test('exchanges are limited by client address, like those of invites', async () => {
+  await using strict = await startService({ rateLimitRequests: 2 }, { database: service.database });
+  const browser = newBrowser(strict.origin);
+  const paths = ['/auth/device', '/auth/invite'];
+  for (const path of paths)
+    expect((await strict.post(path, { code: 'AAAABBBBCCCC' })).headers.get('x-ratelimit-limit')).toBe('2');
+  const refused = await browser.post('/web/login/device/exchange', { code: 'AAAABBBBCCCC' });
+  expect(refused.body.code).toBe('RATE_LIMITED');
 });

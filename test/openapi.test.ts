@@ -1,9 +1,11 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { ErrorCode } from '../src/domain/resources.ts';
+import { parseToken } from '../src/domain/tokens.ts';
 import { ROUTES } from '../src/http/app.ts';
 import { STATUS_BY_CODE } from '../src/http/error-responses.ts';
 import { BASE_PATH } from '../src/http/mount.ts';
+import { issueDeviceCode } from '../src/sign-in/device-codes.ts';
 import { newGrant } from './support/app-grant.ts';
 import { useService } from './support/service.ts';
 
@@ -214,7 +216,8 @@ describe('the document is complete', () => {
     expect(add.comment.maxLength).toBe(10_000);
     expect(add.tags).toMatchObject({ maxItems: 100, items: { minLength: 1, maxLength: 255 } });
     expect(requestOf('/tags/create').schema.properties.name.maxLength).toBe(255);
-    expect(requestOf('/auth/invite').schema.properties.code.pattern).toBe('^[A-Z0-9]{8}([A-Z0-9]{4})?$');
+    expect(requestOf('/auth/invite').schema.properties.code.pattern).toBe('^[A-Z0-9]{8}$');
+    expect(requestOf('/auth/device').schema.properties.code.pattern).toBe('^[A-Z0-9]{12}$');
     expect(requestOf('/bookmarks/search').schema.properties).toMatchObject({
       query: { maxLength: 1_000, default: '' },
       page: { minimum: 1, default: 1 },
@@ -258,6 +261,7 @@ describe('the document is complete', () => {
     expect(Object.entries(required).filter(([, fields]) => fields.length > 0)).toEqual(
       expect.arrayContaining([
         ['/auth/invite', ['code']],
+        ['/auth/device', ['code']],
         ['/auth/exchange', ['code', 'code_verifier', 'redirect_uri']],
         ['/bookmarks/add', ['url']],
         ['/tags/create', ['name']],
@@ -272,7 +276,7 @@ describe('the document is complete', () => {
         ['/sessions/revoke', ['id']],
       ]),
     );
-    expect(Object.values(required).flat()).toHaveLength(17);
+    expect(Object.values(required).flat()).toHaveLength(18);
   });
 });
 
@@ -290,6 +294,11 @@ describe('the document is correct', () => {
       if (path === '/tags/create' || path === '/tags/update') body.name = 'another';
       if (path === '/account/delete') body.confirm = user.email.toUpperCase();
       if (path === '/auth/invite') body.code = await service.invite(user.email);
+      if (path === '/auth/device') {
+        const maker = await service.session();
+        const { hash } = parseToken(maker.token)!;
+        body.code = await issueDeviceCode(service.context.coordination.pending, { userId: maker.id, hash });
+      }
       if (path === '/auth/exchange') Object.assign(body, await newGrant(service, user));
       const response = await user.post(path, body);
       expect(response.status, response.text).toBe(200);

@@ -31,8 +31,10 @@ test.each<[string, Partial<RequestFacts>, boolean]>([
     '/api/v1/sessions/revoke-others',
     '/api/v1/account/delete',
     '/api/v1/auth/invite',
+    '/api/v1/auth/device',
     '/login/callback',
     '/web/login/invite',
+    '/web/login/device/exchange',
   ].map((route): [string, Partial<RequestFacts>, boolean] => [route, { route }, true]),
   ['a path that only begins like one of these', { route: '/api/v1/tokensfoo' }, false],
 ])('LOG_REQUESTS=errors decides correctly about %s: %j', (_, facts, logged) => {

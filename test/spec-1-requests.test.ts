@@ -208,6 +208,7 @@ describe('the body (spec 1, decision 2)', () => {
 
   test.each([
     ['/auth/invite', 4, '{"code":"AAAAAAAA"}', 404],
+    ['/auth/device', 4, '{"code":"AAAABBBBCCCC"}', 404],
     ['/auth/exchange', 2, '{}', 400],
     [ADD, 640, '{"url":"https://example.org/"}', 200],
     ['/bookmarks/edit', 640, '{"id":1000000}', 404],

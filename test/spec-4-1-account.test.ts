@@ -159,11 +159,16 @@ describe('/logout', () => {
     expect(responses.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(401)]);
   });
 
-  test('an API token gets PERMISSION_DENIED and stays valid (decision 23)', async () => {
+  test('revokes an API token of either scope, and no other token (decision 23)', async () => {
     for (const scope of ['read', 'write'] as const) {
       const user = await service.user({ scope });
-      expect(await user.post('/logout')).toMatchObject({ status: 403, body: { code: 'PERMISSION_DENIED' } });
-      expect((await user.post('/user/profile')).status).toBe(200);
+      const other = await service.token(user.id, 'read');
+      expect((await user.post('/logout')).body).toEqual({
+        logged_out: true,
+        message: 'the token is revoked',
+      });
+      expect((await user.post('/user/profile')).body.code).toBe('INVALID_TOKEN');
+      expect((await service.post('/user/profile', {}, { token: other })).status).toBe(200);
     }
   });
 });

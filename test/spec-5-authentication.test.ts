@@ -21,6 +21,7 @@ const SCOPES: Record<keyof Endpoints, 'read' | 'write' | 'public'> = {
   '/user/profile': 'read',
   '/account/get': 'read',
   '/auth/invite': 'public',
+  '/auth/device': 'public',
   '/auth/exchange': 'public',
   '/logout': 'read',
   '/bookmarks/add': 'write',

@@ -87,6 +87,17 @@ export class EndpointClient {
   }
 
   /**
+   * Exchanges the single-use code that a signed-in device shows for a session token (docs/contract.md, section 5.3).
+   * Like `exchangeInvite`, the request is not repeated, and `email` is optional.
+   */
+  exchangeDeviceCode(
+    code: string,
+    { email, ...options }: RequestOptions & { email?: string | undefined } = {},
+  ): Promise<Session> {
+    return this.requester.request('/auth/device', { code, email }, options);
+  }
+
+  /**
    * Exchanges the single-use code from `/login/app` for a session token. The request is not retried if the service may
    * already have processed it.
    */

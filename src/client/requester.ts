@@ -55,7 +55,7 @@ export const KEY_LIFE_MS = 23 * 3_600_000;
 export interface ClientOptions {
   /** The address of the service, including the version of the API: `https://bookmarks.example.org/api/v1`. */
   baseUrl: string;
-  /** A session token or an API token. `exchangeInvite` and `exchangeCode` need none. */
+  /** A session token or an API token. `exchangeInvite`, `exchangeDeviceCode` and `exchangeCode` need none. */
   token?: string | undefined;
   /**
    * An attempt fails with `TIMEOUT` after this time without progress, in ms. Default: 30,000. The client adds 30 s for
@@ -110,6 +110,7 @@ type Kind = 'read' | 'poll' | 'keyed' | 'write' | 'public';
 const KINDS: Readonly<Record<Path, Kind>> = {
   '/user/profile': 'read',
   '/auth/invite': 'public',
+  '/auth/device': 'public',
   '/auth/exchange': 'public',
   '/logout': 'write',
   '/account/get': 'read',

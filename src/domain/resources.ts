@@ -130,9 +130,17 @@ export type ErrorCode =
 export type Empty = Record<string, never>;
 
 export interface InviteExchange {
-  /** The 8 characters of an invite, or the 12 of a code for another device: A to Z and 0 to 9. */
+  /** 8 characters, A to Z and 0 to 9. */
   code: string;
   /** The e-mail address that the invite was sent to, if known. */
+  email?: string | undefined;
+}
+
+/** Exchanges a code that a signed-in device shows. */
+export interface DeviceCodeExchange {
+  /** 12 characters, A to Z and 0 to 9. */
+  code: string;
+  /** The e-mail address of the account, if known. */
   email?: string | undefined;
 }
 
@@ -526,6 +534,7 @@ export interface RevokedSessions {
 export interface Endpoints {
   '/user/profile': { request: Empty; response: Profile };
   '/auth/invite': { request: InviteExchange; response: Session };
+  '/auth/device': { request: DeviceCodeExchange; response: Session };
   '/auth/exchange': { request: CodeExchange; response: Session };
   '/logout': { request: Empty; response: LoggedOut };
   '/account/get': { request: Empty; response: Account };

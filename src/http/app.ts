@@ -16,7 +16,7 @@ import { accountRoutes, browserRoutes } from '../routes/account.ts';
 import { appPages, appWebRoutes } from '../routes/apps.ts';
 import { bookmarkRoutes } from '../routes/bookmarks.ts';
 import { changesRoutes } from '../routes/changes.ts';
-import { deviceRoutes } from '../routes/device-codes.ts';
+import { deviceRoutes, exchangeDevice } from '../routes/device-codes.ts';
 import { exchangeCode } from '../routes/exchange.ts';
 import { addImportParser, exportRoutes, importRoutes } from '../routes/import-export.ts';
 import { passkeyRoutes } from '../routes/passkeys.ts';
@@ -67,6 +67,7 @@ declare module 'fastify' {
 export const ROUTES = routesOfAll([
   ...accountRoutes,
   exchangeCode,
+  exchangeDevice,
   ...bookmarkRoutes,
   ...trashRoutes,
   ...searchRoutes,

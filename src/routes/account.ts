@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { notifyPolls } from '../coordination/channels.ts';
 import { nameClient } from '../domain/client-name.ts';
-import { permissionDenied } from '../domain/errors.ts';
 import { id, text } from '../domain/fields.ts';
 import type { Session } from '../domain/resources.ts';
 import { foldText } from '../domain/text.ts';
@@ -9,23 +8,16 @@ import { createSecret, formatToken } from '../domain/tokens.ts';
 import { limitWrongCodes } from '../http/brute-force-limiter.ts';
 import { type PublicRoute, principalRoute, publicRoute, type RouteRequest } from '../http/route.ts';
 import { forgetSession, setSessionCookie } from '../http/session-cookie.ts';
-import { isDeviceCode } from '../sign-in/device-codes.ts';
 import { revokeToken } from '../store/tokens.ts';
 import { deleteAccount, exchangeInvite, readAccount, readProfile } from '../store/users.ts';
-import { exchangeDeviceCode } from './device-codes.ts';
 import { notifyAfter } from './notify-after.ts';
 import { count, deleted, timestampText } from './response-schemas.ts';
 
 /** Account and session: docs/contract.md, section 4.1. */
 
-const code = z
-  .string()
-  .regex(/^[A-Z0-9]{8}([A-Z0-9]{4})?$/, 'expected 8 or 12 characters, A to Z and 0 to 9')
-  .meta({ examples: ['K7Q2M9XD'] });
-
 const email = z.string().meta({ examples: ['you@example.org'] });
 
-const invitedEmail = text({ max: 254, min: 1 }).meta({
+const givenEmail = text({ max: 254, min: 1 }).meta({
   maxLength: 254,
   minLength: 1,
   examples: ['you@example.org'],
@@ -35,25 +27,37 @@ const token = z.string().meta({ examples: ['bks_42_BcGzEJAmGwg4vGYdvNIrhWPgAPiYz
 
 export const user = z.object({ id, email }).meta({ id: 'User' });
 
-const exchangeBody = z.object({ code, email: invitedEmail.optional() });
+/** The response to the exchange of a code. */
+export const openedSession = z.object({ token, user });
 
-/** Opens a session with an invite code or a code from another device. Throws `NOT_FOUND` for a wrong code. */
-async function openSession({
-  context,
-  body,
-  request,
-}: RouteRequest<z.output<typeof exchangeBody>>): Promise<Session> {
-  const emailKey = body.email === undefined ? undefined : foldText(body.email);
-  const codeWithEmail = { code: body.code, emailKey };
+/** The longest valid address, with every character escaped as a surrogate pair, has 3,048 bytes. */
+export const CODE_BODY_BYTES = 4_096;
+
+/** Makes the schema of a body with a code of `length` characters. */
+export const codeBody = (length: number, example: string) =>
+  z.object({
+    code: z
+      .string()
+      .regex(new RegExp(`^[A-Z0-9]{${length}}$`), `expected ${length} characters, A to Z and 0 to 9`)
+      .meta({ examples: [example] }),
+    email: givenEmail.optional(),
+  });
+
+type CodeBody = ReturnType<typeof codeBody>;
+
+/** A request to open a session with a code. */
+export type CodeRequest = RouteRequest<z.output<CodeBody>>;
+
+const exchangeBody = codeBody(8, 'K7Q2M9XD');
+
+/** Opens a session with an invite code. Throws `NOT_FOUND` for a wrong code. */
+async function openSession({ context, body: { code, email }, request }: CodeRequest): Promise<Session> {
+  const emailKey = email === undefined ? undefined : foldText(email);
   const client = nameClient(request.headers['user-agent']);
-  if (isDeviceCode(body.code))
-    return limitWrongCodes(context, request, emailKey, () =>
-      exchangeDeviceCode(context, codeWithEmail, client),
-    );
   const { sessionDays } = context.config;
   const secret = createSecret();
   const invitedUser = await limitWrongCodes(context, request, emailKey, () =>
-    exchangeInvite(context.database, codeWithEmail, secret, sessionDays, client),
+    exchangeInvite(context.database, { code, emailKey }, secret, sessionDays, client),
   );
   return { token: formatToken('session', invitedUser.id, secret.secret), user: invitedUser };
 }
@@ -63,32 +67,37 @@ const exchange = publicRoute({
   scope: 'public',
   summary: 'Exchange an invite code for a session token',
   description:
-    'An invite works once. A code of 12 characters comes from a signed-in page. It signs in another device once, ' +
-    'within five minutes. Only this response contains the token. The scope of the token is `write`. If you know the ' +
+    'An invite works once. Only this response contains the token. The scope of the token is `write`. If you know the ' +
     'e-mail address that the invite was sent to, send it too. A code for another address is then refused, and your ' +
     'request is not limited when strangers guess codes.',
   body: exchangeBody,
   exampleLeavesOut: ['email'],
-  // The longest valid address, with every character escaped as a surrogate pair, has 3,048 bytes.
-  bodyLimit: 4_096,
-  response: z.object({ token, user }),
+  bodyLimit: CODE_BODY_BYTES,
+  response: openedSession,
   errors: ['NOT_FOUND'],
   handle: openSession,
 });
 
-/** Like `exchange`, but the browser gets the session token in a cookie that scripts cannot read. */
-const loginByInvite: PublicRoute<typeof exchangeBody> = {
-  ...exchange,
-  path: '/login/invite',
-  summary: 'Exchange an invite code for a session of this browser',
-  body: exchangeBody,
+/**
+ * Returns a route like `route` for browsers. It puts the session token into a cookie that scripts cannot read, and not
+ * into the response.
+ */
+export const inBrowser = (
+  route: PublicRoute,
+  path: string,
+  body: CodeBody,
+  open: (request: CodeRequest) => Promise<Session>,
+): PublicRoute<CodeBody> => ({
+  ...route,
+  path,
+  body,
   response: z.object({ user }),
   async handle(loginRequest) {
-    const session = await openSession(loginRequest);
+    const session = await open(loginRequest);
     setSessionCookie(loginRequest.context, loginRequest.reply, session.token);
     return { user: session.user };
   },
-};
+});
 
 const profileResponse = z.object({ email, is_premium: z.boolean(), created_at: timestampText });
 
@@ -124,21 +133,20 @@ const get = principalRoute({
 const logout = principalRoute({
   path: '/logout',
   scope: 'read',
-  summary: 'Revoke the session token of this request',
+  summary: 'Revoke the token of this request',
   description:
-    'As soon as the response is sent, the token is invalid on every replica. API tokens cannot log out: revoke them ' +
-    'with `/tokens/revoke`.',
+    'As soon as the response is sent, the token is invalid on every replica. API tokens can log out too.',
   body: z.object({}),
   response: z.object({
     logged_out: z.literal(true),
     message: z.string().meta({ examples: ['the session has ended'] }),
   }),
   async handle({ context, principal, request, reply }) {
-    if (principal.kind !== 'session') throw permissionDenied('only a session token can log out');
     await notifyAfter(context, principal, notifyPolls, () => revokeToken(context.database, principal));
     context.principals.forget(principal);
     forgetSession(context, request, reply);
-    return { logged_out: true, message: 'the session has ended' };
+    const message = principal.kind === 'session' ? 'the session has ended' : 'the token is revoked';
+    return { logged_out: true, message };
   },
 });
 
@@ -167,4 +175,7 @@ const remove = principalRoute({
 export const accountRoutes = [exchange, profile, logout, get, remove];
 
 /** Logging in and out in a browser, under `/web/`. */
-export const browserRoutes = [loginByInvite, { ...logout, summary: 'End the session of this browser' }];
+export const browserRoutes = [
+  inBrowser(exchange, '/login/invite', exchangeBody, openSession),
+  { ...logout, summary: 'End the session of this browser' },
+];

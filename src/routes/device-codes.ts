@@ -2,14 +2,22 @@ import encodeQR from 'qr';
 import { z } from 'zod';
 import type { Context } from '../context.ts';
 import { PENDING_KINDS } from '../coordination/pending-kinds.ts';
+import { nameClient } from '../domain/client-name.ts';
 import { invalidToken, notFound } from '../domain/errors.ts';
 import type { Session } from '../domain/resources.ts';
 import { foldText } from '../domain/text.ts';
 import { parseToken } from '../domain/tokens.ts';
-import type { PrincipalRoute } from '../http/route.ts';
-import { confirmDeviceCode, issueDeviceCode, takeDeviceCode } from '../sign-in/device-codes.ts';
+import { limitWrongCodes } from '../http/brute-force-limiter.ts';
+import { type PrincipalRoute, publicRoute } from '../http/route.ts';
+import {
+  confirmDeviceCode,
+  DEVICE_CODE_LENGTH,
+  issueDeviceCode,
+  takeDeviceCode,
+} from '../sign-in/device-codes.ts';
 import { openAppSession, readWaysIn } from '../store/identities.ts';
 import { findPrincipal, revokeToken } from '../store/tokens.ts';
+import { CODE_BODY_BYTES, type CodeRequest, codeBody, inBrowser, openedSession } from './account.ts';
 
 /** Signs in another device with a code that a signed-in page shows. */
 
@@ -58,14 +66,46 @@ const ways: PrincipalRoute = {
     readWaysIn(context.database, principal, context.config.signIn.provider?.issuer),
 };
 
+const exchangeBody = codeBody(DEVICE_CODE_LENGTH, 'K7Q2M9XDW3RT');
+
+/** Opens a session with a code from another device. Throws `NOT_FOUND` for a wrong code. */
+function openSession({ context, body: { code, email }, request }: CodeRequest): Promise<Session> {
+  const emailKey = email === undefined ? undefined : foldText(email);
+  const client = nameClient(request.headers['user-agent']);
+  return limitWrongCodes(context, request, emailKey, () =>
+    exchangeDeviceCode(context, { code, emailKey }, client),
+  );
+}
+
+/** Part of the API: docs/contract.md, section 5.3. */
+export const exchangeDevice = publicRoute({
+  path: '/auth/device',
+  scope: 'public',
+  summary: 'Exchange a code from a signed-in device for a session token',
+  description:
+    'A signed-in page shows the code. The code works once, within five minutes. Only this response contains the token. ' +
+    'The scope of the token is `write`. If you know the e-mail address of the account, send it too. A code of another ' +
+    'account is then refused, and your request is not limited when strangers guess codes.',
+  body: exchangeBody,
+  exampleLeavesOut: ['email'],
+  bodyLimit: CODE_BODY_BYTES,
+  response: openedSession,
+  errors: ['NOT_FOUND'],
+  handle: openSession,
+});
+
 /** Endpoints that the service's own pages use under `/web/`. */
-export const deviceRoutes = [issue, ways];
+export const deviceRoutes = [
+  issue,
+  ways,
+  inBrowser(exchangeDevice, '/login/device/exchange', exchangeBody, openSession),
+];
 
 /**
  * Opens a session with a code from another device, and uses the code up. Throws `NOT_FOUND` if the code is invalid, or
  * if it belongs to an account with another e-mail address.
  */
-export async function exchangeDeviceCode(
+async function exchangeDeviceCode(
   context: Context,
   { code, emailKey }: { code: string; emailKey?: string | undefined },
   client: string | null,

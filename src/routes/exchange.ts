@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { Context } from '../context.ts';
 import { notifyPolls } from '../coordination/channels.ts';
 import { nameClient } from '../domain/client-name.ts';
@@ -15,7 +15,7 @@ import {
 } from '../sign-in/app-codes.ts';
 import { openAppSession } from '../store/identities.ts';
 import { revokeToken } from '../store/tokens.ts';
-import { user } from './account.ts';
+import { openedSession } from './account.ts';
 import { notifyAfter } from './notify-after.ts';
 
 /** Exchanges a code for the session of an app (RFC 8252). The response is the same for every code that fails. */
@@ -29,10 +29,7 @@ export const exchangeCode = publicRoute({
     'shown once; its scope is write.',
   body: exchangeSchema,
   bodyLimit: 2_048,
-  response: z.object({
-    token: z.string().meta({ examples: ['bks_42_BcGzEJAmGwg4vGYdvNIrhWPgAPiYz1wPgvwc3GUsxT8'] }),
-    user,
-  }),
+  response: openedSession,
   errors: ['NOT_FOUND'],
   async handle({ context, body, request }) {
     const client = nameClient(request.headers['user-agent']);

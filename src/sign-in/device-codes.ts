@@ -15,14 +15,8 @@ type Maker = Pick<Principal, 'userId' | 'hash'>;
 /** 32 characters that are hard to confuse. 32 divides 256, so a random byte selects all of them equally often. */
 const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 
-/**
- * The length of a device code: 12 characters with 5 random bits each. Invite codes have 8 characters, so the length
- * shows which kind a code is.
- */
-const LENGTH = 12;
-
-/** Whether a code is a device code and not an invite code. */
-export const isDeviceCode = (code: string): boolean => code.length === LENGTH;
+/** The length of a code. Each character has 5 random bits. */
+export const DEVICE_CODE_LENGTH = 12;
 
 const nameCode = (code: string): string => hashParts('device', code);
 const nameSession = ({ userId, hash }: Maker): string =>
@@ -31,7 +25,9 @@ const nameSession = ({ userId, hash }: Maker): string =>
 /** Creates the code of a session, and cancels the session's previous code. */
 export async function issueDeviceCode(pending: PendingValues, maker: Maker): Promise<string> {
   await cancelDeviceCode(pending, maker);
-  const code = Array.from(randomBytes(LENGTH), (byte) => ALPHABET[byte % ALPHABET.length]).join('');
+  const code = Array.from(randomBytes(DEVICE_CODE_LENGTH), (byte) => ALPHABET[byte % ALPHABET.length]).join(
+    '',
+  );
   const grant = { userId: maker.userId, session: maker.hash.toString('hex') };
   await pending.keep('deviceCodes', nameCode(code), JSON.stringify(grant));
   await pending.keep('deviceSessions', nameSession(maker), nameCode(code));

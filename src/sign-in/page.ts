@@ -70,7 +70,8 @@ for (const form of document.forms) {
       const body = form.dataset.body ? JSON.parse(form.dataset.body) : await usePasskey();
       for (const { name, value } of form.querySelectorAll('input'))
         body[name] = value.replace(/[\\s-]/g, '').toUpperCase();
-      const result = await post(form.dataset.to, body);
+      const isDeviceCode = body.code?.length === 12;
+      const result = await post(isDeviceCode ? form.dataset.toDevice : form.dataset.to, body);
       if (result.location) location.replace(result.location);
       else location.reload();
     } catch (error) {

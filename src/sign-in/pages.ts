@@ -12,7 +12,7 @@ const renderButton = (address: string, text: string, isMain = false): Html =>
 
 /** Two forms: one signs in with a code, the other with a passkey. Afterwards the page reloads with the new session. */
 const FORMS = html`
-  <form data-to="/web/login/invite" data-body="{}">
+  <form data-to="/web/login/invite" data-to-device="/web/login/device/exchange" data-body="{}">
     <label for="code">Invite code or code from another device</label>
     <p><input id="code" name="code" required maxlength="20" autocomplete="one-time-code" spellcheck="false"></p>
     <p role="alert"></p>

@@ -22,7 +22,7 @@ const CODE = /^[A-Z0-9]{8}([A-Z0-9]{4})?$/;
 async function exchange(code: string): Promise<string | undefined> {
   if (!CODE.test(code)) return texts.signIn.malformedCode;
   try {
-    await post('/web/login/invite', { code });
+    await post(code.length === 8 ? '/web/login/invite' : '/web/login/device/exchange', { code });
     return undefined;
   } catch (error) {
     return hasStatus(error, 400, 404) ? texts.signIn.wrongCode : describeFailure(error);

@@ -125,6 +125,7 @@ await data(api.sessionsRevokeOthers(all));
 await api.sessionsRevoke({ body: { id: sessions[0].id + 1_000 }, throwOnError: false });
 await data(api.accountDelete({ body: { confirm: user.email } }));
 await api.logout({ body: {}, throwOnError: false });
+await api.authDevice({ body: { code: 'AAAABBBBCCCC' }, throwOnError: false });
 await api.authExchange({
   body: { code: 'a'.repeat(43), code_verifier: 'b'.repeat(43), redirect_uri: 'http://127.0.0.1:1/' },
   throwOnError: false,

@@ -8,6 +8,8 @@ export interface TestBrowser {
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiResponse>;
   /** Logs in with an invite. Rejects if the service refuses the invite. */
   login(code: string): Promise<ApiResponse>;
+  /** Logs in with a code from another device. */
+  loginByDevice(code: string): Promise<ApiResponse>;
 }
 
 /**
@@ -50,6 +52,7 @@ export function newBrowser(origin: string, pageOrigin = origin): TestBrowser {
       if (response.status !== 200) throw new Error(`login: ${response.text}`);
       return response;
     },
+    loginByDevice: (code) => browser.post('/web/login/device/exchange', { code }),
   };
   return browser;
 }

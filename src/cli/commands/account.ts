@@ -28,8 +28,9 @@ export function addAccountCommands(program: Command, run: Run): void {
     .action(run(login));
   program
     .command('logout')
-    .description('end the session and delete the stored token')
+    .description('end the session, or forget the stored API token')
     .option('--local', 'delete only the stored token; the token stays valid')
+    .option('--revoke', 'revoke the stored token too if it is an API token')
     .action(run(logout));
   program.command('whoami').description('show who is logged in').action(run(whoami));
 }
@@ -96,7 +97,12 @@ async function exchange(
     );
   }
   try {
-    return (await client.exchangeInvite(code, { signal, email })).token;
+    const isInvite = code.length === 8;
+    const options = { signal, email };
+    const opened = isInvite
+      ? await client.exchangeInvite(code, options)
+      : await client.exchangeDeviceCode(code, options);
+    return opened.token;
   } catch (error) {
     if (!(error instanceof ApiError && error.code === 'NOT_FOUND')) throw error;
     throw new CliError(
@@ -112,21 +118,25 @@ function warnOfPlainHttp({ terminal }: Session, baseUrl: string): void {
   terminal.note(`Warning: ${baseUrl} is not encrypted; others on the network can read your token.`);
 }
 
-async function logout(session: Session, { local = false }: { local?: boolean }): Promise<void> {
+async function logout(
+  session: Session,
+  { local = false, revoke = false }: { local?: boolean; revoke?: boolean },
+): Promise<void> {
+  if (local && revoke) throw new CliError('--revoke cannot be combined with --local');
   const { terminal, environment, signal } = session;
   const stored = await readCredentials(environment.configDir);
   if (stored === undefined) throw new CliError('you are not logged in', undefined, 'INVALID_TOKEN');
   const isSession = stored.token.startsWith('bks_');
-  const endsSession = isSession && !local;
-  if (endsSession) {
+  const revokes = revoke || (isSession && !local);
+  if (revokes) {
     const client = openClient(session, stored.base_url, stored.token);
     await client.logout({ signal }).catch((error) => {
-      // `INVALID_TOKEN` means that the session has already ended.
+      // `INVALID_TOKEN` means that the token is no longer valid.
       if (error instanceof ApiError && error.code === 'INVALID_TOKEN') return;
       // The status is 0 if there was no response.
       if (error instanceof ApiError && error.status === 0) {
         throw new CliError(
-          `${stored.base_url} cannot be reached, so the session was not ended`,
+          `${stored.base_url} cannot be reached, so the token was not revoked`,
           'Try again later, or delete only the stored token: bookmarks logout --local',
           'UNAVAILABLE',
         );
@@ -135,8 +145,8 @@ async function logout(session: Session, { local = false }: { local?: boolean }):
     });
   }
   await removeCredentials(environment.configDir);
-  await terminal.print({ logged_out: true, revoked: endsSession }, () =>
-    endsSession ? 'Logged out' : 'Deleted the stored token; it stays valid until it is revoked or expires',
+  await terminal.print({ logged_out: true, revoked: revokes }, () =>
+    revokes ? 'Logged out' : 'Deleted the stored token; it stays valid until it is revoked or expires',
   );
 }
 
