@@ -59,7 +59,8 @@ describe('signing in', () => {
     expect(page.url()).toBe(`${service.origin}/`);
     await visitor.context.clearCookies();
     await page.goto(`${service.origin}/?second#code=${code}`);
-    await page.getByLabel('Invite code').waitFor();
+    await page.getByRole('alert').getByText('This link was already used').waitFor();
+    expect(await page.getByLabel('Invite code').inputValue()).toBe('');
     // Only the fragment of the address changes, so the browser does not load the page again.
     await page.goto(`${service.origin}/?second#code=${await service.invite(newEmail())}`);
     await page.getByText('No bookmarks yet').waitFor();
@@ -198,7 +199,17 @@ describe('adding, editing, deleting', () => {
     await page.getByLabel('Comment').fill('kept');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('alert').getByText('This is not a web address').waitFor();
+    const address = page.getByRole('textbox', { name: 'Address', description: /^This is not a web address/ });
+    expect(await address.getAttribute('aria-invalid')).toBe('true');
     expect(await page.getByLabel('Comment').inputValue()).toBe('kept');
+    // Escape asks before it closes a form with input.
+    const question = page.getByRole('dialog', { name: 'Discard what you have typed?' });
+    await address.press('Escape');
+    await question.getByRole('button', { name: 'Cancel' }).click();
+    expect(await page.getByLabel('Comment').inputValue()).toBe('kept');
+    await address.press('Escape');
+    await question.getByRole('button', { name: 'Discard' }).click();
+    await address.waitFor({ state: 'detached' });
   });
 
   browserTest('the form says that an address is saved already, and offers to edit it', async () => {

@@ -23,6 +23,8 @@ browserTest('the page shows a code that signs in another device, and a link with
   await phonePage.getByRole('button', { name: 'Sign in' }).click();
   await phonePage.getByText('No bookmarks yet').waitFor();
   expect(await phone.post('/web/api/v1/user/profile')).toMatchObject({ email: browser.email });
+  await dialog.getByText('Signed in: Chrome on Linux.').waitFor();
+  expect(await dialog.getByRole('textbox', { name: 'Link' }).count()).toBe(0);
   // The list shows the new session as soon as the dialog is closed.
   await page.keyboard.press('Escape');
   await expect.poll(() => page.locator('#sessions li').count()).toBe(2);

@@ -37,6 +37,9 @@ browserTest('the page offers a passkey, which signs in another browser and can b
   await page.getByLabel('Invite code').fill(code);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.getByRole('button', { name: 'Add a passkey' }).click();
+  const question = page.getByRole('dialog', { name: 'Add a passkey' });
+  await question.getByLabel('Name of the passkey').fill('My laptop');
+  await question.getByRole('button', { name: 'Add a passkey' }).click();
   await page.getByText('Passkey added').waitFor();
   const { credentials } = await first.cdp.send('WebAuthn.getCredentials', first);
   expect(credentials).toHaveLength(1);
@@ -51,11 +54,18 @@ browserTest('the page offers a passkey, which signs in another browser and can b
 
   // A user's only passkey cannot be removed. A user with a passkey can sign out without a warning.
   await otherPage.goto(`${named()}/settings`);
-  await otherPage.locator('#passkeys li').getByText('Chrome on Linux').waitFor();
+  await otherPage.locator('#passkeys li').getByText('My laptop').waitFor();
   await otherPage.getByRole('button', { name: 'Remove passkey' }).click();
   await otherPage.getByRole('alert').getByText('Add another passkey first').waitFor();
+  // The authenticator has this passkey already, and the page says so.
+  const addAnother = async () => {
+    await otherPage.getByRole('button', { name: 'Add a passkey' }).click();
+    await otherPage.getByRole('dialog').getByRole('button', { name: 'Add a passkey' }).click();
+  };
+  await addAnother();
+  await otherPage.getByRole('alert').getByText('this device already has one for your account').waitFor();
   await second.cdp.send('WebAuthn.clearCredentials', second);
-  await otherPage.getByRole('button', { name: 'Add a passkey' }).click();
+  await addAnother();
   await expect.poll(() => otherPage.locator('#passkeys li').count()).toBe(2);
   await otherPage.getByRole('button', { name: 'Remove passkey' }).first().click();
   await expect.poll(() => otherPage.locator('#passkeys li').count()).toBe(1);

@@ -56,6 +56,10 @@ browserTest('a browser’s file is previewed and imported, and a table lists wha
   expect(table.trim().split('\r\n')).toHaveLength(3);
   expect(table).toContain(',not a web page\r\n');
   expect(await call(browser, '/bookmarks/search')).toMatchObject({ total: 5 });
+  // The next preview of the file says how many of its addresses the account has.
+  await page.reload();
+  await choose(page, join(SAMPLES, 'chrome.html'));
+  await page.getByText('You already have 5 of these addresses').waitFor();
   expect(browser.faults).toEqual([]);
 });
 
@@ -176,12 +180,12 @@ browserTest('an import whose session ends continues after the user has signed in
   await page.getByText('2,501 bookmarks imported').waitFor();
 });
 
-browserTest('all bookmarks are exported, as JSON and as HTML', async () => {
+browserTest('all bookmarks are exported, as JSON, as HTML and as CSV', async () => {
   const browser = await browsers.signedIn(service);
   await call(browser, '/bookmarks/add', { url: 'https://example.org/', title: '<b> & "q"', tags: ['one'] });
   const page = await browser.open('/settings');
   const files: string[] = [];
-  for (const format of ['JSON', 'HTML']) {
+  for (const format of ['JSON', 'HTML', 'CSV']) {
     const downloading = page.waitForEvent('download');
     await page.getByRole('button', { name: `Export ${format}` }).click();
     files.push(await readFile(await (await downloading).path(), 'utf8'));
@@ -189,6 +193,7 @@ browserTest('all bookmarks are exported, as JSON and as HTML', async () => {
   }
   expect(JSON.parse(files[0]!)).toMatchObject({ count: 1, bookmarks: [{ title: '<b> & "q"' }] });
   expect(files[1]).toContain('TAGS="one">&lt;b&gt; &amp; &quot;q&quot;</A>');
+  expect(files[2]).toMatch(/^url,title,note,tags,created,updated_at[\s\S]*,one,/);
 });
 
 browserTest('a token is created, is shown once, works with curl, and is revoked', async () => {
@@ -210,7 +215,14 @@ browserTest('a token is created, is shown once, works with curl, and is revoked'
   await page.reload();
   await page.getByText('backup', { exact: true }).waitFor();
   expect(await page.content()).not.toContain('bka_');
-  await page.getByRole('button', { name: 'Revoke token backup' }).click();
+  const revoke = page.getByRole('button', { name: 'Revoke token backup' });
+  await revoke.click();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await revoke.click();
+  await page
+    .getByRole('dialog', { name: 'Revoke the token “backup”?' })
+    .getByRole('button', { name: 'Revoke' })
+    .click();
   await page.getByText('No tokens.').waitFor();
   const again = await promisify(execFile)('sh', ['-c', command], { cwd: folder });
   expect(JSON.parse(again.stdout)).toMatchObject({ code: 'INVALID_TOKEN' });

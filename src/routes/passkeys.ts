@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { nameClient } from '../domain/client-name.ts';
 import { invalid, notFound, permissionDenied } from '../domain/errors.ts';
+import { tagName } from '../domain/fields.ts';
 import type { PrincipalRoute, PublicRoute } from '../http/route.ts';
 import { setSessionCookie } from '../http/session-cookie.ts';
 import {
@@ -133,20 +134,21 @@ const addBody = z.object({
   credential_id: credentialId,
   client_data: base64url(8_192),
   attestation: base64url(32_768),
+  name: tagName.nullish(),
 });
 
 const add: PrincipalRoute<typeof addBody> = {
   path: '/login/passkey/add',
   scope: 'write',
   summary: 'Add a passkey to the account',
-  description: 'The passkey is named after the browser that created it.',
+  description: 'Without a `name`, the passkey is named after the browser that created it.',
   body: addBody,
   response: z.object({ added: z.literal(true) }),
   async handle({ context, principal, body, request }) {
     const party = requireRelyingParty(request);
     const passkey = await verifyAddition(context.coordination.pending, principal, body, party);
     if (passkey === undefined) throw invalid('attestation: does not match a challenge of this session');
-    const name = nameClient(request.headers['user-agent']);
+    const name = body.name ?? nameClient(request.headers['user-agent']);
     await addPasskey(context.database, principal, { ...passkey, name });
     return { added: true };
   },

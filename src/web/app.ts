@@ -6,6 +6,8 @@ import { notifyError } from './notices.ts';
 import { keep, readKept, type Waiting } from './offline-store.ts';
 import { scriptAddress } from './script-address.ts';
 import { ask, client } from './session.ts';
+// A dialog needs this module when the session ends. It is loaded early, because an update removes the old module.
+import './sign-in.ts';
 
 /**
  * Makes the page an app that works without a network. The page loads this file after it has shown the list, so that the

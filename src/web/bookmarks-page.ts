@@ -20,10 +20,9 @@ import {
   toggleTag,
 } from './search-text.ts';
 import { createSelection } from './selection.ts';
-import { watchSession } from './session.ts';
+import { trashDays, watchSession } from './session.ts';
 import { showShell } from './shell.ts';
 import { nameKey } from './shortcuts.ts';
-import { hasPasskeys } from './sign-in.ts';
 import { requireUser } from './start.ts';
 import { tagsPanel } from './tags-panel.ts';
 import { texts } from './texts.ts';
@@ -283,7 +282,7 @@ function openAdd(draft: Draft, warning?: 'gone'): void {
   adding = form;
   slot.prepend(form.element);
   scrollTo(0, 0);
-  if (warning) form.warn(warning);
+  if (warning) form.warn(undefined);
   form.focus();
 }
 
@@ -346,7 +345,7 @@ function warnEditor(page: Changes): void {
     return;
   }
   const changed = page.bookmarks.find(({ id }) => id === bookmark.id);
-  if (changed && changed.updated_at > bookmark.updated_at) editor.warn('changed', changed.updated_at);
+  if (changed && changed.updated_at > bookmark.updated_at) editor.warn(changed);
 }
 
 /** Replaces the old name of a tag with its new name in the search text. The tag may have been renamed elsewhere. */
@@ -384,18 +383,16 @@ function applyChanges(page: Changes, sinceMs: number): void {
   collection.apply(page, sinceMs);
 }
 
-panel.element.append(trashButton);
-const main = make(
-  'main',
-  {},
-  make('div', { class: 'toolbar' }, heading, count, tagsButton, orders.element, addButton),
-  notes,
-  slot,
-  list.element,
-  end,
-  selection.element,
-);
-showShell('bookmarks', make('div', { class: 'layout' }, panel.element, main), box.element);
+if (trashDays() > 0) panel.element.append(trashButton);
+const toolbar = make('div', { class: 'toolbar' }, heading, count, tagsButton, orders.element, addButton);
+const main = make('main', {}, toolbar, notes, slot, list.element, end, selection.element);
+const layout = make('div', { class: 'layout' }, main);
+const narrow = matchMedia('(width <= 60rem)');
+/** Puts the tags next to the list, or in a narrow window below the button that shows them. */
+const placePanel = () => (narrow.matches ? toolbar.after(panel.element) : layout.prepend(panel.element));
+narrow.addEventListener('change', placePanel);
+placePanel();
+showShell('bookmarks', layout, box.element);
 document.title = texts.name;
 history.scrollRestoration = 'manual';
 box.text = textInAddress();
@@ -461,4 +458,4 @@ addEventListener('pagehide', () => {
 addEventListener('pageshow', ({ persisted }) => {
   if (persisted) following?.resume();
 });
-if (hasPasskeys()) void import('./passkeys.ts').then(({ offerPasskey }) => offerPasskey()).catch(() => {});
+void import('./passkeys.ts').then(({ offerPasskey }) => offerPasskey()).catch(() => {});

@@ -3,7 +3,7 @@ import type { Collection } from './collection.ts';
 import { describeError } from './errors.ts';
 import { notify, notifyBriefly, notifyError } from './notices.ts';
 import { titleOf } from './row.ts';
-import { ask, client, isLarge, type RunQuietly } from './session.ts';
+import { ask, client, isLarge, type RunQuietly, trashDays } from './session.ts';
 import { texts } from './texts.ts';
 
 /**
@@ -106,10 +106,13 @@ export function createDeletions(collection: Collection, user: string, runQuietly
     }
     if (left.length > 0) add(left, deletion.text);
   };
-  const removeMany = async (ids: readonly number[]) => {
+  const removeMany = async (ids: readonly number[], first: Bookmark) => {
     const { deleteMany } = await import('./many.ts');
     const deleted = await deleteMany(ids, runQuietly);
-    if (deleted.length > 0) offer(add(deleted, texts.deleted(deleted.length, '')));
+    if (deleted.length === 0) return;
+    const text = texts.deleted(deleted.length, titleOf(first));
+    if (trashDays() === 0) notifyBriefly(text);
+    else offer(add(deleted, text));
   };
   const last = kept.at(-1);
   if (last !== undefined) offer(last);
@@ -118,7 +121,8 @@ export function createDeletions(collection: Collection, user: string, runQuietly
       const [first] = bookmarks;
       if (first === undefined) return;
       const ids = bookmarks.map(({ id }) => id);
-      if (isLarge(ids.length)) return void removeMany(ids).catch(notifyError);
+      // Without a trash, every deletion asks first, because it cannot be undone.
+      if (isLarge(ids.length) || trashDays() === 0) return void removeMany(ids, first).catch(notifyError);
       collection.hide(ids);
       const deletion = add(ids, texts.deleted(ids.length, titleOf(first)));
       offer(deletion);

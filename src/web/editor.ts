@@ -2,7 +2,7 @@ import { randomId } from '../client/requester.ts';
 import type { Bookmark, Tag } from '../domain/resources.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
 import { formatAgo } from './dates.ts';
-import { button, buttonRow, field, make, makeForm, refill, submitButton } from './dom.ts';
+import { button, buttonRow, field, make, makeForm, newId, refill, submitButton } from './dom.ts';
 import { describeError, hasCode, isAbort } from './errors.ts';
 import { keepWaiting } from './offline-store.ts';
 import { titleOf } from './row.ts';
@@ -43,10 +43,10 @@ export interface Editor {
   /** Returns the current input. */
   read(): Required<Draft>;
   /**
-   * Warns that the bookmark was changed or deleted elsewhere while the user edits it. `updatedAt` is the time of that
-   * change. After the warning, saving overwrites the version that this change created.
+   * Warns that the bookmark was changed elsewhere (`changed` is its new version) or deleted elsewhere (undefined) while
+   * the user edits it. After the warning, saving overwrites that version.
    */
-  warn(what: 'changed' | 'gone', updatedAt?: string): void;
+  warn(changed: Bookmark | undefined): void;
 }
 
 interface EditorForm {
@@ -66,10 +66,17 @@ interface EditorForm {
   onUrl?(url: string, notice: HTMLElement): void;
 }
 
-const describeFault = (error: unknown): string => {
-  if (hasCode(error, 'CONFLICT')) return texts.editor.changed;
-  return hasCode(error, 'NOT_FOUND') ? texts.editor.gone : describeError(error);
-};
+/** Thrown if a bookmark was changed elsewhere before it could be saved. */
+class ChangedElsewhere extends Error {
+  readonly bookmark: Bookmark;
+  constructor(bookmark: Bookmark) {
+    super();
+    this.bookmark = bookmark;
+  }
+}
+
+const describeFault = (error: unknown): string =>
+  hasCode(error, 'NOT_FOUND') ? texts.editor.gone : describeError(error);
 
 const isWebAddress = (text: string): boolean => parseWebUrl(text) !== null;
 
@@ -90,14 +97,16 @@ function buildEditor({ title, draft, options, save, keep, onUrl }: EditorForm): 
   const name = make('input', { ...attributes, name: 'title', value: draft.title });
   const comment = make('textarea', { ...attributes, name: 'comment', rows: 3 }, draft.comment);
   const tags = tagField(draft.tags ?? [], options.ownTags, texts.tags.title);
-  const error = make('p', { class: 'error', role: 'alert' });
+  const error = make('div', { class: 'error', role: 'alert' });
+  const urlError = make('p', { class: 'error', role: 'alert', id: newId() });
+  url.setAttribute('aria-describedby', urlError.id);
   const notice = make('p', { class: 'known', role: 'status' });
   const saveButton = submitButton(texts.editor.save);
   const element = makeForm(
     'editor',
     () => submit(),
     make('h2', {}, title),
-    field(texts.editor.url, url),
+    make('div', { class: 'field' }, field(texts.editor.url, url), urlError),
     notice,
     make('div', { class: 'pair' }, field(texts.editor.title, name), tags.element),
     field(texts.editor.comment, comment),
@@ -109,12 +118,13 @@ function buildEditor({ title, draft, options, save, keep, onUrl }: EditorForm): 
   const submit = async () => {
     const address = completeUrl(url.value.trim());
     if (!isWebAddress(address)) {
-      refill(error, texts.editor.wrongUrl);
+      refill(urlError, texts.editor.wrongUrl);
       url.ariaInvalid = 'true';
       url.focus();
       return;
     }
     url.ariaInvalid = null;
+    refill(urlError);
     refill(error);
     saveButton.disabled = true;
     refill(saveButton, texts.editor.saving);
@@ -143,17 +153,42 @@ function buildEditor({ title, draft, options, save, keep, onUrl }: EditorForm): 
       const saved = await save(input, signal);
       options.onSaved(saved);
     } catch (failure) {
-      if (!isAbort(failure)) refill(error, describeFault(failure));
+      if (isAbort(failure)) return;
+      if (failure instanceof ChangedElsewhere) warn(failure.bookmark);
+      else refill(error, describeFault(failure));
     } finally {
       attempt.abort();
       saveButton.disabled = false;
       refill(saveButton, texts.editor.save);
     }
   };
+  const initial = JSON.stringify(read());
+  /** Closes the form. Asks first if the user has changed anything. */
+  const cancel = async () => {
+    if (JSON.stringify(read()) !== initial) {
+      const { confirmDeletion } = await import('./ask-dialog.ts');
+      if (!(await confirmDeletion(texts.editor.discardAsk, texts.editor.discard))) return;
+    }
+    options.onCancel();
+  };
+  const warn = (changed: Bookmark | undefined) => {
+    if (changed === undefined) return refill(error, texts.editor.gone);
+    const here = read();
+    const there = { ...changed, tags: changed.tags.map(({ name }) => name) };
+    const { labels } = texts.editor;
+    /** A line for each field that has different values here and there. */
+    const lines = (['url', 'title', 'comment', 'tags'] as const)
+      .map((key) => [labels[key], String(here[key]), String(there[key])] as const)
+      .filter(([, mine, theirs]) => mine !== theirs)
+      .map((line) => make('p', { dir: 'auto' }, texts.editor.differs(...line)));
+    refill(error, texts.editor.changed, ...lines);
+  };
   element.addEventListener('keydown', (event) => {
     if (event.isComposing) return;
-    if (event.key === 'Escape') options.onCancel();
-    else if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void submit();
+    if (event.key === 'Escape') {
+      event.preventDefault();
+      void cancel();
+    } else if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void submit();
     // Keys that the user types in this form must not trigger the shortcuts of the page.
     event.stopPropagation();
   });
@@ -165,7 +200,7 @@ function buildEditor({ title, draft, options, save, keep, onUrl }: EditorForm): 
     element,
     read,
     focus: () => (url.value === '' ? url : name).focus(),
-    warn: (what) => refill(error, texts.editor[what]),
+    warn,
   };
 }
 
@@ -260,7 +295,11 @@ export const editForm = (bookmark: Bookmark, options: EditorOptions): Editor => 
       } catch (error) {
         if (hasCode(error, 'CONFLICT')) {
           const { bookmarks } = await ask(() => client.getBookmarks({ id: bookmark.id }));
-          version = bookmarks[0]?.updated_at ?? version;
+          const [changed] = bookmarks;
+          if (changed !== undefined) {
+            version = changed.updated_at;
+            throw new ChangedElsewhere(changed);
+          }
         }
         throw error;
       }
@@ -268,9 +307,9 @@ export const editForm = (bookmark: Bookmark, options: EditorOptions): Editor => 
   });
   return {
     ...editor,
-    warn(what, updatedAt = version) {
-      version = updatedAt;
-      editor.warn(what);
+    warn(changed) {
+      version = changed?.updated_at ?? version;
+      editor.warn(changed);
     },
   };
 };

@@ -31,6 +31,23 @@ function foldWithPlaces(text: string): { folded: string; places: number[] | unde
   return { folded: foldedLetters, places };
 }
 
+/** The number of characters to show before the first match. */
+const CONTEXT = 24;
+
+/** Leaves out the start of a text if the first match of the normalized terms would otherwise be far from the start. */
+export function excerpt(text: string, terms: readonly string[]): string {
+  if (terms.length === 0 || text.length <= CONTEXT) return text;
+  const { folded, places } = foldWithPlaces(text);
+  const found = terms.slice(0, MOST_TERMS).map((term) => folded.indexOf(term));
+  const first = Math.min(...found.filter((at) => at >= 0));
+  if (first === Number.POSITIVE_INFINITY) return text;
+  const place = places?.[first] ?? first;
+  if (place <= 2 * CONTEXT) return text;
+  const context = text.slice(place - CONTEXT, place);
+  // The excerpt begins with a whole word if there is one.
+  return `…${context.slice(context.search(/\s/) + 1).toWellFormed()}${text.slice(place)}`;
+}
+
 /** Splits a text into nodes and puts matches of the normalized terms into `<mark>`. */
 export function highlight(text: string, terms: readonly string[]): (string | Node)[] {
   if (terms.length === 0 || text === '') return [text];

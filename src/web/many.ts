@@ -3,7 +3,7 @@ import { button, buttonRow, make, makeDialog, refill, showDialog } from './dom.t
 import { describeError } from './errors.ts';
 import { moreTexts } from './more-texts.ts';
 import { notifyBriefly, notifyError } from './notices.ts';
-import { ask, batchesOf, client, type RunQuietly } from './session.ts';
+import { ask, batchesOf, client, type RunQuietly, trashDays } from './session.ts';
 import { texts } from './texts.ts';
 
 /**
@@ -60,7 +60,8 @@ async function sendAll(
 /** Moves bookmarks to the trash, after a question. Returns the ids of the deleted bookmarks. */
 export async function deleteMany(ids: readonly number[], runQuietly: RunQuietly): Promise<number[]> {
   const words = moreTexts.many;
-  if (!(await confirm(words.deleteAsk(ids.length), texts.selection.delete, 'danger'))) return [];
+  const question = (trashDays() === 0 ? words.deleteForGoodAsk : words.deleteAsk)(ids.length);
+  if (!(await confirm(question, texts.selection.delete, 'danger'))) return [];
   return sendAll(ids, words.deleting, runQuietly, (batch) =>
     client.deleteBookmarks({ ids: batch, trash: true }),
   );

@@ -1,6 +1,6 @@
 import { texts } from './texts.ts';
 
-/** Requests about sessions and passkeys. They are not part of the API. */
+/** Requests about sessions and passkeys, and whether passkeys can be used. These are not part of the API. */
 
 /** Sends JSON. Rejects with the response if its status is not a success. */
 export async function post<Body>(path: string, body: object): Promise<Body> {
@@ -20,3 +20,12 @@ export function describeFailure(error: unknown): string {
   if (hasStatus(error, 401)) return texts.signIn.needed;
   return hasStatus(error, 429) ? texts.errors.limited : texts.errors.unavailable;
 }
+
+/** True if passkeys can belong to the page's host. They cannot belong to an IP address. */
+export const addressHasPasskeys = (): boolean => !/^\[|^[\d.]+$/.test(location.hostname);
+
+/** True if this browser and this address support passkeys. */
+export const hasPasskeys = (): boolean =>
+  addressHasPasskeys() &&
+  'PublicKeyCredential' in window &&
+  'parseRequestOptionsFromJSON' in PublicKeyCredential;

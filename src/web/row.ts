@@ -1,9 +1,10 @@
 import type { Bookmark } from '../domain/resources.ts';
+import { searchText } from '../domain/text.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
 import { showTag } from '../formats/folders.ts';
 import { fillTime } from './dates.ts';
 import { iconButton, make } from './dom.ts';
-import { highlight } from './highlight.ts';
+import { excerpt, highlight } from './highlight.ts';
 import { texts } from './texts.ts';
 
 /** One bookmark as a row of the list. */
@@ -99,6 +100,9 @@ export function drawRow(bookmark: Bookmark, actions: RowActions): HTMLElement {
   const time = make('time', {});
   fillTime(time, bookmark.created_at);
   const isSelected = actions.isSelected(bookmark);
+  const shown = searchText({ title, comment: bookmark.comment, url: host });
+  // If nothing else that the row shows contains a term, the row shows the whole address.
+  const address = host === '' || terms.some((term) => !shown.includes(term)) ? bookmark.url : host;
   return make(
     'li',
     {
@@ -112,13 +116,13 @@ export function drawRow(bookmark: Bookmark, actions: RowActions): HTMLElement {
       make(
         'div',
         { class: 'about' },
-        make('span', { class: 'host', dir: 'ltr' }, ...highlight(host || bookmark.url, terms)),
+        make('span', { class: 'host', dir: 'ltr' }, ...highlight(excerpt(address, terms), terms)),
         time,
         bookmark.comment !== '' &&
           make(
             'span',
             { class: 'comment', dir: 'auto', title: bookmark.comment },
-            ...highlight(bookmark.comment, terms),
+            ...highlight(excerpt(bookmark.comment, terms), terms),
           ),
       ),
     ),

@@ -3,6 +3,8 @@ import { button, buttonRow, make, refill } from './dom.ts';
 import { addForm, type Editor, editForm, readDraft } from './editor.ts';
 import { noticeElements, notifyError } from './notices.ts';
 import { ask, client, watchSession } from './session.ts';
+// A dialog needs this module when the session ends.
+import './sign-in.ts';
 import { requireUser } from './start.ts';
 import { texts } from './texts.ts';
 

@@ -4,7 +4,6 @@ import type { Account } from '../domain/resources.ts';
 import { formatClock } from './dates.ts';
 import { hasCode, isUnreachable } from './errors.ts';
 import { sayConnection } from './notices.ts';
-import { askToSignIn } from './sign-in.ts';
 import { texts } from './texts.ts';
 
 /**
@@ -37,6 +36,10 @@ const watchedFetch: typeof fetch = async (input, init) => {
 
 /** The most ids that the service accepts in one request. */
 const BATCH = 500;
+
+/** How many days the trash keeps bookmarks. 0 means that there is no trash: deleted bookmarks are gone. */
+export const trashDays = (): number =>
+  Number(document.querySelector<HTMLMetaElement>('meta[name="trash-days"]')?.content);
 
 /** True for an action on so many bookmarks that the page asks first and shows the progress. */
 export const isLarge = (count: number): boolean => count > 100;
@@ -90,6 +93,7 @@ export async function ask<T>(call: () => Promise<T>): Promise<T> {
       if (!hasCode(error, 'INVALID_TOKEN')) throw error;
       if (renewals > renewalsBefore) continue;
       signals.postMessage('ended');
+      const { askToSignIn } = await import('./sign-in.ts');
       if (!(await askToSignIn())) throw error;
       renewals++;
       await requireSameUser();

@@ -10,7 +10,7 @@ import {
   showDialog,
   submitButton,
 } from './dom.ts';
-import { describeFailure, hasStatus, post } from './post.ts';
+import { describeFailure, hasPasskeys, hasStatus, post } from './post.ts';
 import { texts } from './texts.ts';
 
 /** Signing in: the whole page for a new visitor, or a dialog above the page when the session has ended. */
@@ -28,15 +28,6 @@ async function exchange(code: string): Promise<string | undefined> {
     return hasStatus(error, 400, 404) ? texts.signIn.wrongCode : describeFailure(error);
   }
 }
-
-/** True if passkeys can belong to the page's host. They cannot belong to an IP address. */
-export const addressHasPasskeys = (): boolean => !/^\[|^[\d.]+$/.test(location.hostname);
-
-/** True if this browser and this address support passkeys. */
-export const hasPasskeys = (): boolean =>
-  addressHasPasskeys() &&
-  'PublicKeyCredential' in window &&
-  'parseRequestOptionsFromJSON' in PublicKeyCredential;
 
 /**
  * Makes a button that signs in with a passkey, and the line for its errors. Makes nothing if the browser or the address
@@ -66,6 +57,8 @@ function passkeyButton(onSignedIn: () => void): HTMLElement[] {
 interface SignInForm {
   elements: HTMLElement[];
   input: HTMLInputElement;
+  /** Shows why the user was not signed in. */
+  say(reason: string | undefined): void;
 }
 
 /**
@@ -83,18 +76,19 @@ function signInForm(onSignedIn: () => void, returnTo: string, isAgain: boolean):
     required: true,
   });
   const error = make('p', { class: 'error', role: 'alert' });
+  const say = (reason: string | undefined) => refill(error, reason);
   const submit = submitButton(texts.signIn.title, provider ? 'plain' : 'primary');
   const onSubmit = async () => {
     submit.disabled = true;
     const failure = await exchange(input.value.replace(/[\s-]/g, '').toUpperCase());
     submit.disabled = false;
-    refill(error, failure);
+    say(failure);
     if (failure === undefined) onSignedIn();
     else input.focus();
   };
   const code = field(texts.signIn.code, input, texts.signIn.codeHint);
   const elements = [makeForm('stack', onSubmit, code, error, submit), ...passkeyButton(onSignedIn)];
-  if (provider === undefined) return { elements, input };
+  if (provider === undefined) return { elements, input, say };
   const link = make(
     'a',
     {
@@ -104,36 +98,25 @@ function signInForm(onSignedIn: () => void, returnTo: string, isAgain: boolean):
     },
     texts.signIn.by(provider),
   );
-  return { elements: [link, make('p', { class: 'or' }, texts.signIn.or), ...elements], input };
-}
-
-/**
- * Takes the code from a link's fragment (`#code=…`), which browsers do not send to servers. The service prints such a
- * link when it starts on the user's own machine. On that machine, the code signs the user in immediately. On other
- * machines, the code only fills in the field, so that a link cannot sign somebody in to another person's account.
- */
-function takeLinkedCode(): string | undefined {
-  const code = /^#code=([A-Z0-9]{8,12})$/.exec(location.hash)?.[1];
-  if (code !== undefined) history.replaceState(history.state, '', location.pathname + location.search);
-  return code;
+  return { elements: [link, make('p', { class: 'or' }, texts.signIn.or), ...elements], input, say };
 }
 
 const isOwnMachine = (): boolean => ['127.0.0.1', 'localhost', '[::1]'].includes(location.hostname);
 
-/** Removes a link's code from the page's address. A user who is already signed in does not need the code. */
-export const dropLinkedCode = (): void => void takeLinkedCode();
-
-/** Shows the page for signing in. Resolves when the user has signed in. */
-export async function showSignIn(): Promise<void> {
-  const linked = takeLinkedCode();
-  if (linked !== undefined && isOwnMachine()) {
-    const failure = await exchange(linked);
-    if (failure === undefined) return;
-  }
+/**
+ * Shows the page for signing in. Resolves when the user has signed in. `linked` is the code of a link. The service
+ * prints such a link when it starts on the user's own machine. On that machine, the code signs the user in immediately.
+ * On other machines, the code only fills in the field, so that a link cannot sign somebody in to another person's
+ * account.
+ */
+export async function showSignIn(linked: string | undefined): Promise<void> {
+  const isUsed = linked !== undefined && isOwnMachine();
+  const failure = isUsed ? await exchange(linked) : undefined;
+  if (isUsed && failure === undefined) return;
   // If the user opens a link with a code in this tab, only the fragment changes. So the page reloads itself.
   addEventListener('hashchange', () => location.reload(), { once: true });
   await new Promise<void>((resolve) => {
-    const { elements, input } = signInForm(resolve, location.pathname + location.search, false);
+    const { elements, input, say } = signInForm(resolve, location.pathname + location.search, false);
     const main = make(
       'main',
       { class: 'sign-in' },
@@ -144,7 +127,11 @@ export async function showSignIn(): Promise<void> {
     );
     document.body.replaceChildren(main);
     document.title = `${texts.signIn.title} · ${texts.name}`;
-    if (linked !== undefined) input.value = linked;
+    if (failure === texts.signIn.wrongCode) say(texts.signIn.usedLink);
+    else {
+      say(failure);
+      input.value = linked ?? '';
+    }
     input.focus();
   });
 }

@@ -3,8 +3,14 @@ import { button, make } from './dom.ts';
 import { describeError, isUnreachable } from './errors.ts';
 import { forgetOthers, forgetShown, readKept } from './offline-store.ts';
 import { findUser, signals } from './session.ts';
-import { dropLinkedCode, showSignIn } from './sign-in.ts';
 import { texts } from './texts.ts';
+
+/** Takes the code from a link's fragment (`#code=…`), which browsers do not send to servers. */
+function takeLinkedCode(): string | undefined {
+  const code = /^#code=([A-Z0-9]{8,12})$/.exec(location.hash)?.[1];
+  if (code !== undefined) history.replaceState(history.state, '', location.pathname + location.search);
+  return code;
+}
 
 /** Resolves with the user who is signed in. Shows the sign-in page first if nobody is. */
 export async function requireUser(): Promise<Account> {
@@ -12,7 +18,8 @@ export async function requireUser(): Promise<Account> {
     try {
       const user = await findUserSoon();
       if (user !== undefined) {
-        dropLinkedCode();
+        // A user who is signed in does not need the code of a link.
+        takeLinkedCode();
         forgetOthers(user.email);
         // Another tab may be waiting for this sign-in, because signing in again through a provider opens a new tab.
         signals.postMessage('signed-in');
@@ -21,7 +28,8 @@ export async function requireUser(): Promise<Account> {
       }
       // Nobody is signed in now, so nobody may see the previous user's bookmarks.
       forgetShown();
-      await showSignIn();
+      const { showSignIn } = await import('./sign-in.ts');
+      await showSignIn(takeLinkedCode());
     } catch (error) {
       const kept = readKept();
       if (kept === undefined || !isUnreachable(error)) await showFailure(error);

@@ -5,7 +5,7 @@ import { button, buttonRow, iconButton, make, makeDialog, refill, showDialog } f
 import { moreTexts } from './more-texts.ts';
 import { notifyBriefly, notifyError } from './notices.ts';
 import { drawLink, hostOf, titleOf } from './row.ts';
-import { ask, batchesOf, client } from './session.ts';
+import { ask, batchesOf, client, trashDays } from './session.ts';
 import { texts } from './texts.ts';
 
 /** A dialog that lists the deleted bookmarks. The user restores them or deletes them permanently there. */
@@ -22,7 +22,7 @@ export function openTrash(): void {
   const empty = button(words.empty, () => void emptyTrash(), { kind: 'danger' });
   const dialog = makeDialog(
     texts.trash,
-    make('p', { class: 'hint' }, words.lead),
+    make('p', { class: 'hint' }, words.lead(trashDays())),
     list,
     said,
     buttonRow(

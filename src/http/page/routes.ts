@@ -71,12 +71,20 @@ addEventListener('load', () => { if (document.body.dataset.started === 'yes') se
 
 const START_PATH = '/assets/start.js';
 
-/** Returns the element that tells the scripts the name of the sign-in provider. Empty if there is no provider. */
-const formatProvider = (name: string | undefined): string =>
-  name === undefined ? '' : html`\n<meta name="provider" content="${name}">`.text;
+/** What the scripts need to know about the service. */
+interface Facts {
+  /** The name of the sign-in provider. Undefined if there is none. */
+  provider: string | undefined;
+  trashDays: number;
+}
+
+/** Returns the elements that tell the scripts the facts about the service. */
+const formatFacts = ({ provider, trashDays }: Facts): string =>
+  html`${provider === undefined ? undefined : html`\n<meta name="provider" content="${provider}">`}
+<meta name="trash-days" content="${String(trashDays)}">`.text;
 
 /** Returns the HTML document of a page. */
-function formatDocument({ hash, modules }: Assets, page: string, provider: string | undefined): string {
+function formatDocument({ hash, modules }: Assets, page: string, facts: Facts): string {
   const address = (path: string) => `/assets/${hash}/${path}`;
   const [ownModule, ...otherModules] = modules.get(page) ?? [];
   if (ownModule === undefined) throw new Error(`the page ${page} has no module`);
@@ -85,7 +93,7 @@ function formatDocument({ hash, modules }: Assets, page: string, provider: strin
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">${formatProvider(provider)}
+<meta name="color-scheme" content="light dark">${formatFacts(facts)}
 <title>Bookmarks</title>
 <link rel="icon" href="${address('web/icon.svg')}" type="image/svg+xml">
 <link rel="apple-touch-icon" href="${TOUCH_ICON}">
@@ -117,11 +125,14 @@ const revalidated = (type: string, content: string | Buffer): Revalidated => ({
 });
 
 /** Adds the page's documents and its files. Browsers revalidate the documents at each visit, and keep the files. */
-export function pageRoutes(app: FastifyInstance, { signIn }: Config): void {
+export function pageRoutes(app: FastifyInstance, { signIn, trashDays }: Config): void {
   for (const [path, page] of Object.entries(PAGES)) {
     const makeDocument = async () => {
       const provider = app.hasRoute({ method: 'GET', url: '/login' }) ? signIn.provider?.name : undefined;
-      return revalidated('text/html; charset=utf-8', formatDocument(await findAssets(), page, provider));
+      return revalidated(
+        'text/html; charset=utf-8',
+        formatDocument(await findAssets(), page, { provider, trashDays }),
+      );
     };
     // The document is formatted and hashed once, because anybody may request it thousands of times a second.
     let document: Revalidated | undefined;

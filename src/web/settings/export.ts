@@ -10,7 +10,7 @@ export function exportSection(account: Account): HTMLElement {
   const words = moreTexts.export;
   const failed = failure();
   const stage = make('div', { class: 'stage', role: 'status' });
-  const begin = (format: 'json' | 'html') => {
+  const begin = (format: 'json' | 'html' | 'csv') => {
     failed.say(undefined);
     const bar = make('progress', {
       max: Math.max(1, account.bookmark_count),
@@ -37,6 +37,7 @@ export function exportSection(account: Account): HTMLElement {
   const buttons = buttonRow(
     button(words.json, () => begin('json')),
     button(words.html, () => begin('html')),
+    button(words.csv, () => begin('csv')),
   );
   return section('export', words.title, words.lead, buttons, failed.element, stage);
 }

@@ -46,15 +46,21 @@ export function importSection(account: Account): HTMLElement {
     failed.say(undefined);
     stop();
     transfer = startTransfer(onReport);
-    transfer.send({ kind: 'read', file, foldersAsTags: folders.checked });
+    const hasBookmarks = profile.bookmark_count > 0;
+    transfer.send({ kind: 'read', file, foldersAsTags: folders.checked, hasBookmarks });
     refill(stage, make('p', { role: 'status' }, words.reading(chosen.name)));
   };
+  /** The line of the preview that says how many addresses the account has already. */
+  const known = make('li', { class: 'known-count', role: 'status' });
   let onProgress = (_done: number) => {};
   const onReport = (report: Report) => {
     switch (report.kind) {
       case 'preview':
         preview = report.preview;
+        refill(known);
         return refill(stage, previewOf(preview));
+      case 'known':
+        return refill(known, words.known(report.count));
       case 'progress':
         return onProgress(report.done);
       case 'outcome':
@@ -107,6 +113,7 @@ export function importSection(account: Account): HTMLElement {
         found.refused.length > 0 && make('li', {}, words.willRefuse(found.refused.length)),
         found.unknownFields.length > 0 && make('li', {}, words.unknownFields(found.unknownFields.join(', '))),
         found.guessedEncoding && make('li', {}, words.guessedEncoding(found.guessedEncoding)),
+        known,
       ),
       found.changes.length > 0 && changeList(found.changes),
       found.folders.length > 0 && folderList(found.folders),
@@ -126,7 +133,7 @@ export function importSection(account: Account): HTMLElement {
       warning,
       confirm,
       buttonRow(
-        submitButton(words.start(found.count)),
+        submitButton(words.start(found.count - found.refused.length)),
         button(texts.cancel, () => {
           stop();
           input.value = '';

@@ -3,8 +3,7 @@ import { make, refill } from '../dom.ts';
 import { moreTexts } from '../more-texts.ts';
 import { notifyBriefly } from '../notices.ts';
 import { addPasskey, describePasskeyFailure } from '../passkeys.ts';
-import { post } from '../post.ts';
-import { addressHasPasskeys, hasPasskeys } from '../sign-in.ts';
+import { addressHasPasskeys, hasPasskeys, post } from '../post.ts';
 import { entry, failure, section } from './section.ts';
 
 interface Passkey {
@@ -21,7 +20,7 @@ export function passkeysSection(): HTMLElement {
   const list = make('ul', { class: 'items' });
   const failed = failure(describePasskeyFailure);
   const add = failed.button(words.add, 'plain', async () => {
-    if (!(await addPasskey())) return failed.say(words.notAdded);
+    if (!(await addPasskey())) return;
     notifyBriefly(words.added);
     await read();
   });

@@ -1,4 +1,5 @@
 import type { ApiToken, CreatedToken } from '../../domain/resources.ts';
+import { confirmDeletion } from '../ask-dialog.ts';
 import { formatAgo, formatDay } from '../dates.ts';
 import { button, field, make, makeChoice, makeForm, refill, submitButton } from '../dom.ts';
 import { hasCode } from '../errors.ts';
@@ -22,6 +23,7 @@ export function tokensSection(): HTMLElement {
   };
   const draw = (token: ApiToken) => {
     const revoke = failed.button(words.revoke, 'danger', async () => {
+      if (!(await confirmDeletion(words.revokeAsk(token.name), words.revoke))) return;
       await ask(() => client.revokeToken(token.id)).catch(ignoreGone);
       await read();
     });

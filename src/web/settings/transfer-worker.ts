@@ -1,8 +1,10 @@
 import { EndpointClient } from '../../client/client.ts';
 import { ApiError } from '../../client/errors.ts';
 import type { BookmarkExport, ImportEntry } from '../../domain/resources.ts';
+import { parseWebUrl } from '../../domain/web-url.ts';
 import { UnreadableFile } from '../../formats/entry.ts';
 import { readBookmarkFile } from '../../formats/read-file.ts';
+import { CSV_HEAD, formatCsv } from '../../formats/write-csv.ts';
 import { formatNetscapeFile, isWebUrl } from '../../formats/write-netscape.ts';
 import type { Fault, Order, Outcome, Report } from './transfer.ts';
 
@@ -45,7 +47,7 @@ async function ask<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-async function read(file: File, foldersAsTags: boolean): Promise<void> {
+async function read(file: File, foldersAsTags: boolean, hasBookmarks: boolean): Promise<void> {
   const parsed = readBookmarkFile(new Uint8Array(await file.arrayBuffer()), { foldersAsTags });
   entries = parsed.entries;
   const refused = new Set(parsed.refusals.map(({ index }) => index));
@@ -71,6 +73,10 @@ async function read(file: File, foldersAsTags: boolean): Promise<void> {
         .map((entry) => ({ url: String(entry?.url ?? ''), title: String(entry?.title ?? '') })),
     },
   });
+  if (!hasBookmarks) return;
+  // The preview works without this number, so an error is not reported.
+  const count = await countKnown(urls.map(String)).catch(() => undefined);
+  if (count !== undefined) send({ kind: 'known', count });
 }
 
 function* batches(): Generator<ImportEntry[]> {
@@ -111,13 +117,13 @@ async function importEntries(mode: 'merge' | 'replace'): Promise<void> {
 /** A text that occurs exactly once in each bookmark of an export, because quotes inside a text are escaped. */
 const MARK = '"created_at":"';
 
-async function exportAll(format: 'json' | 'html'): Promise<void> {
-  const { texts, count } = await ask(readExport);
-  const file = format === 'json' ? new Blob(texts, { type: 'application/json' }) : formatHtml(texts.join(''));
-  send({ kind: 'file', file, count });
+async function exportAll(format: 'json' | 'html' | 'csv'): Promise<void> {
+  const { texts, count } = await ask(() => readExport((done) => send({ kind: 'progress', done })));
+  const formatFile = { json: formatJson, html: formatHtml, csv: formatCsvFile }[format];
+  send({ kind: 'file', file: formatFile(texts), count });
 }
 
-async function readExport(): Promise<{ texts: string[]; count: number }> {
+async function readExport(onProgress?: (done: number) => void): Promise<{ texts: string[]; count: number }> {
   const decoder = new TextDecoder();
   const texts: string[] = [];
   let count = 0;
@@ -129,14 +135,30 @@ async function readExport(): Promise<{ texts: string[]; count: number }> {
     const joined = tail + text;
     count += joined.split(MARK).length - 1;
     tail = joined.slice(1 - MARK.length);
-    send({ kind: 'progress', done: count });
+    onProgress?.(count);
   }
   return { texts, count };
 }
 
-function formatHtml(json: string): Blob {
-  const { bookmarks }: BookmarkExport = JSON.parse(json);
-  return new Blob(formatNetscapeFile(bookmarks.filter(({ url }) => isWebUrl(url))), { type: 'text/html' });
+const parseExport = (texts: readonly string[]): BookmarkExport['bookmarks'] => {
+  const { bookmarks }: BookmarkExport = JSON.parse(texts.join(''));
+  return bookmarks;
+};
+
+const formatJson = (texts: string[]): Blob => new Blob(texts, { type: 'application/json' });
+
+const formatHtml = (texts: string[]): Blob =>
+  new Blob(formatNetscapeFile(parseExport(texts).filter(({ url }) => isWebUrl(url))), { type: 'text/html' });
+
+const formatCsvFile = (texts: string[]): Blob =>
+  new Blob([CSV_HEAD, ...parseExport(texts).map(formatCsv)], { type: 'text/csv' });
+
+/** Counts the urls that the account has already. The service regards urls as the same if they are equal when parsed. */
+async function countKnown(urls: Iterable<string>): Promise<number> {
+  const { texts } = await ask(readExport);
+  const known = new Set(parseExport(texts).map(({ url }) => parseWebUrl(url)?.href));
+  const parsed = new Set([...urls].map((url) => parseWebUrl(url)?.href));
+  return [...parsed].filter((url) => url !== undefined && known.has(url)).length;
 }
 
 const describe = (error: unknown): Fault =>
@@ -147,7 +169,7 @@ const describe = (error: unknown): Fault =>
 /** Executes an order of the page. Reports the error if the order fails. */
 async function execute(order: Order): Promise<void> {
   try {
-    if (order.kind === 'read') await read(order.file, order.foldersAsTags);
+    if (order.kind === 'read') await read(order.file, order.foldersAsTags, order.hasBookmarks);
     else if (order.kind === 'import') await importEntries(order.mode);
     else if (order.kind === 'export') await exportAll(order.format);
     else onSignedIn(order.isSignedIn);

@@ -42,13 +42,16 @@ export interface Fault {
 }
 
 export type Order =
-  | { kind: 'read'; file: File; foldersAsTags: boolean }
+  /** With `hasBookmarks`, the worker also compares the file with the bookmarks of the account. */
+  | { kind: 'read'; file: File; foldersAsTags: boolean; hasBookmarks: boolean }
   | { kind: 'import'; mode: 'merge' | 'replace' }
-  | { kind: 'export'; format: 'json' | 'html' }
+  | { kind: 'export'; format: 'json' | 'html' | 'csv' }
   | { kind: 'signed-in'; isSignedIn: boolean };
 
 export type Report =
   | { kind: 'preview'; preview: Preview }
+  /** How many of the file's addresses the account has already. */
+  | { kind: 'known'; count: number }
   | { kind: 'unreadable'; message: string }
   | { kind: 'progress'; done: number }
   | { kind: 'outcome'; outcome: Outcome; fault?: Fault | undefined }

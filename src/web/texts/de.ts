@@ -26,6 +26,8 @@ export const de: Texts = {
     codeHint:
       'Einladungscodes bekommst du von der Person, die diesen Dienst betreibt. Auf einem angemeldeten Gerät findest du einen Code unter „Einstellungen › Sitzungen“.',
     wrongCode: 'Dieser Code ist unbekannt, wurde schon verwendet oder ist abgelaufen. Bitte um einen neuen.',
+    usedLink:
+      'Dieser Link wurde schon verwendet oder ist abgelaufen. Einen neuen bekommst du, wenn du den Dienst neu startest, oder auf einem angemeldeten Gerät unter „Einstellungen › Sitzungen“.',
     malformedCode: 'Ein Code hat 8 oder 12 Buchstaben und Ziffern, zum Beispiel ABCD1234.',
     byPasskey: 'Mit einem Passkey anmelden',
     noPasskey: 'Es wurde kein Passkey verwendet. Versuche es erneut oder melde dich mit einem Code an.',
@@ -108,6 +110,10 @@ export const de: Texts = {
     gone: 'Dieses Lesezeichen wurde anderswo gelöscht. Dein Text ist noch hier. Speichere ihn, um es neu anzulegen.',
     changed:
       'Dieses Lesezeichen wurde anderswo geändert, während du es bearbeitet hast. Speichern ändert nur die Felder, die du bearbeitet hast.',
+    labels: { url: 'Adresse', title: 'Titel', comment: 'Kommentar', tags: 'Tags' },
+    differs: (field, here, there) => `${field}: hier „${here}“, anderswo „${there}“`,
+    discardAsk: 'Deine Eingaben verwerfen?',
+    discard: 'Verwerfen',
   },
 
   deleted: (count, title) => (count === 1 ? `„${title}“ gelöscht.` : `${bookmarks(count)} gelöscht.`),

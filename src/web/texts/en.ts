@@ -25,6 +25,8 @@ export const en = {
     codeHint:
       'You get an invite code from the person who runs this service. On a device where you are signed in, you find a code under Settings › Sessions.',
     wrongCode: 'This code is unknown, was already used, or has expired. Ask for a new one.',
+    usedLink:
+      'This link was already used, or it has expired. To get a new one, start the service again, or use a device where you are signed in: Settings › Sessions.',
     malformedCode: 'A code has 8 or 12 letters and digits, for example ABCD1234.',
     byPasskey: 'Sign in with a passkey',
     noPasskey: 'No passkey was used. Try again, or sign in with a code.',
@@ -107,6 +109,10 @@ export const en = {
     gone: 'This bookmark was deleted elsewhere. Your text is still here. Save it to add the bookmark again.',
     changed:
       'This bookmark was changed elsewhere while you edited it. Saving changes only the fields that you edited.',
+    labels: { url: 'Address', title: 'Title', comment: 'Comment', tags: 'Tags' },
+    differs: (field: string, here: string, there: string) => `${field}: here “${here}”, elsewhere “${there}”`,
+    discardAsk: 'Discard what you have typed?',
+    discard: 'Discard',
   },
 
   deleted: (count: number, title: string) =>

@@ -14,6 +14,8 @@ export const moreDe: MoreTexts = {
 
   many: {
     deleteAsk: (count) => `${bookmarks(count)} löschen?`,
+    deleteForGoodAsk: (count) =>
+      `${bookmarks(count)} endgültig löschen? Das lässt sich nicht rückgängig machen.`,
     tagAsk: (count, tag) => `Das Tag „${tag}“ zu ${bookmarks(count)} hinzufügen?`,
     untagAsk: (count, tag) => `Das Tag „${tag}“ von ${bookmarks(count)} entfernen?`,
     deleting: 'Lesezeichen werden gelöscht',
@@ -50,7 +52,8 @@ export const moreDe: MoreTexts = {
   },
 
   trash: {
-    lead: 'Gelöschte Lesezeichen bleiben eine Zeit lang hier. Danach werden sie endgültig gelöscht.',
+    lead: (days) =>
+      `Gelöschte Lesezeichen bleiben ${days === 1 ? '1 Tag' : `${number(days)} Tage`} lang hier. Danach werden sie endgültig gelöscht.`,
     none: 'Der Papierkorb ist leer.',
     deleted: 'gelöscht',
     restore: 'Wiederherstellen',
@@ -120,6 +123,8 @@ export const moreDe: MoreTexts = {
       count === 1
         ? '1 Eintrag lässt sich nicht importieren'
         : `${number(count)} Einträge lassen sich nicht importieren`,
+    known: (count) =>
+      count === 1 ? '1 dieser Adressen hast du schon' : `${number(count)} dieser Adressen hast du schon`,
     holds: (count, what) => `${bookmarks(count)} in ${what}`,
     tags: (count) => (count === 1 ? 'Mit 1 Tag' : `Mit ${number(count)} Tags`),
     foldersToTags: (count) =>
@@ -179,9 +184,10 @@ export const moreDe: MoreTexts = {
 
   export: {
     title: 'Export',
-    lead: 'Lade alle deine Lesezeichen als Datei herunter. Browser importieren HTML. JSON behält alles.',
+    lead: 'Lade alle deine Lesezeichen als Datei herunter. Browser importieren HTML. Tabellenprogramme öffnen CSV. JSON behält alles.',
     json: 'JSON exportieren',
     html: 'HTML exportieren',
+    csv: 'CSV exportieren',
     running: (count) => `bisher ${bookmarks(count)} …`,
     done: (count) => `${bookmarks(count)} exportiert.`,
   },
@@ -211,6 +217,8 @@ export const moreDe: MoreTexts = {
     copied: 'Kopiert',
     tryIt: 'Mit curl ausprobieren',
     revoke: 'Widerrufen',
+    revokeAsk: (name) =>
+      `Das Token „${name}“ widerrufen? Programme, die es benutzen, verlieren sofort den Zugriff. Das lässt sich nicht rückgängig machen.`,
     revokeNamed: (name) => `Token ${name} widerrufen`,
     ends: (four) => `…${four}`,
     created: (when) => `erstellt ${when}`,
@@ -240,6 +248,7 @@ export const moreDe: MoreTexts = {
     link: 'Link',
     until: (when) => `Gilt einmal, bis ${when}.`,
     expired: 'Der Code ist abgelaufen.',
+    used: (name) => `Angemeldet: ${name}.`,
   },
 
   passkeys: {
@@ -251,7 +260,19 @@ export const moreDe: MoreTexts = {
     offer: 'Füge einen Passkey hinzu, damit du dich ohne Einladungscode wieder anmelden kannst.',
     add: 'Passkey hinzufügen',
     added: 'Passkey hinzugefügt.',
-    notAdded: 'Es wurde kein Passkey hinzugefügt.',
+    name: 'Name des Passkeys',
+    reasons: {
+      InvalidStateError: 'Kein Passkey hinzugefügt: Dieses Gerät hat schon einen für dein Konto.',
+      NotAllowedError: 'Kein Passkey hinzugefügt: Es wurde abgebrochen oder hat zu lange gedauert.',
+      NotSupportedError:
+        'Kein Passkey hinzugefügt: Dieses Gerät kann keinen erstellen, den der Dienst annimmt.',
+      ConstraintError:
+        'Kein Passkey hinzugefügt: Dieses Gerät kann nicht prüfen, dass du es bist. Richte zum Beispiel eine PIN ein.',
+      SecurityError: 'Kein Passkey hinzugefügt: Der Browser erlaubt es an dieser Adresse nicht.',
+      other: 'Kein Passkey hinzugefügt: Der Browser konnte keinen erstellen.',
+    },
+    refused:
+      'Kein Passkey hinzugefügt: Der Dienst nimmt ihn nicht an, oder es hat mehr als fünf Minuten gedauert.',
     remove: 'Entfernen',
     removeNamed: (name, day) => `Passkey ${name}, hinzugefügt ${day}, entfernen`,
     unknown: 'Passkey',

@@ -13,6 +13,7 @@ export const moreEn = {
 
   many: {
     deleteAsk: (count: number) => `Delete ${bookmarks(count)}?`,
+    deleteForGoodAsk: (count: number) => `Delete ${bookmarks(count)} for good? This cannot be undone.`,
     tagAsk: (count: number, tag: string) => `Add the tag “${tag}” to ${bookmarks(count)}?`,
     untagAsk: (count: number, tag: string) => `Remove the tag “${tag}” from ${bookmarks(count)}?`,
     deleting: 'Deleting bookmarks',
@@ -49,7 +50,8 @@ export const moreEn = {
   },
 
   trash: {
-    lead: 'Deleted bookmarks stay here for some time. Then they are deleted for good.',
+    lead: (days: number) =>
+      `Deleted bookmarks stay here for ${days === 1 ? '1 day' : `${number(days)} days`}. Then they are deleted for good.`,
     none: 'The trash is empty.',
     deleted: 'deleted',
     restore: 'Restore',
@@ -117,6 +119,10 @@ export const moreEn = {
     },
     willRefuse: (count: number) =>
       count === 1 ? '1 entry cannot be imported' : `${number(count)} entries cannot be imported`,
+    known: (count: number) =>
+      count === 1
+        ? 'You already have 1 of these addresses'
+        : `You already have ${number(count)} of these addresses`,
     holds: (count: number, what: string) => `${bookmarks(count)} in ${what}`,
     tags: (count: number) => (count === 1 ? 'With 1 tag' : `With ${number(count)} tags`),
     foldersToTags: (count: number) =>
@@ -174,9 +180,10 @@ export const moreEn = {
 
   export: {
     title: 'Export',
-    lead: 'Download all your bookmarks as a file. Browsers import HTML. JSON keeps everything.',
+    lead: 'Download all your bookmarks as a file. Browsers import HTML. Spreadsheets open CSV. JSON keeps everything.',
     json: 'Export JSON',
     html: 'Export HTML',
+    csv: 'Export CSV',
     running: (count: number) => `${bookmarks(count)} so far…`,
     done: (count: number) => `${bookmarks(count)} exported.`,
   },
@@ -206,6 +213,8 @@ export const moreEn = {
     copied: 'Copied',
     tryIt: 'Try it with curl',
     revoke: 'Revoke',
+    revokeAsk: (name: string) =>
+      `Revoke the token “${name}”? Programs that use it lose access immediately. This cannot be undone.`,
     revokeNamed: (name: string) => `Revoke token ${name}`,
     ends: (four: string) => `…${four}`,
     created: (when: string) => `created ${when}`,
@@ -235,6 +244,7 @@ export const moreEn = {
     link: 'Link',
     until: (when: string) => `Works once, until ${when}.`,
     expired: 'The code has expired.',
+    used: (name: string) => `Signed in: ${name}.`,
   },
 
   passkeys: {
@@ -246,7 +256,17 @@ export const moreEn = {
     offer: 'Add a passkey, so that you can sign in again without an invite code.',
     add: 'Add a passkey',
     added: 'Passkey added.',
-    notAdded: 'No passkey was added.',
+    name: 'Name of the passkey',
+    reasons: {
+      InvalidStateError: 'No passkey was added: this device already has one for your account.',
+      NotAllowedError: 'No passkey was added: it was cancelled or took too long.',
+      NotSupportedError: 'No passkey was added: this device cannot create one that the service accepts.',
+      ConstraintError:
+        'No passkey was added: this device cannot verify that it is you. Set up a PIN, for example.',
+      SecurityError: 'No passkey was added: the browser does not allow it at this address.',
+      other: 'No passkey was added: the browser could not create one.',
+    },
+    refused: 'No passkey was added: the service does not accept it, or this took more than five minutes.',
     remove: 'Remove',
     removeNamed: (name: string, day: string) => `Remove passkey ${name}, added ${day}`,
     unknown: 'Passkey',
