@@ -192,6 +192,20 @@ browserTest('a search highlights its words in the results, and offers the tag of
   expect(browser.faults).toEqual([]);
 });
 
+browserTest('a result shows the text around the match, in a long comment or in the address', async () => {
+  const browser = await browsers.signedIn(service, { width: 375 });
+  const comment = `${'many words before '.repeat(40)}the needle, and more`;
+  await add(browser, 'In the comment', { comment });
+  await add(browser, 'In the address', { url: 'https://example.org/a/long/path/to/the/needle' });
+  const page = await browser.open('/?q=needle');
+  await expect.poll(() => page.locator('.rows mark:visible').allTextContents()).toEqual(['needle', 'needle']);
+  for (const mark of await page.locator('.rows mark').all()) {
+    const [inner, outer] = [await mark.boundingBox(), await mark.locator('..').boundingBox()];
+    expect(inner!.x + inner!.width).toBeLessThanOrEqual(outer!.x + outer!.width + 1);
+  }
+  await page.getByText('…before the needle, and more').waitFor();
+});
+
 browserTest('an invalid search filter is searched as text, and the page says so', async () => {
   const { page } = await openThree();
   const search = page.getByLabel('Search bookmarks');

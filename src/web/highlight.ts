@@ -32,7 +32,7 @@ function foldWithPlaces(text: string): { folded: string; places: number[] | unde
 }
 
 /** The number of characters to show before the first match. */
-const CONTEXT = 24;
+const CONTEXT = 14;
 
 /** Leaves out the start of a text if the first match of the normalized terms would otherwise be far from the start. */
 export function excerpt(text: string, terms: readonly string[]): string {
@@ -42,7 +42,7 @@ export function excerpt(text: string, terms: readonly string[]): string {
   const first = Math.min(...found.filter((at) => at >= 0));
   if (first === Number.POSITIVE_INFINITY) return text;
   const place = places?.[first] ?? first;
-  if (place <= 2 * CONTEXT) return text;
+  if (place <= CONTEXT) return text;
   const context = text.slice(place - CONTEXT, place);
   // The excerpt begins with a whole word if there is one.
   return `…${context.slice(context.search(/\s/) + 1).toWellFormed()}${text.slice(place)}`;
