@@ -22,6 +22,8 @@ await needEngine(async () => {
       TEST_CONTAINERS: '1',
       // Ryuk is an image of its own, which cannot be made from Debian's packages.
       TESTCONTAINERS_RYUK_DISABLED: 'true',
+      // Within a container, the library would look for the network `bridge`, which the engine does not have.
+      TESTCONTAINERS_HOST_OVERRIDE: '127.0.0.1',
     },
   });
   const [code] = await once(child, 'exit');

@@ -40,7 +40,8 @@ export async function startContainer(
       // A frozen container receives no signal, and a container that has ended cannot be unpaused.
       await container.unpause().catch(() => {});
       await container.kill({ signal }).catch(() => {});
-      await container.wait();
+      // Waiting fails only if the container has been removed already.
+      await container.wait().catch(() => {});
     },
     startAgain: () => container.start(),
     isRunning: async () => (await container.inspect()).State.Running,
