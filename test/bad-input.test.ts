@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import { SORTS } from '../src/domain/bounds.ts';
 import type { Endpoints } from '../src/domain/resources.ts';
 import { parseToken } from '../src/domain/tokens.ts';
+import { findRefusals } from '../src/formats/check-entries.ts';
 import { ROUTES } from '../src/http/app.ts';
 import { DEFAULT_BODY_BYTES, type PrincipalRoute } from '../src/http/route.ts';
 import { issueDeviceCode } from '../src/sign-in/device-codes.ts';
@@ -882,7 +883,13 @@ describe('an entry of an import has the same limits', () => {
         const taken = await owner.post('/import', { mode: 'replace', bookmarks: good.map(entry) });
         expect(taken.body, field).toEqual({ imported: good.length, skipped: 0, errors: [] });
         if (mode === 'merge') {
-          const { body } = await owner.post('/import', { bookmarks: bad.map(({ value }) => entry(value)) });
+          const refused = bad.map(({ value }) => entry(value));
+          const { body } = await owner.post('/import', { bookmarks: refused });
+          // Programs that read files know before they send them what the service will refuse.
+          expect(findRefusals(refused)).toMatchObject(
+            body.errors.map(({ error }: { error: string }) => ({ error })),
+          );
+          expect(findRefusals(good.map(entry))).toEqual([]);
           expect(body.errors.map(({ error }: { error: string }) => error)).toEqual(
             bad.map(({ rule }) => at(field, rule)),
           );
