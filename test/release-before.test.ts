@@ -5,7 +5,7 @@ import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { checkSchema, migrate } from '../src/store/migrations.ts';
 import { readSchemaFiles, type SchemaFiles } from '../src/store/schema-files.ts';
 import { recordService } from './release-before/calls.ts';
-import { readRelease, recordCalls, replay } from './release-before/release.ts';
+import { readRelease, replay } from './release-before/release.ts';
 import { createDatabase, runOn, withDatabase } from './support/database.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { findFaults } from './support/invariants.ts';

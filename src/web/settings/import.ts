@@ -46,7 +46,7 @@ export function importSection(account: Account): HTMLElement {
     failed.say(undefined);
     stop();
     transfer = startTransfer(onReport);
-    const hasBookmarks = profile.bookmark_count > 0;
+    const hasBookmarks = account.bookmark_count > 0;
     transfer.send({ kind: 'read', file, foldersAsTags: folders.checked, hasBookmarks });
     refill(stage, make('p', { role: 'status' }, words.reading(chosen.name)));
   };
