@@ -1,5 +1,7 @@
 import { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { parseToken } from '../src/domain/tokens.ts';
+import { issueDeviceCode } from '../src/sign-in/device-codes.ts';
 import { newBrowser } from './support/browser-session.ts';
 import { runCommand } from './support/cli.ts';
 import { makeFolder } from './support/folders.ts';
@@ -53,6 +55,21 @@ test('a code that many clients present at once signs in one of them', async () =
   );
   expect(statuses.filter((status) => status === 200)).toHaveLength(1);
   expect((await page.post('/web/api/v1/sessions/list')).body.sessions).toHaveLength(2);
+});
+
+test('of codes that a page creates at once, exactly one works, whatever order a device tries them in', async () => {
+  for (const order of [
+    [0, 1, 2, 3],
+    [3, 2, 1, 0],
+  ]) {
+    const { page, token } = await openPage();
+    const { pending } = service.context.coordination;
+    const codes = await Promise.all(order.map(() => issueDeviceCode(pending, parseToken(token)!)));
+    const outcomes = [];
+    for (const at of order) outcomes.push(await codeOf(codes[at]!));
+    expect(outcomes.toSorted()).toEqual(['NOT_FOUND', 'NOT_FOUND', 'NOT_FOUND', undefined]);
+    expect((await page.post('/web/api/v1/sessions/list')).body.sessions).toHaveLength(2);
+  }
 });
 
 test('bookmarks login accepts the code in the form that the page shows', async () => {

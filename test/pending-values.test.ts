@@ -94,6 +94,20 @@ describe('with Redis', () => {
     await expect.poll(() => client.zcard(`{${prefix}:pending}:logins`)).toBe(0);
   });
 
+  test('a value is taken by comparison only if it is equal, by one replica, and no longer counts', async () => {
+    const { a, b, client, prefix } = await openPair();
+    await a.pending.keep('deviceSessions', 'key', 'newer');
+    expect(await b.pending.takeIfEqual('deviceSessions', 'key', 'older')).toBe(false);
+    expect(await b.pending.takeIfEqual('deviceSessions', 'absent', 'newer')).toBe(false);
+    const taken = await Promise.all(
+      Array.from({ length: 10 }, (_, at) =>
+        (at % 2 === 0 ? a : b).pending.takeIfEqual('deviceSessions', 'key', 'newer'),
+      ),
+    );
+    expect(taken.filter(Boolean)).toEqual([true]);
+    expect(await client.keys(`*${prefix}*deviceSessions*`)).toEqual([]);
+  });
+
   test('without Redis, storing and taking fail at once, and both work again afterwards', async () => {
     const redis = await startRedis();
     onTestFinished(() => redis.stop());
@@ -104,6 +118,9 @@ describe('with Redis', () => {
       expect.objectContaining({ name: 'PendingUnavailable' }),
     );
     await expect(pending.take('logins', 'before')).rejects.toThrow(
+      expect.objectContaining({ name: 'PendingUnavailable' }),
+    );
+    await expect(pending.takeIfEqual('logins', 'before', 'value')).rejects.toThrow(
       expect.objectContaining({ name: 'PendingUnavailable' }),
     );
     await redis.restart();
@@ -126,6 +143,18 @@ describe('in the process', () => {
     expect(await pending.take('codes', 'key')).toBeUndefined();
     expect(await pending.take('logins', 'key')).toBe('value');
     expect(await pending.take('logins', 'key')).toBeUndefined();
+  });
+
+  test('a value is taken by comparison only if it is equal and has not expired', async () => {
+    const clock = new ManualClock();
+    const pending = new ProcessPendingValues(clock);
+    await pending.keep('deviceSessions', 'key', 'newer');
+    expect(await pending.takeIfEqual('deviceSessions', 'key', 'older')).toBe(false);
+    expect(await pending.takeIfEqual('deviceSessions', 'key', 'newer')).toBe(true);
+    expect(await pending.takeIfEqual('deviceSessions', 'key', 'newer')).toBe(false);
+    await pending.keep('deviceSessions', 'key', 'late');
+    clock.advance(PENDING_KINDS.deviceSessions.lifeMs);
+    expect(await pending.takeIfEqual('deviceSessions', 'key', 'late')).toBe(false);
   });
 
   test('a login is kept for ten minutes, and a code for one minute', async () => {

@@ -155,7 +155,7 @@ export class PendingUnavailable extends Error {
  *
  * The number of values of each kind is limited. If a kind is full, a new value displaces the oldest one. So a flood of
  * logins cannot fill the memory, but it can displace the logins of people who take a long time. While a configured
- * Redis is unavailable, `keep` and `take` reject with `PendingUnavailable`. Values in this replica's own memory would
+ * Redis is unavailable, all functions reject with `PendingUnavailable`. Values in this replica's own memory would
  * not help, because the next request may reach another replica.
  */
 export interface PendingValues {
@@ -163,6 +163,8 @@ export interface PendingValues {
   keep(kind: PendingKind, key: string, value: string): Promise<void>;
   /** Returns and deletes the value. Returns `undefined` if it has expired, was taken before, or never existed. */
   take(kind: PendingKind, key: string): Promise<string | undefined>;
+  /** Deletes the value only if it equals `value`, in one step. Returns whether it did. */
+  takeIfEqual(kind: PendingKind, key: string, value: string): Promise<boolean>;
 }
 
 /** What this replica has done since it started. The numbers never decrease. */

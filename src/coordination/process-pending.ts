@@ -38,4 +38,9 @@ export class ProcessPendingValues implements PendingValues {
     values?.delete(key);
     return pending && pending.untilMs > this.#clock.now() ? pending.value : undefined;
   }
+
+  async takeIfEqual(kind: PendingKind, key: string, value: string): Promise<boolean> {
+    if (this.#valuesByKind.get(kind)?.get(key)?.value !== value) return false;
+    return (await this.take(kind, key)) !== undefined;
+  }
 }

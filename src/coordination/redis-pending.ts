@@ -8,6 +8,13 @@ import type { RedisLink, RedisSide } from './redis-link.ts';
 
 const KEEP = readFileSync(new URL('./keep-pending.lua', import.meta.url), 'utf8');
 
+/** Deletes the value `KEYS[2]` and its entry in the index `KEYS[1]` if the value equals `ARGV[1]`. */
+const TAKE_IF_EQUAL = `
+if redis.call('get', KEYS[2]) ~= ARGV[1] then return 0 end
+redis.call('del', KEYS[2])
+redis.call('zrem', KEYS[1], KEYS[2])
+return 1`;
+
 /**
  * How long to wait for a reply. This time is longer than that of the rate limiters, because a login waits for people
  * and for the provider anyway.
@@ -41,6 +48,13 @@ export class RedisPendingValues implements PendingValues {
       if (value !== null) void client.zrem(index, name).catch(() => {});
       return value ?? undefined;
     });
+  }
+
+  async takeIfEqual(kind: PendingKind, key: string, value: string): Promise<boolean> {
+    const index = this.#keys.pending(kind);
+    return this.#ask(
+      async (client) => (await client.eval(TAKE_IF_EQUAL, 2, index, namePending(index, key), value)) === 1,
+    );
   }
 
   /**

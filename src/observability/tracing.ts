@@ -273,6 +273,8 @@ export const traceCoordination = (coordination: Coordination): Coordination => (
   pending: {
     keep: (kind, key, value) => runInSpan(KEEP_SPAN, () => coordination.pending.keep(kind, key, value)),
     take: (kind, key) => runInSpan(TAKE_SPAN, () => coordination.pending.take(kind, key)),
+    takeIfEqual: (kind, key, value) =>
+      runInSpan(TAKE_SPAN, () => coordination.pending.takeIfEqual(kind, key, value)),
   },
   get state() {
     return coordination.state;

@@ -51,12 +51,10 @@ export async function takeDeviceCode(pending: PendingValues, code: string): Prom
 }
 
 /**
- * Returns false if the code was cancelled after `takeDeviceCode` had used it up. Call this function after opening the
- * new session. While that session opens, another request may end all sessions of the user and call `cancelDeviceCode`.
- * In that case, either this function returns false, or the other request ends the new session too.
+ * Returns false if the code was cancelled after `takeDeviceCode` had used it up, or if the session has created a newer
+ * code, which stays valid. Call this function after opening the new session. While that session opens, another request
+ * may end all sessions of the user and call `cancelDeviceCode`. In that case, either this function returns false, or
+ * the other request ends the new session too.
  */
-export const confirmDeviceCode = async (
-  pending: PendingValues,
-  code: string,
-  maker: Maker,
-): Promise<boolean> => (await pending.take('deviceSessions', nameSession(maker))) === nameCode(code);
+export const confirmDeviceCode = (pending: PendingValues, code: string, maker: Maker): Promise<boolean> =>
+  pending.takeIfEqual('deviceSessions', nameSession(maker), nameCode(code));

@@ -450,6 +450,13 @@ export const MUTANTS: readonly Mutant[] = [
     caughtBy: 'test/pending-values.test.ts › a value can be taken once',
   },
   {
+    file: 'src/sign-in/device-codes.ts',
+    from: "pending.takeIfEqual('deviceSessions', nameSession(maker), nameCode(code))",
+    to: "pending.take('deviceSessions', nameSession(maker)).then((name) => name === nameCode(code))",
+    caughtBy:
+      'test/device-codes.test.ts › of codes that a page creates at once, exactly one works, whatever order a device tries them in',
+  },
+  {
     file: 'src/coordination/redis-pending.ts',
     from: 'client.getdel(name)',
     to: 'client.get(name)',
