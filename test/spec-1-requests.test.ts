@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { checkResponse, connectTo, sendRaw } from './support/responses.ts';
 import { startService, useService, useUser } from './support/service.ts';
+import { holdAccount, untilBlocked } from './support/sessions.ts';
 
 // Section 1 "Request format" of docs/contract.md and decisions 1 to 5: what the service checks, in which order, and
 // with which messages.
@@ -512,6 +513,76 @@ describe('requests that do not belong to the API (decision 2)', () => {
     const response = await sendRaw(service.origin, bytes);
     checkResponse('', response);
     expect(response.body.code).toMatch(/^(VALIDATION_ERROR|NOT_FOUND)$/);
+  });
+
+  test.each(['gzip, chunked', 'x, CHUNKED'])(
+    'the transfer coding %j is a VALIDATION_ERROR, and nothing more is read from the connection',
+    async (coding) => {
+      const keptOpen = headOf(ADD, `Transfer-Encoding: ${coding}`).replace('Connection: close\r\n', '');
+      const connection = connectTo(service.origin);
+      await connection.write(`${keptOpen}2\r\n{}\r\n0\r\n\r\n${wholeRequest(PROFILE, '{}')}`);
+      const responses = await connection.responses();
+      expect(responses.map(({ body }) => body)).toEqual([
+        { code: 'VALIDATION_ERROR', error: 'Transfer-Encoding: only chunked is accepted' },
+      ]);
+    },
+  );
+
+  test('the transfer coding chunked is accepted in any case', async () => {
+    const bytes = `${headOf(PROFILE, 'Transfer-Encoding: Chunked')}2\r\n{}\r\n0\r\n\r\n`;
+    expect((await sendRaw(service.origin, bytes)).status).toBe(200);
+  });
+
+  describe('malformed HTTP after a valid request on the same connection', () => {
+    /** An add that leaves its connection open. */
+    const openAdd = () =>
+      wholeRequest(ADD, '{"url":"https://example.org/"}').replace('Connection: close\r\n', '');
+    const sendAll = async (bytes: string) => {
+      const connection = connectTo(service.origin);
+      await connection.write(bytes);
+      return connection.responses();
+    };
+
+    test.each([
+      ['text that is not HTTP', 'HELO example.org\r\n\r\n', 400],
+      ['headers of 100 kB', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`, 400],
+      [
+        'a chunk without a length',
+        'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
+        404,
+      ],
+      ['CONNECT', 'CONNECT example.org:443 HTTP/1.1\r\nHost: example.org\r\n\r\n', 404],
+    ])('%s gets its error after the responses to all valid requests', async (_, bytes, status) => {
+      const responses = await sendAll(openAdd() + openAdd() + bytes);
+      expect(responses.map((response) => response.status)).toEqual([200, 200, status]);
+      for (const { body } of responses.slice(0, 2))
+        expect((await user.post('/bookmarks/get', { id: body.id })).body.bookmarks).toHaveLength(1);
+    });
+
+    test('a fault in a body gets its error after the responses to all valid requests', async () => {
+      const faulty = `${headOf(ADD, 'Transfer-Encoding: chunked')}zz\r\n`;
+      const responses = await sendAll(openAdd() + faulty);
+      expect(responses.map(({ status }) => status)).toEqual([200, 400]);
+      expect(responses[1]!.body).toEqual({ code: 'VALIDATION_ERROR', error: 'request: is malformed' });
+    });
+
+    test('more of it, while the valid request still waits, changes nothing', async () => {
+      const lock = await holdAccount(service.database.url, user);
+      const connection = connectTo(service.origin);
+      await connection.write(`${openAdd()}HELO example.org\r\n\r\n`);
+      await untilBlocked(service.database.url, 'add_bookmark');
+      await connection.write('HELO example.org\r\n\r\n');
+      // When the process responds to a request on a later connection, it has already received the bytes above.
+      await user.post(PROFILE, {});
+      await lock.release();
+      expect((await connection.responses()).map(({ status }) => status)).toEqual([200, 400]);
+    });
+
+    test('a fault in a body gets no second response if the request was already refused', async () => {
+      const refused = headOf(ADD, 'Transfer-Encoding: chunked').replace(user.token, 'nonsense');
+      const responses = await sendAll(`${refused.replace('Connection: close\r\n', '')}zz\r\n`);
+      expect(responses.map(({ status }) => status)).toEqual([401]);
+    });
   });
 
   test('a request that arrives while the server is closing gets a complete response', async () => {

@@ -106,6 +106,7 @@ const LOOPBACK_ADDRESS = /\/\/(127\.0\.0\.1|\[::1\]):/;
 export async function buildApp(context: Context): Promise<FastifyInstance> {
   const { config } = context;
   const loggerInstance: FastifyBaseLogger = context.log;
+  const connections = new Connections(config.responseStallSeconds * 1_000);
   const app = fastify({
     loggerInstance,
     logController: new LogController({ disableRequestLogging: true }),
@@ -131,9 +132,9 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
       return typeof sentId === 'string' && REQUEST_ID.test(sentId) ? sentId : randomUUID();
     },
     frameworkErrors: sendError,
-    clientErrorHandler: respondToMalformedHttp,
+    clientErrorHandler: respondToMalformedHttp(connections),
   });
-  respondToOddRequests(app.server);
+  respondToOddRequests(app.server, connections);
   app.decorateRequest('principal', undefined);
   app.decorateRequest('principalIsFresh', false);
   app.decorateRequest('bodyReader', undefined);
@@ -153,7 +154,6 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
     return parseShortJson(bytes);
   });
 
-  const connections = new Connections(config.responseStallSeconds * 1_000);
   app.addHook('onClose', async () => connections.close());
   addFirstHook(app, context, connections, bodies);
   if (config.corsOrigins.length > 0) await app.register(cors, corsOptions(config.corsOrigins));

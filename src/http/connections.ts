@@ -1,6 +1,7 @@
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Tracks connections: how many requests each has open, and whether its client reads the responses. */
+/** Tracks connections: which requests each has open, and whether its client reads the responses. */
 
 /**
  * A connection with more open requests than this is cut. A client may send requests without waiting for responses. Node
@@ -41,8 +42,10 @@ function countTaken(socket: Socket): number {
 /** A client's connection. Notices when the client stops reading its responses. */
 export class Connection {
   readonly #socket: Socket;
-  /** The number of requests whose responses are not sent completely. */
-  #openRequests = 0;
+  /** The responses that are not sent completely, in the order of their requests. */
+  readonly #openResponses = new Set<ServerResponse>();
+  /** Whether the latest response was sent before the whole body of its request had arrived. */
+  #isAnsweredEarly = false;
   /** How many bytes had been written to the socket when a request last arrived while no other was open. */
   #writtenBefore = 0;
   /** How many bytes in total the kernel had taken from the socket when the client last made progress. */
@@ -65,18 +68,33 @@ export class Connection {
     return Math.max(0, this.#takenAtProgress - this.#writtenBefore);
   }
 
-  /** Counts a new request. If too many are open, cuts the connection and returns false. */
-  begin(): boolean {
-    if (this.#openRequests === 0) this.#writtenBefore = this.#socket.bytesWritten;
-    this.#openRequests += 1;
-    if (this.#openRequests <= MAX_OPEN_REQUESTS) return true;
+  /** Opens a request that will get this response. If too many are open, cuts the connection and returns false. */
+  begin(response: ServerResponse): boolean {
+    if (this.#openResponses.size === 0) this.#writtenBefore = this.#socket.bytesWritten;
+    this.#openResponses.add(response);
+    this.#isAnsweredEarly = false;
+    if (this.#openResponses.size <= MAX_OPEN_REQUESTS) return true;
     this.#socket.resetAndDestroy();
     return false;
   }
 
-  /** Counts a response as sent or aborted. */
-  end(): void {
-    this.#openRequests -= 1;
+  /** Notes that a response was sent or aborted. */
+  end(response: ServerResponse): void {
+    this.#openResponses.delete(response);
+    this.#isAnsweredEarly = !response.req.complete;
+  }
+
+  /**
+   * Waits for the responses to all requests that arrived before a malformed one. Returns whether the malformed request
+   * still needs a response. It needs none if its fault is in a body, and the response did not wait for this body.
+   */
+  async finishBeforeFault(): Promise<boolean> {
+    for (const response of this.#openResponses) {
+      // The request without its whole body is the malformed one.
+      if (!response.req.complete && !response.writableEnded) return true;
+      await new Promise((resolve) => response.once('close', resolve));
+    }
+    return !this.#isAnsweredEarly;
   }
 
   /** Cuts the connection if its client has read too little for `stallMs`. */

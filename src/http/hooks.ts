@@ -28,13 +28,13 @@ export function addFirstHook(
     const { id, method, url, headers } = request;
     const connection = connections.of(request.raw.socket);
     // If the connection is closed, or if `begin` cuts it, nothing can be sent on it.
-    if (connection?.begin() !== true) {
+    if (connection?.begin(reply.raw) !== true) {
       reply.hijack();
       return;
     }
     bodies.open(request);
     reply.raw.once('close', () => {
-      connection.end();
+      connection.end(reply.raw);
       bodies.close(request);
       if (!reply.raw.writableFinished) reportAborted(context, connection, request, reply);
     });
@@ -67,7 +67,13 @@ function countHeader(rawHeaders: readonly string[], name: string): number {
 export function addHooks(app: FastifyInstance, context: Context): void {
   const { config, lifecycle } = context;
   if (config.otlpEndpoint) traceRequests(app, config.traceRatio);
-  app.addHook('onRequest', (request, _reply, done) => {
+  app.addHook('onRequest', (request, reply, done) => {
+    const { 'transfer-encoding': coding = 'chunked' } = request.headers;
+    if (coding.toLowerCase() !== 'chunked') {
+      // A proxy may see another end of such a request. So nothing that follows it on this connection is trusted.
+      reply.header('connection', 'close');
+      throw invalid('Transfer-Encoding: only chunked is accepted');
+    }
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
       throw invalid('Host: is required');
     const repeated = SINGLE_HEADERS.find((name) => countHeader(request.raw.rawHeaders, name) > 1);

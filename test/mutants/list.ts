@@ -549,6 +549,13 @@ export const MUTANTS: readonly Mutant[] = [
       'test/clients-that-leave.test.ts › a connection is closed if its client reads less than 16 KiB within the stall time',
   },
   {
+    file: 'src/http/connections.ts',
+    from: "await new Promise((resolve) => response.once('close', resolve));",
+    to: '',
+    caughtBy:
+      'test/spec-1-requests.test.ts › a fault in a body gets its error after the responses to all valid requests',
+  },
+  {
     file: 'src/http/bodies.ts',
     from: 'request.routeOptions.url',
     to: "''",
