@@ -65,7 +65,8 @@ create table accounts (
   is_premium boolean not null default false,
   bookmark_count counter not null default 0,
   tag_count counter not null default 0,
-  -- the number of bookmarks that are in no block of `search_blocks` yet
+  -- at least the number of bookmarks that are in no block of `search_blocks` yet. Adds and imports raise it, deletions
+  -- do not lower it, and `pack_texts` sets it to the exact number.
   unpacked integer not null default 0,
   -- the number of `replace` imports so far; an export is aborted if this number changes while the export runs
   generation bigint not null default 0,

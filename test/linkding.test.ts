@@ -110,6 +110,19 @@ describe('a bookmark', () => {
     expect(body.bookmarks[0]).toMatchObject({ comment, tags: [{ name: 'archived' }] });
   });
 
+  test("shows linkding's flags for their tags, ignoring case", async () => {
+    const tags = ['Archived', 'ToRead', 'SHARED', 'Work'];
+    const { id } = (await user.post('/bookmarks/add', { url: WHOLE.url, tags })).body;
+    expect((await ask('GET', `/bookmarks/${id}/`)).body).toMatchObject({
+      is_archived: true,
+      unread: true,
+      shared: true,
+      tag_names: ['Work'],
+    });
+    // The flag is removed with its tag, whatever the case.
+    expect((await ask('PATCH', `/bookmarks/${id}/`, { unread: false })).body.unread).toBe(false);
+  });
+
   test('is saved once if several programs save it at once', async () => {
     const posts = Array.from({ length: 8 }, (_, i) =>
       ask('POST', '/bookmarks/', { ...WHOLE, title: `${i}` }),
@@ -202,7 +215,17 @@ describe('lists of bookmarks', () => {
     expect(body.results.map(({ url }: { url: string }) => url)).toEqual(expected.slice(10, 17));
     expect(body.previous).toContain('offset=3');
     expect((await ask('GET', '/bookmarks/?limit=x&offset=-1')).body.results).toHaveLength(25);
-    expect((await ask('GET', '/bookmarks/?offset=999999999999999')).body.results).toEqual([]);
+    for (const offset of [2 ** 31 - 1, 2 ** 31, '999999999999999', '9'.repeat(16), '9'.repeat(400)]) {
+      for (const limit of [1, 7, 100]) {
+        const query = `?offset=${offset}&limit=${limit}`;
+        expect((await ask('GET', `/bookmarks/${query}`)).body).toMatchObject({
+          count: 25,
+          next: null,
+          results: [],
+        });
+        expect((await ask('GET', `/tags/${query}`)).body).toMatchObject({ next: null, results: [] });
+      }
+    }
   });
 
   test.each([
@@ -231,7 +254,8 @@ describe('lists of bookmarks', () => {
 test('tags can be listed, found and created', async () => {
   const created = (await ask('POST', '/tags/', { name: 'Work' })).body;
   expect(created).toEqual({ id: expect.any(Number), name: 'Work', date_added: null });
-  expect((await ask('POST', '/tags/', { name: 'work' })).body).toEqual(created);
+  for (const name of ['work', ' WORK\t'])
+    expect((await ask('POST', '/tags/', { name })).body).toEqual(created);
   expect((await ask('GET', `/tags/${created.id}/`)).body).toEqual(created);
   expect((await ask('GET', '/tags/')).body).toEqual({
     count: 1,

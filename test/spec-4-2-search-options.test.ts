@@ -213,6 +213,11 @@ describe('sort', () => {
     expect(await titles({ sort: 'created', site: 'nowhere.example' })).toEqual([]);
   });
 
+  test('compares white space in titles as blanks', async () => {
+    await addAll(['a\tc', 'a\u3000b', 'a a', 'a\nd'].map((title) => ({ title })));
+    expect(await titles({ sort: 'title' })).toEqual(['a a', 'a\u3000b', 'a\tc', 'a\nd']);
+  });
+
   test("orders titles by code points, whatever the database's locale", async () => {
     await using database = await createDatabaseOfLocale('en-US');
     await using american = await startService({}, { database });

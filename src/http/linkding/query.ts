@@ -13,7 +13,7 @@ type Query = Record<string, unknown>;
 
 const MAX_LIMIT = 100;
 const MAX_OFFSET = 1_000_000_000;
-const INTEGER = /^\d{1,15}$/;
+const INTEGER = /^\d+$/;
 
 /** Reads `limit` (at most 100, default 100) and `offset`. Ignores invalid values, as linkding does. */
 export function readRange(query: Query): Range {
