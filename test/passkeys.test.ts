@@ -54,6 +54,9 @@ test('a passkey opens a session of its account in another browser, and the list 
       last_used_at: null,
     },
   ]);
+  // The browser does not offer an authenticator that already has a passkey of the account.
+  const { excludeCredentials } = (await owner.page.post('/web/login/passkey/new')).body;
+  expect(excludeCredentials).toMatchObject([{ id: owner.authenticator.credentialId }]);
   const other = newBrowser(service.origin, publicUrl);
   const signedIn = await other.post('/web/login/passkey', await answer(owner));
   expect(signedIn.body).toEqual({ user: { id: owner.userId, email: owner.email } });
