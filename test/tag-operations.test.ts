@@ -212,13 +212,15 @@ describe.each(Object.keys(STEPPED))('a request to %s', (name) => {
           );
       cursor = body.cursor;
     };
-    const database = hooked(async () => {
+    const database = hooked(async (writes) => {
       await follow();
       // The request might be interrupted at this point. So the follower must already know the current tags of all
       // bookmarks.
       for (const { id, tags } of (await collection.user.post('/export')).body.bookmarks)
         expect(held.get(id)!.toSorted()).toEqual(tags.map((tag: { id: number }) => tag.id).sort());
-      // This edit makes the follower read a bookmark that the operation may not have reached yet.
+      // This edit makes the follower read a bookmark that the operation has not reached yet. Later steps must correct
+      // what the follower knows, so they get no further edit.
+      if (writes > 1) return;
       await collection.user.post('/bookmarks/edit', { id: collection.ids[29], title: 'read again' });
       await follow();
     });
