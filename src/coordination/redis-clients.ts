@@ -1,7 +1,7 @@
 import { Cluster, Redis, type RedisOptions, ReplyError } from 'ioredis';
 import type { RedisAccess } from './port.ts';
 import { readAccess } from './redis-address.ts';
-import { backOff, chooseServer, untilReady } from './redis-calls.ts';
+import { backOff, chooseServer, untilReady, withDeadline } from './redis-calls.ts';
 import { SentinelWatch } from './redis-sentinels.ts';
 
 /** One connection to one server, or the client of a cluster. */
@@ -47,6 +47,9 @@ const BLOCKING: ConnectionOptions = {
   retryStrategy: (attempt) => backOff(attempt - 1, 100, 500),
 };
 
+/** How long the link waits at most until a cluster's clients have connected to all masters. */
+const CONNECT_WAIT_MS = 500;
+
 /** Opens connections to Redis. */
 export class RedisOpener {
   readonly #access: RedisAccess;
@@ -73,7 +76,9 @@ export class RedisOpener {
     const main = await this.#openMain(attempt);
     try {
       const counting = main instanceof Redis ? main.duplicate() : guardAsking(main.duplicate());
-      return { main, counting: await untilReady(counting) };
+      const clients = { main, counting: await untilReady(counting) };
+      await Promise.all(Object.values(clients).map(connectMasters));
+      return clients;
     } catch (error) {
       main.disconnect();
       throw error;
@@ -194,6 +199,17 @@ function guardAsking(cluster: Cluster): Cluster {
       return reply;
     };
   });
+}
+
+/**
+ * Connects a cluster's client to all masters, so that no request waits for a connection. By itself, the client connects
+ * to a node when it sends the first command there. Waits at most `CONNECT_WAIT_MS`, because a master may be frozen.
+ */
+async function connectMasters(client: RedisClient): Promise<void> {
+  if (client instanceof Redis) return;
+  const unused = client.nodes('master').filter(({ status }) => status === 'wait');
+  const connections = Promise.allSettled(unused.map((node) => node.connect()));
+  await withDeadline(connections, CONNECT_WAIT_MS).catch(() => {});
 }
 
 /**

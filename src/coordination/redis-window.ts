@@ -4,7 +4,7 @@ import { nameHashTag, nameLimited } from './keys.ts';
 import type { Counters, Limiters, Quota, Window } from './port.ts';
 import { ProcessWindow } from './process-window.ts';
 import { NOT_CONNECTED, REPLY_WAIT_MS, withDeadline } from './redis-calls.ts';
-import { type RedisClients, writeTogether } from './redis-clients.ts';
+import { type RedisClient, type RedisClients, writeTogether } from './redis-clients.ts';
 import type { RedisLink, RedisSide } from './redis-link.ts';
 import { RememberingLimiter } from './remembering-limiter.ts';
 import { openLimiters, type WindowOptions } from './windows.ts';
@@ -46,17 +46,18 @@ interface LimiterOptions extends Pick<WindowOptions, 'windowSeconds' | 'slides'>
   keyPrefix: string;
 }
 
-/**
- * Opens a limiter of the library. Each of its limiters has a fixed limit. The library defines its script as a command
- * of the client, so limiters with another script need another client.
- */
+/** The library defines its script as a command of the client, so limiters with another script need another client. */
+const clientOf = ({ main, counting }: RedisClients, slides?: boolean): RedisClient =>
+  slides ? main : counting;
+
+/** Opens a limiter of the library. Each of its limiters has a fixed limit. */
 const openLimiter = (
   clients: RedisClients,
   { keyPrefix, windowSeconds, slides }: LimiterOptions,
   limit: number,
 ) =>
   new RateLimiterRedis({
-    storeClient: clients[slides ? 'main' : 'counting'],
+    storeClient: clientOf(clients, slides),
     rejectIfRedisNotReady: true,
     keyPrefix,
     points: limit,
@@ -109,10 +110,10 @@ class RedisWindow implements Window {
     limit: number,
     call: (limiter: RateLimiterRedis) => Promise<Reply>,
   ): Promise<Quota | undefined> {
-    const { link, fail, keyPrefix } = this.#options;
+    const { link, fail, keyPrefix, slides } = this.#options;
     const { clients } = link;
     if (clients === undefined || !link.serves('limits')) return undefined;
-    writeTogether(clients.main);
+    writeTogether(clientOf(clients, slides));
     try {
       return toQuota(limit, await withDeadline(call(this.#limiterOf(clients, limit)), REPLY_WAIT_MS));
     } catch (error) {

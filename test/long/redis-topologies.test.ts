@@ -221,6 +221,19 @@ describe('Redis Cluster', () => {
     expect(one.counters.fallback + two.counters.fallback).toBe(0);
   });
 
+  test('has a connection of each client to every master before it limits requests', async () => {
+    const cluster = await startCluster();
+    const one = await openReplica(cluster.nodes[0]!.url, 'test');
+    expect(one.state).toBe('shared');
+    for (const node of cluster.nodes) {
+      const admin = cluster.connect(node);
+      const clients = String(await admin.call('CLIENT', 'LIST', 'TYPE', 'normal'));
+      // One more is the connection of this test.
+      expect(clients.trim().split('\n').length).toBeGreaterThanOrEqual(3);
+      admin.disconnect();
+    }
+  });
+
   test.each(['one url', 'all urls'])('works over TLS with host names, from %s', async (which) => {
     const cluster = await startCluster({ tls: true, password: PASSWORD });
     const urls = cluster.nodes.map(({ url }) => url);

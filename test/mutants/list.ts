@@ -529,6 +529,46 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'src/http/brute-force-limiter.ts',
+    from: '(await consume(ofNetwork))',
+    to: '(await check(ofNetwork))',
+    caughtBy:
+      'test/brute-force.test.ts › when strangers have used up the budget, each network can try one code a minute, also at once on two replicas',
+  },
+  {
+    file: 'src/http/brute-force-limiter.ts',
+    from: '`try:${networkKey(',
+    to: '`try:${addressKey(',
+    caughtBy: 'test/brute-force.test.ts › a network is an IPv4 /24 or an IPv6 /48',
+  },
+  {
+    file: 'src/http/brute-force-limiter.ts',
+    from: 'WITH_TRIES = 10',
+    to: 'WITH_TRIES = 100',
+    caughtBy: 'test/brute-force.test.ts › at ten times the budget, no network can try a code',
+  },
+  {
+    file: 'src/http/brute-force-limiter.ts',
+    from: 'consume({ limiter, key: `try:',
+    to: 'check({ limiter, key: `try:',
+    caughtBy:
+      'test/brute-force.test.ts › above 300 failures for an e-mail address, a network that has not failed has one try an hour',
+  },
+  {
+    file: 'src/http/brute-force-limiter.ts',
+    from: '${email}:${networkKey(',
+    to: '${email}:${addressKey(',
+    caughtBy:
+      'test/brute-force.test.ts › wrong codes of strangers for an e-mail address do not block it in other networks',
+  },
+  {
+    file: 'src/http/brute-force-limiter.ts',
+    from: '`address:${addressKey(',
+    to: '`address:${networkKey(',
+    caughtBy:
+      'test/brute-force.test.ts › one client address may fail ten times an hour, whatever the e-mail addresses are',
+  },
+  {
+    file: 'src/http/brute-force-limiter.ts',
     from: 'limit: 1 })) ??',
     to: 'limit: 9 })) ??',
     caughtBy:
