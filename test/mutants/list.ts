@@ -555,8 +555,8 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'src/http/brute-force-limiter.ts',
-    from: '${email}:${networkKey(',
-    to: '${email}:${addressKey(',
+    from: '}:${networkKey(',
+    to: '}:${addressKey(',
     caughtBy:
       'test/brute-force.test.ts › wrong codes of strangers for an e-mail address do not block it in other networks',
   },
