@@ -245,7 +245,7 @@ const site: Field = {
 const sort: Field = {
   good: [...SORTS],
   bad: cases(
-    'expected "newest" or "oldest" or "created" or "updated" or "title"',
+    'expected "newest" or "oldest" or "created" or "created_oldest" or "updated" or "title"',
     ...[true, 0, '', 'NEWEST', 'added', [], {}],
   ),
 };

@@ -99,9 +99,10 @@ describe('import', () => {
     const bookmarks: unknown[] = [
       { url, tags: [{ id: 1, name: 'a' }] },
       ...[{ url: 'ftp://example.org/' }, { url: 'no url' }, {}, 'text', null, { url: 7 }],
-      ...[{ title: long(2_049) }, { title: null }, { comment: 'a\u0000' }, { created_at: 'soon' }].map(
-        (fields) => ({ url, ...fields }),
-      ),
+      ...[{ title: long(2_049) }, { comment: 'a\u0000' }, { created_at: 'soon' }].map((fields) => ({
+        url,
+        ...fields,
+      })),
       ...['a', ['a', ''], [long(256)], Array.from({ length: 101 }, (_, i) => `t${i}`), [7]].map((tags) => ({
         url,
         tags,

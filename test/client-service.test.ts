@@ -159,7 +159,7 @@ describe('every endpoint', () => {
       specifiers.filter(
         (from) =>
           !/^\.\/[a-z-]+\.ts$/.test(from) &&
-          !/^\.\.\/domain\/(resources|text|thrown|web-url)\.ts$/.test(from),
+          !/^\.\.\/domain\/(resources|text|thrown|timestamp|web-url)\.ts$/.test(from),
       ),
     ).toEqual([]);
   });
