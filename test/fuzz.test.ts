@@ -49,7 +49,9 @@ let taken = 0;
 async function sendChecked(path: string, body: string | Uint8Array): Promise<void> {
   known ??= await readAll();
   const replica = replicas[turn++ % 2]!;
-  const { status, text } = await replica.post(path, body as string, { token: user.token });
+  // A logout revokes the token of its request.
+  const token = path === '/logout' ? await first.token(user.id, 'write') : user.token;
+  const { status, text } = await replica.post(path, body as string, { token });
   assert.ok(status < 500, text);
   const now = await readAll();
   if (status === 200) taken += 1;
