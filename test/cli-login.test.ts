@@ -112,6 +112,36 @@ test('login reports that the person declined', async () => {
   expect([code === 0, err]).toEqual([false, expect.stringContaining('declined in the browser')]);
 });
 
+test.each(['127.0.0.1', 'localhost'])(
+  'login at %s works, whichever name of this computer the page has; the token goes to exactly this address',
+  async (host) => {
+    const { login, shown, env } = prepareLogin();
+    const { port } = new URL(service.origin);
+    env.BOOKMARKS_URL = `http://${host}:${port}`;
+    const ended = login();
+    const address = await shown();
+    expect(address.hostname).toBe(host);
+    const back = await approve(new URL(address.href.replace(host, '127.0.0.1')), 'names@example.org');
+    for (const issuer of [`http://localhost:${port}1`, `http://localhost.evil.example:${port}`, '']) {
+      const other = prepareLogin();
+      other.env.BOOKMARKS_URL = env.BOOKMARKS_URL;
+      const refused = other.login();
+      const { searchParams } = await other.shown();
+      const query = { code: 'x'.repeat(43), state: searchParams.get('state')!, iss: issuer };
+      await fetch(`${searchParams.get('redirect_uri')}?${new URLSearchParams(query)}`);
+      expect((await refused).err).toContain(`not at http://${host}:${port}`);
+    }
+    back.searchParams.set('iss', `http://${host === 'localhost' ? '127.0.0.1' : 'localhost'}:${port}`);
+    expect((await fetch(back)).status).toBe(200);
+    const base = `http://${host}:${port}/api/v1`;
+    expect(await ended).toMatchObject({ code: 0, out: `Logged in as names@example.org at ${base}\n` });
+    const whoami = (url: string) => runCommand(['whoami', '--url', url], { env });
+    expect((await whoami(base)).code).toBe(0);
+    const otherName = host === 'localhost' ? '127.0.0.1' : 'localhost';
+    expect(await whoami(base.replace(host, otherName))).toMatchObject({ code: 4 });
+  },
+);
+
 test("requests without the login's state, and from another service, do not end the login", async () => {
   const { login, shown } = prepareLogin();
   const ended = login();

@@ -67,7 +67,7 @@ test('the first session of the README works as described', async () => {
 
   const code = await service.invite('you@localhost');
   const exchanged = await runLines(
-    fillIn(exchange!.text, { 'http://127.0.0.1:3000': origin, 'CODE=…': `CODE=${code}` }),
+    fillIn(exchange!.text, { 'http://localhost:3000': origin, 'CODE=…': `CODE=${code}` }),
   );
   const { token } = JSON.parse(exchanged);
 
@@ -85,12 +85,12 @@ test('the first session of the README works as described', async () => {
   const client = `'${join(ROOT, 'src/client/index.ts')}'`;
   writeFileSync(
     file,
-    fillIn(typescript!.text, { 'http://127.0.0.1:3000': origin, "'./src/client/index.ts'": client }),
+    fillIn(typescript!.text, { 'http://localhost:3000': origin, "'./src/client/index.ts'": client }),
   );
   await runUntil(file, { TOKEN: token }, `${added.id} An example (continue from `);
 
   const typed = fillIn(commandLine!.text, {
-    'http://127.0.0.1:3000': origin,
+    'http://localhost:3000': origin,
     'bookmarks.json': join(folder, 'bookmarks.json'),
     'bookmarks.sqlite': join(folder, 'bookmarks.sqlite'),
     // With `--follow`, the command would run forever.

@@ -36,6 +36,9 @@ test.runIf(process.platform === 'linux')(
     // biome-ignore lint/suspicious/noControlCharactersInRegex: the sequence that clears the line
     expect(start).toMatch(/\r\u001b\[2K\d\d:\d\d:\d\d listening role="all" origin="http:[^\r]*$/);
     expect(output).not.toContain('{"level"');
+    expect(lines.at(-4)).toMatch(
+      /^The API: (?<origin>http:\/\/localhost:\d+)\/api\/v1 \(reference: \k<origin>\/docs\)$/,
+    );
     expect(lines.at(-3)).toMatch(/^Invite code: [A-Z0-9]{8}$/);
     expect(lines.at(-1)).toMatch(/^http:\/\/localhost:\d+\/#code=[A-Z0-9]{8}$/);
   },

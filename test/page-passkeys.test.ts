@@ -84,6 +84,8 @@ browserTest('at an IP address there are no passkeys, and the settings say why', 
   const page = await browser.open('/settings');
   await page.locator('#passkeys').getByText('this page has an IP address').waitFor();
   expect(await page.getByRole('button', { name: 'Add a passkey' }).count()).toBe(0);
+  await page.locator('#passkeys').getByRole('link').click();
+  await page.waitForURL(`${named()}/settings`);
   const visitor = await browsers.visitor(service);
   const otherPage = await visitor.open();
   await otherPage.getByLabel('Invite code').waitFor();

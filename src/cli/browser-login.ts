@@ -85,8 +85,9 @@ const receiveCode = (server: Server, state: string, issuer: string, signal: Abor
       const parameters = readCallback(request, state);
       if (parameters === undefined) return respond(response, 404, 'Page not found.');
       const code = parameters.get('code');
-      if (parameters.get('iss') !== issuer) {
-        const message = `the browser logged in at ${parameters.get('iss')}, not at ${issuer}`;
+      const actualIssuer = parameters.get('iss') ?? '';
+      if (toComparable(actualIssuer) !== toComparable(issuer)) {
+        const message = `the browser logged in at ${actualIssuer}, not at ${issuer}`;
         reject(new CliError(message, 'Set the right address with --url', 'FAILED'));
         return respond(response, 400, 'This login came from a different service.');
       }
@@ -107,6 +108,13 @@ function readCallback({ method, url = '' }: IncomingMessage, state: string): URL
   const searchParams = new URLSearchParams(query);
   return searchParams.get('state') === state ? searchParams : undefined;
 }
+
+/**
+ * Returns a text that is equal for equal issuers. On loopback, one service has several names: the user may have opened
+ * the page at `localhost` although this program uses `127.0.0.1`.
+ */
+const toComparable = (issuer: string): string =>
+  issuer.replace(/^(https?:\/\/)(127\.0\.0\.1|\[::1\])(?=:|$)/, '$1localhost');
 
 function respond(response: ServerResponse, status: number, text: string): void {
   response

@@ -29,7 +29,7 @@ export type Run = (
   command: (session: Session, ...args: Given) => Promise<void>,
 ) => (...args: Given) => Promise<void>;
 
-const DEFAULT_URL = 'http://127.0.0.1:3000/api/v1';
+const DEFAULT_URL = 'http://localhost:3000/api/v1';
 
 /** How long the client retries a request, in ms from the first failure. */
 const RETRY_FOR_MS = 20_000;

@@ -80,15 +80,16 @@ const INTERRUPTED = 130;
  * fragment, which browsers do not send. On loopback, the page signs in with this code immediately. On any other host,
  * it only fills in the field for the code.
  */
-async function greet(context: Context, origin: string): Promise<void> {
-  const invite = await issueInvite(context.database, EMAIL, INVITE_DAYS);
-  const link = await issueInvite(context.database, EMAIL, LINK_DAYS);
+async function greet({ database, site }: Context, listeningOrigin: string): Promise<void> {
+  const invite = await issueInvite(database, EMAIL, INVITE_DAYS);
+  const link = await issueInvite(database, EMAIL, LINK_DAYS);
+  const origin = site.namedOrigin ?? site.origin ?? listeningOrigin;
   const lines = [
     '',
     `The API: ${origin}/api/v1 (reference: ${origin}/docs)`,
     `Invite code: ${invite.code}`,
     'Your bookmarks (this link signs you in once):',
-    `${context.site.namedOrigin ?? context.site.origin ?? origin}/#code=${link.code}`,
+    `${origin}/#code=${link.code}`,
     '',
   ];
   console.log(lines.join('\n'));

@@ -101,7 +101,8 @@ function signInForm(onSignedIn: () => void, returnTo: string, isAgain: boolean):
   return { elements: [link, make('p', { class: 'or' }, texts.signIn.or), ...elements], input, say };
 }
 
-const isOwnMachine = (): boolean => ['127.0.0.1', 'localhost', '[::1]'].includes(location.hostname);
+/** True if the service runs on the user's own machine. */
+export const isOwnMachine = (): boolean => ['127.0.0.1', 'localhost', '[::1]'].includes(location.hostname);
 
 /**
  * Shows the page for signing in. Resolves when the user has signed in. `linked` is the code of a link. The service

@@ -4,6 +4,7 @@ import { moreTexts } from '../more-texts.ts';
 import { notifyBriefly } from '../notices.ts';
 import { addPasskey, describePasskeyFailure } from '../passkeys.ts';
 import { addressHasPasskeys, hasPasskeys, post } from '../post.ts';
+import { isOwnMachine } from '../sign-in.ts';
 import { entry, failure, section } from './section.ts';
 
 interface Passkey {
@@ -13,10 +14,21 @@ interface Passkey {
   last_used_at: string | null;
 }
 
+/** Links to this page at `localhost`, where a service on the user's own machine has passkeys. */
+function localhostLink(): HTMLElement {
+  const address = new URL(location.href);
+  address.hostname = 'localhost';
+  return make('a', { href: address.href }, address.host);
+}
+
 /** Creates the section with the account's passkeys. */
 export function passkeysSection(): HTMLElement {
   const words = moreTexts.passkeys;
-  if (!addressHasPasskeys()) return section('passkeys', words.title, words.needsName);
+  if (!addressHasPasskeys()) {
+    return isOwnMachine()
+      ? section('passkeys', words.title, words.openByName, localhostLink())
+      : section('passkeys', words.title, words.needsName);
+  }
   const list = make('ul', { class: 'items' });
   const failed = failure(describePasskeyFailure);
   const add = failed.button(words.add, 'plain', async () => {

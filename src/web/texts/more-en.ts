@@ -252,6 +252,7 @@ export const moreEn = {
     lead: 'Sign in with your fingerprint, face, PIN or security key, on every device that has the passkey.',
     needsName:
       'Passkeys need a host name, but this page has an IP address. The person who runs this service can give it a name.',
+    openByName: 'Passkeys need a host name, but this page has an IP address. Open the page at its name:',
     unsupported: 'This browser cannot use passkeys.',
     offer: 'Add a passkey, so that you can sign in again without an invite code.',
     add: 'Add a passkey',
