@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Context } from '../context.ts';
-import { invalid, notFound } from '../domain/errors.ts';
+import { ApiError, invalid, notFound } from '../domain/errors.ts';
 import type { Bodies } from './bodies.ts';
 import type { Connections } from './connections.ts';
 import { SECURITY_HEADERS } from './error-responses.ts';
@@ -42,9 +42,17 @@ export function addFirstHook(
     reply.headers(SECURITY_HEADERS);
     const isPreflight =
       headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
-    if (method === 'OPTIONS' && (!isPreflight || IS_FOR_BROWSER.test(url))) throw notFound('the path');
+    if (method === 'OPTIONS' && (!isPreflight || IS_FOR_BROWSER.test(url))) throw noRoute(app, url);
     done();
   });
+}
+
+/** Returns the error for a request without a route. If the path is an endpoint, the error says to use POST. */
+function noRoute(app: FastifyInstance, url: string): ApiError {
+  const [path = ''] = url.split('?', 1);
+  return app.hasRoute({ method: 'POST', url: path })
+    ? new ApiError('NOT_FOUND', 'use POST: this endpoint takes no other method')
+    : notFound('the path');
 }
 
 /**
@@ -79,7 +87,7 @@ export function addHooks(app: FastifyInstance, context: Context): void {
     const repeated = SINGLE_HEADERS.find((name) => countHeader(request.raw.rawHeaders, name) > 1);
     if (repeated !== undefined) throw invalid(`${repeated}: was sent more than once`);
     // An unknown path gives a 404, whatever the body is. So the path is checked before the body is read (decision 1).
-    if (request.is404) throw notFound('the path');
+    if (request.is404) throw noRoute(app, request.url);
     done();
   });
   app.addHook('onSend', (_request, reply, payload, done) => {
