@@ -18,7 +18,7 @@ const run = (args: string, env: Record<string, string> = {}): Promise<Outcome> =
 const responseOf = async (args: string, env: Record<string, string> = {}) => readOutput(await run(args, env));
 
 function readOutput({ code, output, errors }: Outcome) {
-  expect({ code, errors }).toEqual({ code: 0, errors: '' });
+  expect({ code, errors }).toEqual({ code: 0, errors: expect.stringMatching(/^Database: [^\n]+\n$/) });
   expect(output.endsWith('\n')).toBe(true);
   expect(output.trimEnd()).not.toContain('\n');
   return JSON.parse(output);
@@ -375,11 +375,11 @@ test.concurrent.each([
   expect(output).toMatch(text);
 });
 
-test('a database that cannot be reached is reported in one line', async () => {
+test('a database that cannot be reached is named, and reported in one line', async () => {
   const outcome = await runHere(['admin', 'token', 'list', '--email', 'a@example.org'], {
     DATABASE_URL: 'postgres://nobody:geheim@127.0.0.1:1/none',
   });
-  expectRefusal(outcome, /^[^\n]*ECONNREFUSED[^\n]*\n$/);
+  expectRefusal(outcome, /^Database: 127\.0\.0\.1:1\/none\n[^\n]*ECONNREFUSED[^\n]*\n$/);
   expect(outcome.errors).not.toContain('geheim');
 });
 

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { Config } from '../config.ts';
 import { redisAccess } from '../context.ts';
 import { openCoordination } from '../coordination/open.ts';
@@ -55,6 +56,7 @@ export const commandRunner =
     const config = host.readConfig();
     const auditRecord = describe(config);
     await using stack = new AsyncDisposableStack();
+    host.err(`Database: ${nameDatabase(config)}\n`);
     const database = await openCommandDatabase(config, stack, onAnySchema);
     const auditId = auditRecord && (await beginAudit(database, auditRecord));
     if (auditRecord && auditId === undefined)
@@ -76,6 +78,13 @@ async function print(host: CommandHost, result: Result): Promise<void> {
   }
   for await (const chunk of result) await host.out(chunk);
   await host.out('\n');
+}
+
+/** Returns the name of the database for the operator, without its user and its password. */
+function nameDatabase({ databaseUrl, dataDir }: Config): string {
+  if (databaseUrl === undefined) return resolve(dataDir);
+  // A url of Postgres may name several hosts, so `URL` cannot parse it.
+  return databaseUrl.replace(/^(\w+:\/\/)([^/?]*@)?([^?]*).*$/s, '$3');
 }
 
 /** Opens the configured or the embedded database. `stack` closes it. */

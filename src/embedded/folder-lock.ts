@@ -4,6 +4,9 @@ import { DatabaseSync } from 'node:sqlite';
 
 const SQLITE_BUSY = 5;
 
+/** The name of the file that is locked. Every data folder that a service has used contains it. */
+export const LOCK_FILE = 'owner.lock';
+
 /**
  * Locks the data folder for this process, until the returned function is called or the process ends. Returns undefined
  * if another process has locked it.
@@ -12,7 +15,7 @@ const SQLITE_BUSY = 5;
  * ends, so a crash leaves no lock.
  */
 export function takeFolderLock(dataDir: string): (() => void) | undefined {
-  const file = new DatabaseSync(join(dataDir, 'owner.lock'), { timeout: 0 });
+  const file = new DatabaseSync(join(dataDir, LOCK_FILE), { timeout: 0 });
   try {
     file.exec('begin exclusive');
     writeFileSync(join(dataDir, 'owner.pid'), String(process.pid));

@@ -1,4 +1,4 @@
-import { globSync, mkdirSync, rmSync } from 'node:fs';
+import { existsSync, globSync, mkdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BaseLogger } from 'pino';
@@ -6,7 +6,7 @@ import { messageOf } from '../domain/thrown.ts';
 import { provideBinaries } from './binaries.ts';
 import { clusterDirOf, makeCluster, pgdataOf, urlOf } from './cluster.ts';
 import { EmbeddedPostgresError } from './errors.ts';
-import { readOwner, takeFolderLock } from './folder-lock.ts';
+import { LOCK_FILE, readOwner, takeFolderLock } from './folder-lock.ts';
 import { POLL_INTERVAL_MS, readPort, type ServerSettings, startServer } from './server.ts';
 import { canReach, chooseServerAccount, type ServerAccount } from './server-account.ts';
 
@@ -52,14 +52,21 @@ export async function openEmbeddedPostgres(options: EmbeddedPostgresOptions): Pr
 
 /**
  * Opens the database in `dataDir` for a command. Uses the server of a running service. If no service runs, starts a
- * server, which `stop` ends.
+ * server, which `stop` ends. Throws `EmbeddedPostgresError` if no service has created a database there, because the
+ * result of a command in a new database would be of no use.
  */
 export async function attachEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  const isUsed = existsSync(join(resolve(options.dataDir), LOCK_FILE));
+  if (!isUsed) throw noDatabase(resolve(options.dataDir));
   const folder = prepareDataDir(options.dataDir);
   const { dataDir } = folder;
   const giveUpAt = Date.now() + OWNER_WAIT_MS;
   while (Date.now() < giveUpAt) {
     const unlock = lockFolder(dataDir);
+    if (unlock && !existsSync(clusterDirOf(dataDir))) {
+      unlock();
+      throw noDatabase(dataDir);
+    }
     if (unlock) return openLocked(folder, unlock, options);
     const portOfService = readPort(pgdataOf(dataDir));
     if (portOfService !== undefined) return { url: urlOf(dataDir, portOfService), stop: async () => {} };
@@ -72,6 +79,11 @@ const inUse = (dataDir: string) =>
   new EmbeddedPostgresError(
     `the data in ${dataDir} is in use by process ${readOwner(dataDir)}: stop that process first, ` +
       'or set DATA_DIR to another folder',
+  );
+
+const noDatabase = (dataDir: string) =>
+  new EmbeddedPostgresError(
+    `there is no database in ${dataDir}: set DATA_DIR or DATABASE_URL as the service does, or start the service first`,
   );
 
 interface DataFolder {
