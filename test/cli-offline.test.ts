@@ -1,10 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
+import { SORTS } from '../src/domain/bounds.ts';
 import type { Bookmark } from '../src/domain/resources.ts';
 import { type CliOptions, runCommand } from './support/cli.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
@@ -187,10 +189,66 @@ test('several processes may write to one new file and synchronise it at once', a
 test('a file that SQLite cannot open is an error that names it', async () => {
   const { env, run } = await openShell();
   for (const file of [env.XDG_CONFIG_HOME, join(env.XDG_CONFIG_HOME, 'missing/x.sqlite')]) {
-    const { code, err } = await run(['list', '--offline', file, '--json']);
+    const { code, err } = await run(['add', 'a.example', '--offline', file, '--json']);
     expect([code, JSON.parse(err)]).toMatchObject([
       1,
       { error: expect.stringContaining(file), code: 'FAILED' },
     ]);
   }
+});
+
+test.each([
+  [['list']],
+  [['search', 'x']],
+  [['get', '1']],
+  [['open', '1']],
+  [['edit', '1', '--title', 'x']],
+  [['rm', '1']],
+])('%j of a file that does not exist fails, and creates no file', async (args) => {
+  const { file, offline } = await openShell();
+  expect(await offline(...args)).toMatchObject({
+    code: 3,
+    err: `bookmarks: ${file}: no such file\nMake a local copy: bookmarks sync ${file}\n`,
+  });
+  expect(existsSync(file)).toBe(false);
+});
+
+test('search, get and open give the same offline as with a connection, and include changes that are not sent', async () => {
+  const { user, env, file, run, offline } = await openShell();
+  const entries = [
+    ['https://b.example/1', 'Zürich', ['Work/A']],
+    ['https://a.example/2', 'alpha', ['Work']],
+    ['https://www.a.example/3', 'Über alpha', []],
+    ['https://c.example/?x', 'beta', ['done', 'x']],
+  ] as const;
+  const bookmarks = entries.map(([url, title, tags], i) => ({
+    ...{ url, title, tags: [...tags] },
+    created_at: `2026-01-0${[3, 1, 4, 2][i]}T12:00:00Z`,
+  }));
+  await user.post('/import', { bookmarks });
+  await run(['sync', file]);
+  const searches = [
+    ...SORTS.map((sort) => ['--sort', sort]),
+    ...[['alpha'], ['ÜBER'], ['"er al"'], ['tag:work'], ['under:work'], ['-tag:done'], ['is:untagged']],
+    ...[['site:a.example'], ['after:2026-01-03'], ['--before', '2026-01-03'], ['?x'], ['nothing']],
+    ['--per-page', '2', '--page', '2'],
+  ];
+  const show = ({ out }: { out: string }) => {
+    const { next_cursor: _, ...page } = JSON.parse(out);
+    return page;
+  };
+  for (const args of searches)
+    expect(show(await offline('search', '--json', ...args)), args.join(' ')).toEqual(
+      show(await run(['search', '--json', ...args])),
+    );
+  await offline('add', 'https://new.example/', '--title', 'alpha new');
+  expect((await offline('search', 'alpha')).out.split('\n')[0]).toMatch(/^-1\t/);
+  expect((await offline('get', '-1')).out).toContain('alpha new');
+  expect((await offline('get', 'HTTPS://A.example:443/2')).out).toContain('alpha');
+  for (const missing of ['999999', '-7', 'https://missing.example/'])
+    expect((await offline('get', missing)).code).toBe(3);
+  const opened = await runCommand(['open', '-1', '--offline', file], {
+    env: { XDG_CONFIG_HOME: env.XDG_CONFIG_HOME, BROWSER: 'true' },
+  });
+  expect(opened).toMatchObject({ code: 0, out: 'Opened https://new.example/\n' });
 });

@@ -114,7 +114,7 @@ test('the exit code shows the kind of a failure', async () => {
     [['rm', '999999999'], env, 3],
     [['rm', '999999998', '999999999'], env, 3],
     [['tags', 'rm', 'none'], env, 3],
-    [['add', 'example.org'], reader, 4],
+    [['add', '--no-fetch', 'example.org'], reader, 4],
     [['whoami'], { ...env, BOOKMARKS_TOKEN: 'bka_1_wrong' }, 4],
     [['whoami'], { BOOKMARKS_URL: service.origin, XDG_CONFIG_HOME: openFolder() }, 4],
   ];

@@ -323,8 +323,13 @@ describe('export', () => {
     const broken = await run(['export', file], { env: { ...env, BOOKMARKS_TOKEN: 'bka_1_wrong' } });
     expect(broken.code).toBe(4);
     expect(readFileSync(file, 'utf8')).toBe('of yesterday');
-    const nowhere = await run(['export', join(env.XDG_CONFIG_HOME, 'no/folder.json')]);
-    expect(nowhere.err).toContain('no such file or folder');
+    await run(['add', 'https://example.org/', '--no-fetch']);
+    const nowhere = join(env.XDG_CONFIG_HOME, 'no/folder.json');
+    for (const args of [
+      ['export', nowhere],
+      ['sync', '--cursor-file', nowhere],
+    ])
+      expect((await run(args)).err).toMatch(`bookmarks: ${nowhere}: no such file or folder\n`);
   });
 
   test('follows a symbolic link, and replaces only regular files', async () => {
@@ -440,7 +445,7 @@ describe('bookmarks and tags', () => {
   const add = async (
     run: Awaited<ReturnType<typeof openShell>>['run'],
     ...args: string[]
-  ): Promise<Bookmark> => JSON.parse((await run(['add', ...args, '--json'])).out);
+  ): Promise<Bookmark> => JSON.parse((await run(['add', '--no-fetch', ...args, '--json'])).out);
 
   test('can be added, changed, found, listed and deleted', async () => {
     const { run, all } = await openShell();
@@ -450,8 +455,8 @@ describe('bookmarks and tags', () => {
     expect((await run(['edit', String(second.id), '--title', 'Second', '-t', 'b'])).out).toBe(
       `Changed ${second.id}  Second\n`,
     );
-    const third = ['add', 'https://example.org/3', '--created-at', '2001-02-03T04:05:06Z'];
-    const { id, created_at } = await add(run, ...third.slice(1));
+    const third = ['add', '--no-fetch', 'https://example.org/3', '--created-at', '2001-02-03T04:05:06Z'];
+    const { id, created_at } = await add(run, ...third.slice(2));
     expect(created_at).toBe('2001-02-03T04:05:06.000Z');
     expect((await run([...third, '--on-duplicate', 'return'])).out).toBe(
       `Saved as ${id}  https://example.org/3\n`,
@@ -470,7 +475,12 @@ describe('bookmarks and tags', () => {
         { id: second.id },
       ]);
     }
-    expect((await run(['get', 'https://example.org/3'])).err).toBe('no bookmark found\n');
+    expect(await run(['get', 'https://example.org/3'])).toMatchObject({
+      code: 3,
+      out: '',
+      err: 'bookmarks: no bookmark has the url https://example.org/3\n',
+    });
+    expect((await run(['get', '1'])).code).toBe(3);
     const listed = await run(['list', '--json']);
     expect(JSON.parse(listed.out).bookmarks.map(({ id }: Bookmark) => id)).toEqual([first.id, second.id]);
     await run(['edit', String(first.id), '--no-tags']);
@@ -493,17 +503,22 @@ describe('bookmarks and tags', () => {
 
   test('adds https:// to a host name', async () => {
     const { run, all } = await openShell();
-    await run(['add', 'example.org/a:b']);
-    expect((await all()).map(({ url }) => url)).toEqual(['https://example.org/a:b']);
+    for (const typed of ['example.org/a:b', 'müller.example/weg', 'see (localhost:3/)', 'Look: http://a/.'])
+      await run(['add', '--no-fetch', typed]);
+    expect((await all()).map(({ url }) => url)).toEqual([
+      'https://example.org/a:b',
+      'https://müller.example/weg',
+      'http://a/',
+    ]);
   });
 
   test('add names the existing bookmarks with the same url, unless the user asked for another one', async () => {
     const { run } = await openShell();
     const { id } = await add(run, 'https://example.org/a');
-    const again = await run(['add', 'HTTPS://EXAMPLE.org:443/a', '--json']);
+    const again = await run(['add', '--no-fetch', 'HTTPS://EXAMPLE.org:443/a', '--json']);
     expect(again.err).toContain(`already saved: ${id}`);
     expect(JSON.parse(again.out).id).not.toBe(id);
-    expect((await run(['add', 'https://example.org/a', '--on-duplicate', 'add'])).err).toBe('');
+    expect((await run(['add', '--no-fetch', 'https://example.org/a', '--on-duplicate', 'add'])).err).toBe('');
   });
 
   test('a search understands operators, even if the shell removed their quotes', async () => {
@@ -530,6 +545,38 @@ describe('bookmarks and tags', () => {
     });
     const contradiction = await run(['search', 'is:untagged', 'tag:a']);
     expect(contradiction.err).toContain('is:untagged cannot be combined with a tag and is ignored');
+  });
+
+  test('each option of a search means the same as its operator, and both together hold', async () => {
+    const { run } = await openShell();
+    const [old, young] = [
+      await add(run, 'https://a.example/1', '-t', 'x', '--created-at', '2026-01-30T12:00:00Z'),
+      await add(run, 'https://b.example/2', '-t', 'x,y', '--created-at', '2026-02-02T12:00:00Z'),
+    ];
+    await add(run, 'https://b.example/3', '-t', 'y', '--created-at', '2026-02-03T12:00:00Z');
+    const find = async (...args: string[]) => {
+      const { out, err } = await run(['search', '--json', ...args]);
+      return out === '' ? err : JSON.parse(out).bookmarks.map(({ id }: Bookmark) => id);
+    };
+    const cases: [option: string[], operator: string, found: number[]][] = [
+      [['--after', '2026-02-01', 'tag:x'], 'after:2026-02-01 tag:x', [young.id]],
+      [['--after', '2026-02', 'tag:x'], 'after:2026-02 tag:x', [young.id]],
+      [['--before', '2026-02-01'], 'before:2026-02-01', [old.id]],
+      [['--after', '2026-02-02T12:00:00Z', 'tag:x'], 'after:2026-02-03 tag:x', []],
+      [['--before', '2026-02-02T14:00:00.001+02:00', 'tag:y'], 'before:2026-02-03 tag:y', [young.id]],
+      [['--site', 'https://A.example/path'], 'site:a.example', [old.id]],
+      [['--tag', 'y', 'tag:x'], 'tag:x tag:y', [young.id]],
+      [['--without-tag', 'y', '-tag:none'], '-tag:y -tag:none', [old.id]],
+      [['--tag-under', 'x', 'under:y'], 'under:x under:y', [young.id]],
+    ];
+    for (const [option, operator, found] of cases)
+      expect([await find(...option), await find(...operator.split(' '))], operator).toEqual([found, found]);
+    for (const [option, value] of [
+      ['--after', 'soon'],
+      ['--before', '2026-02-30'],
+      ['--site', '..'],
+    ] as const)
+      expect(await find(option, value)).toContain(`${option}: expected `);
   });
 
   test('tags are shown as a tree of their paths', async () => {
@@ -620,6 +667,11 @@ describe('bookmarks and tags', () => {
     await add(run, 'https://example.org/1', '-t', 'Reading');
     await run(['tags', 'create', 'empty']);
     expect((await run(['tags'])).out).toBe('0\tempty\n1\tReading\n');
+    expect(await run(['tags', 'create', ' EMPTY'])).toMatchObject({
+      code: 1,
+      err: 'bookmarks: the tag empty exists already\n',
+    });
+    expect((await run(['tags', 'create', ''])).code).toBe(2);
     expect((await run(['tags', 'rename', 'READING', 'to read'])).out).toBe('Renamed to to read\n');
     await add(run, 'https://example.org/2', '-t', 'later');
     expect((await run(['tags', 'merge', 'later', 'to read'])).out).toBe(
@@ -722,6 +774,31 @@ describe('sync --follow', () => {
     expect((await run(['sync', '--cursor-file', file])).err).toContain('written by sync --follow');
   });
 
+  test('prints a bookmark again if it changes while the earlier bookmarks are printed', async () => {
+    const { run, user } = await openShell();
+    const ids: number[] = [];
+    for (const n of [1, 2, 3])
+      ids.push((await user.post('/bookmarks/add', { url: `https://example.org/${n}` })).body.id);
+    const controller = new AbortController();
+    let edited: Promise<unknown> | undefined;
+    const { out } = await run(['sync', '--follow', '--cursor', String(ids[0]), '--json'], {
+      signal: controller.signal,
+      onOutput: (printed) => {
+        edited ??= user
+          .post('/bookmarks/edit', { id: ids[1], title: 'edited' })
+          .then(() => user.post('/bookmarks/add', { url: 'https://example.org/last', title: 'last' }));
+        if (printed.includes('/last')) controller.abort();
+      },
+    });
+    await edited;
+    const lines = out.split('\n').filter(Boolean);
+    expect(lines.slice(0, -1).map((line) => [JSON.parse(line).id, JSON.parse(line).title])).toEqual([
+      [ids[1], ''],
+      [ids[2], ''],
+      [ids[1], 'edited'],
+    ]);
+  });
+
   test('from the id of a bookmark, prints new bookmarks and then changes, nothing twice', async () => {
     const { run, user } = await openShell();
     const ids: number[] = [];
@@ -795,13 +872,13 @@ describe('a fault', () => {
         ['list'],
         { ...env, BOOKMARKS_TOKEN: 'bka_1_wrong' },
         'the access token is missing',
-        'bookmarks login',
+        'The token comes from BOOKMARKS_TOKEN',
       ],
       [
-        ['add', 'https://example.org/'],
+        ['add', '--no-fetch', 'https://example.org/'],
         await readOnly(user),
         'scope read',
-        'a token that is allowed to do this',
+        'Set BOOKMARKS_TOKEN to a token that is allowed to do this',
       ],
       [['add', 'no-url'], env, 'url: expected an absolute url', ''],
       [['rm', '999999999'], env, 'does not exist', ''],

@@ -283,6 +283,22 @@ describe('invalid options', () => {
     expect(create).not.toThrow('secret');
   });
 
+  test.each([
+    ['https://bookmarks.example.org', 'https://bookmarks.example.org/api/v1'],
+    ['https://Bookmarks.example.org:443/', 'https://bookmarks.example.org/api/v1'],
+    ['http://[::1]:3000', 'http://[::1]:3000/api/v1'],
+    ['https://example.org/api/v1/', 'https://example.org/api/v1'],
+    ['https://example.org/bookmarks//', 'https://example.org/bookmarks'],
+  ])('the base url %s stands for %s', async (baseUrl, base) => {
+    const urls: string[] = [];
+    const send: typeof fetch = async (url) => {
+      urls.push(String(url));
+      return json(PROFILE);
+    };
+    await new BookmarkClient({ baseUrl, fetch: send }).profile();
+    expect(urls).toEqual([`${base}/user/profile`]);
+  });
+
   test('a redirect is not followed, so that no code or token goes to another server', async () => {
     const received: string[] = [];
     const listen = async (respond: RequestListener) => {
@@ -322,9 +338,24 @@ describe('errors', () => {
   });
 
   test('an error that does not come from the service is reported as such', async () => {
-    const fake = new FakeService(new Response('not here', { status: 404 }));
+    const fake = new FakeService(new Response('not here', { status: 418 }));
     const error = await failure(fake.run(fake.client().profile()));
-    expect(error).toMatchObject({ code: 'UNEXPECTED_ANSWER', status: 404 });
+    expect(error).toMatchObject({
+      code: 'UNEXPECTED_ANSWER',
+      message: 'http://service/api/v1/user/profile: unexpected response with status 418',
+    });
+  });
+
+  test.each([
+    ['another server', new Response('not here', { status: 404 })],
+    ['the service', json({ error: 'the path does not exist', code: 'NOT_FOUND' }, 404)],
+  ])('a path that %s does not know is named, and never taken for a missing bookmark', async (_, response) => {
+    const fake = new FakeService(response);
+    expect(await failure(fake.run(fake.client().deleteBookmark(7)))).toMatchObject({
+      code: 'UNEXPECTED_ANSWER',
+      status: 404,
+      message: 'http://service/api/v1/bookmarks/delete: the path does not exist',
+    });
   });
 });
 

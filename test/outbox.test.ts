@@ -130,3 +130,86 @@ test('a report that was added after the others were read is not acknowledged wit
   await collection.acknowledge(read);
   expect((await collection.reports()).map(({ seq }) => seq)).toEqual([3]);
 });
+
+test('a bookmark that the service already had is not deleted by a deletion of the added one', async () => {
+  const existing = bookmark({
+    created_at: '2020-01-01T00:00:00.000Z',
+    updated_at: '2020-01-01T00:00:00.000Z',
+  });
+  const fake = new FakeService(page(), json(existing), page({ bookmarks: [existing] }));
+  const collection = fake.client().collection(new MemoryStore());
+  const { id } = await collection.add({ url: existing.url, on_duplicate: 'return' });
+  await collection.delete(id);
+  expect(await fake.run(collection.sync())).toMatchObject([
+    { kind: 'duplicate', id },
+    { kind: 'kept', id: 7 },
+  ]);
+  expect(fake.received.map(({ path }) => path)).not.toContain('/bookmarks/delete');
+  expect(await collection.list()).toEqual([existing]);
+});
+
+test('a conflict that is resolved with the value of the service sends no request', async () => {
+  const seen = bookmark({ title: 'seen' });
+  const theirs = bookmark({ title: 'theirs', updated_at: '2026-02-01T12:00:00.000Z' });
+  const fake = new FakeService(
+    page({ bookmarks: [seen] }),
+    page({ bookmarks: [theirs], cursor: 'd' }),
+    page(),
+  );
+  const collection = fake.client().collection(new MemoryStore());
+  await fake.run(collection.sync());
+  await collection.edit(7, { title: 'mine' });
+  expect(await fake.run(collection.sync())).toMatchObject([
+    { kind: 'conflict', conflict: { kept: 'theirs' } },
+  ]);
+  expect(new Set(fake.received.map(({ path }) => path))).toEqual(new Set(['/bookmarks/changes']));
+});
+
+describe('sync without a connection', () => {
+  const offline = (code: string) => Array.from({ length: 99 }, () => lose(code));
+
+  test.each(['ECONNREFUSED', 'ENOTFOUND', 'ECONNRESET'])(
+    'rejects within 3 s after %s, names the address, and keeps the writes',
+    async (code) => {
+      const fake = new FakeService(...offline(code));
+      const collection = fake.client().collection(new MemoryStore());
+      await collection.add({ url: 'https://example.org/' });
+      const beganAt = fake.clock.now();
+      await expect(fake.run(collection.sync())).rejects.toMatchObject({
+        code: 'CONNECTION_LOST',
+        message: expect.stringMatching(`^http://service/api/v1/bookmarks/changes: .*: ${code}$`),
+      });
+      expect(fake.clock.now() - beganAt).toBeLessThanOrEqual(3_000);
+      expect(fake.received.length).toBeGreaterThan(1);
+      expect(await collection.pending()).toHaveLength(1);
+    },
+  );
+
+  test('rejects after one attempt if this attempt takes longer than 3 s', async () => {
+    const fake = new FakeService(async () => {
+      fake.clock.advance(10_000);
+      return lose('UND_ERR_CONNECT_TIMEOUT')();
+    });
+    const syncing = fake.run(fake.client().collection(new MemoryStore()).sync());
+    await expect(syncing).rejects.toMatchObject({ code: 'CONNECTION_LOST' });
+    expect(fake.received).toHaveLength(1);
+  });
+
+  test.each([{ retryForMs: 60_000 }, { unreachableForMs: 60_000 }])(
+    '%j makes it try longer',
+    async (options) => {
+      const fake = new FakeService(...offline('ECONNREFUSED').slice(0, 8), page());
+      expect(await fake.run(fake.client().collection(new MemoryStore()).sync(options))).toEqual([]);
+      expect(fake.received.at(-1)!.atMs - fake.received[0]!.atMs).toBeGreaterThan(3_000);
+    },
+  );
+
+  test('a service that responds, but asks to wait, gets the time of other requests', async () => {
+    const fake = new FakeService(
+      json({ error: 'wait', code: 'RATE_LIMITED' }, 429, { 'retry-after': '30' }),
+      page(),
+    );
+    expect(await fake.run(fake.client().collection(new MemoryStore()).sync())).toEqual([]);
+    expect(fake.gapsMs[0]).toBeGreaterThanOrEqual(30_000);
+  });
+});

@@ -418,10 +418,9 @@ describe('requests that do not belong to the API (decision 2)', () => {
 
   test('only a path that is an endpoint advises to use POST', async () => {
     const read = async (path: string) => (await fetch(service.origin + path)).json();
-    expect(await read('/api/v1/bookmarks/list?cursor=1')).toMatchObject({
-      error: expect.stringContaining('use POST'),
-    });
-    for (const path of ['/api/v1/bookmarks', '/api/v1/nothing', '/api/v1/bookmarks/list/', '/api/v1//'])
+    for (const path of ['/api/v1/bookmarks/list?cursor=1', '/api//v1/bookmarks/list/'])
+      expect(await read(path)).toMatchObject({ error: expect.stringContaining('use POST') });
+    for (const path of ['/api/v1/bookmarks', '/api/v1/nothing', '/api/v1//'])
       expect(await read(path)).toEqual({ error: 'the path does not exist', code: 'NOT_FOUND' });
   });
 

@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf, systemCodeOf } from '../domain/thrown.ts';
 import { CliError } from './faults.ts';
+import { replaceFile } from './replace-file.ts';
 
 /** What `bookmarks login` stores for later commands. */
 export interface Credentials {
@@ -39,10 +39,7 @@ export async function readCredentials(configDir: string): Promise<Credentials | 
  */
 export async function storeCredentials(configDir: string, credentials: Credentials): Promise<void> {
   await mkdir(configDir, { recursive: true, mode: 0o700 });
-  const path = fileIn(configDir);
-  const draft = `${path}.${randomBytes(6).toString('hex')}`;
-  await writeFile(draft, `${JSON.stringify(credentials)}\n`, { mode: 0o600, flag: 'wx' });
-  await rename(draft, path);
+  await replaceFile(fileIn(configDir), (draft) => draft.writeFile(`${JSON.stringify(credentials)}\n`));
 }
 
 /** Removes the stored credentials. */

@@ -1,4 +1,3 @@
-import { connectionCodes } from '../client/errors.ts';
 import { ApiError, type ClientErrorCode } from '../client/index.ts';
 import { systemCodeOf } from '../domain/thrown.ts';
 import { UnreadableFile } from '../formats/entry.ts';
@@ -74,6 +73,13 @@ const ADVICE: Partial<Record<ClientErrorCode, string>> = {
   UNAVAILABLE: 'The service is unavailable; try again later.',
 };
 
+/** The advice for errors about a token that comes from `BOOKMARKS_TOKEN`. A login would not replace that token. */
+const VARIABLE_ADVICE: typeof ADVICE = {
+  INVALID_TOKEN: 'The token comes from BOOKMARKS_TOKEN. Correct it, or unset it to use your login.',
+  PERMISSION_DENIED:
+    'Set BOOKMARKS_TOKEN to a token that is allowed to do this, or unset it to use your login.',
+};
+
 /** The printed description of an error: the message, and what to do. */
 export interface Fault {
   error: string;
@@ -83,9 +89,12 @@ export interface Fault {
   advice?: string | undefined;
 }
 
-/** Describes an error in words. Returns undefined for an unexpected error, whose stack trace is printed instead. */
-export function describeFault(error: unknown, baseUrl: string | undefined): Fault | undefined {
-  if (error instanceof ApiError) return describeApiError(error, baseUrl);
+/**
+ * Describes an error in words. `usesVariable` says whether the command's token is `BOOKMARKS_TOKEN`. Returns undefined
+ * for an unexpected error, whose stack trace is printed instead.
+ */
+export function describeFault(error: unknown, usesVariable = false): Fault | undefined {
+  if (error instanceof ApiError) return describeApiError(error, usesVariable);
   if (error instanceof CliError) return { error: error.message, code: error.code, advice: error.advice };
   if (error instanceof UnreadableFile) return { error: error.message, code: 'UNREADABLE_FILE' };
   const code = systemCodeOf(error);
@@ -103,26 +112,13 @@ export function describeFault(error: unknown, baseUrl: string | undefined): Faul
   return { error: `${where}: ${reasons[code] ?? error.message}`, code };
 }
 
-function describeApiError(error: ApiError, baseUrl = ''): Fault {
-  const { message, code, status, requestId } = error;
-  // The status is 0 if there was no response.
-  const where = status === 0 || code === 'UNEXPECTED_ANSWER' ? ` (${baseUrl}${reasonOf(error)})` : '';
+function describeApiError({ message, code, status, requestId }: ApiError, usesVariable: boolean): Fault {
   return {
-    error: message + where,
+    error: message,
     code,
+    // The status is 0 if there was no response.
     ...(status !== 0 && { status }),
     request_id: requestId,
-    advice: ADVICE[code],
+    advice: (usesVariable ? VARIABLE_ADVICE[code] : undefined) ?? ADVICE[code],
   };
-}
-
-/**
- * Returns a colon and the reason why a connection failed, for example `: ECONNREFUSED`. Returns '' if the reason is
- * unknown.
- */
-function reasonOf(error: ApiError): string {
-  const { cause } = error;
-  const message = cause instanceof Error && cause.cause instanceof Error ? cause.cause.message : undefined;
-  const reason = connectionCodes(error)[0] ?? message;
-  return reason === undefined ? '' : `: ${reason}`;
 }

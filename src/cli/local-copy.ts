@@ -1,6 +1,7 @@
+import { existsSync } from 'node:fs';
 import { Option } from 'commander';
 import { type Collection, NotInCollection } from '../client/index.ts';
-import type { SqliteStore } from '../client/sqlite-store.ts';
+import { MissingSqlite, SqliteStore, UnusableMirror } from '../client/sqlite-store.ts';
 import { messageOf, systemCodeOf } from '../domain/thrown.ts';
 import { CliError } from './faults.ts';
 import { openClient, type Session } from './session.ts';
@@ -15,19 +16,14 @@ export const offlineOption = (): Option =>
     'use the local copy in this SQLite file, without a connection; `sync FILE` sends the changes',
   );
 
-/** Opens or creates a SQLite file. Node has `node:sqlite` since version 22.13. */
-export async function openStore(file: string): Promise<SqliteStore> {
-  const sqlite = await import('../client/sqlite-store.ts').catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ERR_UNKNOWN_BUILTIN_MODULE') throw error;
-    throw new CliError(
-      `${file}: this needs SQLite, which Node ${process.versions.node} does not have`,
-      'Use Node 22.13 or newer',
-      'FAILED',
-    );
-  });
+/** Opens a SQLite file. If there is none, creates it or, with `mustExist`, throws. */
+export function openStore(file: string, { mustExist = false } = {}): SqliteStore {
+  if (mustExist && !existsSync(file))
+    throw new CliError(`${file}: no such file`, `Make a local copy: bookmarks sync ${file}`, 'NOT_FOUND');
   try {
-    return new sqlite.SqliteStore(file);
+    return new SqliteStore(file);
   } catch (error) {
+    if (error instanceof MissingSqlite) throw new CliError(`${file}: ${error.message}`, undefined, 'FAILED');
     // The message of SQLite does not name the file, and it is the same for a missing folder and for denied access.
     if (systemCodeOf(error) === 'ERR_SQLITE_ERROR')
       throw new CliError(
@@ -35,18 +31,22 @@ export async function openStore(file: string): Promise<SqliteStore> {
         'Check that its folder exists and that no other program uses the file',
         'FAILED',
       );
-    if (!(error instanceof sqlite.UnusableMirror)) throw error;
+    if (!(error instanceof UnusableMirror)) throw error;
     throw new CliError(error.message, 'Name a new file');
   }
 }
 
-/** Calls `work` with the local copy in a file. Sends no request and needs no login. */
+/**
+ * Calls `work` with the local copy in a file. Sends no request and needs no login. Only `add` may create the file:
+ * for any other command, a missing file is a typing error.
+ */
 export async function useOffline<T>(
   session: Session,
   file: string,
   work: (collection: Collection) => Promise<T>,
+  { mustExist = true } = {},
 ): Promise<T> {
-  using store = await openStore(file);
+  using store = openStore(file, { mustExist });
   try {
     // The client sends no request, so its address does not matter.
     return await work(openClient(session, 'http://localhost').collection(store));

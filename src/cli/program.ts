@@ -23,7 +23,8 @@ const readVersion = (): string =>
   JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
 
 const HELP = `
-Environment: BOOKMARKS_URL, BOOKMARKS_TOKEN (instead of a login), XDG_CONFIG_HOME, NO_COLOR, BROWSER
+Environment: BOOKMARKS_URL, BOOKMARKS_TOKEN (instead of a login), XDG_CONFIG_HOME, NO_COLOR, BROWSER,
+  HTTP_PROXY, HTTPS_PROXY and NO_PROXY (Node 24.14 or newer; from Node 22.21 on with NODE_USE_ENV_PROXY=1)
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 denied, 5 limit reached, 6 unavailable, 130 interrupted`;
 
 /** Runs a command line. Resolves with the exit code and never rejects. */
@@ -44,7 +45,7 @@ export async function runCli(
     // The last of the `given` arguments is commander's own `Command`. The function `command` does not need it.
     const { json = false, url } = program.opts();
     const terminal = new Terminal(streams, { json, plain: environment.plain });
-    session = { terminal, environment, signal, url, baseUrl: undefined };
+    session = { terminal, environment, signal, url, baseUrl: undefined, usesVariable: false };
     await command(session, ...given.slice(0, -1));
   });
   try {
@@ -125,7 +126,7 @@ function printUsageFault(
 /** Prints an error and returns the exit code. */
 function printFault(error: unknown, session: Session | undefined, { stderr }: Streams): number {
   const print = (text: string) => stderr.write(`${writeOutControls(text)}\n`);
-  const fault = describeFault(error, session?.baseUrl);
+  const fault = describeFault(error, session?.usesVariable);
   if (fault === undefined) print((error instanceof Error && error.stack) || String(error));
   else if (session?.terminal.isJson) print(JSON.stringify(fault));
   else {

@@ -1,6 +1,5 @@
 import { BookmarkClient } from '../client/index.ts';
-import { isSendable } from '../client/requester.ts';
-import { parseWebUrl } from '../domain/web-url.ts';
+import { isSendable, parseBaseUrl } from '../client/requester.ts';
 import { type Credentials, readCredentials } from './credentials.ts';
 import type { Environment } from './environment.ts';
 import { CliError } from './faults.ts';
@@ -14,8 +13,10 @@ export interface Session {
   readonly signal: AbortSignal;
   /** The value of `--url`. */
   readonly url: string | undefined;
-  /** The address of the service, once it is known. Error messages name it. */
+  /** The address of the service, once it is known. */
   baseUrl: string | undefined;
+  /** Whether the token in use is `BOOKMARKS_TOKEN`. Errors about the token then say so. */
+  usesVariable: boolean;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: commander passes different arguments to each command
@@ -37,22 +38,21 @@ const RETRY_FOR_MS = 20_000;
 /** The client prints a note before it waits this many ms or longer for a retry or for the rate limit. */
 const MIN_NOTED_WAIT_MS = 1_000;
 
-/** Parses the address of the service. Adds `/api/v1` if the address has no path. */
-function parseBaseUrl(text: string): string {
-  const url = parseWebUrl(text);
-  if (url === null || url.username !== '' || url.password !== '') {
+/** Parses the address of the service, as the client does. */
+function parseAddress(text: string): string {
+  try {
+    return parseBaseUrl(text);
+  } catch {
     throw new CliError(
       `${text} is not the address of a service`,
       'Expected an address like https://bookmarks.example.org',
     );
   }
-  const path = url.pathname === '/' ? '/api/v1' : url.pathname.replace(/\/+$/, '');
-  return url.origin + path;
 }
 
 /** Returns the first address that is set: by the options, by the environment, by the last login, or by default. */
 export function findBaseUrl({ url, environment }: Session, stored: Credentials | undefined): string {
-  return parseBaseUrl(url ?? environment.url ?? stored?.base_url ?? DEFAULT_URL);
+  return parseAddress(url ?? environment.url ?? stored?.base_url ?? DEFAULT_URL);
 }
 
 /** Calls `fetch` with a user agent, by which users recognize the command line in the list of their sessions. */
@@ -92,6 +92,7 @@ export async function openOwnClient(session: Session): Promise<BookmarkClient> {
   if (environment.token !== undefined && stored !== undefined)
     session.terminal.note('using BOOKMARKS_TOKEN instead of the stored login');
   // The stored token is sent only to the service that issued it. `BOOKMARKS_TOKEN` is sent to any address.
+  session.usesVariable = environment.token !== undefined;
   const token = environment.token ?? (stored?.base_url === baseUrl ? stored.token : undefined);
   if (token !== undefined) return openClient(session, baseUrl, token);
   throw new CliError(

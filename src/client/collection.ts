@@ -26,6 +26,9 @@ export class NotInCollection extends Error {
   override readonly name = 'NotInCollection';
 }
 
+/** How long `sync` tries to reach the service by default, in ms. An app that is offline then learns it soon. */
+const UNREACHABLE_FOR_MS = 3_000;
+
 /** How many times one `sync` may start again because another process has changed the same store. */
 const MAX_RESTARTS = 100;
 
@@ -139,12 +142,14 @@ export class Collection {
   }
 
   /**
-   * Sends pending writes and brings the copy up to date. Resolves with all reports that are not acknowledged. After a
-   * lost connection or a status of 429 or 5xx, a request is retried for `retryForMs`. If it still fails, `sync`
-   * rejects, and the next `sync` continues where this one stopped.
+   * Sends pending writes and brings the copy up to date. Resolves with all reports that are not acknowledged. If a
+   * request gets no response, it is retried for 3 s from its start. Pass `unreachableForMs` or `retryForMs` to try
+   * longer. After a status of 429 or 5xx, a request is retried for `retryForMs`. If it still fails, `sync` rejects,
+   * and the next `sync` continues where this one stopped.
    */
   sync(options: RequestOptions = {}): Promise<Report[]> {
-    const run = this.#syncing.then(() => this.#sync(options));
+    const unreachableForMs = options.unreachableForMs ?? options.retryForMs ?? UNREACHABLE_FOR_MS;
+    const run = this.#syncing.then(() => this.#sync({ ...options, unreachableForMs }));
     this.#syncing = run.catch(() => {});
     return run;
   }

@@ -42,8 +42,18 @@ export class ApiError extends Error {
 }
 
 /** Returns Node's codes for a failed connection, for example `ECONNREFUSED`. Browsers give none. */
-export function connectionCodes({ cause }: ApiError): string[] {
-  const reason = cause instanceof Error ? cause.cause : undefined;
+export const connectionCodes = ({ cause }: ApiError): string[] => codesOf(cause);
+
+/** Returns a colon and the reason why `fetch` failed, for example `: ECONNREFUSED`. Empty if it gives no reason. */
+export function describeConnectionFailure(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined;
+  const reason = codesOf(error)[0] ?? (cause instanceof Error ? cause.message : undefined);
+  return reason === undefined ? '' : `: ${reason}`;
+}
+
+/** Returns Node's codes in the cause of an error that `fetch` threw. */
+function codesOf(error: unknown): string[] {
+  const reason = error instanceof Error ? error.cause : undefined;
   // If a host has several addresses, Node reports one error for each.
   const several = reason instanceof AggregateError ? reason.errors : [];
   return [reason, ...several].flatMap((each) => systemCodeOf(each) ?? []);

@@ -28,6 +28,10 @@ export interface RequestOptions {
   timeoutMs?: number | undefined;
   /** How long a failed request is retried, in ms from the first failure. 0 disables retries. */
   retryForMs?: number | undefined;
+  /**
+   * How long a request that gets no response is retried, in ms from its start. Default: `retryForMs` alone decides.
+   */
+  unreachableForMs?: number | undefined;
   /** Called with the number of bytes of the body sent so far, and the length of the body. Not supported in browsers. */
   onUpload?: OnUpload | undefined;
   /** Called with the headers of each response, also if the request is then retried. */
@@ -53,7 +57,10 @@ export const WITHOUT_END = { retryForMs: Number.POSITIVE_INFINITY };
 export const KEY_LIFE_MS = 23 * 3_600_000;
 
 export interface ClientOptions {
-  /** The address of the service, including the version of the API: `https://bookmarks.example.org/api/v1`. */
+  /**
+   * The address of the service: `https://bookmarks.example.org`, or with the path of the API if it has another one than
+   * `/api/v1`.
+   */
   baseUrl: string;
   /** A session token or an API token. `exchangeInvite`, `exchangeDeviceCode` and `exchangeCode` need none. */
   token?: string | undefined;
@@ -82,16 +89,15 @@ export interface ClientOptions {
 export const isSendable = (token: string): boolean => /^[\x21-\x7e]+$/.test(token);
 
 /**
- * Throws a `TypeError` for unusable options. Without this check, each request would fail like a lost connection and be
- * retried.
+ * Parses the address of a service. Adds `/api/v1` to an address without a path, and removes slashes at the end. Throws
+ * a `TypeError` for any other text. Without this check, each request would fail like a lost connection and be retried.
  */
-function checkOptions({ baseUrl, token }: ClientOptions): void {
+export function parseBaseUrl(baseUrl: string): string {
   const url = parseWebUrl(baseUrl);
   if (url === null) throw new TypeError('baseUrl: expected an http or https url');
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
     throw new TypeError('baseUrl: expected no user, password, query or fragment');
-  if (token !== undefined && !isSendable(token))
-    throw new TypeError('token: expected visible ASCII characters');
+  return url.origin + (url.pathname.replace(/\/+$/, '') || '/api/v1');
 }
 
 /**
@@ -176,11 +182,13 @@ export class Requester {
   readonly #quota: Quota;
 
   constructor(options: ClientOptions) {
-    checkOptions(options);
+    const { token } = options;
+    if (token !== undefined && !isSendable(token))
+      throw new TypeError('token: expected visible ASCII characters');
     this.timing = { clock: options.clock ?? systemClock, random: options.random ?? Math.random };
     this.#options = {
       ...options,
-      baseUrl: options.baseUrl.replace(/\/+$/, ''),
+      baseUrl: parseBaseUrl(options.baseUrl),
       // Browsers refuse a `fetch` that is called as a method of another object.
       fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
       timeoutMs: options.timeoutMs ?? 30_000,
@@ -226,7 +234,7 @@ export class Requester {
 
   async #sendWithRetries<T>(
     path: Path,
-    { signal, onUpload, onHeaders, retryForMs = this.#options.retryForMs }: RequestOptions,
+    { signal, onUpload, onHeaders, retryForMs = this.#options.retryForMs, unreachableForMs }: RequestOptions,
     prepared: Prepared,
     read: (response: OpenResponse, requestId: string) => Promise<T>,
   ): Promise<T> {
@@ -236,6 +244,7 @@ export class Requester {
     const isKeyed = 'idempotency-key' in prepared.headers;
     const isRepeatable = isKeyed || ['read', 'poll'].includes(KINDS[path]);
     const startedMs = Date.now();
+    const unreachableUntilMs = clock.now() + (unreachableForMs ?? Number.POSITIVE_INFINITY);
     let firstFailureMs: number | undefined;
     for (let attempt = 1; ; attempt += 1) {
       // The service logs this id. So an operator can find the attempt in the log even if its response was lost.
@@ -259,7 +268,10 @@ export class Requester {
         const failures = attempt;
         const waitMs = retryDelayMs(error, failures, isRepeatable, random);
         firstFailureMs ??= clock.now();
-        if (waitMs === undefined || clock.now() + waitMs > firstFailureMs + retryForMs) throw error;
+        const untilMs = firstFailureMs + retryForMs;
+        // The status is 0 if there was no response.
+        const limitMs = error.status === 0 ? Math.min(untilMs, unreachableUntilMs) : untilMs;
+        if (waitMs === undefined || clock.now() + waitMs > limitMs) throw error;
         onRetry?.({ path, error, failures, waitMs });
         await sleep(clock, waitMs, signal);
         // Uses the wall clock: the key also expires while the computer sleeps, and `clock` may stop during that time.

@@ -32,7 +32,7 @@ export interface SearchProblem {
 export type SearchFilter = Pick<
   BookmarkSearch,
   'query' | 'phrases' | 'tags' | 'without_tags' | 'untagged' | 'site' | 'created_after' | 'created_before'
-> & { tag_under?: string[] };
+> & { tag_under?: string[] | undefined };
 
 export interface ParsedSearch {
   search: SearchFilter;

@@ -1,4 +1,5 @@
-import { DatabaseSync, type SQLOutputValue } from 'node:sqlite';
+import { createRequire } from 'node:module';
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
 import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
 import { messageOf } from '../domain/thrown.ts';
 import { sortTags } from './memory-store.ts';
@@ -84,6 +85,25 @@ const showWrite = (row: Row): PendingWrite => ({
   id: Number(row.bookmark_id),
 });
 
+/**
+ * Thrown if this version of Node has no SQLite. The module is loaded only when a store is opened, because an `import`
+ * of a missing module would fail without a word about what to do.
+ */
+export class MissingSqlite extends Error {
+  override readonly name = 'MissingSqlite';
+}
+
+function openDatabase(path: string): DatabaseSync {
+  let sqlite: typeof import('node:sqlite');
+  try {
+    sqlite = createRequire(import.meta.url)('node:sqlite');
+  } catch (cause) {
+    const message = `SqliteStore needs Node 22.13 or newer, and this is Node ${process.versions.node}`;
+    throw new MissingSqlite(message, { cause });
+  }
+  return new sqlite.DatabaseSync(path);
+}
+
 /** Thrown if a file is not a local copy, or if another version of this program wrote it. */
 export class UnusableMirror extends Error {
   override readonly name = 'UnusableMirror';
@@ -111,9 +131,12 @@ function isUnusable(error: unknown): boolean {
 export class SqliteStore implements CollectionStore, Disposable {
   readonly #db: DatabaseSync;
 
-  /** Opens or creates a file. Throws `UnusableMirror` if it is neither empty nor a local copy of this version. */
+  /**
+   * Opens or creates a file. Throws `UnusableMirror` if it is neither empty nor a local copy of this version, and
+   * `MissingSqlite` if Node is older than 22.13.
+   */
   constructor(path: string) {
-    this.#db = new DatabaseSync(path);
+    this.#db = openDatabase(path);
     try {
       this.#db.exec('pragma busy_timeout = 5000; pragma journal_mode = wal; pragma foreign_keys = on;');
       // Opening an existing copy takes no lock, so it does not wait for another process that writes.

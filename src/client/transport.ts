@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../domain/resources.ts';
 import { type Deadline, startDeadline } from './deadline.ts';
-import { ApiError } from './errors.ts';
+import { ApiError, describeConnectionFailure } from './errors.ts';
 import type { Clock } from './timing.ts';
 
 /** What one attempt of a request sends. All attempts of a request have the same body. */
@@ -138,23 +138,24 @@ export async function readJson<T>(chunks: AsyncIterable<Uint8Array>, requestId: 
  */
 function describeFailure(
   error: unknown,
-  { signal, requestId, timeoutMs }: Sending,
+  { url, signal, requestId, timeoutMs }: Sending,
   deadline: Deadline,
 ): unknown {
   if (error instanceof ApiError) return error;
   if (deadline.isExpired) {
-    return new ApiError(`no response within ${timeoutMs} ms`, { code: 'TIMEOUT', requestId });
+    return new ApiError(`${url}: no response within ${timeoutMs} ms`, { code: 'TIMEOUT', requestId });
   }
   if (signal?.aborted) return signal.reason;
   // In Node, only the message of the cause says that there was a redirect. Browsers report a redirect like a lost
   // connection.
   if (error instanceof Error && error.cause instanceof Error && /redirect/.test(error.cause.message))
-    return new ApiError('the address redirects to another one', { code: 'UNEXPECTED_ANSWER', requestId });
-  return new ApiError('the connection was lost or could not be made', {
-    code: 'CONNECTION_LOST',
-    requestId,
-    cause: error,
-  });
+    return new ApiError(`${url}: the address redirects to another one`, {
+      code: 'UNEXPECTED_ANSWER',
+      requestId,
+    });
+  const failure = { code: 'CONNECTION_LOST', requestId, cause: error } as const;
+  const reason = describeConnectionFailure(error);
+  return new ApiError(`${url}: the connection was lost or could not be made${reason}`, failure);
 }
 
 const CODES: readonly ErrorCode[] = [
@@ -172,7 +173,7 @@ const CODES: readonly ErrorCode[] = [
 
 function toApiError({ status, headers }: Response, text: string, sending: Sending): ApiError {
   const { error, code } = parseErrorBody(text) ?? {
-    error: `unexpected response with status ${status}`,
+    error: `${sending.url}: ${status === 404 ? UNKNOWN_PATH : `unexpected response with status ${status}`}`,
     code: 'UNEXPECTED_ANSWER' as const,
   };
   return new ApiError(error, {
@@ -183,12 +184,16 @@ function toApiError({ status, headers }: Response, text: string, sending: Sendin
   });
 }
 
-/** Parses the body of an error response. Returns undefined if the service never sends such a body. */
+/** The error of the service for an unknown path. */
+const UNKNOWN_PATH = 'the path does not exist';
+
+/** Parses the body of an error response. Returns undefined for a body that no endpoint of the service sends. */
 function parseErrorBody(text: string): { error: string; code: ErrorCode } | undefined {
   try {
     const { error, code: receivedCode } = JSON.parse(text);
     const code = CODES.find((known) => known === receivedCode);
-    return typeof error === 'string' && code !== undefined ? { error, code } : undefined;
+    const isOfEndpoint = typeof error === 'string' && error !== UNKNOWN_PATH && code !== undefined;
+    return isOfEndpoint ? { error, code } : undefined;
   } catch {
     return undefined;
   }

@@ -50,7 +50,9 @@ export function addFirstHook(
 /** Returns the error for a request without a route. If the path is an endpoint, the error says to use POST. */
 function noRoute(app: FastifyInstance, url: string): ApiError {
   const [path = ''] = url.split('?', 1);
-  return app.hasRoute({ method: 'POST', url: path })
+  // The router also ignores doubled slashes and a slash at the end.
+  const endpoint = path.replace(/\/+/g, '/').replace(/\/$/, '');
+  return app.hasRoute({ method: 'POST', url: endpoint })
     ? new ApiError('NOT_FOUND', 'use POST: this endpoint takes no other method')
     : notFound('the path');
 }

@@ -1,5 +1,6 @@
 import { randomId } from '../client/requester.ts';
 import type { Bookmark, Tag } from '../domain/resources.ts';
+import { completeUrl, findUrl } from '../domain/typed-url.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
 import { formatAgo } from './dates.ts';
 import { button, buttonRow, field, make, makeForm, newId, refill, submitButton } from './dom.ts';
@@ -25,8 +26,8 @@ export interface Draft {
  */
 export function readDraft(): { url: string; title: string } {
   const parameters = new URLSearchParams(location.search);
-  const [urlInText = ''] = /https?:\/\/\S+/i.exec(parameters.get('text') ?? '') ?? [];
-  return { url: parameters.get('url') || urlInText, title: parameters.get('title') ?? '' };
+  const url = parameters.get('url') || findUrl(parameters.get('text') ?? '') || '';
+  return { url, title: parameters.get('title') ?? '' };
 }
 
 interface EditorOptions {
@@ -80,10 +81,6 @@ const describeFault = (error: unknown): string =>
 
 const isWebAddress = (text: string): boolean => parseWebUrl(text) !== null;
 
-/** Adds `https://` to an address without a scheme, for example `example.org`. */
-export const completeUrl = (text: string): string =>
-  /^[\p{L}\p{N}-]+(\.[\p{L}\p{N}-]+)+([:/?#]|$)/u.test(text) ? `https://${text}` : text;
-
 function buildEditor({ title, draft, options, save, keep, onUrl }: EditorForm): Editor {
   const attributes = { dir: 'auto', autocomplete: 'off' };
   const url = make('input', {
@@ -116,7 +113,7 @@ function buildEditor({ title, draft, options, save, keep, onUrl }: EditorForm): 
   element.ariaLabel = title;
   const read = () => ({ url: url.value, title: name.value, comment: comment.value, tags: tags.read() });
   const submit = async () => {
-    const address = completeUrl(url.value.trim());
+    const address = completeUrl(url.value);
     if (!isWebAddress(address)) {
       refill(urlError, texts.editor.wrongUrl);
       url.ariaInvalid = 'true';
@@ -218,7 +215,7 @@ function watchForKnown(onEdit: (bookmark: Bookmark) => void): (url: string, noti
     lastCheck.abort();
     lastCheck = new AbortController();
     const { signal } = lastCheck;
-    const url = completeUrl(text.trim());
+    const url = completeUrl(text);
     if (!isWebAddress(url)) return refill(notice);
     const askForKnown = async () => {
       try {

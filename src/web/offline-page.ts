@@ -1,8 +1,9 @@
 import { randomId } from '../client/requester.ts';
+import { completeUrl } from '../domain/typed-url.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
 import { fillTime } from './dates.ts';
 import { button, field, icon, make, makeForm, refill, submitButton } from './dom.ts';
-import { completeUrl, readDraft } from './editor.ts';
+import { readDraft } from './editor.ts';
 import { moreTexts } from './more-texts.ts';
 import { type Kept, keepWaiting, readKept } from './offline-store.ts';
 import { drawLink } from './row.ts';
@@ -36,7 +37,7 @@ export function showOfflinePage(kept: Kept): Promise<void> {
     refill(list, ...waiting.map(({ bookmark }) => entry(bookmark)), ...bookmarks.map(entry));
   };
   const save = () => {
-    const address = completeUrl(url.value.trim());
+    const address = completeUrl(url.value);
     if (parseWebUrl(address) === null) return refill(message, texts.editor.wrongUrl);
     const bookmark = { url: address, title: title.value, on_duplicate: 'return' as const };
     try {

@@ -1,14 +1,7 @@
+import { foldPath, makeMatcher as matchSearch, termsOf as searchTermsOf } from '../client/match-search.ts';
 import { formatTag, formatUnder, parseSearch, splitSearch } from '../client/search-text.ts';
 import type { Bookmark, Tag } from '../domain/resources.ts';
-import {
-  foldText,
-  isUnder,
-  searchTerms,
-  searchText,
-  searchTextLine,
-  withoutEndSlashes,
-} from '../domain/text.ts';
-import { parseWebUrl } from '../domain/web-url.ts';
+import { foldText, searchTerms } from '../domain/text.ts';
 
 /** Reads and changes the text in the search field. */
 
@@ -21,10 +14,7 @@ export const isBlank = (text: string): boolean => {
 const sameName = (one: string, other: string): boolean => foldText(one) === foldText(other);
 
 /** Returns the normalized words and phrases of the text. */
-export function termsOf(text: string): string[] {
-  const { query, phrases } = parseSearch(text).search;
-  return [...searchTerms(query ?? ''), ...(phrases ?? []).map(searchTextLine)];
-}
+export const termsOf = (text: string): string[] => searchTermsOf(parseSearch(text).search);
 
 /** Returns the first tag whose name equals the whole text or one of its words. */
 export function findNamedTag(text: string, tags: readonly Tag[]): Tag | undefined {
@@ -47,8 +37,6 @@ export function tagsOf(text: string): (name: string) => boolean {
   const names = new Set((parseSearch(text).search.tags ?? []).map(foldText));
   return (name) => names.has(foldText(name));
 }
-
-const foldPath = (path: string): string => withoutEndSlashes(foldText(path));
 
 /** Returns a function that takes a path and says whether the search text contains `under:` with that path. */
 export function pathsOf(text: string): (path: string) => boolean {
@@ -80,35 +68,6 @@ export function renameInSearch(text: string, from: string, to: string): string {
   return pathsOf(renamed)(from) ? togglePath(togglePath(renamed, from), to) : renamed;
 }
 
-/**
- * Returns a function that says whether a search with this text finds a bookmark. It gives the same result as the
- * service.
- */
-export function makeMatcher(text: string): (bookmark: Bookmark) => boolean {
-  const { tags, tag_under, without_tags, untagged, site, created_after, created_before } =
-    parseSearch(text).search;
-  const terms = termsOf(text);
-  const wanted = (tags ?? []).map(foldText);
-  const paths = (tag_under ?? []).map(foldPath);
-  const unwanted = (without_tags ?? []).map(foldText);
-  const isOfSite = (url: string) => {
-    const host = hostNameOf(url);
-    return site === undefined || host === site || host.endsWith(`.${site}`);
-  };
-  return (bookmark) => {
-    const searched = terms.length === 0 ? '' : searchText(bookmark);
-    const names = new Set(bookmark.tags.map(({ name }) => foldText(name)));
-    return (
-      terms.every((term) => searched.includes(term)) &&
-      wanted.every((name) => names.has(name)) &&
-      paths.every((path) => [...names].some((name) => isUnder(name, path))) &&
-      !unwanted.some((name) => names.has(name)) &&
-      !(untagged && names.size > 0) &&
-      isOfSite(bookmark.url) &&
-      (created_after === undefined || bookmark.created_at > created_after) &&
-      (created_before === undefined || bookmark.created_at < created_before)
-    );
-  };
-}
-
-const hostNameOf = (url: string): string => (parseWebUrl(url)?.hostname ?? '').replace(/\.$/, '');
+/** Returns a function that says whether a search with this text finds a bookmark. */
+export const makeMatcher = (text: string): ((bookmark: Bookmark) => boolean) =>
+  matchSearch(parseSearch(text).search);

@@ -112,7 +112,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   // This is the public name of the project's own package. No layer may import the package by this name.
   'bookmark-service': [],
   // With `createRequire`, a file could load modules that these rules do not detect.
-  'node:module': ['src/http/reference.ts', 'src/http/page/build-assets.ts'],
+  'node:module': ['src/client/sqlite-store.ts', 'src/http/reference.ts', 'src/http/page/build-assets.ts'],
 };
 
 /** The files that may read the environment. */

@@ -1,10 +1,13 @@
 import { type Command, Option } from 'commander';
-import type { BookmarkClient, LocalEdit } from '../../client/index.ts';
-import { parseSearch } from '../../client/search-text.ts';
+import type { BookmarkClient, Collection, LocalEdit } from '../../client/index.ts';
+import { parseSearch, type SearchFilter } from '../../client/search-text.ts';
 import { SORTS } from '../../domain/bounds.ts';
-import type { Bookmark, BookmarkSearch } from '../../domain/resources.ts';
+import type { Bookmark, BookmarkSearch, FoundBookmarks } from '../../domain/resources.ts';
 import { foldText } from '../../domain/text.ts';
+import { messageOf } from '../../domain/thrown.ts';
 import { parseTimestamp } from '../../domain/timestamp.ts';
+import { readTypedUrl } from '../../domain/typed-url.ts';
+import { parseWebUrl } from '../../domain/web-url.ts';
 import { isWebUrl } from '../../formats/write-netscape.ts';
 import { gatherIds, gatherTags, integerFrom, tagsOption, toBatches } from '../arguments.ts';
 import { bookmarkTable, printPages } from '../bookmark-table.ts';
@@ -12,6 +15,8 @@ import { openInBrowser } from '../browser.ts';
 import { toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
 import { offlineOption, useOffline } from '../local-copy.ts';
+import { searchLocally } from '../local-search.ts';
+import { type PageTexts, readPage } from '../read-page.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
 
 /** Adds the commands `add`, `edit`, `rm`, `get`, `open`, `search` and `list`. */
@@ -19,10 +24,14 @@ export function addBookmarkCommands(program: Command, run: Run): void {
   program
     .command('add')
     .description('add a bookmark')
-    .argument('<url>', 'the address; https:// is added to a bare host name')
-    .option('--title <text>', 'title')
+    .argument(
+      '<url>',
+      'the address; a bare host name gets https://, and a text with a url in it stands for the url',
+    )
+    .option('--title <text>', "title (default: the page's own, which this computer reads)")
     .option('--comment <text>', 'comment')
     .addOption(tagsOption('a tag; repeat the option, or separate several with commas'))
+    .option('--no-fetch', "do not read the page's title and description")
     .option('--created-at <time>', 'when it was saved, for example 2026-01-31T12:00:00Z (default: now)')
     .addOption(
       new Option(
@@ -55,12 +64,14 @@ export function addBookmarkCommands(program: Command, run: Run): void {
   program
     .command('get')
     .description('show a bookmark by its id, or all bookmarks with a url')
-    .argument('<id-or-url>', 'an id from `list`, or a url')
+    .argument('<id-or-url>', 'an id from `list`, or a url', parseIdOrUrl)
+    .addOption(offlineOption())
     .action(run(get));
   program
     .command('open')
     .description('open a bookmark in the browser')
-    .argument('<id-or-url>', 'an id from `list`, or a url')
+    .argument('<id-or-url>', 'an id from `list`, or a url', parseIdOrUrl)
+    .addOption(offlineOption())
     .action(run(openBookmark));
   program
     .command('search')
@@ -76,12 +87,19 @@ export function addBookmarkCommands(program: Command, run: Run): void {
     )
     .option('--without-tag <name>', 'only bookmarks without this tag; may be repeated', gatherTags)
     .option('--untagged', 'only bookmarks without tags')
-    .option('--after <time>', 'only bookmarks saved after this time, for example 2026-01-31T12:00:00Z')
-    .option('--before <time>', 'only bookmarks saved before this time')
+    .option(
+      '--after <time>',
+      'only bookmarks saved on this day or later, or after a time: 2026-01-31T12:00:00Z',
+    )
+    .option(
+      '--before <time>',
+      'only bookmarks saved before this day or time; also a month or a year: 2026-01',
+    )
     .option('--site <host>', 'only bookmarks of this host and its subdomains')
     .addOption(new Option('--sort <order>', 'order of the results').choices(SORTS).default(SORTS[0]))
     .option('--page <n>', 'page of the results', integerFrom(1), 1)
     .option('--per-page <n>', 'results per page, up to 100', integerFrom(1, 100), 50)
+    .addOption(offlineOption())
     .addHelpText('after', SEARCH_HELP)
     .action(run(search));
   program
@@ -109,14 +127,9 @@ const describe = ({ id, title, url }: Pick<Bookmark, 'id' | 'title' | 'url'>): s
 interface AddOptions extends Fields {
   createdAt?: string;
   onDuplicate?: 'add' | 'return' | 'error';
+  fetch: boolean;
   offline?: string;
 }
-
-/** Matches a url that begins with a host name instead of a scheme. */
-const WITHOUT_SCHEME = /^[\w-]+(\.[\w-]+)+(:\d+)?([/?#]|$)/;
-
-/** Adds `https://` to a url that begins with a host name. */
-const completeUrl = (text: string): string => (WITHOUT_SCHEME.test(text) ? `https://${text}` : text);
 
 /**
  * Throws if a value for a local copy is invalid. Without this check, the user would get the error only at the next
@@ -131,10 +144,10 @@ function requireValid({ url, time }: { url?: string | undefined; time?: string |
 async function add(
   session: Session,
   url: string,
-  { title, comment, tag, createdAt, onDuplicate, offline }: AddOptions,
+  { title, comment, tag, createdAt, onDuplicate, fetch, offline }: AddOptions,
 ): Promise<void> {
   const fields = {
-    url: completeUrl(url),
+    url: readTypedUrl(url),
     title,
     comment,
     tags: tag,
@@ -143,14 +156,30 @@ async function add(
   };
   if (offline !== undefined) {
     requireValid({ url: fields.url, time: createdAt });
-    const added = await useOffline(session, offline, (collection) => collection.add(fields));
+    const added = await useOffline(session, offline, (collection) => collection.add(fields), {
+      mustExist: false,
+    });
     return session.terminal.print(added, () => `Added ${describe(added)}`);
   }
   const client = await openOwnClient(session);
-  const bookmark = await client.addBookmark(fields, { signal: session.signal });
+  const page = fetch && title === undefined ? await readPageOrNote(session, fields.url) : {};
+  const described = { ...fields, title: title ?? page.title, comment: comment ?? page.description };
+  const bookmark = await client.addBookmark(described, { signal: session.signal });
   const verb = onDuplicate === 'return' ? 'Saved as' : 'Added';
   await session.terminal.print(bookmark, () => `${verb} ${describe(bookmark)}`);
   if (onDuplicate === undefined) await warnOfDuplicates(session, client, bookmark);
+}
+
+/** Reads the title and the description of a page. If that fails, prints a note: the bookmark is saved without them. */
+async function readPageOrNote({ terminal, signal }: Session, url: string): Promise<PageTexts> {
+  if (!isWebUrl(url)) return {};
+  try {
+    return await readPage(url, signal);
+  } catch (error) {
+    if (signal.aborted) throw error;
+    terminal.note(`The title could not be read from the page: ${messageOf(error)}`);
+    return {};
+  }
 }
 
 /** Reports other bookmarks with the same url. Failures are ignored because the bookmark is already stored. */
@@ -291,29 +320,43 @@ async function remove(
   );
 }
 
-async function get(session: Session, idOrUrl: string): Promise<void> {
-  const { terminal, signal } = session;
-  const client = await openOwnClient(session);
-  const found = await client.getBookmarks(toQuery(idOrUrl), { signal });
-  await terminal.printTable(found, bookmarkTable(found.bookmarks), 'no bookmark found');
+async function get(session: Session, query: IdOrUrl, { offline }: { offline?: string }): Promise<void> {
+  const bookmarks = await findBookmarks(session, query, offline);
+  await session.terminal.printTable({ bookmarks }, bookmarkTable(bookmarks), '');
 }
 
-/** Reads an argument as an id if it has only digits, and otherwise as a url. */
-const toQuery = (idOrUrl: string): { id: number } | { url: string } =>
-  /^\d+$/.test(idOrUrl) ? { id: integerFrom(1)(idOrUrl) } : { url: completeUrl(idOrUrl) };
+type IdOrUrl = { id: number } | { url: string };
 
-async function openBookmark(session: Session, idOrUrl: string): Promise<void> {
-  const { terminal, environment, signal } = session;
-  const client = await openOwnClient(session);
-  const query = toQuery(idOrUrl);
-  const { bookmarks } = await client.getBookmarks(query, { signal });
-  const url = bookmarks[0]?.url;
-  if (url === undefined)
-    throw new CliError(
-      `no bookmark has the ${'id' in query ? 'id' : 'url'} ${idOrUrl}`,
-      undefined,
-      'NOT_FOUND',
-    );
+/** Reads an argument as an id if it has only digits, and otherwise as a url. A local copy also has negative ids. */
+const parseIdOrUrl = (text: string): IdOrUrl =>
+  /^-?\d+$/.test(text) ? { id: gatherIds(text)[0] ?? 0 } : { url: readTypedUrl(text) };
+
+/** Returns the bookmarks with an id or a url. Throws `NOT_FOUND` if there are none. */
+async function findBookmarks(session: Session, query: IdOrUrl, offline?: string): Promise<Bookmark[]> {
+  const bookmarks =
+    offline === undefined
+      ? (await (await openOwnClient(session)).getBookmarks(query, { signal: session.signal })).bookmarks
+      : await useOffline(session, offline, (collection) => findLocally(collection, query));
+  if (bookmarks.length > 0) return bookmarks;
+  const what = 'id' in query ? `the id ${query.id}` : `the url ${query.url}`;
+  throw new CliError(`no bookmark has ${what}`, undefined, 'NOT_FOUND');
+}
+
+async function findLocally(collection: Collection, query: IdOrUrl): Promise<Bookmark[]> {
+  if ('id' in query) return [await collection.get(query.id)].filter((found) => found !== undefined);
+  const normalize = (url: string) => parseWebUrl(url)?.href ?? url;
+  const wanted = normalize(query.url);
+  return (await collection.list()).filter(({ url }) => normalize(url) === wanted);
+}
+
+async function openBookmark(
+  session: Session,
+  query: IdOrUrl,
+  { offline }: { offline?: string },
+): Promise<void> {
+  const { terminal, environment } = session;
+  const [bookmark] = await findBookmarks(session, query, offline);
+  const url = bookmark?.url ?? '';
   // A browser could run a url with another scheme, for example `javascript:`, as code.
   if (!isWebUrl(url)) throw new CliError('the url is neither http nor https', undefined, 'FAILED');
   if (!(await openInBrowser(environment.browser, url))) {
@@ -333,12 +376,13 @@ interface SearchCommandOptions {
   sort: NonNullable<BookmarkSearch['sort']>;
   page: number;
   perPage: number;
+  offline?: string;
 }
 
 async function search(session: Session, words: string[], options: SearchCommandOptions): Promise<void> {
   const { terminal, signal } = session;
   const { tag, tagUnder, withoutTag, untagged, after, before, site } = options;
-  const { sort, page, perPage } = options;
+  const { sort, page, perPage, offline } = options;
   const { search: fromWords, problems } = parseSearch(words.map(quoteOperator).join(' '));
   for (const { part, kind } of problems)
     terminal.note(
@@ -346,21 +390,23 @@ async function search(session: Session, words: string[], options: SearchCommandO
         ? `${part} cannot be combined with a tag and is ignored`
         : `${part} is not a valid operator here; searching for it as text`,
     );
-  const client = await openOwnClient(session);
-  const query: BookmarkSearch = {
+  const filter = {
     ...fromWords,
     tags: joinNames(fromWords.tags, tag),
     tag_under: joinNames(fromWords.tag_under, tagUnder),
     without_tags: joinNames(fromWords.without_tags, withoutTag),
     untagged: untagged ?? fromWords.untagged,
-    site: site ?? fromWords.site,
-    created_after: after ?? fromWords.created_after,
-    created_before: before ?? fromWords.created_before,
-    sort,
-    page,
-    per_page: perPage,
+    site: site === undefined ? fromWords.site : readOption('site', site),
+    created_after: after === undefined ? fromWords.created_after : readOption('after', after),
+    created_before: before === undefined ? fromWords.created_before : readOption('before', before),
   };
-  const results = await client.searchBookmarks(query, { signal });
+  const results =
+    offline === undefined
+      ? await (await openOwnClient(session)).searchBookmarks(
+          { ...filter, sort, page, per_page: perPage },
+          { signal },
+        )
+      : await searchOffline(session, offline, filter, options);
   if (terminal.isJson) return terminal.print(results, () => '');
   const { bookmarks, total } = results;
   if (bookmarks.length > 0) await terminal.table(bookmarkTable(bookmarks));
@@ -369,6 +415,31 @@ async function search(session: Session, words: string[], options: SearchCommandO
   const first = (page - 1) * perPage + 1;
   const shown = bookmarks.length === 0 ? 'none' : `${first} to ${first + bookmarks.length - 1}`;
   terminal.note(`${total} found, ${shown} shown${more}`);
+}
+
+/** Returns a page of the results in a local copy, in the form of `/bookmarks/search`. */
+async function searchOffline(
+  session: Session,
+  file: string,
+  filter: SearchFilter,
+  { sort, page, perPage }: SearchCommandOptions,
+): Promise<Pick<FoundBookmarks, 'bookmarks' | 'total' | 'page' | 'per_page' | 'has_more'>> {
+  const all = await useOffline(session, file, (collection) => collection.list());
+  const found = searchLocally(all, filter, sort);
+  const bookmarks = found.slice((page - 1) * perPage, page * perPage);
+  return { bookmarks, total: found.length, page, per_page: perPage, has_more: page * perPage < found.length };
+}
+
+const FIELD_BY_OPTION = { site: 'site', after: 'created_after', before: 'created_before' } as const;
+
+/** Reads an option that means the same as the operator of this name. Times may also be complete timestamps. */
+function readOption(name: keyof typeof FIELD_BY_OPTION, text: string): string {
+  const byOperator = parseSearch(`${name}:"${text.replaceAll('"', '""')}"`).search[FIELD_BY_OPTION[name]];
+  const value = byOperator ?? (name === 'site' ? undefined : parseTimestamp(text));
+  if (value !== undefined) return value;
+  const expected =
+    name === 'site' ? 'a host, for example example.org' : 'a day or a time, for example 2026-01-31';
+  throw new CliError(`--${name}: expected ${expected}`);
 }
 
 /**

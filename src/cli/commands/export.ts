@@ -1,11 +1,11 @@
-import { randomBytes } from 'node:crypto';
-import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
 import { ApiError, type BookmarkClient } from '../../client/index.ts';
 import type { Bookmark } from '../../domain/resources.ts';
 import { CSV_HEAD, formatCsv } from '../../formats/write-csv.ts';
 import { formatNetscapeFile, isWebUrl } from '../../formats/write-netscape.ts';
 import { CliError } from '../faults.ts';
+import { replaceFile } from '../replace-file.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
 
 type ExportFormat = 'json' | 'html' | 'csv';
@@ -55,8 +55,7 @@ function formatOf(file = ''): ExportFormat {
 }
 
 /**
- * Writes an export to a draft in the folder of the file, and renames the draft at the end. Until then, the old file is
- * unchanged. If `path` is a symbolic link, replaces the file that the link points to. If `path` is not a regular file
+ * Writes an export to a file. Until the end, the old file is unchanged. If `path` is a symbolic link, replaces the file that the link points to. If `path` is not a regular file
  * but, for example, a named pipe or `/dev/stdout`, writes directly to it. Returns the number of bytes.
  */
 async function writeWhole(
@@ -70,19 +69,14 @@ async function writeWhole(
     return await writeChunks(handle, session, read());
   }
   const file = existing === undefined ? path : await realpath(path);
-  const draft = `${file}.${randomBytes(6).toString('hex')}`;
   for (let attempt = 1; ; attempt += 1) {
-    // Only the owner can read the file.
-    const handle = await open(draft, 'w', 0o600);
     try {
-      const bytes = await writeChunks(handle, session, read());
-      await handle.sync();
-      await handle.close();
-      await rename(draft, file);
-      return bytes;
+      return await replaceFile(file, async (draft) => {
+        const bytes = await writeChunks(draft, session, read());
+        await draft.sync();
+        return bytes;
+      });
     } catch (error) {
-      await handle.close();
-      await rm(draft, { force: true });
       const mayRetry = error instanceof ApiError && error.code === 'CONNECTION_LOST' && attempt < ATTEMPTS;
       if (!mayRetry) throw error;
       session.terminal.note('the export was interrupted; starting again');

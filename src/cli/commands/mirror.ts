@@ -25,7 +25,7 @@ async function mirror(
   { follow = false }: { follow?: boolean },
 ): Promise<void> {
   const client = await openOwnClient(session);
-  using store = await openStore(file);
+  using store = openStore(file);
   try {
     await keepUpToDate(session, client.mirror({ store, signal: session.signal, follow }), store);
   } catch (error) {

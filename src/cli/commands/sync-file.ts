@@ -14,7 +14,7 @@ const NOT_APPLIED: ReadonlySet<Report['kind']> = new Set(['gone', 'kept', 'refus
 export async function syncFile(session: Session, file: string, onConflict: ConflictPolicy): Promise<void> {
   const { terminal, signal } = session;
   const client = await openOwnClient(session);
-  using store = await openStore(file);
+  using store = openStore(file);
   const collection = client.collection(store, { onConflict });
   const pending = (await collection.pending()).length;
   const reports = await collection.sync({ signal });

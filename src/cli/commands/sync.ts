@@ -1,11 +1,11 @@
-import { randomBytes } from 'node:crypto';
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
 import type { Bookmark, BookmarkClient, MirrorPage } from '../../client/index.ts';
 import { systemCodeOf } from '../../domain/thrown.ts';
 import { bookmarkTable } from '../bookmark-table.ts';
 import { toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
+import { replaceFile } from '../replace-file.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
 import { syncFile } from './sync-file.ts';
 
@@ -188,7 +188,5 @@ async function readCursor(file: string): Promise<string | undefined> {
 }
 
 async function storeCursor(file: string, cursor: string): Promise<void> {
-  const draft = `${file}.${randomBytes(6).toString('hex')}`;
-  await writeFile(draft, `${cursor}\n`);
-  await rename(draft, file);
+  await replaceFile(file, (draft) => draft.writeFile(`${cursor}\n`));
 }

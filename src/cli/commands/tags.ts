@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { BookmarkClient } from '../../client/index.ts';
+import { ApiError, type BookmarkClient } from '../../client/index.ts';
 import type { Tag } from '../../domain/resources.ts';
 import { foldText } from '../../domain/text.ts';
 import { growTree, type TagNode } from '../../formats/tag-tree.ts';
@@ -62,7 +62,12 @@ const drawTree = (nodes: readonly TagNode[], depth = 0): string[][] =>
 
 async function create(session: Session, name: string): Promise<void> {
   const client = await openOwnClient(session);
-  const tag = await client.createTag({ name }, { signal: session.signal });
+  const tag = await client.createTag({ name }, { signal: session.signal }).catch(async (error) => {
+    // The service has one code for a wrong name and a taken name. A taken name is not a wrong use of the command.
+    const mayBeTaken = error instanceof ApiError && error.code === 'VALIDATION_ERROR';
+    const taken = mayBeTaken && (await lookUpTag(session, client, name));
+    throw taken ? new CliError(`the tag ${toLine(taken.name)} exists already`, undefined, 'FAILED') : error;
+  });
   await session.terminal.print(tag, () => `Created ${toLine(tag.name)}`);
 }
 
@@ -104,10 +109,19 @@ async function remove(session: Session, name: string): Promise<void> {
 }
 
 /** Returns the tag with this name, ignoring case. Throws a `CliError` if there is none. */
-async function findTag({ signal }: Session, client: BookmarkClient, name: string): Promise<Tag> {
-  const key = foldText(name.trim());
-  const { tags } = await client.listTags({ signal });
-  const found = tags.find((tag) => foldText(tag.name) === key);
+async function findTag(session: Session, client: BookmarkClient, name: string): Promise<Tag> {
+  const found = await lookUpTag(session, client, name);
   if (found !== undefined) return found;
   throw new CliError(`there is no tag ${JSON.stringify(name)}`, 'List all tags: bookmarks tags', 'NOT_FOUND');
+}
+
+/** Returns the tag with this name, ignoring case. Undefined if there is none. */
+async function lookUpTag(
+  { signal }: Session,
+  client: BookmarkClient,
+  name: string,
+): Promise<Tag | undefined> {
+  const key = foldText(name.trim());
+  const { tags } = await client.listTags({ signal });
+  return tags.find((tag) => foldText(tag.name) === key);
 }

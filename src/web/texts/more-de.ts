@@ -256,7 +256,8 @@ export const moreDe: MoreTexts = {
     lead: 'Melde dich mit Fingerabdruck, Gesicht, PIN oder Sicherheitsschlüssel an, auf jedem Gerät mit dem Passkey.',
     needsName:
       'Passkeys brauchen einen Hostnamen, diese Seite hat aber eine IP-Adresse. Wer diesen Dienst betreibt, kann ihr einen Namen geben.',
-    openByName: 'Passkeys brauchen einen Hostnamen, diese Seite hat aber eine IP-Adresse. Öffne sie unter ihrem Namen:',
+    openByName:
+      'Passkeys brauchen einen Hostnamen, diese Seite hat aber eine IP-Adresse. Öffne sie unter ihrem Namen:',
     unsupported: 'Dieser Browser kann keine Passkeys verwenden.',
     offer: 'Füge einen Passkey hinzu, damit du dich ohne Einladungscode wieder anmelden kannst.',
     add: 'Passkey hinzufügen',
