@@ -123,7 +123,7 @@ describe('the limit of a token', () => {
       await user.post('/import', '{"broken'),
       await user.post('/import', { bookmarks: [{ url: URL }] }),
       await user.post('/bookmarks/add', { url: URL }),
-      await user.post('/logout'),
+      await user.post('/tokens/list'),
       await user.post('/bookmarks/delete', { id: 1 }),
       await user.post('/export'),
       await user.post('/bookmarks/sync'),

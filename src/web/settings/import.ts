@@ -51,7 +51,7 @@ export function importSection(account: Account): HTMLElement {
     refill(stage, make('p', { role: 'status' }, words.reading(chosen.name)));
   };
   /** The line of the preview that says how many addresses the account has already. */
-  const known = make('li', { class: 'known-count', role: 'status' });
+  const known = make('p', { class: 'hint', role: 'status' });
   let onProgress = (_done: number) => {};
   const onReport = (report: Report) => {
     switch (report.kind) {
@@ -113,8 +113,8 @@ export function importSection(account: Account): HTMLElement {
         found.refused.length > 0 && make('li', {}, words.willRefuse(found.refused.length)),
         found.unknownFields.length > 0 && make('li', {}, words.unknownFields(found.unknownFields.join(', '))),
         found.guessedEncoding && make('li', {}, words.guessedEncoding(found.guessedEncoding)),
-        known,
       ),
+      known,
       found.changes.length > 0 && changeList(found.changes),
       found.folders.length > 0 && folderList(found.folders),
       ...refusedTable(refusedOf(found.refused, found)),
