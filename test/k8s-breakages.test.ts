@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { readObjects } from '../k8s/check/kustomize.ts';
 import { checkRules } from '../k8s/check/promtool.ts';
 import { findFaults, RULES } from '../k8s/check/rules.ts';
+import { PUBLIC_PATHS } from '../src/http/public-paths.ts';
 import { BACKUPS } from './k8s/breakages/backups.ts';
 import { CITUS } from './k8s/breakages/citus.ts';
 import { ENVIRONMENT } from './k8s/breakages/environment.ts';
@@ -146,13 +147,19 @@ test('signing in through a provider needs its Secret, and an egress rule for the
   expect(await findFaults([...copyOverlay(), ...example])).not.toEqual([]);
 });
 
-test.each(['/', '/settings', '/assets', '/login'])(
-  'a page at %s without a route is reported',
-  async (path) => {
-    const objects = copyOverlay();
-    for (const rule of pick(objects, 'HTTPRoute/api').spec.rules)
-      rule.matches = rule.matches.filter((match: { path: { value: string } }) => match.path.value !== path);
-    expect(await findFaults(objects)).not.toEqual([]);
+test.each(['production', 'production-aws', 'production-citus', 'production-google'] as const)(
+  'every public path of %s without a route is reported by its name',
+  (overlay) => {
+    const { exact, below } = PUBLIC_PATHS;
+    for (const path of [...exact, ...below]) {
+      const objects = copyOverlay(overlay);
+      for (const rule of pick(objects, 'HTTPRoute/api').spec.rules)
+        rule.matches = rule.matches.filter((match: { path: { value: string } }) => match.path.value !== path);
+      const reported = RULES.flatMap(({ name, check }) =>
+        name.startsWith('all public paths') ? check(objects) : [],
+      );
+      expect(reported).toEqual([expect.stringContaining(`nothing leads to ${path}`)]);
+    }
   },
 );
 

@@ -1,5 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { buildApp } from '../src/http/app.ts';
 import { checkResponse, connectTo, sendRaw } from './support/responses.ts';
 import { startService, useService, useUser } from './support/service.ts';
 import { holdAccount, untilBlocked } from './support/sessions.ts';
@@ -650,4 +651,11 @@ describe('X-Request-Id', () => {
     expect(responses.map(({ status }) => status)).toEqual([401, 404, 404, 400, 400, 400, 404, 404]);
     for (const response of responses) expect(response.headers.get('x-request-id')).toBe('mine');
   });
+});
+
+test('a route that the list of public paths lacks is refused when the application is built', async () => {
+  const app = await buildApp(service.context);
+  expect(() => app.get('/apiary', async () => '')).toThrow('/apiary is missing in PUBLIC_PATHS');
+  expect(() => app.get('/docs/new', async () => '')).not.toThrow();
+  await app.close();
 });

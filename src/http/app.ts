@@ -38,6 +38,7 @@ import { respondToMalformedHttp, respondToOddRequests } from './malformed-reques
 import { mcpRoutes } from './mcp.ts';
 import { API, BASE_PATH, type Mount, WEB, WEB_API } from './mount.ts';
 import { pageRoutes } from './page/routes.ts';
+import { requireListed } from './public-paths.ts';
 import { referenceRoutes } from './reference.ts';
 import { DEFAULT_BODY_BYTES, type Route, routesOfAll } from './route.ts';
 
@@ -158,6 +159,7 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   addFirstHook(app, context, connections, bodies);
   if (config.corsOrigins.length > 0) await app.register(cors, corsOptions(config.corsOrigins));
   addHooks(app, context);
+  app.addHook('onRoute', ({ url }) => requireListed(url));
   app.setNotFoundHandler(() => {
     throw notFound('the path');
   });

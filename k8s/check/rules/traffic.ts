@@ -1,3 +1,4 @@
+import { PUBLIC_PATHS } from '../../../src/http/public-paths.ts';
 import { type KubernetesObject, nameOf } from '../objects.ts';
 import { readDurationSeconds, readQuantity } from '../quantity.ts';
 import { findConfig } from './environment.ts';
@@ -54,12 +55,10 @@ function findPathFaults({ spec }: KubernetesObject): string[] {
     ...['/api/v1/import', '/api/v1/export', '/web/api/v1/import', '/web/api/v1/export']
       .filter((own) => !has('Exact', own))
       .map((own) => `${own} has no separate route`),
-    ...['/api/v1', '/web', '/assets', '/login']
+    ...PUBLIC_PATHS.below
       .filter((own) => !has('PathPrefix', own))
-      .map((own) => `nothing leads to ${own}`),
-    ...['/', '/settings', '/save']
-      .filter((own) => !has('Exact', own))
-      .map((own) => `nothing leads to ${own}, a page`),
+      .map((own) => `nothing leads to ${own} and the paths below it`),
+    ...PUBLIC_PATHS.exact.filter((own) => !has('Exact', own)).map((own) => `nothing leads to ${own}`),
     ...['/livez', '/readyz', '/metrics']
       .filter((hidden) =>
         paths.some(({ type, value }) => (type === 'Exact' ? hidden === value : hidden.startsWith(value))),
@@ -117,7 +116,7 @@ export const trafficRules: Rule[] = [
     check: ofEach('HTTPRoute', findHostFaults),
   },
   {
-    name: 'the whole API has a route, imports and exports have separate routes, and health and metrics have none',
+    name: 'all public paths have a route, imports and exports have separate routes, and health and metrics have none',
     check: ofEach('HTTPRoute', findPathFaults),
   },
   {

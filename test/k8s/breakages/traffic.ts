@@ -8,8 +8,16 @@ export const TRAFFIC: Breakage[] = [
   ["route's timeouts", 'HTTPRoute/api', ({ spec }) => (spec.rules[2].timeouts.backendRequest = '15s')],
   ["route's timeouts", 'HTTPRoute/api', ({ spec }) => (spec.rules[2].timeouts.backendRequest = '2m')],
   ['route', 'HTTPRoute/api', ({ spec }) => spec.rules.shift()],
-  ['whole API has a route', 'HTTPRoute/api', ({ spec }) => (spec.rules[2].matches[0].path.value = '/')],
-  ['whole API has a route', 'HTTPRoute/api', ({ spec }) => (spec.rules[2].matches[0].path.value = '/api/v2')],
+  [
+    'all public paths have a route',
+    'HTTPRoute/api',
+    ({ spec }) => (spec.rules[2].matches[0].path.value = '/'),
+  ],
+  [
+    'all public paths have a route',
+    'HTTPRoute/api',
+    ({ spec }) => (spec.rules[2].matches[0].path.value = '/api/v2'),
+  ],
   [
     'every field',
     'HTTPRoute/api',
