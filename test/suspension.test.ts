@@ -20,7 +20,7 @@ const URL = 'https://example.org/';
 
 async function admin(args: string, env: Record<string, string> = {}) {
   const run = await runHere(['admin', ...args.split(' ')], { DATABASE_URL: service.database.url, ...env });
-  expect(run).toMatchObject({ code: 0, errors: '' });
+  expect(run).toMatchObject({ code: 0, errors: expect.stringMatching(/^Database: \S+\n$/) });
   return JSON.parse(run.output);
 }
 

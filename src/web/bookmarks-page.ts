@@ -4,7 +4,7 @@ import { createCollection, type Order } from './collection.ts';
 import { fillTime } from './dates.ts';
 import { createDeletions } from './deletions.ts';
 import { button, buttonRow, icon, make, makeChoice, refill } from './dom.ts';
-import { addForm, type Draft, type Editor, editForm } from './editor.ts';
+import type { Draft, Editor } from './editor.ts';
 import { type Following, followChanges } from './follow.ts';
 import { addKeys } from './keys.ts';
 import { notify, notifyBriefly, notifyError } from './notices.ts';
@@ -76,7 +76,7 @@ const selection = createSelection(collection, {
 });
 
 const actions: RowActions = {
-  edit: (bookmark) => openEditor(bookmark),
+  edit: (bookmark) => void openEditor(bookmark).catch(notifyError),
   remove(bookmark) {
     const at = list.focused();
     deletions.remove([bookmark]);
@@ -114,7 +114,7 @@ const orders = makeChoice(texts.search.orders, {
   'aria-label': texts.search.order,
   onchange: () => beginSearch(),
 });
-const addButton = button(texts.editor.addShort, () => openAdd({}), { kind: 'primary', icon: 'add' });
+const addButton = button(texts.editor.addShort, () => add({}), { kind: 'primary', icon: 'add' });
 nameKey(addButton, 'n');
 const tagsButton = button(texts.tags.title, () => toggleSide(), { kind: 'plain tags-button', icon: 'tag' });
 tagsButton.setAttribute('aria-expanded', 'false');
@@ -237,17 +237,24 @@ function drawEmpty(): void {
     make('h2', {}, texts.list.empty),
     make('p', {}, texts.list.emptyHelp),
     buttonRow(
-      button(texts.editor.add, () => openAdd({}), { kind: 'primary' }),
+      button(texts.editor.add, () => add({}), { kind: 'primary' }),
       make('a', { class: 'button plain', href: '/settings#import' }, texts.list.import),
     ),
   );
 }
 
+/** Loads the forms. The page does this after it has shown the list, before an update can remove this module. */
+const loadForms = () => import('./editor.ts');
+
+/** Opens the form for a new bookmark. Shows a notice if the form cannot be loaded. */
+const add = (draft: Draft) => void openAdd(draft).catch(notifyError);
+
 /**
  * Opens the form for a new bookmark above the list. If such a form is already open and `warning` is undefined, only
  * focuses that form. `gone` warns that the draft comes from a bookmark that was deleted elsewhere.
  */
-function openAdd(draft: Draft, warning?: 'gone'): void {
+async function openAdd(draft: Draft, warning?: 'gone'): Promise<void> {
+  const { addForm } = await loadForms();
   // A draft with a warning always gets a form of its own, because its text would otherwise be lost.
   if (adding && warning === undefined) {
     adding.focus();
@@ -276,7 +283,7 @@ function openAdd(draft: Draft, warning?: 'gone'): void {
     },
     (existing) => {
       close();
-      openEditor(existing);
+      void openEditor(existing);
     },
   );
   adding = form;
@@ -290,7 +297,8 @@ function openAdd(draft: Draft, warning?: 'gone'): void {
  * Opens the form that edits a bookmark, in the bookmark's row. If the bookmark has no row, opens the form above the
  * list. If an edit form is already open, only focuses that form.
  */
-function openEditor(bookmark: Bookmark): void {
+async function openEditor(bookmark: Bookmark): Promise<void> {
+  const { editForm } = await loadForms();
   if (editing) {
     editing.editor.focus();
     return;
@@ -341,7 +349,7 @@ function warnEditor(page: Changes): void {
   if (page.deleted.includes(bookmark.id)) {
     const draft = editor.read();
     closeEditor();
-    openAdd(draft, 'gone');
+    void openAdd(draft, 'gone');
     return;
   }
   const changed = page.bookmarks.find(({ id }) => id === bookmark.id);
@@ -402,7 +410,7 @@ draw(0);
 
 addKeys({
   search: () => box.input.focus(),
-  add: () => openAdd({}),
+  add: () => add({}),
   undo: deletions.undo,
   move: (by) => list.focus(Math.max(0, list.focused() + by)),
   row: () => collection.rows[list.focused()],
@@ -429,7 +437,7 @@ addEventListener('drop', (event) => {
   const [url = ''] = event.dataTransfer?.getData('text/uri-list').match(/^https?:.*/im) ?? [];
   if (isOwnDrag || url === '') return;
   event.preventDefault();
-  openAdd({ url });
+  add({ url });
 });
 addEventListener('popstate', ({ state }) => {
   box.text = textInAddress();
@@ -447,6 +455,7 @@ following = await followChanges(user.email, applyChanges);
 const first = returnTo(placeOf(history.state));
 await Promise.all([first, panel.read(first).catch(() => {})]);
 following.resume();
+void loadForms().catch(() => {});
 void import('./app.ts').then(({ startApp }) =>
   startApp(user, isBlank(box.text) && orders.value === 'created' ? collection.rows : undefined),
 );

@@ -22,7 +22,7 @@ export function describeFault({ code, message }: { code: string; message: string
     case 'NOT_FOUND':
       return errors.gone;
     case 'INVALID_TOKEN':
-      return texts.signIn.needed;
+      return texts.signInNeeded;
     case 'ACCOUNT_SUSPENDED':
       return errors.suspended;
     case 'LIMIT_EXCEEDED':

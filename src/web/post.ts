@@ -17,7 +17,7 @@ export const hasStatus = (error: unknown, ...statuses: number[]): boolean =>
 /** Describes to the user why `post` rejected. If there was no response, the text says that the connection failed. */
 export function describeFailure(error: unknown): string {
   if (!(error instanceof Response)) return texts.errors.lost;
-  if (hasStatus(error, 401)) return texts.signIn.needed;
+  if (hasStatus(error, 401)) return texts.signInNeeded;
   return hasStatus(error, 429) ? texts.errors.limited : texts.errors.unavailable;
 }
 

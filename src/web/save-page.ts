@@ -5,6 +5,7 @@ import { noticeElements, notifyError } from './notices.ts';
 import { ask, client, watchSession } from './session.ts';
 // A dialog needs this module when the session ends.
 import './sign-in.ts';
+import { moreTexts } from './more-texts.ts';
 import { requireUser } from './start.ts';
 import { texts } from './texts.ts';
 
@@ -19,7 +20,11 @@ let tags: readonly Tag[] = [];
 const main = make('main', { class: 'save' });
 
 function end(text: string): void {
-  refill(main, make('p', { class: 'done', role: 'status' }, text), make('a', { href: '/' }, texts.save.open));
+  refill(
+    main,
+    make('p', { class: 'done', role: 'status' }, text),
+    make('a', { href: '/' }, moreTexts.save.open),
+  );
   // Browsers allow `close` only in a window that a script has opened, as the bookmarklet does.
   setTimeout(() => close(), 1_200);
 }
@@ -38,7 +43,7 @@ function endSaved(bookmark: Bookmark, isNew: boolean): void {
   const again = () => endSaved(bookmark, isNew);
   const undo = () =>
     void ask(() => client.deleteBookmark({ id: bookmark.id, trash: true })).then(
-      () => end(texts.save.undone),
+      () => end(moreTexts.save.undone),
       notifyError,
     );
   refill(
@@ -52,7 +57,7 @@ function endSaved(bookmark: Bookmark, isNew: boolean): void {
       ),
       isNew && button(texts.undo, act(undo)),
     ),
-    make('a', { href: '/' }, texts.save.open),
+    make('a', { href: '/' }, moreTexts.save.open),
   );
 }
 
@@ -60,17 +65,17 @@ const optionsFor = (isNew: boolean) => ({
   ownTags: () => tags,
   onSaved: (bookmark: Bookmark) => endSaved(bookmark, isNew),
   onKept: () => end(texts.editor.kept),
-  onCancel: () => end(texts.save.cancelled),
+  onCancel: () => end(moreTexts.save.cancelled),
 });
 
 function show(editor: Editor): void {
-  refill(main, make('h1', { class: 'hidden' }, texts.save.title), editor.element);
+  refill(main, make('h1', { class: 'hidden' }, moreTexts.save.title), editor.element);
   editor.focus();
 }
 
 document.body.replaceChildren(main, ...noticeElements());
 document.body.dataset.started = 'yes';
-document.title = texts.save.title;
+document.title = moreTexts.save.title;
 watchSession();
 show(addForm(readDraft(), optionsFor(true), (known) => show(editForm(known, optionsFor(false)))));
 // Without the tags, the form works but suggests none.

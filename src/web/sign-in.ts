@@ -10,6 +10,7 @@ import {
   showDialog,
   submitButton,
 } from './dom.ts';
+import { moreTexts } from './more-texts.ts';
 import { describeFailure, hasPasskeys, hasStatus, post } from './post.ts';
 import { texts } from './texts.ts';
 
@@ -20,12 +21,12 @@ const CODE = /^[A-Z0-9]{8}([A-Z0-9]{4})?$/;
 
 /** Exchanges a code for a session. Returns the reason if that fails, otherwise undefined. */
 async function exchange(code: string): Promise<string | undefined> {
-  if (!CODE.test(code)) return texts.signIn.malformedCode;
+  if (!CODE.test(code)) return moreTexts.signIn.malformedCode;
   try {
     await post(code.length === 8 ? '/web/login/invite' : '/web/login/device/exchange', { code });
     return undefined;
   } catch (error) {
-    return hasStatus(error, 400, 404) ? texts.signIn.wrongCode : describeFailure(error);
+    return hasStatus(error, 400, 404) ? moreTexts.signIn.wrongCode : describeFailure(error);
   }
 }
 
@@ -42,14 +43,14 @@ function passkeyButton(onSignedIn: () => void): HTMLElement[] {
     try {
       const { signInByPasskey } = await import('./passkeys.ts');
       if (await signInByPasskey()) return onSignedIn();
-      refill(errorLine, texts.signIn.noPasskey);
+      refill(errorLine, moreTexts.signIn.noPasskey);
     } catch (error) {
-      refill(errorLine, hasStatus(error, 404) ? texts.signIn.noPasskey : describeFailure(error));
+      refill(errorLine, hasStatus(error, 404) ? moreTexts.signIn.noPasskey : describeFailure(error));
     } finally {
       submit.disabled = false;
     }
   };
-  const submit = button(texts.signIn.byPasskey, () => void run());
+  const submit = button(moreTexts.signIn.byPasskey, () => void run());
   return [submit, errorLine];
 }
 
@@ -77,7 +78,7 @@ function signInForm(onSignedIn: () => void, returnTo: string, isAgain: boolean):
   });
   const error = make('p', { class: 'error', role: 'alert' });
   const say = (reason: string | undefined) => refill(error, reason);
-  const submit = submitButton(texts.signIn.title, provider ? 'plain' : 'primary');
+  const submit = submitButton(moreTexts.signIn.title, provider ? 'plain' : 'primary');
   const onSubmit = async () => {
     submit.disabled = true;
     const failure = await exchange(input.value.replace(/[\s-]/g, '').toUpperCase());
@@ -86,7 +87,7 @@ function signInForm(onSignedIn: () => void, returnTo: string, isAgain: boolean):
     if (failure === undefined) onSignedIn();
     else input.focus();
   };
-  const code = field(texts.signIn.code, input, texts.signIn.codeHint);
+  const code = field(moreTexts.signIn.code, input, moreTexts.signIn.codeHint);
   const elements = [makeForm('stack', onSubmit, code, error, submit), ...passkeyButton(onSignedIn)];
   if (provider === undefined) return { elements, input, say };
   const link = make(
@@ -96,9 +97,9 @@ function signInForm(onSignedIn: () => void, returnTo: string, isAgain: boolean):
       href: `/login?return_to=${encodeURIComponent(returnTo)}`,
       ...(isAgain && { target: '_blank' }),
     },
-    texts.signIn.by(provider),
+    moreTexts.signIn.by(provider),
   );
-  return { elements: [link, make('p', { class: 'or' }, texts.signIn.or), ...elements], input, say };
+  return { elements: [link, make('p', { class: 'or' }, moreTexts.signIn.or), ...elements], input, say };
 }
 
 /** True if the service runs on the user's own machine. */
@@ -123,12 +124,12 @@ export async function showSignIn(linked: string | undefined): Promise<void> {
       { class: 'sign-in' },
       make('div', { class: 'brand' }, icon('mark')),
       make('h1', {}, texts.name),
-      make('p', { class: 'lead' }, texts.signIn.lead),
+      make('p', { class: 'lead' }, moreTexts.signIn.lead),
       ...elements,
     );
     document.body.replaceChildren(main);
-    document.title = `${texts.signIn.title} · ${texts.name}`;
-    if (failure === texts.signIn.wrongCode) say(texts.signIn.usedLink);
+    document.title = `${moreTexts.signIn.title} · ${texts.name}`;
+    if (failure === moreTexts.signIn.wrongCode) say(moreTexts.signIn.usedLink);
     else {
       say(failure);
       input.value = linked ?? '';
@@ -143,8 +144,8 @@ export const freshLogin = (reason: string): HTMLElement =>
     'p',
     { class: 'known' },
     make('span', {}, texts.errors.denied(reason)),
-    make('a', { href: '/login?fresh=true&return_to=/settings', target: '_blank' }, texts.signIn.fresh),
-    make('span', {}, texts.signIn.freshDone),
+    make('a', { href: '/login?fresh=true&return_to=/settings', target: '_blank' }, moreTexts.signIn.fresh),
+    make('span', {}, moreTexts.signIn.freshDone),
   );
 
 let asked: Promise<boolean> | undefined;
@@ -164,7 +165,7 @@ async function showSignInDialog(): Promise<boolean> {
   // A `BroadcastChannel` does not receive its own messages. This dialog sends through a channel of its own, so that the
   // listeners of `signals` (`session.ts`) in this tab get the message too.
   const channel = new BroadcastChannel('session');
-  const dialog = makeDialog(texts.signIn.again, make('p', {}, texts.signIn.ended));
+  const dialog = makeDialog(moreTexts.signIn.again, make('p', {}, moreTexts.signIn.ended));
   const end = () => dialog.close('yes');
   const onSignedIn = () => {
     channel.postMessage('signed-in');

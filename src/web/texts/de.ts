@@ -15,26 +15,7 @@ export const de: Texts = {
   tryAgain: 'Erneut versuchen',
   undo: 'Rückgängig',
 
-  signIn: {
-    title: 'Anmelden',
-    lead: 'Deine Lesezeichen, auf jedem Gerät.',
-    again: 'Erneut anmelden',
-    ended: 'Deine Sitzung ist beendet. Melde dich an, um fortzufahren. Deine Eingaben bleiben erhalten.',
-    by: (provider) => `Weiter mit ${provider}`,
-    or: 'oder',
-    code: 'Einladungscode oder Code von einem anderen Gerät',
-    codeHint:
-      'Einladungscodes bekommst du von der Person, die diesen Dienst betreibt. Auf einem angemeldeten Gerät findest du einen Code unter „Einstellungen › Sitzungen“.',
-    wrongCode: 'Dieser Code ist unbekannt, wurde schon verwendet oder ist abgelaufen. Bitte um einen neuen.',
-    usedLink:
-      'Dieser Link wurde schon verwendet oder ist abgelaufen. Einen neuen bekommst du, wenn du den Dienst neu startest, oder auf einem angemeldeten Gerät unter „Einstellungen › Sitzungen“.',
-    malformedCode: 'Ein Code hat 8 oder 12 Buchstaben und Ziffern, zum Beispiel ABCD1234.',
-    byPasskey: 'Mit einem Passkey anmelden',
-    noPasskey: 'Es wurde kein Passkey verwendet. Versuche es erneut oder melde dich mit einem Code an.',
-    fresh: 'Bestätige, dass du es bist',
-    freshDone: 'Versuche es danach hier noch einmal.',
-    needed: 'Du bist abgemeldet. Melde dich erneut an, um fortzufahren.',
-  },
+  signInNeeded: 'Du bist abgemeldet. Melde dich erneut an, um fortzufahren.',
 
   menu: { bookmarks: 'Lesezeichen', settings: 'Einstellungen', signOut: 'Abmelden', label: 'Hauptmenü' },
 
@@ -173,12 +154,5 @@ export const de: Texts = {
     denied: (message) => `Das ist nicht erlaubt: ${message}.`,
     invalid: (message) => `Der Dienst hat das nicht angenommen: ${message}.`,
     unexpected: 'Auf dieser Seite ist etwas schiefgegangen. Lade sie neu und versuche es noch einmal.',
-  },
-
-  save: {
-    title: 'Lesezeichen speichern',
-    undone: 'Das Lesezeichen ist im Papierkorb.',
-    cancelled: 'Nichts wurde gespeichert.',
-    open: 'Deine Lesezeichen öffnen',
   },
 };

@@ -2,11 +2,38 @@ import { de } from './de.ts';
 import { number } from './language.ts';
 import type { MoreTexts } from './more-en.ts';
 
-/** The German texts of the settings, the dialogs and the offline page. */
+/** The German texts of the sign-in, the settings, the dialogs and the offline page. */
 
 const { bookmarks } = de;
 
 export const moreDe: MoreTexts = {
+  signIn: {
+    title: 'Anmelden',
+    lead: 'Deine Lesezeichen, auf jedem Gerät.',
+    again: 'Erneut anmelden',
+    ended: 'Deine Sitzung ist beendet. Melde dich an, um fortzufahren. Deine Eingaben bleiben erhalten.',
+    by: (provider) => `Weiter mit ${provider}`,
+    or: 'oder',
+    code: 'Einladungscode oder Code von einem anderen Gerät',
+    codeHint:
+      'Einladungscodes bekommst du von der Person, die diesen Dienst betreibt. Auf einem angemeldeten Gerät findest du einen Code unter „Einstellungen › Sitzungen“.',
+    wrongCode: 'Dieser Code ist unbekannt, wurde schon verwendet oder ist abgelaufen. Bitte um einen neuen.',
+    usedLink:
+      'Dieser Link wurde schon verwendet oder ist abgelaufen. Einen neuen bekommst du, wenn du den Dienst neu startest, oder auf einem angemeldeten Gerät unter „Einstellungen › Sitzungen“.',
+    malformedCode: 'Ein Code hat 8 oder 12 Buchstaben und Ziffern, zum Beispiel ABCD1234.',
+    byPasskey: 'Mit einem Passkey anmelden',
+    noPasskey: 'Es wurde kein Passkey verwendet. Versuche es erneut oder melde dich mit einem Code an.',
+    fresh: 'Bestätige, dass du es bist',
+    freshDone: 'Versuche es danach hier noch einmal.',
+  },
+
+  save: {
+    title: 'Lesezeichen speichern',
+    undone: 'Das Lesezeichen ist im Papierkorb.',
+    cancelled: 'Nichts wurde gespeichert.',
+    open: 'Deine Lesezeichen öffnen',
+  },
+
   offline: {
     lead: 'Du bist offline. Das sind die neuesten Lesezeichen deines letzten Besuchs.',
     waits: 'noch nicht gespeichert',

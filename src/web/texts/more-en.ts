@@ -1,11 +1,38 @@
 import { en } from './en.ts';
 import { number } from './language.ts';
 
-/** The English texts of the settings, the dialogs and the offline page. */
+/** The English texts of the sign-in, the settings, the dialogs and the offline page. */
 
 const { bookmarks } = en;
 
 export const moreEn = {
+  signIn: {
+    title: 'Sign in',
+    lead: 'Your bookmarks, on every device.',
+    again: 'Sign in again',
+    ended: 'Your session has ended. Sign in to continue. Nothing that you typed is lost.',
+    by: (provider: string) => `Continue with ${provider}`,
+    or: 'or',
+    code: 'Invite code or code from another device',
+    codeHint:
+      'You get an invite code from the person who runs this service. On a device where you are signed in, you find a code under Settings › Sessions.',
+    wrongCode: 'This code is unknown, was already used, or has expired. Ask for a new one.',
+    usedLink:
+      'This link was already used, or it has expired. To get a new one, start the service again, or use a device where you are signed in: Settings › Sessions.',
+    malformedCode: 'A code has 8 or 12 letters and digits, for example ABCD1234.',
+    byPasskey: 'Sign in with a passkey',
+    noPasskey: 'No passkey was used. Try again, or sign in with a code.',
+    fresh: 'Confirm that it is you',
+    freshDone: 'Then try again here.',
+  },
+
+  save: {
+    title: 'Save bookmark',
+    undone: 'The bookmark is in the trash.',
+    cancelled: 'Nothing was saved.',
+    open: 'Open your bookmarks',
+  },
+
   offline: {
     lead: 'You are offline. These are the newest bookmarks of your last visit.',
     waits: 'waiting to be saved',
