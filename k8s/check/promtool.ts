@@ -126,7 +126,7 @@ export function listNeeded(rules: readonly AlertingRule[], alert: string): Alert
   return [...needed].reverse();
 }
 
-/** Removes an alert's link to the runbook, because its url differs by operator. `runbook.ts` checks the link. */
+/** Removes an alert's link to the runbook, because its url differs by operator. */
 function withoutRunbook({ annotations, ...rule }: AlertingRule): object {
   return annotations ? { ...rule, annotations: { summary: annotations.summary } } : rule;
 }

@@ -1,34 +1,26 @@
 import type { KubernetesObject } from './objects.ts';
 import { nameOf } from './objects.ts';
-import { adapterRules } from './rules/adapter.ts';
 import { backupRules } from './rules/backups.ts';
 import { citusRules } from './rules/citus.ts';
 import { environmentRules } from './rules/environment.ts';
-import { fieldRules } from './rules/fields.ts';
-import { flowRules } from './rules/flows.ts';
 import { monitoringRules } from './rules/monitoring.ts';
 import { podRules } from './rules/pods.ts';
 import { poolerRules } from './rules/pooler.ts';
 import { referenceRules } from './rules/references.ts';
 import { rollOutRules } from './rules/roll-out.ts';
 import type { Rule } from './rules/rule.ts';
-import { runbookRules } from './rules/runbook.ts';
 import { trafficRules } from './rules/traffic.ts';
 import { validateObject } from './schemas.ts';
 
 /** All rules for an overlay. */
 export const RULES: readonly Rule[] = [
-  ...fieldRules,
   ...environmentRules,
   ...podRules,
   ...rollOutRules,
   ...referenceRules,
   ...trafficRules,
-  ...flowRules,
   ...poolerRules,
   ...monitoringRules,
-  ...adapterRules,
-  ...runbookRules,
   ...backupRules,
   ...citusRules,
 ];

@@ -7,7 +7,7 @@ const PACKAGES: Record<string, string> = {
   'monitoring.coreos.com': '@kubernetes-models/prometheus-operator',
 };
 
-/** Kinds of AWS's and Google's controllers. No package has their schemas. */
+/** Kinds of AWS's and Google's controllers. No package has their schemas, so their fields are not checked. */
 const OF_PLATFORMS = new Set([
   'gateway.k8s.aws/v1 TargetGroupConfiguration',
   'networking.gke.io/v1 GCPBackendPolicy',
@@ -23,7 +23,6 @@ interface Model {
  * Rejects if there is no schema for its API version and kind.
  */
 export async function validateObject(object: KubernetesObject): Promise<string[]> {
-  // These kinds have no published schema. The list of allowed fields in `fields.ts` checks them instead.
   if (OF_PLATFORMS.has(`${object.apiVersion} ${object.kind}`)) return [];
   const model = await findModel(object);
   const { proxy, listUnread } = watchReads(object);

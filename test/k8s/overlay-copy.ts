@@ -1,4 +1,3 @@
-import { expect } from 'vitest';
 import { type KubernetesObject, nameOf } from '../../k8s/check/objects.ts';
 import { readOverlay, readOverlayWithBackups } from '../../k8s/check/overlay.ts';
 
@@ -35,39 +34,9 @@ export function pick(objects: KubernetesObject[], name: string): AnyObject {
   return found;
 }
 
-/** A function that changes an overlay. Its first argument is the object that the breakage names. */
-export type Change = (object: AnyObject, objects: KubernetesObject[]) => void;
-
-/**
- * A mistake in an object of an overlay (by default `production`). `rule` is a part of the name of the rule that the
- * mistake violates.
- */
-export type Breakage = [rule: string, object: string, change: Change, overlay?: Overlay];
-
 export const pod = (object: AnyObject) => object.spec.template.spec;
 export const container = (object: AnyObject) => pod(object).containers[0];
 
 /** Returns a variable of the first container, by name. */
 export const variable = (object: AnyObject, name: string) =>
   container(object).env.find((candidate: { name: string }) => candidate.name === name);
-
-/** Removes the object. */
-export const remove: Change = (object, objects) => {
-  objects.splice(objects.indexOf(object), 1);
-};
-
-/** Makes a change that replaces text in a file of a ConfigMap or Secret. The change throws if the text is missing. */
-export const edit =
-  (file: string, from: string, to: string): Change =>
-  (object) => {
-    const texts = object.stringData ?? object.data;
-    expect(texts[file]).toContain(from);
-    texts[file] = texts[file].replaceAll(from, to);
-  };
-
-/** Makes a change that sets a variable of the service. */
-export const set =
-  (name: string, value: string): Change =>
-  ({ data }) => {
-    data[name] = value;
-  };

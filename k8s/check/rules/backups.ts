@@ -1,6 +1,6 @@
 import { type KubernetesObject, nameOf } from '../objects.ts';
 import { readEnvironment, readSecret } from './environment.ts';
-import { listWorkloads, ofKind, type Rule, unless, type Workload } from './rule.ts';
+import { listWorkloads, type Rule, unless, type Workload } from './rule.ts';
 
 function findPlaceFaults({ spec, main }: Workload): string[] {
   const folder: string | undefined = main.command?.find((word: string) => /^\/(?!etc\/)/.test(word));
@@ -44,19 +44,5 @@ export const backupRules: Rule[] = [
             (fault) => `${nameOf(workload.owner)}: ${fault}`,
           ),
         ),
-  },
-  {
-    name: 'every claimed volume exists',
-    check: (objects) =>
-      listWorkloads(objects).flatMap(({ owner, spec }) => {
-        const claims: string[] = (spec.volumes ?? []).flatMap(
-          (volume: { persistentVolumeClaim?: { claimName: string } }) =>
-            volume.persistentVolumeClaim?.claimName ?? [],
-        );
-        const there = ofKind(objects, 'PersistentVolumeClaim').map(({ metadata }) => metadata.name);
-        return claims
-          .filter((claim) => !there.includes(claim))
-          .map((claim) => `${nameOf(owner)}: there is no PersistentVolumeClaim ${claim}`);
-      }),
   },
 ];

@@ -1,7 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { collectDefaultMetrics, Registry } from 'prom-client';
+import { parse } from 'yaml';
 import { METRIC_NAMES } from '../../../src/observability/metrics.ts';
 import { type KubernetesObject, nameOf, walk } from '../objects.ts';
-import { readDurationSeconds } from '../quantity.ts';
 import { ofKind, type Rule, unless } from './rule.ts';
 
 /**
@@ -78,19 +79,8 @@ export function listMetrics(expression: string): string[] {
     .map((word) => word.replace(/_(bucket|sum|count)$/, ''));
 }
 
-/** The checked parts of a Grafana panel. */
-interface Panel {
-  id: number;
-  type: string;
-  title: string;
-  gridPos: { x: number; y: number; w: number; h: number };
-  fieldConfig?: { defaults: { unit: string } };
-  targets?: { expr: string }[];
-}
-
 interface Dashboard {
   name: string;
-  panels: Panel[];
   expressions: string[];
 }
 
@@ -100,7 +90,6 @@ export const listDashboards = (objects: readonly KubernetesObject[]): Dashboard[
     .filter(({ metadata }) => metadata.labels?.grafana_dashboard !== undefined)
     .map((map) => ({
       name: nameOf(map),
-      panels: Object.values(map.data as Record<string, string>).flatMap((text) => JSON.parse(text).panels),
       expressions: Object.values(map.data as Record<string, string>).flatMap((text) =>
         [...walk(JSON.parse(text))].map(({ expr }) => expr).filter((expr) => typeof expr === 'string'),
       ),
@@ -126,12 +115,14 @@ export const listAlertingRules = (objects: readonly KubernetesObject[]): Alertin
 export const listAlerts = (objects: readonly KubernetesObject[]): string[] =>
   listAlertingRules(objects).flatMap(({ alert }) => alert ?? []);
 
+/** Returns the names of the metrics of pods that an autoscaler follows. */
+const listPodMetrics = ({ spec }: KubernetesObject): string[] =>
+  spec.metrics.flatMap(({ pods }: { pods?: { metric: { name: string } } }) => pods?.metric.name ?? []);
+
 /** Returns all expressions of dashboards and alerts, and all metrics of autoscalers. `where` names the source. */
 function listExpressions(objects: readonly KubernetesObject[]): { where: string; expr: string }[] {
   const autoscaled = ofKind(objects, 'HorizontalPodAutoscaler').flatMap((autoscaler) =>
-    autoscaler.spec.metrics.flatMap((metric: { pods?: { metric: { name: string } } }) =>
-      metric.pods ? { where: nameOf(autoscaler), expr: metric.pods.metric.name } : [],
-    ),
+    listPodMetrics(autoscaler).map((expr) => ({ where: nameOf(autoscaler), expr })),
   );
   return [
     ...listAlertingRules(objects).map(({ alert, record, expr }) => ({
@@ -143,67 +134,6 @@ function listExpressions(objects: readonly KubernetesObject[]): { where: string;
     ),
     ...autoscaled,
   ];
-}
-
-/** Returns Grafana's names of the units that fit an expression. */
-function unitsFor(expression: string): string[] {
-  if (/failure_ratio.*\/|\bcount by/.test(expression)) return ['short'];
-  if (/failure_ratio|^avg/.test(expression)) return ['percentunit'];
-  if (/histogram_quantile|lag_p99_seconds/.test(expression)) return ['s'];
-  if (/^60 \*|cpu_seconds/.test(expression)) return ['short'];
-  if (/\brate\(/.test(expression)) return ['reqps', 'ops'];
-  return [/_bytes\b/.test(expression) ? 'bytes' : 'short'];
-}
-
-const doNotOverlap = ({ gridPos: a }: Panel, { gridPos: b }: Panel): boolean =>
-  a.x + a.w <= b.x || b.x + b.w <= a.x || a.y + a.h <= b.y || b.y + b.h <= a.y;
-
-/** The width of a dashboard, in columns of Grafana's grid. */
-const GRID_WIDTH = 24;
-
-/** The height of a screen, in Grafana's units of 38 pixels. The panels for an incident must fit on it. */
-const SCREEN_HEIGHT = 24;
-
-/**
- * Finds panels for an incident that do not fit on a screen, duplicate ids, panels that overlap or leave the grid, and
- * wrong units.
- */
-function findPanelFaults(panels: readonly Panel[]): string[] {
-  // The panels for an incident are above the last panel of the type `row`.
-  const lastRow = panels.findLast(({ type }) => type === 'row')!;
-  const fitsOnScreen = lastRow.gridPos.y <= SCREEN_HEIGHT;
-  const heightFaults = unless(fitsOnScreen, `${lastRow.title}: the panels before it do not fit on a screen`);
-  const panelFaults = panels.flatMap((panel, index) => {
-    const { id, title, type, gridPos, fieldConfig, targets } = panel;
-    const before = panels.slice(0, index);
-    const unit = fieldConfig?.defaults.unit ?? '';
-    return [
-      ...unless(!before.some((other) => other.id === id), `${title}: id ${id} is used twice`),
-      ...unless(
-        gridPos.x + gridPos.w <= GRID_WIDTH && before.every((other) => doNotOverlap(panel, other)),
-        `${title}: overlaps another panel or the edge`,
-      ),
-      ...unless(
-        type === 'row' || unitsFor(targets![0]!.expr).includes(unit),
-        `${title}: the unit ${unit} does not fit`,
-      ),
-    ];
-  });
-  return [...heightFaults, ...panelFaults];
-}
-
-/** For each opening bracket, the bracket that closes it. */
-const CLOSING: Record<string, string> = { '(': ')', '[': ']', '{': '}' };
-
-/** Returns whether all brackets and quotes of an expression are closed in order. */
-export function isBalanced(expression: string): boolean {
-  const awaitedBrackets: string[] = [];
-  for (const character of expression.replaceAll(/"(\\.|[^"\\])*"/g, '')) {
-    if (character === '"') return false;
-    if (CLOSING[character]) awaitedBrackets.push(CLOSING[character]);
-    else if (Object.values(CLOSING).includes(character) && awaitedBrackets.pop() !== character) return false;
-  }
-  return awaitedBrackets.length === 0;
 }
 
 const findUnknown = (objects: readonly KubernetesObject[]): string[] => {
@@ -231,14 +161,27 @@ const findAlertFaults = (rule: AlertingRule): string[] => [
   ...unless(!/namespace *=/.test(rule.expr), 'selects a single namespace'),
 ];
 
+/** The values of prometheus-adapter, which is not part of an overlay. */
+const ADAPTER_FILE = new URL('../../monitoring/prometheus-adapter.yaml', import.meta.url);
+
+/** Finds metrics that autoscalers request, but that the adapter does not serve for each pod. */
+export function findAdapterFaults(objects: readonly KubernetesObject[], configuration: string): string[] {
+  const rules: { seriesQuery: string; metricsQuery: string }[] = parse(configuration).rules?.custom ?? [];
+  return ofKind(objects, 'HorizontalPodAutoscaler').flatMap((autoscaler) =>
+    listPodMetrics(autoscaler)
+      .filter(
+        (name) =>
+          !rules.some(
+            ({ seriesQuery, metricsQuery }) =>
+              seriesQuery === `${name}{namespace!="",pod!=""}` &&
+              /\(<<\.GroupBy>>\).*\{<<\.LabelMatchers>>\}/.test(metricsQuery),
+          ),
+      )
+      .map((name) => `${nameOf(autoscaler)}: the adapter does not serve ${name} of each pod`),
+  );
+}
+
 export const monitoringRules: Rule[] = [
-  {
-    name: 'expressions have balanced brackets and quotes',
-    check: (objects) =>
-      listExpressions(objects)
-        .filter(({ expr }) => !isBalanced(expr))
-        .map(({ where, expr }) => `${where}: ${expr}`),
-  },
   { name: 'dashboards, alerts and autoscalers read metrics that exist', check: findUnknown },
   {
     name: 'an overlay with alerts has every metric of the service on the dashboard',
@@ -253,13 +196,6 @@ export const monitoringRules: Rule[] = [
     },
   },
   {
-    name: 'panels have unique ids, do not overlap and have fitting units',
-    check: (objects) =>
-      listDashboards(objects).flatMap(({ name, panels }) =>
-        findPanelFaults(panels).map((fault) => `${name}: ${fault}`),
-      ),
-  },
-  {
     name: 'every alert has a severity, a summary with the namespace, and separates environments',
     check: (objects) =>
       listAlertingRules(objects)
@@ -267,15 +203,7 @@ export const monitoringRules: Rule[] = [
         .flatMap((rule) => findAlertFaults(rule).map((fault) => `${rule.alert} ${fault}`)),
   },
   {
-    name: 'a scrape ends before the next',
-    check: (objects) =>
-      ofKind(objects, 'ServiceMonitor').flatMap((monitor) =>
-        monitor.spec.endpoints
-          .filter(
-            ({ interval = '30s', scrapeTimeout = '10s' }) =>
-              readDurationSeconds(scrapeTimeout) > readDurationSeconds(interval),
-          )
-          .map(() => `${nameOf(monitor)}: scrapeTimeout is above interval`),
-      ),
+    name: 'the adapter serves each pod metric that an autoscaler follows',
+    check: (objects) => findAdapterFaults(objects, readFileSync(ADAPTER_FILE, 'utf8')),
   },
 ];

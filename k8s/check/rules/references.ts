@@ -1,11 +1,12 @@
 import { type KubernetesObject, nameOf, walk } from '../objects.ts';
-import { readSecret } from './environment.ts';
+import { readEnvironment, readSecret } from './environment.ts';
 import { listMountedFiles } from './files.ts';
 import {
   type Container,
   endsByItself,
   find,
   findRole,
+  listServiceWorkloads,
   listWorkloads,
   ofKind,
   type Rule,
@@ -116,10 +117,19 @@ function listNamedFiles(objects: readonly KubernetesObject[], { env = [] }: Cont
   );
 }
 
+interface Volume {
+  name: string;
+  persistentVolumeClaim?: { claimName: string };
+}
+
 function checkFiles(workload: Workload, objects: readonly KubernetesObject[]): string[] {
   const { spec, containers } = workload;
-  const volumes: { name: string }[] = [...(spec.volumes ?? []), ...claimsOf(workload)];
-  return containers.flatMap((container) => {
+  const volumes: Volume[] = [...(spec.volumes ?? []), ...claimsOf(workload)];
+  const missingClaims = volumes
+    .map(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName)
+    .filter((claim) => claim !== undefined && !find(objects, 'PersistentVolumeClaim', claim))
+    .map((claim) => `there is no PersistentVolumeClaim ${claim}`);
+  const missingFiles = containers.flatMap((container) => {
     const files = listMountedFiles(objects, workload, container);
     const mounts: { name: string; mountPath: string }[] = container.volumeMounts ?? [];
     return [
@@ -134,6 +144,7 @@ function checkFiles(workload: Workload, objects: readonly KubernetesObject[]): s
         .map((path: string) => `${container.name}: ${path} is not mounted`),
     ];
   });
+  return [...missingClaims, ...missingFiles];
 }
 
 const claimsOf = ({ owner }: Workload): { name: string }[] =>
@@ -161,6 +172,56 @@ function checkWorkload(workload: Workload, objects: readonly KubernetesObject[])
   ];
 }
 
+interface PolicyRule {
+  from?: { podSelector?: object }[];
+  to?: { podSelector?: object }[];
+  ports?: { port: string | number }[];
+}
+
+/** Finds selectors of a policy that match no pods, and ports that the pods which accept connections do not have. */
+function checkPolicy({ spec }: KubernetesObject, objects: readonly KubernetesObject[]): string[] {
+  const findPods = (selector: object) =>
+    listWorkloads(objects).filter(({ labels }) => selects(selector, labels));
+  const checkPorts = (pods: Workload[], { ports = [] }: PolicyRule) =>
+    ports
+      .filter(({ port }) => !pods.some(({ containers }) => containers.some((each) => hasPort(each, port))))
+      .map(({ port }) => `no pod that it selects has port ${port}`);
+  const own = findPods(spec.podSelector);
+  const ingress: PolicyRule[] = spec.ingress ?? [];
+  const egress: PolicyRule[] = spec.egress ?? [];
+  const peers = [...ingress, ...egress].flatMap(({ from = [], to = [] }) => [...from, ...to]);
+  return [
+    ...unless(own.length > 0, 'selects no pods'),
+    ...peers.flatMap(({ podSelector }) =>
+      unless(
+        podSelector === undefined || findPods(podSelector).length > 0,
+        'has a peer that selects no pods',
+      ),
+    ),
+    ...ingress.flatMap((rule) => checkPorts(own, rule)),
+    ...egress.flatMap((rule) =>
+      (rule.to ?? []).flatMap(({ podSelector }) =>
+        podSelector === undefined ? [] : checkPorts(findPods(podSelector), rule),
+      ),
+    ),
+  ];
+}
+
+/** Finds urls of the service that name a host of this namespace without a Service, or with another port. */
+function checkUrls({ containers }: Workload, objects: readonly KubernetesObject[]): string[] {
+  const urls = containers
+    .flatMap((container) => Object.values(readEnvironment(objects, container)))
+    .map((text) => URL.parse(text))
+    .filter((url) => url !== null);
+  return urls
+    .filter(({ hostname }) => /^[a-z][\w-]*$/.test(hostname) && hostname !== 'localhost')
+    .filter(({ hostname, port }) => {
+      const ports: Port[] = find(objects, 'Service', hostname)?.spec.ports ?? [];
+      return !ports.some((candidate) => port === '' || candidate.port === Number(port));
+    })
+    .map(({ hostname, port }) => `there is no Service ${hostname}:${port}`);
+}
+
 /** For each kind of object, the function that checks the references of such an object. */
 const CHECKS: Record<string, (object: KubernetesObject, objects: readonly KubernetesObject[]) => string[]> = {
   Service: checkService,
@@ -171,11 +232,7 @@ const CHECKS: Record<string, (object: KubernetesObject, objects: readonly Kubern
       listWorkloads(objects).filter(({ labels }) => selects(spec.selector, labels)).length === 1,
       'selects no pods',
     ),
-  NetworkPolicy: ({ spec }, objects) =>
-    unless(
-      listWorkloads(objects).some(({ labels }) => selects(spec.podSelector, labels)),
-      'selects no pods',
-    ),
+  NetworkPolicy: checkPolicy,
   HorizontalPodAutoscaler: ({ spec: { scaleTargetRef } }, objects) =>
     unless(!!find(objects, scaleTargetRef.kind, scaleTargetRef.name), 'scales nothing'),
 };
@@ -220,6 +277,9 @@ export const referenceRules: Rule[] = [
     check: (objects) => [
       ...listWorkloads(objects).flatMap((workload) =>
         checkWorkload(workload, objects).map((fault) => `${nameOf(workload.owner)}: ${fault}`),
+      ),
+      ...listServiceWorkloads(objects).flatMap((workload) =>
+        checkUrls(workload, objects).map((fault) => `${nameOf(workload.owner)}: ${fault}`),
       ),
       ...objects.flatMap((object) =>
         (CHECKS[object.kind]?.(object, objects) ?? []).map((fault) => `${nameOf(object)}: ${fault}`),

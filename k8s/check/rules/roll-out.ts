@@ -185,6 +185,15 @@ export const rollOutRules: Rule[] = [
     check: findMemoryFaults,
   },
   {
+    name: 'a roll-out of api and worker starts new pods before it ends old ones',
+    check: (objects) =>
+      ofKind(objects, 'Deployment').flatMap(({ spec, metadata }) => {
+        const { maxUnavailable, maxSurge } = spec.strategy?.rollingUpdate ?? {};
+        const isRight = maxUnavailable === 0 && maxSurge !== 0 && maxSurge !== undefined;
+        return unless(isRight, `Deployment/${metadata.name}: maxUnavailable is not 0, or maxSurge is`);
+      }),
+  },
+  {
     name: 'the migration completes before the pods start, and does not use the pooler',
     check: (objects) => [
       ...unless(listMigrations(objects).length > 0, 'nothing migrates'),

@@ -10,6 +10,9 @@ import { find, ofKind, type Rule, unless } from './rule.ts';
  */
 const ROOM_SECONDS = 10;
 
+/** An export of the largest account to a slow client. */
+const LONGEST_EXPORT_SECONDS = 3_600;
+
 interface RouteRule {
   matches: { path: { type: string; value: string } }[];
   timeouts?: { request?: string; backendRequest?: string };
@@ -103,13 +106,14 @@ const ofEach =
 export const trafficRules: Rule[] = [
   {
     name: "the route's timeouts are above the long poll, the import and the export",
-    // Google's gateway ignores the route's timeouts. It uses the timeout of its GCPBackendPolicy, which `fields.ts`
-    // checks.
-    check: ofEach('HTTPRoute', ({ spec }, objects) =>
-      ofKind(objects, 'GCPBackendPolicy').length > 0
-        ? []
-        : (spec.rules as RouteRule[]).flatMap((rule) => findTimeoutFaults(rule, objects)),
-    ),
+    check: ofEach('HTTPRoute', ({ spec }, objects) => {
+      // Google's gateway ignores the route's timeouts. It uses the policy's for all requests.
+      const policy = find(objects, 'GCPBackendPolicy', 'api');
+      if (policy === undefined)
+        return (spec.rules as RouteRule[]).flatMap((rule) => findTimeoutFaults(rule, objects));
+      const { timeoutSec } = policy.spec.default;
+      return unless(timeoutSec >= LONGEST_EXPORT_SECONDS, `${nameOf(policy)} cuts after ${timeoutSec} s`);
+    }),
   },
   {
     name: 'PUBLIC_URL has the host of the route',
