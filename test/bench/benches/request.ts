@@ -1,4 +1,5 @@
 import type { Bench, Plan } from '../harness/bench.ts';
+import { issueTokens, populate, settle, tokenOf } from '../harness/collections.ts';
 import { postTimed } from '../harness/http-exchange.ts';
 import { sampleLoad } from '../harness/load.ts';
 import { runPsql } from '../harness/programs.ts';
@@ -6,7 +7,7 @@ import { readScriptCalls } from '../harness/redis-calls.ts';
 import { openReference, openReplica, startReplica } from '../harness/replica.ts';
 import { cpuLineOf } from '../harness/report.ts';
 import { compareSides, type Side } from '../harness/rounds.ts';
-import { ADDING, openCollection, TEN_THOUSAND, tokensOf, usersFrom } from './collection.ts';
+import { ADDING, openCollection, tokensOf, usersFrom } from './collection.ts';
 
 /** Measures the fixed cost of every request (token, limit, headers), and the cost of a refused request. */
 
@@ -66,58 +67,76 @@ export const request: Bench = {
   },
 };
 
+/** How many tokens are over their limit. A replica remembers each of them. */
+const REFUSED_TOKENS = { users: 100, perUser: 100 };
+
 export const refused: Bench = {
   name: 'refused',
   async run(plan) {
-    const url = await openCollection(plan);
+    const { perUser } = REFUSED_TOKENS;
+    const users = plan.quick ? 10 : REFUSED_TOKENS.users;
+    const url = await plan.environment.database('refused', async (newUrl) => {
+      await populate(newUrl, { firstUser: 1, users, bookmarks: 10, tags: 5 });
+      await issueTokens(newUrl, 1, users, perUser);
+      await settle(newUrl);
+    });
     await using replica = await startReplica(plan.environment, url, {
-      RATE_LIMIT_REQUESTS: '100',
+      RATE_LIMIT_REQUESTS: '1',
       RATE_LIMIT_WINDOW_SECONDS: '3600',
     });
     await using reference = await openReference(plan, url);
+    const tokens = usersFrom(1, users).flatMap((user) =>
+      Array.from({ length: perUser }, (_, number) => tokenOf(user, number)),
+    );
     const load = {
       port: replica.port,
       path: '/api/v1/user/profile',
       bodies: ['{}'],
-      tokens: tokensOf(TEN_THOUSAND).slice(0, 1),
+      tokens,
       connections: CONNECTIONS,
     };
-    await exhaust(load.port, load.path, load.tokens[0]!);
+    await exhaust(load.port, load.path, tokens);
 
     const calls = { redis: 0, postgres: 0, responses: 0 };
-    const service: Side = {
-      name: '429',
+    const refusing = (name: string, ofTokens: string[]): Side => ({
+      name,
       processes: { api: [replica.pid] },
       run: async (seconds) => {
         const before = await countCalls(plan, url);
-        const sample = await sampleLoad({ ...load, seconds, expectStatus: 429 });
+        const sample = await sampleLoad({ ...load, tokens: ofTokens, seconds, expectStatus: 429 });
         const after = await countCalls(plan, url);
         calls.redis += after.redis - before.redis;
         calls.postgres += after.postgres - before.postgres;
         calls.responses += sample.operations;
         return sample;
       },
-    };
+    });
     const bare: Side = {
       name: 'bare Fastify, JSON echo',
       processes: { api: [reference.pid] },
       run: (seconds) =>
         sampleLoad({ ...load, port: reference.port, path: '/echo', tokens: [], seconds, expectStatus: 200 }),
     };
-    const [ours, theirs] = await compareSides([service, bare], plan.effort);
+    const one = refusing('429, one token', tokens.slice(0, 1));
+    const all = refusing(`429, ${tokens.length} tokens`, tokens);
+    const [ofOne, ofAll, theirs] = await compareSides([one, all, bare], plan.effort);
     const note = `${calls.responses} refusals: ${calls.redis} Redis calls, ${calls.postgres} transactions`;
-    const line = cpuLineOf({ bench: 'refused', what: '429', note }, ours!, theirs!, 0.6);
     const isQuiet = calls.redis + calls.postgres < calls.responses / 1_000;
-    return [{ ...line, mark: { text: '≥ 0.6 by CPU, no calls', reached: line.mark!.reached && isQuiet } }];
+    return [ofOne!, ofAll!].map((ours) => {
+      const line = cpuLineOf({ bench: 'refused', what: ours.name, note }, ours, theirs!, 0.6);
+      return { ...line, mark: { text: '≥ 0.6 by CPU, no calls', reached: line.mark!.reached && isQuiet } };
+    });
   },
 };
 
-/** Sends requests until the token's rate limit is used up. */
-async function exhaust(port: number, path: string, token: string): Promise<void> {
-  const send = () => postTimed(port, path, token, Buffer.from('{}'));
-  for (let sent = await send(); sent.status !== 429; sent = await send()) {
-    if (sent.status !== 200) throw new Error(`${path} was answered ${sent.status}: ${sent.text}`);
-  }
+/** Uses up the limit of each token, which is one request. */
+async function exhaust(port: number, path: string, tokens: readonly string[]): Promise<void> {
+  const send = async (token: string) => {
+    const { status, text } = await postTimed(port, path, token, Buffer.from('{}'));
+    if (status !== 200) throw new Error(`${path} was answered ${status}: ${text}`);
+  };
+  for (let at = 0; at < tokens.length; at += CONNECTIONS)
+    await Promise.all(tokens.slice(at, at + CONNECTIONS).map(send));
 }
 
 /** Counts the calls of the limiter's script and the transactions of the database. Counting adds a few transactions. */
