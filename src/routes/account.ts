@@ -68,8 +68,8 @@ const exchange = publicRoute({
   summary: 'Exchange an invite code for a session token',
   description:
     'An invite works once. Only this response contains the token. The scope of the token is `write`. If you know the ' +
-    'e-mail address that the invite was sent to, send it too. A code for another address is then refused, and your ' +
-    'request is not limited when strangers guess codes.',
+    'e-mail address that the invite was sent to, send it too. A code for another address is then refused, and wrong ' +
+    'codes that others send without this address do not limit your request.',
   body: exchangeBody,
   exampleLeavesOut: ['email'],
   bodyLimit: CODE_BODY_BYTES,

@@ -85,7 +85,7 @@ export const exchangeDevice = publicRoute({
   description:
     'A signed-in page shows the code. The code works once, within five minutes. Only this response contains the token. ' +
     'The scope of the token is `write`. If you know the e-mail address of the account, send it too. A code of another ' +
-    'account is then refused, and your request is not limited when strangers guess codes.',
+    'account is then refused, and wrong codes that others send without this address do not limit your request.',
   body: exchangeBody,
   exampleLeavesOut: ['email'],
   bodyLimit: CODE_BODY_BYTES,

@@ -515,6 +515,26 @@ export const MUTANTS: readonly Mutant[] = [
       'test/spec-5-authentication.test.ts › makes a token with an insufficient scope INVALID_TOKEN, not PERMISSION_DENIED',
   },
   {
+    file: 'src/routes/account.ts',
+    from: 'length}}$',
+    to: 'length},12}$',
+    caughtBy:
+      'test/specification.test.ts › /auth/invite takes only 8 uppercase letters and digits: not "ABCDEFGHIJKL"',
+  },
+  {
+    file: 'src/routes/search.ts',
+    from: 'searchRequest.cursor !== undefined && hasMore',
+    to: 'hasMore',
+    caughtBy:
+      'test/specification.test.ts › returns pages, by default the first of 50, with the total and has_more',
+  },
+  {
+    file: 'src/store/tokens.ts',
+    from: 'delete from tokens\n        where user_id',
+    to: "delete from tokens\n        where kind = 'session' and user_id",
+    caughtBy: 'test/specification.test.ts › /logout needs only the scope read',
+  },
+  {
     file: 'src/http/brute-force-limiter.ts',
     from: 'throw countRefusal(context, request, credential, refusal)',
     to: "throw countRefusal(context, request, 'bearer', refusal)",
