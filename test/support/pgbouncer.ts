@@ -19,13 +19,14 @@ export async function startPgBouncer(url: string): Promise<string> {
 }
 
 /**
- * Runs PgBouncer until the test ends, with the configuration that `describe` returns for a port. Returns the port.
+ * Runs PgBouncer until the test ends, with the configuration that `describe` returns for a port. Returns the port, which
+ * is `at` or any free one.
  */
-export async function runPgBouncer(describe: (port: number) => string): Promise<number> {
+export async function runPgBouncer(describe: (port: number) => string, at?: number): Promise<number> {
   const program = await provide('pgbouncer');
   const folder = makeFolder('pgbouncer');
   onTestFinished(() => removeFolder(folder));
-  const port = await findFreePort();
+  const port = at ?? (await findFreePort());
   const file = join(folder, 'pgbouncer.ini');
   writeFileSync(file, describe(port));
   const account = chooseServerAccount(join(folder, 'none'));

@@ -5,19 +5,16 @@ import { promisify } from 'node:util';
 import { PROGRAM_ENVIRONMENT } from '../../src/embedded/binaries.ts';
 import { startServer } from '../../src/embedded/server.ts';
 import { chooseServerAccount, giveFolder } from '../../src/embedded/server-account.ts';
-import { makeFolder } from '../support/folders.ts';
-import { findFreePort } from '../support/ports.ts';
-import { noteProcess } from '../support/processes.ts';
-import { provide } from '../support/programs.ts';
-import { startRedis } from '../support/redis.ts';
-import { runDir } from '../support/run.ts';
+import { makeFolder } from './folders.ts';
+import { findFreePort } from './ports.ts';
+import { noteProcess } from './processes.ts';
+import { provide } from './programs.ts';
+import { startRedis } from './redis.ts';
+import { runDir } from './run.ts';
 
-/**
- * Starts the managed Postgres and Redis of the rehearsal. Both require TLS and passwords, and have an administrator, as
- * a provider's servers do.
- */
+/** Starts a Postgres and a Redis that require TLS and passwords, and have an administrator, as a provider's do. */
 
-const TLS = join(import.meta.dirname, '../support/tls');
+const TLS = join(import.meta.dirname, 'tls');
 
 /** The certificate authority of both servers. Their certificate is for `localhost` and 127.0.0.1. */
 export const CA_FILE = join(TLS, 'certificate.pem');
@@ -36,8 +33,8 @@ export interface ManagedPostgres extends AsyncDisposable {
 
 const ADMIN_PASSWORD = 'ofTheProvider';
 
-/** Starts this system's PostgreSQL. It accepts `maxConnections` connections. Each must use TLS and a password. */
-export async function startManagedPostgres(maxConnections: number): Promise<ManagedPostgres> {
+/** Starts this system's PostgreSQL. Each connection must use TLS and a password. */
+export async function startManagedPostgres(): Promise<ManagedPostgres> {
   const postgres = await provide('postgresql');
   const programs = dirname(postgres);
   const folder = makeFolder('managed', runDir());
@@ -59,7 +56,6 @@ export async function startManagedPostgres(maxConnections: number): Promise<Mana
     postgres,
     account,
     settings: {
-      max_connections: maxConnections,
       // The data does not have to survive a power failure of this machine.
       fsync: 'off',
       ssl: 'on',
