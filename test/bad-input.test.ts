@@ -669,10 +669,15 @@ const ROUTE_CASES: {
   },
   '/tags/update': {
     body: async (user) => ({ id: await newTag(user), name: `tag made ${Math.random()}` }),
-    fields: { id, name: tagName, with_children: wait },
-    required: ['id', 'name'],
+    fields: { id, path: tagName, name: tagName, with_children: wait },
+    required: ['name'],
+    instead: { path: { name: 'new', with_children: true } },
   },
-  '/tags/delete': { body: async (user) => ({ id: await newTag(user) }), fields: { id }, required: ['id'] },
+  '/tags/delete': {
+    body: async (user) => ({ id: await newTag(user) }),
+    fields: { id, path: tagName, with_children: wait },
+    instead: { path: { with_children: true } },
+  },
   '/account/delete': { body: () => ({ confirm: 'a@b.example' }), fields: { confirm }, required: ['confirm'] },
   '/tokens/list': { body: () => ({}), fields: {} },
   '/tokens/create': {
@@ -829,9 +834,9 @@ describe.for(Object.entries<RouteCases>(ROUTE_CASES))('%s', ([path, route]) => {
     test(`${field}: is accepted at its limits, and refused beyond them with a message that names it`, async () => {
       for (const value of good) {
         const { status, body: response } = await send({ [field]: value });
-        // No id at the limits belongs to this user.
+        // No id at the limits belongs to this user, and no path names a tag.
         const expected =
-          ['id', 'into_id'].includes(field) && !takesAnyId ? [404, 'NOT_FOUND'] : [200, undefined];
+          ['id', 'into_id', 'path'].includes(field) && !takesAnyId ? [404, 'NOT_FOUND'] : [200, undefined];
         expect([status, response.code], show(value)).toEqual(expected);
       }
       for (const { value, rule } of bad) {

@@ -682,6 +682,36 @@ describe('bookmarks and tags', () => {
     expect(JSON.parse((await run(['tags', '--json'])).out).tags).toHaveLength(1);
     expect((await run(['tags', 'rm', 'gone'])).err).toContain('there is no tag "gone"');
   });
+
+  test('a folder is renamed and deleted with all its tags, also if no bookmark has the folder itself', async () => {
+    const { run } = await openShell();
+    await add(run, 'https://example.org/1', '-t', 'Work/a,Work/b/c');
+    for (const command of [
+      ['rename', 'work', 'Job'],
+      ['rm', 'work'],
+    ])
+      expect(await run(['tags', ...command])).toMatchObject({
+        code: 3,
+        err: 'bookmarks: there is no tag "work", only tags below it\ntags rename and tags rm take --with-children\n',
+      });
+    expect((await run(['tags', 'rename', 'work', 'Job', '--with-children'])).out).toBe(
+      'Renamed 2 tags to Job\n',
+    );
+    expect((await run(['tags'])).out).toBe('1\tJob/a\n1\tJob/b/c\n');
+    expect((await run(['tags', 'rm', 'job/b', '--with-children'])).out).toBe(
+      'Deleted job/b and all tags below it\n',
+    );
+    expect((await run(['tags'])).out).toBe('1\tJob/a\n');
+    expect((await run(['list'])).out).toContain('https://example.org/1');
+    for (const command of [
+      ['rename', 'gone', 'x'],
+      ['rm', 'gone'],
+    ])
+      expect(await run(['tags', ...command, '--with-children'])).toMatchObject({
+        code: 3,
+        err: 'bookmarks: the tag does not exist\n',
+      });
+  });
 });
 
 describe('sync', () => {

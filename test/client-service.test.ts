@@ -84,6 +84,9 @@ describe('every endpoint', () => {
     ]);
     const { id } = await client.createTag({ name: 'w' });
     expect(await client.mergeTags({ id, into_id: tag.id })).toMatchObject({ name: 'z', bookmark_count: 0 });
+    await client.createTag({ name: 'folder/tag' });
+    expect(await client.renameTagPath('Folder', 'box')).toEqual({ name: 'box', renamed: 1 });
+    expect(await client.deleteTagPath('Box')).toEqual({ deleted: true });
     expect(await client.deleteTag(tag.id)).toEqual({ deleted: true });
     const whole = await client.exportBookmarks();
     expect(whole.count).toBe(1);

@@ -157,6 +157,7 @@ const FIELDS: Record<BodyField, fc.Arbitrary<unknown>> = {
   if_updated_at: time,
   all: fc.boolean(),
   tag_under: fc.oneof(text, tags),
+  path: text,
   with_children: fc.boolean(),
   add_tags: tags,
   remove_tags: tags,

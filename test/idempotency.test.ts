@@ -82,6 +82,14 @@ describe('each write that returns no secret', () => {
       { id: (await bookmark(user)).tags[0].id, name: 'new' },
     ],
     'a deletion of a tag': async (user) => ['/tags/delete', { id: (await bookmark(user)).tags[0].id }],
+    'a rename of a path': async (user) => {
+      await bookmark(user);
+      return ['/tags/update', { path: 'x', name: 'x/y', with_children: true }];
+    },
+    'a deletion of a path': async (user) => {
+      await bookmark(user);
+      return ['/tags/delete', { path: 'X', with_children: true }];
+    },
     'a merge of tags': async (user) => {
       const [one, two] = (await bookmark(user)).tags;
       return ['/tags/merge', { id: one.id, into_id: two.id }];

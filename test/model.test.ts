@@ -357,12 +357,27 @@ const renameTag = fc.tuple(place, tagName, fc.boolean()).map(
     }),
 );
 
-const deleteTag = place.map(
-  (index) =>
-    new Command('tags/delete', { index }, (model, client) => {
-      const id = idAt(model.tags, index);
-      return client.expect('/tags/delete', { id }, model.deleteTag(id));
+const renamePath = fc.tuple(tagName, tagName).map(
+  ([path, name]) =>
+    new Command('tags/update', { path, name }, (model, client) => {
+      const sent = { path, name, with_children: true };
+      return client.expect('/tags/update', sent, model.renameTag(path, name, true));
     }),
+);
+
+const deleteTag = fc.tuple(place, fc.boolean()).map(
+  ([index, with_children]) =>
+    new Command('tags/delete', { index, with_children }, (model, client) => {
+      const id = idAt(model.tags, index);
+      return client.expect('/tags/delete', { id, with_children }, model.deleteTag(id, with_children));
+    }),
+);
+
+const deletePath = tagName.map(
+  (path) =>
+    new Command('tags/delete', { path }, (model, client) =>
+      client.expect('/tags/delete', { path, with_children: true }, model.deleteTag(path, true)),
+    ),
 );
 
 const mergeTags = fc.tuple(place, place).map(
@@ -378,7 +393,9 @@ const commands = fc.commands(
     listTags,
     createTag,
     renameTag,
+    renamePath,
     deleteTag,
+    deletePath,
     editTags,
     removeSeveral,
     mergeTags,

@@ -265,8 +265,7 @@ describe('the document is complete', () => {
         ['/auth/exchange', ['code', 'code_verifier', 'redirect_uri']],
         ['/bookmarks/add', ['url']],
         ['/tags/create', ['name']],
-        ['/tags/update', ['id', 'name']],
-        ['/tags/delete', ['id']],
+        ['/tags/update', ['name']],
         ['/tags/merge', ['id', 'into_id']],
         ['/import', ['bookmarks']],
         ['/trash/restore', ['ids']],
@@ -276,7 +275,7 @@ describe('the document is complete', () => {
         ['/sessions/revoke', ['id']],
       ]),
     );
-    expect(Object.values(required).flat()).toHaveLength(18);
+    expect(Object.values(required).flat()).toHaveLength(16);
   });
 });
 

@@ -408,6 +408,37 @@ browserTest(
   },
 );
 
+browserTest(
+  'a folder that is no tag itself is renamed and deleted with its tags, and so is a tag with tags below it',
+  async () => {
+    const browser = await browsers.signedIn(service);
+    await add(browser, 'Alpha', { tags: ['A\\/B/one', 'A\\/B/two'] });
+    await add(browser, 'Beta', { tags: ['Work', 'Work/a', 'home'] });
+    const page = await browser.open();
+    const screen = await openTags(page);
+    const names = async () => (await screen.locator('.name').allTextContents()).sort();
+    await expect.poll(names).toEqual(['A/B', 'A/B › one', 'A/B › two', 'Work', 'Work/a', 'home']);
+    await screen.getByText('2 tags below it').waitFor();
+    await screen.getByRole('button', { name: 'Rename tag A\\/B', exact: true }).click();
+    await page.getByLabel('New name of tag A\\/B').fill('C');
+    await page.keyboard.press('Enter');
+    await expect.poll(names).toEqual(['C', 'C/one', 'C/two', 'Work', 'Work/a', 'home']);
+    await screen.getByRole('button', { name: 'Delete tag C', exact: true }).click();
+    await page
+      .getByRole('dialog', { name: 'Delete the 2 tags below “C”? The bookmarks are kept.' })
+      .getByRole('button', { name: 'Delete tag' })
+      .click();
+    await expect.poll(names).toEqual(['Work', 'Work/a', 'home']);
+    await screen.getByRole('button', { name: 'Delete tag Work', exact: true }).click();
+    const question = page.getByRole('dialog', { name: 'This removes it from 1 bookmark' });
+    await question.getByLabel('Also delete the tag below it').check();
+    await question.getByRole('button', { name: 'Delete tag' }).click();
+    await expect.poll(names).toEqual(['home']);
+    await screen.getByRole('button', { name: 'Close' }).click();
+    await shows(page).toEqual(['Beta', 'Alpha']);
+  },
+);
+
 browserTest('all tags can be shown. A folder shows a total, and its name as people wrote it', async () => {
   const browser = await browsers.signedIn(service);
   const bookmarks = Array.from({ length: 310 }, (_, at) => ({
@@ -433,9 +464,9 @@ browserTest('all tags can be shown. A folder shows a total, and its name as peop
   expect(await side.getByRole('button', { name: 'Deep' }).getAttribute('title')).toBe('Küche › A/B › Deep');
 
   const screen = await openTags(page);
-  await screen.getByText('300 of 312 tags shown').waitFor();
+  await screen.getByText('300 of 313 tags shown').waitFor();
   await screen.getByRole('button', { name: 'Load more' }).click();
-  await expect.poll(() => screen.locator('li').count()).toBe(312);
+  await expect.poll(() => screen.locator('li').count()).toBe(313);
   await screen.getByLabel('Find a tag').fill('deep');
   expect(await screen.locator('li .name').allTextContents()).toEqual(['Küche › A/B › Deep']);
 });

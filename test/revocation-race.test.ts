@@ -20,6 +20,8 @@ const WRITES: [path: string, body: (ids: { bookmark: number; tag: number; other:
   ['/tags/create', () => ({ name: 'late' })],
   ['/tags/update', ({ tag: id }) => ({ id, name: 'late' })],
   ['/tags/delete', ({ tag: id }) => ({ id })],
+  ['/tags/update', () => ({ path: 'early', name: 'late', with_children: true })],
+  ['/tags/delete', () => ({ path: 'early', with_children: true })],
   ['/tags/merge', ({ tag, other }) => ({ id: tag, into_id: other })],
   ['/import', () => ({ bookmarks: [{ url: 'http://late.example' }] })],
 ];

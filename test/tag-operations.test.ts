@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Idempotency } from '../src/domain/idempotency.ts';
 import type { Database } from '../src/store/database.ts';
 import { deleteTag, mergeTags, renameTag } from '../src/store/tags.ts';
 import type { PrincipalKey } from '../src/store/tokens.ts';
@@ -50,13 +51,17 @@ const send =
   (collection) =>
     collection.user.post(path, bodyOf(collection));
 
+const Z = { name: 'Z', key: 'z' };
+const KEYED = { key: 'once', requestHash: Buffer.alloc(32) };
+
 /** Operations that take several steps. With the database of `hooked`, a test can do something between the steps. */
 const STEPPED: Record<string, Operation> = {
-  'rename a': ({ owner, tags }, db) =>
-    renameTag(db, owner, { id: tags.a!, name: 'Z', key: 'z' }, undefined, SMALL_STEP),
+  'rename a': ({ owner, tags }, db) => renameTag(db, owner, { id: tags.a! }, Z, undefined, SMALL_STEP),
   'rename a with its children': ({ owner, tags }, db) =>
-    renameTag(db, owner, { id: tags.a!, name: 'Z', key: 'z', withChildren: true }, undefined, SMALL_STEP),
-  'delete a': ({ owner, tags }, db) => deleteTag(db, owner, tags.a!, undefined, SMALL_STEP),
+    renameTag(db, owner, { id: tags.a!, withChildren: true }, Z, undefined, SMALL_STEP),
+  'rename the path a': ({ owner }, db) => renameTag(db, owner, { pathKey: 'a' }, Z, KEYED, SMALL_STEP),
+  'delete a': ({ owner, tags }, db) => deleteTag(db, owner, { id: tags.a! }, undefined, SMALL_STEP),
+  'delete the path a': ({ owner }, db) => deleteTag(db, owner, { pathKey: 'a' }, KEYED, SMALL_STEP),
   'merge a into b': ({ owner, tags }, db) => mergeTags(db, owner, tags.a!, tags.b!, undefined, SMALL_STEP),
 };
 
@@ -77,6 +82,8 @@ const ALL: Record<string, Operation> = {
   'rename b': send('/tags/update', ({ tags }) => ({ id: tags.b, name: '0' })),
   'delete a': send('/tags/delete', ({ tags }) => ({ id: tags.a })),
   'delete b': send('/tags/delete', ({ tags }) => ({ id: tags.b })),
+  'rename the path a': send('/tags/update', () => ({ path: 'A', name: 'c/d', with_children: true })),
+  'delete the path a': send('/tags/delete', () => ({ path: 'A', with_children: true })),
   'merge a into c': send('/tags/merge', ({ tags }) => ({ id: tags.a, into_id: tags.c })),
   'merge b into a': send('/tags/merge', ({ tags }) => ({ id: tags.b, into_id: tags.a })),
   'add with a': send('/bookmarks/add', () => ({ url: 'https://new.example/', tags: ['A', 'b', 'n'] })),
@@ -164,7 +171,9 @@ describe.each(Object.keys(STEPPED))('a request to %s', (name) => {
     const after = {
       'rename a': { a: 'Z' },
       'rename a with its children': { a: 'Z', 'A/x': 'Z/x' },
+      'rename the path a': { a: 'Z', 'A/x': 'Z/x' },
       'delete a': { a: undefined },
+      'delete the path a': { a: undefined, 'A/x': undefined },
       'merge a into b': { a: 'b' },
     }[name] as Record<string, string | undefined>;
     const read = async () => (await collection.user.post('/export')).body.bookmarks;
@@ -237,6 +246,37 @@ describe.each(Object.keys(STEPPED))('a request to %s', (name) => {
       ).toEqual(expected);
     }
   });
+});
+
+test('a rename by path that was interrupted is completed by the same request, and done once', async () => {
+  const { user, owner } = await makeCollection();
+  const rename = (database: Database, name: string, idempotency?: Idempotency) =>
+    renameTag(database, owner, { pathKey: 'a' }, { name, key: name }, idempotency, SMALL_STEP);
+  const interrupted = () =>
+    hooked(async (writes) => {
+      if (writes === 2) throw new Error('interrupted');
+    });
+  const shown = async () => {
+    const { bookmarks } = (await user.post('/bookmarks/list')).body;
+    const names = bookmarks.flatMap(({ tags }: { tags: { name: string }[] }) => tags.map(({ name }) => name));
+    return [...new Set(names)].sort();
+  };
+  // The tag a remains a path, because the new name is below it.
+  await expect(rename(interrupted(), 'a/z', KEYED)).rejects.toThrow('interrupted');
+  expect(await shown()).toContain('a');
+  for (const _ of [1, 2])
+    expect(JSON.parse(await rename(service.context.database, 'a/z', KEYED))).toEqual({
+      name: 'a/z',
+      renamed: 2,
+    });
+  expect(await shown()).toEqual(['a/z', 'a/z/x', 'b', 'c']);
+  await expectIntact();
+
+  await expect(rename(interrupted(), 'y')).rejects.toThrow('interrupted');
+  // Without a key, the service cannot know that this request is a repeat.
+  await expect(rename(service.context.database, 'y')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  expect(await shown()).toEqual(['b', 'c', 'y/z', 'y/z/x']);
+  await expectIntact();
 });
 
 test('bookmarks with a hundred tags each are written in steps of a hundred bookmarks', async () => {

@@ -17,7 +17,7 @@ begin
     outcome := 'tag_missing';
     return;
   end if;
-  last_id := replace_tag(p_user_id, p_id, p_into_id, p_after, p_work);
+  last_id := replace_tags(p_user_id, array[p_id], p_into_id, p_after, p_work);
   if last_id is null then
     select '{"id":' || id || ',"name":' || to_json(name) || ',"bookmark_count":' || bookmark_count || '}' into response
     from tags

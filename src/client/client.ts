@@ -28,6 +28,7 @@ import type {
   NewTag,
   NewToken,
   Profile,
+  RenamedTags,
   RestoredBookmarks,
   Revoked,
   RevokedSessions,
@@ -222,9 +223,25 @@ export class EndpointClient {
     return this.requester.request('/tags/update', rename, options);
   }
 
+  /**
+   * Renames the tag `path`, if it exists, and all tags below it (docs/contract.md, section 4.3). Rejects with `NOT_FOUND`
+   * if there are no such tags.
+   */
+  renameTagPath(path: string, name: string, options?: KeyedOptions): Promise<RenamedTags> {
+    return this.requester.request('/tags/update', { path, name, with_children: true }, options);
+  }
+
   /** Deletes a tag. Its bookmarks are kept (docs/contract.md, section 4.3). */
   deleteTag(id: number, options?: KeyedOptions): Promise<Deleted> {
     return this.requester.request('/tags/delete', { id }, options);
+  }
+
+  /**
+   * Deletes the tag `path`, if it exists, and all tags below it. Their bookmarks are kept (docs/contract.md, section
+   * 4.3). Rejects with `NOT_FOUND` if there are no such tags.
+   */
+  deleteTagPath(path: string, options?: KeyedOptions): Promise<Deleted> {
+    return this.requester.request('/tags/delete', { path, with_children: true }, options);
   }
 
   /**

@@ -167,13 +167,15 @@ type Prepared = Pick<Sending, 'url' | 'body' | 'headers' | 'timeoutMs'>;
 
 /**
  * The body of the response to a request. The edit or deletion of one bookmark (`id`) has a different response from the
- * edit or deletion of several.
+ * edit or deletion of several. So has the rename of a tag by its id.
  */
-type Answer<P extends Path, Body> = P extends '/bookmarks/edit' | '/bookmarks/delete'
+type Answer<P extends Path, Body> = P extends '/bookmarks/edit' | '/bookmarks/delete' | '/tags/update'
   ? Body extends { id: number }
-    ? Exclude<Endpoints[P]['response'], { count: number }>
-    : Extract<Endpoints[P]['response'], { count: number }>
+    ? Exclude<Endpoints[P]['response'], OfSeveral>
+    : Extract<Endpoints[P]['response'], OfSeveral>
   : Endpoints[P]['response'];
+
+type OfSeveral = { count: number } | { renamed: number };
 
 /** Sends requests within the quota and with a timeout. Retries the requests that are safe to repeat. */
 export class Requester {

@@ -431,6 +431,28 @@ export interface TagRename {
   with_children?: boolean | undefined;
 }
 
+/** Chooses a tag by exactly one of `id` and `path`. */
+export interface TagChoice {
+  id?: number | undefined;
+  /** The name of a tag. It need not exist if there are tags below it. Requires `with_children: true`. */
+  path?: string | undefined;
+  /** Whether to choose all tags below this tag too. Default: false. */
+  with_children?: boolean | undefined;
+}
+
+/** The body of a rename, by `id` or by `path`. */
+export interface AnyTagRename extends TagChoice {
+  name: string;
+}
+
+/** The response to a rename by `path`. */
+export interface RenamedTags {
+  /** The new name of the tag. */
+  name: string;
+  /** The number of renamed tags. */
+  renamed: number;
+}
+
 export interface TagMerge {
   /** The tag to delete. */
   id: number;
@@ -551,8 +573,8 @@ export interface Endpoints {
   '/trash/delete': { request: TrashChoice; response: TrashDeletion };
   '/tags/list': { request: Empty; response: TagList };
   '/tags/create': { request: NewTag; response: CreatedTag };
-  '/tags/update': { request: TagRename; response: BookmarkTag };
-  '/tags/delete': { request: ById; response: Deleted };
+  '/tags/update': { request: AnyTagRename; response: BookmarkTag | RenamedTags };
+  '/tags/delete': { request: TagChoice; response: Deleted };
   '/tags/merge': { request: TagMerge; response: Tag };
   '/export': { request: Empty; response: BookmarkExport };
   '/account/delete': { request: AccountDeletion; response: Deleted };

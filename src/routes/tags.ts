@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { notifyChangesPolls } from '../coordination/channels.ts';
 import { id, tagName } from '../domain/fields.ts';
 import { foldText } from '../domain/text.ts';
+import { exactlyOne } from '../domain/validation.ts';
 import { principalRoute } from '../http/route.ts';
-import { createTag, deleteTag, listTags, mergeTags, renameTag } from '../store/tags.ts';
+import { createTag, deleteTag, listTags, mergeTags, renameTag, type TagChoice } from '../store/tags.ts';
 import { notifyAfter } from './notify-after.ts';
 import * as schemas from './response-schemas.ts';
 
@@ -40,25 +41,48 @@ const create = principalRoute({
     ),
 });
 
+/** The fields that choose a tag: by its `id`, or by its name as `path`. */
+const choice = {
+  id: id.optional(),
+  path: tagName.optional().meta({ examples: ['Work'] }),
+  with_children: z.boolean().default(false),
+};
+
+type Choice = z.output<z.ZodObject<typeof choice>>;
+
+const checkChoice = [
+  exactlyOne('id', 'path'),
+  ({ value: { path, with_children }, issues }: z.core.ParsePayload<Choice>): void => {
+    if (path === undefined || with_children) return;
+    issues.push({
+      code: 'custom',
+      message: 'expected true, because path is given',
+      path: ['with_children'],
+      input: with_children,
+    });
+  },
+] as const;
+
+const toTagChoice = ({ id, path = '', with_children: withChildren }: Choice): TagChoice =>
+  id === undefined ? { pathKey: foldText(path) } : { id, withChildren };
+
 const update = principalRoute({
   path: '/tags/update',
   scope: 'write',
   summary: 'Rename a tag',
   description:
-    'Renames the tag on all its bookmarks. A name in use by another tag is a VALIDATION_ERROR. `with_children` also ' +
-    'renames all tags below the tag (`Work/a` is below `Work`). If one of these tags cannot be renamed, none is.',
-  body: z.object({ id, name: tagName, with_children: z.boolean().default(false) }),
-  response: schemas.bookmarkTag,
+    'Takes either `id` or `path`, and renames the tag on all its bookmarks. A name in use by another tag is a ' +
+    'VALIDATION_ERROR. `with_children` also renames all tags below the tag (`Work/a` is below `Work`). If one of ' +
+    'these tags cannot be renamed, none is. `path` is the name of the tag. It requires `with_children: true`, and the ' +
+    'tag itself need not exist if there are tags below it. The response then has `renamed`, the number of renamed tags.',
+  body: z.object({ ...choice, name: tagName }).check(...checkChoice),
+  exampleLeavesOut: ['path'],
+  response: z.union([schemas.bookmarkTag, z.object({ name: schemas.tagName, renamed: schemas.count })]),
   errors: ['NOT_FOUND'],
   isIdempotent: true,
   handle: ({ context, principal, body, idempotency }) =>
     notifyAfter(context, principal, notifyChangesPolls, () =>
-      renameTag(
-        context.database,
-        principal,
-        { id: body.id, ...toTagName(body.name), withChildren: body.with_children },
-        idempotency,
-      ),
+      renameTag(context.database, principal, toTagChoice(body), toTagName(body.name), idempotency),
     ),
 });
 
@@ -66,14 +90,18 @@ const remove = principalRoute({
   path: '/tags/delete',
   scope: 'write',
   summary: 'Delete a tag',
-  description: 'Removes the tag from all bookmarks. The bookmarks are kept.',
-  body: z.object({ id }),
+  description:
+    'Takes either `id` or `path`, and removes the tag from all bookmarks. The bookmarks are kept. `with_children` also ' +
+    'deletes all tags below the tag. `path` is the name of the tag. It requires `with_children: true`, and the tag ' +
+    'itself need not exist if there are tags below it.',
+  body: z.object(choice).check(...checkChoice),
+  exampleLeavesOut: ['path'],
   response: schemas.deleted,
   errors: ['NOT_FOUND'],
   isIdempotent: true,
   handle: ({ context, principal, body, idempotency }) =>
     notifyAfter(context, principal, notifyChangesPolls, () =>
-      deleteTag(context.database, principal, body.id, idempotency),
+      deleteTag(context.database, principal, toTagChoice(body), idempotency),
     ),
 });
 

@@ -1,3 +1,4 @@
+import { notFound } from '../domain/errors.ts';
 import { BOUNDS, type TagName } from '../domain/fields.ts';
 import type { Idempotency } from '../domain/idempotency.ts';
 import type { Database, Sql } from './database.ts';
@@ -97,38 +98,55 @@ interface Step {
   outcome: Outcome | null;
   /** If the step is refused because of a tag, the name of that tag. */
   detail?: string | null;
-  /** Null until the last step. */
+  /** The first step of a rename returns it, and the last step of a deletion or merge. */
   response: string | null;
-  /** The id of the bookmark after which the next step begins; 0 to start over. */
+  /** The id of the bookmark after which the next step begins; 0 to start over. Null after the last step. */
   lastId: number | null;
 }
 
 /**
- * Takes steps until the last one, and returns the response of the last step. Each step is one statement, after which
- * the account is consistent. So if a request is interrupted, the client can send it again, and the new request
- * continues. Throws `DatabaseUnavailable` if `MOST_WALKS` walks are not enough.
+ * Takes steps until the last one, and returns the response. Each step is one statement, after which the account is
+ * consistent. So if a request is interrupted, the client can send it again, and the new request continues. Throws
+ * `NOT_FOUND` if no step has returned a response, and `DatabaseUnavailable` if `MOST_WALKS` walks are not enough.
  */
 async function takeSteps(step: (after: number) => Promise<readonly Step[]>): Promise<string> {
   let after = 0;
+  let found: string | null = null;
   for (let walks = 0; walks < MOST_WALKS; ) {
     const { response, lastId } = requireSuccess(await step(after));
-    if (response !== null) return response;
-    after = lastId ?? 0;
+    found ??= response;
+    if (lastId === null) {
+      if (found === null) throw notFound('the tag');
+      return found;
+    }
+    after = lastId;
     const startsOver = after === 0;
     if (startsOver) walks += 1;
   }
   throw new DatabaseUnavailable('conflict', false);
 }
 
+/** Chooses a tag, by its id or by its normalized name. */
+export type TagChoice =
+  | { id: number; withChildren?: boolean }
+  /** Also chooses all tags below this name. The tag itself need not exist. */
+  | { pathKey: string };
+
+const choiceArguments = (sql: Sql, choice: TagChoice) =>
+  'id' in choice
+    ? sql`p_id => ${choice.id}, p_path_key => null, p_with_children => ${choice.withChildren ?? false}`
+    : sql`p_id => null, p_path_key => ${choice.pathKey}, p_with_children => true`;
+
 /**
- * Renames a tag on all its bookmarks. If `withChildren` is true, also renames all tags below it. Returns the response
- * as JSON text. Throws `NOT_FOUND` if the tag does not exist. If one of the new names is taken or too long, throws
+ * Renames the chosen tags on all their bookmarks. Returns the response of `/tags/update` (docs/contract.md, section 4.3)
+ * as JSON text. Throws `NOT_FOUND` if there is no such tag. If one of the new names is taken or too long, throws
  * `VALIDATION_ERROR` and renames no tag.
  */
 export const renameTag = (
   db: Database,
   principal: PrincipalKey,
-  { id, name, key, withChildren = false }: TagName & { id: number; withChildren?: boolean },
+  choice: TagChoice,
+  { name, key }: TagName,
   idempotency?: Idempotency,
   work = STEP_WORK,
 ): Promise<string> =>
@@ -137,21 +155,21 @@ export const renameTag = (
       (sql) => sql<Step[]>`
         select outcome, detail, response, last_id as "lastId"
         from rename_tag(
-          p_user_id => ${principal.userId}, p_token_hash => ${principal.hash}, p_id => ${id}, p_name => ${name},
-          p_name_key => ${key}, p_after => ${after}, p_work => ${work}, p_with_children => ${withChildren},
+          p_user_id => ${principal.userId}, p_token_hash => ${principal.hash}, ${choiceArguments(sql, choice)},
+          p_name => ${name}, p_name_key => ${key}, p_after => ${after}, p_work => ${work},
           ${keyArguments(sql, idempotency)}
         )`,
     ),
   );
 
 /**
- * Removes a tag from all bookmarks and deletes it. Returns the response as JSON text. Throws `NOT_FOUND` if there is no
- * such tag.
+ * Removes the chosen tags from all bookmarks and deletes them. Returns the response as JSON text. Throws `NOT_FOUND` if
+ * there is no such tag.
  */
 export const deleteTag = (
   db: Database,
   principal: PrincipalKey,
-  id: number,
+  choice: TagChoice,
   idempotency?: Idempotency,
   work = STEP_WORK,
 ): Promise<string> =>
@@ -160,7 +178,7 @@ export const deleteTag = (
       (sql) => sql<Step[]>`
         select outcome, response, last_id as "lastId"
         from delete_tag(
-          p_user_id => ${principal.userId}, p_token_hash => ${principal.hash}, p_id => ${id},
+          p_user_id => ${principal.userId}, p_token_hash => ${principal.hash}, ${choiceArguments(sql, choice)},
           p_after => ${after}, p_work => ${work}, ${keyArguments(sql, idempotency)}
         )`,
     ),

@@ -21,9 +21,12 @@ export async function confirm(
   return (await showDialog(dialog)) === 'yes';
 }
 
-/** Asks the user to confirm a deletion. */
-export const confirmDeletion = (question: string, buttonLabel: string): Promise<boolean> =>
-  confirm(question, buttonLabel, 'danger');
+/** Asks the user to confirm a deletion. The dialog shows `fields` above its buttons. */
+export const confirmDeletion = (
+  question: string,
+  buttonLabel: string,
+  ...fields: HTMLElement[]
+): Promise<boolean> => confirm(question, buttonLabel, 'danger', ...fields);
 
 /**
  * Asks for a text. The dialog shows a field with `initialText`, and `otherFields` below it. Resolves with undefined if

@@ -1,6 +1,7 @@
 import type { Tag } from '../domain/resources.ts';
 import { foldText, isUnder } from '../domain/text.ts';
 import { showTag } from '../formats/folders.ts';
+import { countBelow, growTree, type TagNode } from '../formats/tag-tree.ts';
 import { askForText, confirmDeletion } from './ask-dialog.ts';
 import {
   button,
@@ -23,7 +24,7 @@ import { ask, client } from './session.ts';
 import { texts } from './texts.ts';
 
 /**
- * A dialog that lists all tags with their counts. In the dialog, the user renames, merges and deletes tags. Before an
+ * A dialog that lists all tags with their counts, and all folders. In the dialog, the user renames, merges and deletes tags. Before an
  * action, the dialog says what will change.
  */
 
@@ -42,10 +43,19 @@ interface Options {
 /** How many tags to show at first. A button below the list shows as many more. */
 const SHOWN = 300;
 
+/** A tag, or a folder: a path that has tags below it and is no tag itself. A folder has no id. */
+type Entry = Omit<Tag, 'id'> & { id?: number };
+
 const COMPARISONS = {
-  use: (one: Tag, other: Tag) => other.bookmark_count - one.bookmark_count,
-  name: (one: Tag, other: Tag) => one.name.localeCompare(other.name),
+  use: (one: Entry, other: Entry) => other.bookmark_count - one.bookmark_count,
+  name: (one: Entry, other: Entry) => one.name.localeCompare(other.name),
 };
+
+const foldersOf = (nodes: readonly TagNode[]): Entry[] =>
+  nodes.flatMap((node) => [
+    ...(node.tag === null ? [{ name: node.path, bookmark_count: countBelow(node) }] : []),
+    ...foldersOf(node.tags),
+  ]);
 
 const isUnused = (tag: Tag): boolean => tag.bookmark_count === 0;
 
@@ -90,31 +100,43 @@ export function openTagsScreen({ tags, read, onClose }: Options): TagsScreen {
     await read().catch(() => {});
     if (message !== undefined) notifyBriefly(message);
   };
-  const rename = async (tag: Tag) => {
-    const key = foldText(tag.name);
-    const below = tags().filter(({ id, name }) => id !== tag.id && isUnder(foldText(name), key)).length;
+  const countChildren = (entry: Entry): number => {
+    const key = foldText(entry.name);
+    return tags().filter(({ id, name }) => id !== entry.id && isUnder(foldText(name), key)).length;
+  };
+  const rename = async (tag: Entry) => {
+    const { id } = tag;
+    const below = countChildren(tag);
     const withChildren = make('input', { type: 'checkbox', checked: below > 0 });
     const name = await askForText(
       words.rename(tag.name),
       words.newName(tag.name),
       words.save,
       tag.name,
-      ...(below > 0 ? [check(withChildren, words.withChildren(below))] : []),
+      ...(id !== undefined && below > 0 ? [check(withChildren, words.withChildren(below))] : []),
     );
     if (name === undefined || name === tag.name) return;
-    const same = tags().find((each) => each.id !== tag.id && foldText(each.name) === foldText(name));
-    if (same === undefined || withChildren.checked)
-      return act(
-        () => client.renameTag({ id: tag.id, name, with_children: withChildren.checked }),
-        words.renamed(showTag(name)),
-      );
+    const done = words.renamed(showTag(name));
+    if (id === undefined || withChildren.checked)
+      return act(() => client.renameTagPath(tag.name, name), done);
+    const same = tags().find((each) => each.id !== id && foldText(each.name) === foldText(name));
+    if (same === undefined) return act(() => client.renameTag({ id, name }), done);
     const question = words.mergeAsk(tag.name, tag.bookmark_count, same.name, same.bookmark_count);
     if (await confirmDeletion(question, words.merge))
-      await act(() => client.mergeTags({ id: tag.id, into_id: same.id }));
+      await act(() => client.mergeTags({ id, into_id: same.id }));
   };
-  const remove = async (tag: Tag) => {
-    if (await confirmDeletion(words.deleteAsk(tag.name, tag.bookmark_count), words.deleteButton))
-      await act(() => client.deleteTag(tag.id));
+  const remove = async (tag: Entry) => {
+    const { id } = tag;
+    const below = countChildren(tag);
+    if (id === undefined) {
+      if (await confirmDeletion(words.deleteFolderAsk(tag.name, below), words.deleteButton))
+        await act(() => client.deleteTagPath(tag.name));
+      return;
+    }
+    const withChildren = make('input', { type: 'checkbox' });
+    const fields = below > 0 ? [check(withChildren, words.deleteBelow(below))] : [];
+    if (await confirmDeletion(words.deleteAsk(tag.name, tag.bookmark_count), words.deleteButton, ...fields))
+      await act(() => (withChildren.checked ? client.deleteTagPath(tag.name) : client.deleteTag(id)));
   };
   /**
    * Deletes unused tags one by one and stops when the dialog closes. Skips a tag that has been used in the meantime.
@@ -139,20 +161,26 @@ export function openTagsScreen({ tags, read, onClose }: Options): TagsScreen {
     unused.disabled = false;
     draw();
   };
-  const entry = (tag: Tag) =>
+  const entry = (tag: Entry) =>
     make(
       'li',
       {},
       icon('tag'),
       make('span', { class: 'name', dir: 'auto', title: tag.name }, showTag(tag.name)),
-      make('span', { class: 'hint' }, texts.bookmarks(tag.bookmark_count)),
+      make(
+        'span',
+        { class: 'hint' },
+        tag.id === undefined ? words.below(countChildren(tag)) : texts.bookmarks(tag.bookmark_count),
+      ),
       iconButton('edit', words.rename(tag.name), () => void rename(tag)),
       iconButton('trash', words.delete(tag.name), () => void remove(tag)),
     );
   const draw = () => {
     const all = tags();
     const sought = foldText(find.value.trim());
-    const found = all.filter(({ name }) => foldText(name).includes(sought)).sort(COMPARISONS[order.value]);
+    const found = [...all, ...foldersOf(growTree(all))]
+      .filter(({ name }) => foldText(name).includes(sought))
+      .sort(COMPARISONS[order.value]);
     redrawList(list, ...found.slice(0, room).map(entry));
     const count = all.filter(isUnused).length;
     more.hidden = found.length <= room;

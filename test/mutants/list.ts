@@ -218,7 +218,7 @@ export const MUTANTS: readonly Mutant[] = [
       'test/spec-4-4-import-export.test.ts › does not exceed the limit of staged bytes together with others that start at the same time',
   },
   {
-    file: 'sql/functions/replace-tag.sql',
+    file: 'sql/functions/replace-tags.sql',
     from: 'case when v_is_last then v_gaining else v_next.ids end',
     to: 'v_gaining',
     caughtBy: 'test/tag-operations.test.ts › leads a follower of changes to the same collection',

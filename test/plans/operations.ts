@@ -328,14 +328,14 @@ const WRITES: Operation[] = [
     atMost: 200,
     run: async (db, { owner }) => {
       const { id } = JSON.parse(await createTag(db, owner, freshTag()));
-      await renameTag(db, owner, { id, ...freshTag() });
-      await deleteTag(db, owner, id);
+      await renameTag(db, owner, { id }, freshTag());
+      await deleteTag(db, owner, { id });
     },
   },
   {
     name: 'rename of a tag on some bookmarks',
     atMost: 2_000,
-    run: (db, { owner }, n) => renameTag(db, owner, { id: n + 5, ...freshTag() }),
+    run: (db, { owner }, n) => renameTag(db, owner, { id: n + 5 }, freshTag()),
   },
   {
     name: 'rename of a tag on some bookmarks, with its child',
@@ -343,7 +343,7 @@ const WRITES: Operation[] = [
     async run(db, { owner }, n) {
       const child = `tag/${n + 14}/${freshUrl()}`;
       await createTag(db, owner, { name: child, key: child });
-      await renameTag(db, owner, { id: n + 15, ...freshTag(), withChildren: true });
+      await renameTag(db, owner, { id: n + 15, withChildren: true }, freshTag());
     },
   },
   {
@@ -357,7 +357,7 @@ const WRITES: Operation[] = [
     atMost: 530 * 50,
     // Without statistics, Postgres may read all of the user's rows.
     atMostUnknown: 530 * 50 + 2 * BIG.bookmarks,
-    run: (db, { owner }, n) => deleteTag(db, owner, n + 1),
+    run: (db, { owner }, n) => deleteTag(db, owner, { id: n + 1 }),
   },
 ];
 

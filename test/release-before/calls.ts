@@ -124,7 +124,7 @@ async function sendBookmarks(db: Database, owner: PrincipalKey): Promise<void> {
   const tag = JSON.parse(
     await tags.createTag(db, owner, { name: 'Four', key: 'four' }, { ...idempotency, key: 'tag' }),
   );
-  await tags.renameTag(db, owner, { id: first.tags[1].id, name: 'Second', key: 'second' });
+  await tags.renameTag(db, owner, { id: first.tags[1].id }, { name: 'Second', key: 'second' });
   await bookmarks.findBookmarks(db, owner, { id: first.id });
   await bookmarks.findBookmarks(db, owner, { url: fields.url });
   await bookmarks.readPage(db, owner, 0, 1);
@@ -152,8 +152,8 @@ async function sendBookmarks(db: Database, owner: PrincipalKey): Promise<void> {
   await tags.mergeTags(db, owner, gone.id, tag.id);
   const bounds = await exports.beginExport(db, owner);
   await exports.readExportPage(db, owner, 0, bounds, 100);
-  await tags.deleteTag(db, owner, first.tags[1].id);
-  await tags.deleteTag(db, owner, tag.id);
+  await tags.deleteTag(db, owner, { id: first.tags[1].id });
+  await tags.deleteTag(db, owner, { id: tag.id });
   await bookmarks.deleteBookmark(db, owner, second.id);
   await bookmarks.deleteBookmarks(db, owner, several, { trashLimit: LIMIT });
   await changes.readChanges(db, owner, position, 100);

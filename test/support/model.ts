@@ -250,27 +250,37 @@ export class Model {
     return ok({ ...tag, created_at: this.#newTime() });
   }
 
-  renameTag(id: number, name: string, withChildren: boolean): Expected {
-    const tag = this.tags.find((other) => other.id.value === id);
-    if (tag === undefined) return fault(404, 'NOT_FOUND', 'the tag does not exist');
-    const [depth, path] = [tag.name.split('/').length, `${fold(tag.name)}/`];
-    const renamed = new Map([[tag, trim(name).normalize('NFC')]]);
-    for (const child of withChildren ? this.tags : [])
-      if (fold(child.name).startsWith(path))
-        renamed.set(child, [renamed.get(tag), ...child.name.split('/').slice(depth)].join('/'));
+  /** Returns the tag with an id or name, and with `withChildren` all tags below it. */
+  #chooseTags(choice: number | string, withChildren: boolean): { path: string; tags: ModelTag[] } {
+    const path =
+      typeof choice === 'string' ? trim(choice) : this.tags.find(({ id }) => id.value === choice)?.name;
+    if (path === undefined) return { path: '', tags: [] };
+    const isBelow = (name: string) => withChildren && fold(name).startsWith(`${fold(path)}/`);
+    return { path, tags: this.tags.filter(({ name }) => fold(name) === fold(path) || isBelow(name)) };
+  }
+
+  renameTag(choice: number | string, name: string, withChildren: boolean): Expected {
+    const { path, tags } = this.#chooseTags(choice, withChildren);
+    if (tags.length === 0) return fault(404, 'NOT_FOUND', 'the tag does not exist');
+    const depth = path.split('/').length;
+    const newPath = trim(name).normalize('NFC');
+    const renamed = new Map(
+      tags.map((tag) => [tag, [newPath, ...tag.name.split('/').slice(depth)].join('/')]),
+    );
     const holders = [...renamed.values()].map((newName) => this.#findTag(newName));
     if (holders.some((holder) => holder !== undefined && !renamed.has(holder)))
       return withChildren ? fault(400, 'VALIDATION_ERROR') : TAKEN;
     for (const [each, newName] of renamed) each.name = newName;
     for (const bookmark of this.bookmarks) bookmark.tags.sort(byName);
-    return ok({ ...tag });
+    if (typeof choice === 'string') return ok({ name: newPath, renamed: tags.length });
+    return ok({ ...tags.find(({ id }) => id.value === choice) });
   }
 
-  deleteTag(id: number): Expected {
-    const tag = this.tags.find((other) => other.id.value === id);
-    if (tag === undefined) return fault(404, 'NOT_FOUND', 'the tag does not exist');
-    this.tags = this.tags.filter((other) => other !== tag);
-    for (const bookmark of this.bookmarks) bookmark.tags = bookmark.tags.filter((other) => other !== tag);
+  deleteTag(choice: number | string, withChildren: boolean): Expected {
+    const { tags } = this.#chooseTags(choice, withChildren);
+    if (tags.length === 0) return fault(404, 'NOT_FOUND', 'the tag does not exist');
+    this.tags = this.tags.filter((tag) => !tags.includes(tag));
+    for (const bookmark of this.bookmarks) bookmark.tags = bookmark.tags.filter((tag) => !tags.includes(tag));
     return ok({ deleted: true });
   }
 

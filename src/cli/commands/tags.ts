@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { ApiError, type BookmarkClient } from '../../client/index.ts';
 import type { Tag } from '../../domain/resources.ts';
-import { foldText } from '../../domain/text.ts';
+import { foldText, isUnder } from '../../domain/text.ts';
 import { growTree, type TagNode } from '../../formats/tag-tree.ts';
 import { formatCount, toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
@@ -37,6 +37,7 @@ export function addTagCommands(program: Command, run: Run): void {
     .command('rm')
     .description('delete a tag; its bookmarks are kept')
     .argument('<name>', 'name of the tag')
+    .option('--with-children', 'also delete all tags below it, for example work/a below work')
     .action(run(remove));
 }
 
@@ -65,7 +66,7 @@ async function create(session: Session, name: string): Promise<void> {
   const tag = await client.createTag({ name }, { signal: session.signal }).catch(async (error) => {
     // The service has one code for a wrong name and a taken name. A taken name is not a wrong use of the command.
     const mayBeTaken = error instanceof ApiError && error.code === 'VALIDATION_ERROR';
-    const taken = mayBeTaken && (await lookUpTag(session, client, name));
+    const taken = mayBeTaken && findByName((await client.listTags({ signal: session.signal })).tags, name);
     throw taken ? new CliError(`the tag ${toLine(taken.name)} exists already`, undefined, 'FAILED') : error;
   });
   await session.terminal.print(tag, () => `Created ${toLine(tag.name)}`);
@@ -78,12 +79,14 @@ async function rename(
   { withChildren }: { withChildren?: boolean },
 ): Promise<void> {
   const client = await openOwnClient(session);
+  const { terminal, signal } = session;
+  if (withChildren) {
+    const done = await client.renameTagPath(name, newName, { signal });
+    return terminal.print(done, () => `Renamed ${formatCount(done.renamed, 'tag')} to ${toLine(done.name)}`);
+  }
   const { id } = await findTag(session, client, name);
-  const tag = await client.renameTag(
-    { id, name: newName, with_children: withChildren },
-    { signal: session.signal },
-  );
-  await session.terminal.print(tag, () => `Renamed to ${toLine(tag.name)}`);
+  const tag = await client.renameTag({ id, name: newName }, { signal });
+  await terminal.print(tag, () => `Renamed to ${toLine(tag.name)}`);
 }
 
 async function merge(session: Session, name: string, into: string): Promise<void> {
@@ -98,11 +101,20 @@ async function merge(session: Session, name: string, into: string): Promise<void
   });
 }
 
-async function remove(session: Session, name: string): Promise<void> {
+async function remove(
+  session: Session,
+  name: string,
+  { withChildren }: { withChildren?: boolean },
+): Promise<void> {
   const client = await openOwnClient(session);
+  const { terminal, signal } = session;
+  if (withChildren) {
+    await client.deleteTagPath(name, { signal });
+    return terminal.print({ deleted: name }, () => `Deleted ${toLine(name)} and all tags below it`);
+  }
   const tag = await findTag(session, client, name);
-  await client.deleteTag(tag.id, { signal: session.signal });
-  await session.terminal.print({ deleted: tag.name }, () => {
+  await client.deleteTag(tag.id, { signal });
+  await terminal.print({ deleted: tag.name }, () => {
     const count = formatCount(tag.bookmark_count, 'bookmark');
     return `Deleted ${toLine(tag.name)} from ${count}`;
   });
@@ -110,18 +122,20 @@ async function remove(session: Session, name: string): Promise<void> {
 
 /** Returns the tag with this name, ignoring case. Throws a `CliError` if there is none. */
 async function findTag(session: Session, client: BookmarkClient, name: string): Promise<Tag> {
-  const found = await lookUpTag(session, client, name);
+  const { tags } = await client.listTags({ signal: session.signal });
+  const found = findByName(tags, name);
   if (found !== undefined) return found;
-  throw new CliError(`there is no tag ${JSON.stringify(name)}`, 'List all tags: bookmarks tags', 'NOT_FOUND');
+  const key = foldText(name.trim());
+  const isFolder = tags.some((tag) => isUnder(foldText(tag.name), key));
+  throw new CliError(
+    `there is no tag ${JSON.stringify(name)}${isFolder ? ', only tags below it' : ''}`,
+    isFolder ? 'tags rename and tags rm take --with-children' : 'List all tags: bookmarks tags',
+    'NOT_FOUND',
+  );
 }
 
 /** Returns the tag with this name, ignoring case. Undefined if there is none. */
-async function lookUpTag(
-  { signal }: Session,
-  client: BookmarkClient,
-  name: string,
-): Promise<Tag | undefined> {
+function findByName(tags: readonly Tag[], name: string): Tag | undefined {
   const key = foldText(name.trim());
-  const { tags } = await client.listTags({ signal });
   return tags.find((tag) => foldText(tag.name) === key);
 }

@@ -62,6 +62,13 @@ export const moreDe: MoreTexts = {
     newName: (name) => `Neuer Name des Tags ${name}`,
     withChildren: (count) =>
       count === 1 ? 'Auch das Tag darunter umbenennen' : `Auch die ${number(count)} Tags darunter umbenennen`,
+    below: (count) => (count === 1 ? '1 Tag darunter' : `${number(count)} Tags darunter`),
+    deleteBelow: (count) =>
+      count === 1 ? 'Auch das Tag darunter löschen' : `Auch die ${number(count)} Tags darunter löschen`,
+    deleteFolderAsk: (name, count) =>
+      count === 1
+        ? `Das Tag unter „${name}“ löschen? Die Lesezeichen bleiben.`
+        : `Die ${number(count)} Tags unter „${name}“ löschen? Die Lesezeichen bleiben.`,
     deleteAsk: (name, count) =>
       `Tag „${name}“ löschen? Es wird von ${bookmarks(count)} entfernt. Die Lesezeichen bleiben.`,
     mergeAsk: (from, count, into, intoCount) =>

@@ -61,6 +61,13 @@ export const moreEn = {
     newName: (name: string) => `New name of tag ${name}`,
     withChildren: (count: number) =>
       count === 1 ? 'Also rename the tag below it' : `Also rename the ${number(count)} tags below it`,
+    below: (count: number) => (count === 1 ? '1 tag below it' : `${number(count)} tags below it`),
+    deleteBelow: (count: number) =>
+      count === 1 ? 'Also delete the tag below it' : `Also delete the ${number(count)} tags below it`,
+    deleteFolderAsk: (name: string, count: number) =>
+      count === 1
+        ? `Delete the tag below “${name}”? The bookmarks are kept.`
+        : `Delete the ${number(count)} tags below “${name}”? The bookmarks are kept.`,
     deleteAsk: (name: string, count: number) =>
       `Delete tag “${name}”? This removes it from ${bookmarks(count)}. The bookmarks are kept.`,
     mergeAsk: (from: string, count: number, into: string, intoCount: number) =>
