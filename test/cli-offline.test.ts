@@ -220,10 +220,11 @@ test('search, get and open give the same offline as with a connection, and inclu
     ['https://a.example/2', 'alpha', ['Work']],
     ['https://www.a.example/3', 'Über alpha', []],
     ['https://c.example/?x', 'beta', ['done', 'x']],
+    ['https://www.Alpha-1.example/', '', []],
   ] as const;
   const bookmarks = entries.map(([url, title, tags], i) => ({
     ...{ url, title, tags: [...tags] },
-    created_at: `2026-01-0${[3, 1, 4, 2][i]}T12:00:00Z`,
+    created_at: `2026-01-0${[3, 1, 4, 2, 5][i]}T12:00:00Z`,
   }));
   await user.post('/import', { bookmarks });
   await run(['sync', file]);

@@ -185,7 +185,7 @@ describe('sort', () => {
       { title: 'Éa', updated_at: '2020-01-03T00:00:00Z' },
       { title: 'b', updated_at: '2020-01-01T00:00:00Z' },
       { title: 'A', updated_at: '2020-01-02T00:00:00Z' },
-      { title: '', updated_at: '2020-01-02T00:00:00Z' },
+      { title: '', url: 'http://0.example/', updated_at: '2020-01-02T00:00:00Z' },
     ]);
     expect(await titles({})).toEqual(['', 'A', 'b', 'Éa']);
     expect(await titles({ sort: 'newest' })).toEqual(['', 'A', 'b', 'Éa']);
@@ -211,6 +211,26 @@ describe('sort', () => {
     expect(await titles({ sort: 'created', cursor, per_page: 5 })).toEqual(['today', 'imported']);
     expect(await titles({ sort: 'created', query: 'today' })).toEqual(['later today', 'today']);
     expect(await titles({ sort: 'created', site: 'nowhere.example' })).toEqual([]);
+  });
+
+  test('orders a bookmark without a title by its url as programs show it', async () => {
+    await addAll([
+      { title: 'MNO' },
+      { url: 'https://www.Example.org/b' },
+      { title: 'a' },
+      { url: 'http://x.example/' },
+      { url: 'https://example.org/a' },
+      { title: 'f' },
+    ]);
+    const { bookmarks } = await search({ sort: 'title' });
+    expect(bookmarks.map(({ title, url }: Shown & { url: string }) => title || new URL(url).href)).toEqual([
+      'a',
+      'https://example.org/a',
+      'https://www.example.org/b',
+      'f',
+      'MNO',
+      'http://x.example/',
+    ]);
   });
 
   test('compares white space in titles as blanks', async () => {

@@ -14,6 +14,9 @@ const orderOf = ({ id }: Bookmark): number => (id < 0 ? AFTER_ALL_IDS - id : id)
 
 const byId = (one: Bookmark, other: Bookmark): number => orderOf(one) - orderOf(other);
 
+const titleKey = ({ title, url }: Bookmark): string =>
+  foldText(title) || foldText(url).replace(/^https?:\/\/(www\.)?/, '');
+
 /** The orders of `/bookmarks/search` (docs/contract.md, section 4.2). */
 const COMPARISONS: Record<Sort, (one: Bookmark, other: Bookmark) => number> = {
   newest: (one, other) => byId(other, one),
@@ -21,7 +24,7 @@ const COMPARISONS: Record<Sort, (one: Bookmark, other: Bookmark) => number> = {
   created: (one, other) => compareTexts(other.created_at, one.created_at) || byId(other, one),
   created_oldest: (one, other) => compareTexts(one.created_at, other.created_at) || byId(one, other),
   updated: (one, other) => compareTexts(other.updated_at, one.updated_at) || byId(other, one),
-  title: (one, other) => compareTexts(foldText(one.title), foldText(other.title)) || byId(one, other),
+  title: (one, other) => compareTexts(titleKey(one), titleKey(other)) || byId(one, other),
 };
 
 /** Returns all bookmarks of a local copy that a search finds, in its order. */

@@ -239,7 +239,9 @@ export function createCollection({ onChange, onRead }: Options): Collection {
     }
     if (compare === undefined) {
       if (before !== undefined) all = all.toSpliced(oldIndex, 0, bookmark);
-      return before?.title === bookmark.title ? oldIndex : undefined;
+      const isInPlace =
+        before?.title === bookmark.title && (before.title !== '' || before.url === bookmark.url);
+      return isInPlace ? oldIndex : undefined;
     }
     if (isBeyond) {
       if (before !== undefined) return -1;
