@@ -360,6 +360,7 @@ describe('the trash', () => {
   browserTest('shows the last deleted bookmark first, and restores bookmarks into the list', async () => {
     const { browser, page } = await openWith(['One', 'Two', 'Three']);
     await expect.poll(() => deletedTitles(page)).toEqual(['Three', 'Two', 'One']);
+    await page.getByText('Deleted bookmarks stay here for 30 days').waitFor();
     await entryOf(page, 'Two').getByRole('button', { name: 'Restore “Two”' }).click();
     await expect.poll(() => deletedTitles(page)).toEqual(['Three', 'One']);
     await page.getByRole('button', { name: 'Restore all 2 shown' }).click();

@@ -345,6 +345,7 @@ describe('unsaved input', () => {
     await call(browser, '/bookmarks/edit', { id, title: 'Theirs', comment: 'theirs' });
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Saving changes only the fields that you edited').waitFor();
+    await page.getByText('Title: here “Mine”, elsewhere “Theirs”').waitFor();
     expect(await call(browser, '/bookmarks/get', { id })).toMatchObject({ bookmarks: [{ title: 'Theirs' }] });
     await page.getByRole('button', { name: 'Save' }).click();
     await expect

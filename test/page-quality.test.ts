@@ -57,7 +57,7 @@ async function addSome(browser: UserBrowser): Promise<void> {
       tags: ['a', 'b', 'c', 'd', 'e', 'f'],
       comment: 'A comment',
     },
-    { url: 'https://example.com/two', title: 'ספר – ויקיפדיה', tags: ['reading'] },
+    { url: 'https://example.com/two', title: 'ספר – ויקיפדיה', tags: ['reading'], comment: 'My comment' },
     { url: 'https://example.net/three' },
   ];
   for (const entry of entries) await call(browser, '/bookmarks/add', entry);
@@ -83,7 +83,7 @@ describe('axe finds nothing, in light and dark colours,', () => {
   });
 
   browserTest(
-    'on the bookmarks: empty, a list, the forms, a selection, an undo, nothing found, the keys',
+    'on the bookmarks: empty, a list, the forms, a selection, an undo, matches, nothing found, the keys',
     async () => {
       const browser = await browsers.signedIn(service);
       const page = await browser.open();
@@ -109,6 +109,9 @@ describe('axe finds nothing, in light and dark colours,', () => {
       await page.getByRole('button', { name: 'Delete', exact: true }).click();
       await page.getByRole('button', { name: 'Undo' }).waitFor();
       await untilStill(page);
+      expect(await violationsOf(page)).toEqual([]);
+      await page.getByLabel('Search bookmarks').fill('comment');
+      await page.locator('mark').first().waitFor();
       expect(await violationsOf(page)).toEqual([]);
       await page.getByLabel('Search bookmarks').fill('nothing has this');
       await page.getByRole('heading', { name: 'Nothing found' }).waitFor();
