@@ -100,10 +100,10 @@ export async function openFleet(options: FleetOptions, journal: Journal): Promis
   };
 }
 
-function listRoles({ redis, apis, workers }: FleetOptions): ServingRole[] {
-  if (redis === 'none') return ['all'];
-  return [...new Array<'api'>(apis).fill('api'), ...new Array<'worker'>(workers).fill('worker')];
-}
+const listRoles = ({ apis, workers }: FleetOptions): ServingRole[] => [
+  ...new Array<'api'>(apis).fill('api'),
+  ...new Array<'worker'>(workers).fill('worker'),
+];
 
 class Processes implements AsyncDisposable {
   readonly all: ServiceProcess[] = [];

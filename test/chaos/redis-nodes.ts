@@ -1,16 +1,11 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { makeFolder } from '../support/folders.ts';
 import { type FaultyProxy, startProxy } from '../support/proxy.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
 import { failOver, startCluster } from '../support/redis-cluster.ts';
-import { startSentinels } from '../support/redis-sentinel.ts';
 import type { ReplicaEnv } from '../support/replica.ts';
-import { runDir } from '../support/run.ts';
 import type { Random } from './random.ts';
 
-/** The kinds of Redis. With `none`, one process runs everything. */
-export const REDIS_KINDS = ['none', 'single', 'sentinel', 'cluster', 'tls-cluster'] as const;
+/** The kinds of Redis that docs/scaling.md recommends. */
+export const REDIS_KINDS = ['single', 'cluster'] as const;
 export type RedisKind = (typeof REDIS_KINDS)[number];
 
 /** The Redis of a run: one node or several. */
@@ -31,18 +26,8 @@ export interface RedisNodes extends AsyncDisposable {
 const FAILOVER_LIMIT_MS = 6_000;
 
 /** Starts the nodes of this kind. Resolves when they know each other. */
-export function openRedisNodes(kind: RedisKind): Promise<RedisNodes> {
-  if (kind === 'none') return openNone();
-  if (kind === 'single') return openSingle();
-  return kind === 'sentinel' ? openSentinels() : openCluster(kind === 'tls-cluster');
-}
-
-const openNone = async (): Promise<RedisNodes> => ({
-  nodes: [],
-  connect: async () => ({ env: {}, proxy: undefined }),
-  failOver: undefined,
-  async [Symbol.asyncDispose]() {},
-});
+export const openRedisNodes = (kind: RedisKind): Promise<RedisNodes> =>
+  kind === 'single' ? openSingle() : openCluster();
 
 /** Starts one Redis. Each process connects to it through a proxy of its own. */
 async function openSingle(): Promise<RedisNodes> {
@@ -64,29 +49,11 @@ async function openSingle(): Promise<RedisNodes> {
 }
 
 /**
- * Starts a master, a replica and three Sentinels. Sentinels tell clients the nodes' own addresses, so there can be no
- * proxy.
- */
-async function openSentinels(): Promise<RedisNodes> {
-  const sentinels = await startSentinels();
-  return {
-    nodes: [...sentinels.data, ...sentinels.sentinels],
-    connect: async () => ({ env: { REDIS_URL: sentinels.url }, proxy: undefined }),
-    failOver: () => sentinels.failOver(FAILOVER_LIMIT_MS),
-    [Symbol.asyncDispose]: () => sentinels[Symbol.asyncDispose](),
-  };
-}
-
-/**
  * Starts three masters and their replicas. A cluster tells clients its nodes' own addresses, so there can be no proxy.
  */
-async function openCluster(tls: boolean): Promise<RedisNodes> {
-  const cluster = await startCluster({ tls, withReplicas: true });
-  const env: ReplicaEnv = { REDIS_URL: cluster.nodes.map(({ url }) => url).join(',') };
-  if (cluster.ca !== undefined) {
-    env.REDIS_CA_FILE = join(makeFolder('authority', runDir()), 'ca.pem');
-    writeFileSync(env.REDIS_CA_FILE, cluster.ca);
-  }
+async function openCluster(): Promise<RedisNodes> {
+  const cluster = await startCluster({ withReplicas: true });
+  const env = { REDIS_URL: cluster.nodes.map(({ url }) => url).join(',') };
   return {
     nodes: cluster.nodes,
     connect: async () => ({ env, proxy: undefined }),

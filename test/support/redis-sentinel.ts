@@ -24,11 +24,8 @@ export interface TestSentinels extends AsyncDisposable {
   readonly ca: string | undefined;
   /** Returns the server that is the master now, according to a Sentinel. */
   findMaster(): Promise<RedisServer>;
-  /**
-   * Makes the replica take the master's place, as an operator does. Resolves when the Sentinels name the new master, or
-   * after `limitMs`.
-   */
-  failOver(limitMs?: number): Promise<void>;
+  /** Makes the replica take the master's place, as an operator does. Resolves when the Sentinels name the new master. */
+  failOver(): Promise<void>;
 }
 
 /** The name by which the Sentinels know the master. */
@@ -64,16 +61,14 @@ export async function startSentinels(options: SentinelOptions = {}): Promise<Tes
     url: `redis${tls ? 's' : ''}+sentinel://${credentials}${hosts}/${NAME}`,
     ca: tls ? certificate : undefined,
     findMaster,
-    async failOver(limitMs = Number.POSITIVE_INFINITY) {
-      const untilMs = performance.now() + limitMs;
-      const isInTime = () => performance.now() < untilMs;
-      const before = await findMaster().catch(() => undefined);
+    async failOver() {
+      const before = await findMaster();
       // Sentinels refuse the command while another failover is in progress, and until they know that the replica is up
       // to date.
       const begin = (attempt: number) =>
         ask(admins[attempt % admins.length]!, 'FAILOVER', NAME).catch(() => undefined);
-      for (let n = 0; isInTime() && (await begin(n)) === undefined; n += 1) await sleep(100);
-      while (isInTime() && (await findMaster().catch(() => before)) === before) await sleep(50);
+      for (let n = 0; (await begin(n)) === undefined; n += 1) await sleep(100);
+      while ((await findMaster().catch(() => before)) === before) await sleep(50);
     },
     async [Symbol.asyncDispose]() {
       for (const admin of admins) admin.disconnect();
