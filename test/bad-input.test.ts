@@ -218,6 +218,34 @@ const phrases: Field = {
   ],
 };
 
+const alternatives: Field = {
+  good: [
+    [],
+    Array.from({ length: 10 }, () => ({ phrases: ['a'], unknown: 1 })),
+    [
+      { phrases: null, tags: ['a'] },
+      { phrases: [], tags: ['b'] },
+    ],
+    ...phrases.good.slice(1).map((given) => [{ phrases: given }]),
+    ...tags.good.slice(1).map((given) => [{ tags: given }]),
+  ],
+  bad: [
+    ...cases('expected an array', true, 0, 'a', '', {}),
+    ...cases('at most 10 alternatives', Array(11).fill({ phrases: ['a'] })),
+    ...[null, 'a', 0, []].map((value) => ({ value: [value], rule: '[0]: expected an object' })),
+    ...[{}, { phrases: [] }, { tags: [] }, { phrases: null }, { phrase: ['a'] }].map((value) => ({
+      value: [{ phrases: ['a'] }, value],
+      rule: '[1]: expected phrases or tags',
+    })),
+    ...phrases.bad.map(({ value, rule }) => ({
+      value: [{ phrases: value }],
+      rule: `[0].phrases${rule.startsWith('[') ? '' : ': '}${rule}`,
+    })),
+    { value: [{ tags: ['a', ' '] }], rule: '[0].tags[1]: may not be empty' },
+    { value: [{ tags: 'a' }], rule: '[0].tags: expected an array' },
+  ],
+};
+
 const site: Field = {
   good: ['example.org', 'EXAMPLE.org.', ' a ', '[::1]', '1.1', 'bücher.example', 'a'.repeat(253)],
   bad: [
@@ -639,6 +667,8 @@ const ROUTE_CASES: {
       created_after: time,
       created_before: time,
       site,
+      without_phrases: phrases,
+      any: alternatives,
       sort,
       page: integer(1, MAX_ID),
       cursor: searchCursor,

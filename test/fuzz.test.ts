@@ -140,6 +140,14 @@ const FIELDS: Record<BodyField, fc.Arbitrary<unknown>> = {
   tags,
   query: text,
   phrases: fc.array(text, { maxLength: 12 }),
+  without_phrases: fc.array(text, { maxLength: 12 }),
+  any: fc.array(
+    fc.oneof(
+      { weight: 4, arbitrary: fc.record({ phrases: fc.array(text), tags }, { requiredKeys: [] }) },
+      { weight: 1, arbitrary: junk },
+    ),
+    { maxLength: 12 },
+  ),
   tag: text,
   page: id,
   per_page: id,

@@ -74,6 +74,16 @@ const FILTERS: Record<keyof SearchFilter, [value: unknown, found: 'old' | 'new']
     ['old.example', 'old'],
     ['new.example', 'new'],
   ],
+  without_phrases: [
+    [['OLD.example'], 'new'],
+    [['nothing', 'new'], 'old'],
+  ],
+  any: [
+    [[{ phrases: ['nothing'] }, { phrases: ['NEW.', 'word'] }], 'new'],
+    [[{ tags: ['unknown'] }, { phrases: ['old'] }], 'old'],
+    [[{ tags: ['X', 'in/x'] }, { tags: ['x'] }, { phrases: ['old', 'new'] }], 'new'],
+    [[{ phrases: ['word'], tags: ['x'] }], 'new'],
+  ],
 };
 
 test.each(
@@ -98,6 +108,67 @@ test.each(
       expect([shown, total], `${sort}, query "${query}"`).toEqual([[found], 1]);
     }
   }
+});
+
+describe('without_phrases and any', () => {
+  beforeEach(() =>
+    addAll([
+      { title: 'Postgres Sync', comment: 'to be\tor not', tags: ['a', 'b'] },
+      { title: 'Postgres', tags: ['a'] },
+      { title: 'MySQL 100%', tags: ['c'] },
+      { title: '-mysql OR' },
+    ]),
+  );
+
+  test.each([
+    [{ without_phrases: ['mysql'] }, ['Postgres', 'Postgres Sync']],
+    [{ without_phrases: ['TO BE OR', 'mysql'] }, ['Postgres']],
+    [{ without_phrases: ['sync to'] }, ['-mysql OR', 'MySQL 100%', 'Postgres', 'Postgres Sync']],
+    [{ without_phrases: ['_', '0\\'] }, ['-mysql OR', 'MySQL 100%', 'Postgres', 'Postgres Sync']],
+    [{ without_phrases: ['%'] }, ['-mysql OR', 'Postgres', 'Postgres Sync']],
+    [{ without_phrases: ['http'] }, []],
+    [{ without_phrases: [] }, ['-mysql OR', 'MySQL 100%', 'Postgres', 'Postgres Sync']],
+    [{ query: 'postgres', without_phrases: ['sync'] }, ['Postgres']],
+    [{ query: '-mysql OR' }, ['-mysql OR']],
+    [{ tags: ['a'], without_phrases: ['sync'] }, ['Postgres']],
+    [{ tag: 'a', without_phrases: ['sync'] }, ['Postgres']],
+    [{ any: [] }, ['-mysql OR', 'MySQL 100%', 'Postgres', 'Postgres Sync']],
+    [{ any: [{ phrases: ['sync'] }, { phrases: ['100%'] }] }, ['MySQL 100%', 'Postgres Sync']],
+    [{ any: [{ phrases: ['sync', 'mysql'] }, { phrases: ['to be or'] }] }, ['Postgres Sync']],
+    [{ any: [{ tags: ['A'] }, { phrases: ['sync'] }] }, ['Postgres', 'Postgres Sync']],
+    [{ any: [{ tags: ['a', 'b'] }, { tags: ['C'] }] }, ['MySQL 100%', 'Postgres Sync']],
+    [{ any: [{ tags: ['a'], phrases: ['sync'] }] }, ['Postgres Sync']],
+    [{ any: [{ tags: ['a', 'unknown'] }, { phrases: ['100'] }] }, ['MySQL 100%']],
+    [{ any: [{ tags: ['unknown'] }] }, []],
+    [{ query: 'postgres', any: [{ phrases: ['sync'] }, { tags: ['c'] }] }, ['Postgres Sync']],
+    [{ tags: ['a'], any: [{ phrases: ['sync'] }, { tags: ['c'] }] }, ['Postgres Sync']],
+    [{ untagged: true, any: [{ phrases: ['mysql'] }, { tags: ['c'] }] }, ['-mysql OR']],
+    [{ tag_under: ['a'], any: [{ phrases: ['sync'] }, { phrases: ['mysql'] }] }, ['Postgres Sync']],
+    [
+      { any: [{ tags: ['a'] }, { phrases: ['mysql'] }], without_phrases: ['sync', 'or'] },
+      ['MySQL 100%', 'Postgres'],
+    ],
+    [{ any: [{ tags: ['a'] }], without_phrases: ['sync'], without_tags: ['c'], site: 'a' }, ['Postgres']],
+  ])('%j finds %j, on one page and page by page in each order', async (body, expected) => {
+    expect(await titles(body)).toEqual(expected);
+    expect((await search(body)).total).toBe(expected.length);
+    for (const sort of SORTS) {
+      const { found } = await scroll({ ...body, sort, per_page: 1 });
+      expect([sort, found.map(({ title }) => title).toSorted()]).toEqual([sort, expected.toSorted()]);
+    }
+  });
+
+  test('a cursor belongs to its excluded texts and alternatives', async () => {
+    const body = { any: [{ tags: ['a'] }], without_phrases: ['x'], per_page: 1 };
+    const { next_cursor: cursor } = await search({ ...body, cursor: '' });
+    for (const changed of [
+      { any: [{ tags: ['a'] }, { tags: ['c'] }] },
+      { any: [{ phrases: ['a'] }] },
+      { without_phrases: ['y'] },
+    ])
+      expect((await search({ ...body, ...changed, cursor })).code).toBe('VALIDATION_ERROR');
+    expect(await titles({ ...body, cursor })).toEqual(['Postgres Sync']);
+  });
 });
 
 test.each([

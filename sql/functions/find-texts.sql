@@ -1,11 +1,14 @@
--- Returns the ids, newest first, of the bookmarks whose search text contains all terms. The function first scans the
--- newest bookmarks, which are not packed into a block yet. Then it scans the blocks of `search_blocks`.
+-- Returns the ids, newest first, of the bookmarks whose search text contains all terms and matches none of the `like`
+-- patterns in `p_without`. The function first scans the newest bookmarks, which are not packed into a block yet. Then
+-- it scans the blocks of `search_blocks`.
 --
 -- `p_terms` holds the longest terms, one to three, the longest first. `p_patterns` holds all other terms as `like`
 -- patterns. `p_bits` holds one to eight positions of bits in the Bloom filter of a block. All of these bits are set if
 -- a text of the block contains all terms. So a block is skipped if its filter lacks one of these bits. A block without
 -- a filter is always read.
-create or replace function find_texts(p_user_id bigint, p_terms text[], p_patterns text[], p_bits integer[])
+create or replace function find_texts(
+  p_user_id bigint, p_terms text[], p_patterns text[], p_bits integer[], p_without text[]
+)
   returns bigint[]
 -- One plan serves all users: it reads the user's filters in descending order of `last_id`, and finds each block by its
 -- key.
@@ -20,7 +23,7 @@ declare
     when length(v_term_1) <= 2 then '%' || regexp_replace(v_term_1, '([\\%_])', '\\\1', 'g') || '%'
   end;
   -- Most searches have only one term, of three or more letters. For such a search, only this term is tested.
-  v_is_one_long_term boolean := v_term_2 is null and v_short_pattern is null;
+  v_is_one_long_term boolean := v_term_2 is null and v_short_pattern is null and p_without is null;
   -- The bits' positions are in variables. They are used for every block, and an array element takes longer to read.
   v_bit_1 integer := p_bits[1];
   v_bit_2 integer := coalesce(p_bits[2], v_bit_1);
@@ -40,10 +43,7 @@ begin
   select array_agg(id order by id desc) into v_unpacked_matches
   from bookmarks
   where user_id = p_user_id and id > v_packed_to
-    and strpos(search_text, v_term_1) > 0
-    and (v_term_2 is null or strpos(search_text, v_term_2) > 0)
-    and (v_term_3 is null or strpos(search_text, v_term_3) > 0)
-    and (p_patterns is null or search_text like all (p_patterns));
+    and matches_text(search_text, p_terms, p_patterns, p_without);
   return coalesce(v_unpacked_matches, array[]::bigint[]) || array(
     select id
     from (
@@ -77,6 +77,7 @@ begin
         and (v_term_2 is null or strpos(line, v_term_2) > 0)
         and (v_term_3 is null or strpos(line, v_term_3) > 0)
         and (p_patterns is null or line like all (p_patterns))
+        and (p_without is null or not line like any (p_without))
     end
   );
 end

@@ -3,8 +3,9 @@
 -- are the position of the page's last bookmark in this order.
 --
 -- `p_filter` holds the conditions on a bookmark, under the names that `searchFilter` uses (src/domain/search.ts). All
--- conditions are optional. `p_terms` holds up to three terms. They are tested by `strpos`, which is the fastest test.
--- If there are more terms, `p_patterns` holds the others as `like` patterns.
+-- conditions are optional. `without_phrases` holds `like` patterns. Each alternative in `any` holds `tags`, and the
+-- terms of the search together with its own as `terms`, `patterns` and `bits`. find-texts.sql describes these, and
+-- `p_terms`, `p_patterns` and `p_bits`.
 --
 -- If `p_last_id` is null, the page begins at `p_offset`, and `total` is the number of all matches. Otherwise the page
 -- begins after the position `p_last_id` and `p_last_key`, and matches are not counted. If a search requires no tag, an
@@ -13,8 +14,9 @@
 -- index, because every added bookmark would need an entry in such an index. So each page in these orders reads all
 -- matches.
 --
--- If a search has no conditions and no terms, `total` is the account's counter of bookmarks. If a search has terms but
--- requires no tag, `find_texts` finds the matches in the blocks of `search_blocks`, unless an index finds the position.
+-- If a search has no conditions and no terms, `total` is the account's counter of bookmarks. If a search has terms or
+-- alternatives but requires no tag, `find_texts` or `find_any` finds the matches in the blocks of `search_blocks`, unless
+-- an index finds the position. Excluded phrases alone do not use the blocks, because nearly all bookmarks match.
 create or replace function search_bookmarks(
   p_user_id bigint, p_terms text[], p_patterns text[], p_bits integer[], p_filter jsonb,
   p_sort text, p_offset bigint, p_last_id bigint, p_last_key text, p_limit integer, p_bytes integer,
@@ -28,8 +30,9 @@ declare
   v_filter record;
   v_tag_ids bigint[];
   v_excluded_tag_ids bigint[];
-  -- the bookmarks that match the conditions evaluated so far: the terms, `tag_under`, or both; null as long as neither
-  -- has been evaluated
+  v_any jsonb;
+  -- the bookmarks that match the conditions evaluated so far: those on the text, `tag_under`, or both; null as long as
+  -- neither has been evaluated
   v_candidate_ids bigint[];
   v_ids_under bigint[];
   v_is_all boolean;
@@ -49,7 +52,7 @@ begin
   into v_filter
   from jsonb_to_record(p_filter) as filter(
     tag text, tags text[], tag_under text[], without_tags text[], untagged boolean,
-    created_after timestamptz, created_before timestamptz, site text
+    created_after timestamptz, created_before timestamptz, site text, without_phrases text[], "any" jsonb
   );
 
   if v_filter.tag is not null and v_filter.tag <> all (coalesce(v_filter.tags, '{}')) then
@@ -67,11 +70,24 @@ begin
       select id from tags where user_id = p_user_id and name_key = any (v_filter.without_tags)
     );
   end if;
-  if cardinality(p_terms) > 0 and v_tag_ids is null and (p_last_id is null or p_sort not in ('newest', 'oldest')) then
-    -- From here on, `v_candidate_ids` replaces the conditions on the terms.
-    v_candidate_ids := find_texts(p_user_id, p_terms, p_patterns, p_bits);
+  if v_filter.any is not null then
+    v_any := possible_alternatives(p_user_id, v_filter.any);
+    if v_any = '[]' then
+      return;
+    end if;
+  end if;
+  if (cardinality(p_terms) > 0 or v_any is not null)
+    and v_tag_ids is null and (p_last_id is null or p_sort not in ('newest', 'oldest'))
+  then
+    -- From here on, `v_candidate_ids` replaces the conditions on the text and the alternatives.
+    v_candidate_ids := case
+      when v_any is null then find_texts(p_user_id, p_terms, p_patterns, p_bits, v_filter.without_phrases)
+      else find_any(p_user_id, v_any, v_filter.without_phrases)
+    end;
     p_terms := '{}';
     p_patterns := null;
+    v_filter.without_phrases := null;
+    v_any := null;
   end if;
   if cardinality(v_filter.tag_under) > 0 then
     v_ids_under := find_under(p_user_id, v_filter.tag_under);
@@ -94,7 +110,9 @@ begin
   end if;
 
   -- True if `v_candidate_ids` holds all matches and nothing else. No other condition is then tested.
-  v_is_exact := v_candidate_ids is not null and p_terms = '{}' and p_filter - 'tag_under' = '{}';
+  v_is_exact := v_candidate_ids is not null
+    and p_terms = '{}' and v_filter.without_phrases is null and v_any is null
+    and p_filter - '{tag_under, without_phrases, any}'::text[] = '{}';
   if v_is_exact and p_sort in ('newest', 'oldest') then
     -- In these orders the ids are enough, so the bookmarks are not read.
     v_ids := array(
@@ -120,10 +138,13 @@ begin
           when p_sort = 'title' then (title_key(row(b.*)::bookmarks) collate "C", b.id) > (p_last_key, p_last_id)
         end
         and (v_candidate_ids is null or b.id = any (v_candidate_ids))
-        and (p_terms[1] is null or strpos(b.search_text, p_terms[1]) > 0)
-        and (p_terms[2] is null or strpos(b.search_text, p_terms[2]) > 0)
-        and (p_terms[3] is null or strpos(b.search_text, p_terms[3]) > 0)
-        and (p_patterns is null or b.search_text like all (p_patterns))
+        and matches_text(b.search_text, p_terms, p_patterns, v_filter.without_phrases)
+        and (v_any is null or exists (
+          select
+          from jsonb_to_recordset(v_any) as alternative(terms text[], patterns text[], tag_ids bigint[])
+          where b.tag_ids @> alternative.tag_ids
+            and matches_text(b.search_text, alternative.terms, alternative.patterns, null)
+        ))
         and (v_tag_ids is null or b.tag_ids @> v_tag_ids)
         and (v_excluded_tag_ids is null or not b.tag_ids && v_excluded_tag_ids)
         and (v_filter.untagged is not true or b.tag_ids = '{}')

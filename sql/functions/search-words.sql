@@ -16,7 +16,7 @@ declare
 begin
   perform from tokens where user_id = p_user_id and token_hash = p_token_hash and expires_at > now();
   valid := found;
-  v_ids := find_texts(p_user_id, p_terms, p_patterns, p_bits);
+  v_ids := find_texts(p_user_id, p_terms, p_patterns, p_bits, null);
   total := cardinality(v_ids);
   v_ids := v_ids[p_offset + 1:p_offset + p_limit];
   v_count := cardinality(v_ids);

@@ -11,6 +11,7 @@ export const BOUNDS = {
   passkeysPerUser: 20,
   query: 1_000,
   phrases: 10,
+  alternatives: 10,
   importEntries: 100_000,
   idsPerRequest: 500,
 } as const;

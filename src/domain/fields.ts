@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { BOUNDS } from './bounds.ts';
 import type { BookmarkVersion } from './resources.ts';
-import { cleanTagName, foldText, textRule, withoutEndSlashes } from './text.ts';
+import { cleanTagName, foldText, searchTextLine, textRule, withoutEndSlashes } from './text.ts';
 import { parseTimestamp } from './timestamp.ts';
 import { describeIssue } from './validation.ts';
 import { findUrlFault, MAX_HOST_LENGTH, parseWebUrl } from './web-url.ts';
@@ -61,9 +61,9 @@ export const searchQuery = text({ max: BOUNDS.query }).meta({
   examples: ['postgres sync'],
 });
 
-/** The phrases of a search. */
+/** Phrases of a search, normalized. */
 export const searchPhrases = z
-  .array(text({ max: BOUNDS.query, min: 1 }), 'expected an array')
+  .array(text({ max: BOUNDS.query, min: 1 }).transform(searchTextLine), 'expected an array')
   .max(BOUNDS.phrases, `at most ${BOUNDS.phrases} phrases`)
   .meta({ maxItems: BOUNDS.phrases, examples: [['to be or not']] });
 

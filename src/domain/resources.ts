@@ -288,12 +288,23 @@ export interface ChosenBookmarks {
   bookmarks: Bookmark[];
 }
 
+/** A bookmark must contain all phrases and have all tags. At least one phrase or tag must be present. */
+export interface SearchAlternative {
+  phrases?: string[] | undefined;
+  /** Names of tags. */
+  tags?: string[] | undefined;
+}
+
 /** The conditions of a search. A bookmark is found if it meets all of them. */
 export interface BookmarkSearch {
   /** Every word must occur in url, title or comment, ignoring case. A blank query matches every bookmark. */
   query?: string | undefined;
   /** Each text, including its blanks, must occur in url, title or comment, ignoring case. At most 10 texts. */
   phrases?: string[] | undefined;
+  /** None of these texts may occur in url, title or comment. At most 10 texts. */
+  without_phrases?: string[] | undefined;
+  /** A bookmark must match at least one of these alternatives, at most 10. */
+  any?: SearchAlternative[] | undefined;
   /** The whole name of a tag, ignoring case. */
   tag?: string | undefined;
   /** Names of tags. A bookmark must have all of them. */

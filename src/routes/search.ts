@@ -4,7 +4,7 @@ import { SORTS, type Sort } from '../domain/bounds.ts';
 import { invalid } from '../domain/errors.ts';
 import { integer, searchPhrases, searchQuery } from '../domain/fields.ts';
 import { searchFilter } from '../domain/search.ts';
-import { searchTerms, searchTextLine } from '../domain/text.ts';
+import { searchTerms } from '../domain/text.ts';
 import { parseTimestamp } from '../domain/timestamp.ts';
 import { notCombined } from '../domain/validation.ts';
 import { BOOKMARK_BODY_BYTES, principalRoute } from '../http/route.ts';
@@ -54,7 +54,7 @@ function pageNumber() {
  * contains this hash, and works only for searches with the same hash.
  */
 function readSearch({ query, phrases, sort, page, cursor, per_page: perPage, ...filter }: SearchBody) {
-  const terms = [...new Set([...searchTerms(query), ...phrases.map(searchTextLine)])];
+  const terms = [...new Set([...searchTerms(query), ...phrases])];
   const searchHash = hash('sha256', JSON.stringify([terms, filter, sort]), 'hex').slice(0, 16);
   return { terms, filter, sort, page, cursor, perPage, searchHash };
 }
@@ -114,7 +114,9 @@ const search = principalRoute({
   summary: 'Search bookmarks',
   description:
     'A bookmark must meet all conditions. Every word of the query and every phrase must occur in url, title or ' +
-    'comment, ignoring case. The bookmark must have all `tags` and none of `without_tags`; both take whole names. ' +
+    'comment, ignoring case, and no text in `without_phrases` may occur there. If `any` is given, the bookmark must ' +
+    'match at least one of its alternatives: contain all of its phrases and have all of its tags. The bookmark must ' +
+    'have all `tags` and none of `without_tags`; both take whole names. ' +
     'For each name in `tag_under`, it must have that tag or one below it (`a/b` is below `a`). `site` matches the ' +
     'host and its subdomains. The total is exact. To read all pages, begin with `cursor: ""`, and for each next page ' +
     'send the same search with the `next_cursor` of the last response. Then no bookmark that stays unchanged is missed or returned twice, whatever ' +

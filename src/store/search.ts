@@ -80,6 +80,25 @@ const selectIdsWithTag = (
   ) newest_first
 )`;
 
+/**
+ * Splits the terms of a search as `find_texts` takes them. All of these `bits` are set in the Bloom filter of a block
+ * that contains all terms.
+ */
+const scanFor = (terms: readonly string[]) => {
+  const { single, patterns } = splitTerms(terms);
+  return { terms: single, patterns, bits: bloomFilterBits(terms) };
+};
+
+/**
+ * Returns the filter as `search_bookmarks` takes it. Each alternative also has the terms of the search, so that its scan
+ * skips blocks that lack them.
+ */
+const toSqlFilter = ({ without_phrases, any, ...others }: SearchFilter, terms: readonly string[]) => ({
+  ...others,
+  without_phrases: without_phrases?.map(likePattern),
+  any: any?.map(({ phrases, tags }) => ({ tags, ...scanFor([...new Set([...terms, ...phrases])]) })),
+});
+
 /** Returns the entries of a filter that can exclude bookmarks. An empty list and `untagged: false` exclude none. */
 function conditionsOf({ untagged, ...others }: SearchFilter): SearchFilter {
   const conditions = Object.entries({ ...others, untagged: untagged || undefined }).filter(
@@ -132,13 +151,13 @@ const readNewest = (sql: Sql, { userId, hash }: PrincipalKey, page: number, perP
  * filters, it skips blocks that cannot match.
  */
 function searchWords(sql: Sql, { userId, hash }: PrincipalKey, { terms, page, perPage }: SearchOptions) {
-  const { single, patterns } = splitTerms(terms);
+  const scan = scanFor(terms);
   return sql<FoundRow[]>`
     select page.valid, page.total, '[' || page.bookmarks || ']' as bookmarks, page.has_more as "hasMore",
       page.last_id as "lastId", null as "lastKey"
     from search_words(
       p_user_id => ${userId}, p_token_hash => ${hash},
-      p_terms => ${single}, p_patterns => ${patterns}::text[], p_bits => ${bloomFilterBits(terms)}::integer[],
+      p_terms => ${scan.terms}, p_patterns => ${scan.patterns}::text[], p_bits => ${scan.bits}::integer[],
       p_offset => ${positionsOf(page, perPage).from - 1}, p_limit => ${perPage}, p_bytes => ${WHOLE_PAGE}
     ) page`;
 }
@@ -172,16 +191,16 @@ function findFiltered(
   principal: PrincipalKey,
   { terms, filter, sort, page, perPage, after }: SearchOptions,
 ) {
-  const { single, patterns } = splitTerms(terms);
+  const scan = scanFor(terms);
   return sql<FoundRow[]>`
     select ${tokenIsValid(sql, principal)} as valid, page.total, '[' || page.bookmarks || ']' as bookmarks,
       page.has_more as "hasMore", page.last_id as "lastId", page.last_key as "lastKey"
     from search_bookmarks(
       p_user_id => ${principal.userId},
-      p_terms => ${single},
-      p_patterns => ${patterns}::text[],
-      p_bits => ${bloomFilterBits(terms)}::integer[],
-      p_filter => ${JSON.stringify(conditionsOf(filter))}::text::jsonb,
+      p_terms => ${scan.terms},
+      p_patterns => ${scan.patterns}::text[],
+      p_bits => ${scan.bits}::integer[],
+      p_filter => ${JSON.stringify(toSqlFilter(conditionsOf(filter), terms))}::text::jsonb,
       p_sort => ${sort},
       p_offset => ${positionsOf(page, perPage).from - 1},
       p_last_id => ${after?.lastId ?? null},

@@ -50,7 +50,7 @@ describe.for<[what: string, call: string, values: (n: number) => unknown[]]>([
   ['a page', 'read_page($1, $2, 9007199254740991, 50, 1048576)', (n) => [n]],
   ['the newest', "read_newest($1, decode($2, 'hex'), 0, 50, 1048576)", () => [tokenHash]],
   ['changes', 'read_changes($1, 0, 0, 0, $2, 0, 100, false)', (n) => [n]],
-  ['a search', 'find_texts($1, $2, null, null)', () => [['example']]],
+  ['a search', 'find_texts($1, $2, null, null, null)', () => [['example']]],
   ['a token', "token_is_valid($1, decode($2, 'hex'))", () => [tokenHash]],
   [
     'a bookmark that is added',

@@ -338,6 +338,27 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'sql/functions/search-bookmarks.sql',
+    from: 'b.tag_ids @> alternative.tag_ids',
+    to: 'b.tag_ids && alternative.tag_ids',
+    caughtBy:
+      'test/spec-4-2-search-options.test.ts › {"any":[{"tags":["a","b"]},{"tags":["C"]}]} finds ["MySQL 100%","Postgres Sync"], on one page and page by page in each order',
+  },
+  {
+    file: 'sql/functions/find-any.sql',
+    from: 'union select',
+    to: 'union all select',
+    caughtBy:
+      'test/spec-4-2-search-options.test.ts › {"any":[{"tags":["A"]},{"phrases":["sync"]}]} finds ["Postgres","Postgres Sync"], on one page and page by page in each order',
+  },
+  {
+    file: 'sql/functions/possible-alternatives.sql',
+    from: 'if cardinality(v_tag_ids) = cardinality(v_keys) then',
+    to: 'if true then',
+    caughtBy:
+      'test/spec-4-2-search-options.test.ts › {"any":[{"tags":["unknown"]}]} finds [], on one page and page by page in each order',
+  },
+  {
+    file: 'sql/functions/search-bookmarks.sql',
     from: "or right(b.host, length(v_filter.site) + 1) = '.' || v_filter.site",
     to: 'or right(b.host, length(v_filter.site)) = v_filter.site',
     caughtBy:

@@ -184,6 +184,50 @@ const SEARCHES: Operation[] = [
     run: (db, c) => search(db, c, { terms: ['book', 'mark', 'example', 'org', 'http'] }),
   },
   {
+    name: 'search for a rare word, excluding a common one',
+    atMost: BIG.bookmarks / 2,
+    run: (db, c, n) =>
+      search(db, c, { terms: [`org/1${n % 10}77`], filter: { without_phrases: ['http://nowhere'] } }),
+  },
+  {
+    // The search reads and sorts each bookmark once.
+    name: 'search for all bookmarks except those with a word',
+    atMost: 4 * BIG.bookmarks,
+    run: (db, c) => search(db, c, { filter: { without_phrases: ['nowhere'] } }),
+  },
+  {
+    name: 'page after a position, excluding a word',
+    atMost: 1_200,
+    run: (db, c, n) =>
+      search(db, c, {
+        filter: { without_phrases: ['nowhere'] },
+        after: { lastId: c.ids[c.ids.length >> 1]! + n, lastKey: null },
+      }),
+  },
+  {
+    name: 'search for either of ten words that do not occur',
+    atMost: BIG.bookmarks / 5,
+    run: (db, c) =>
+      search(db, c, {
+        filter: { any: Array.from({ length: 10 }, (_, n) => ({ phrases: [`nowhere ${n}`], tags: [] })) },
+      }),
+  },
+  {
+    name: 'search for either of two tags',
+    atMost: 800,
+    run: (db, c, n) =>
+      search(db, c, { filter: { any: [n, n + 1].map((tag) => ({ phrases: [], tags: [`tag/${tag}`] })) } }),
+  },
+  {
+    name: 'page after a position, for either of two common words',
+    atMost: 1_200,
+    run: (db, c, n) =>
+      search(db, c, {
+        filter: { any: ['book', 'mark'].map((word) => ({ phrases: [word], tags: [] })) },
+        after: { lastId: c.ids[c.ids.length >> 1]! + n, lastKey: null },
+      }),
+  },
+  {
     name: 'search for a word, sorted by title',
     atMost: 8 * BIG.bookmarks,
     run: (db, c) => search(db, c, { terms: ['book'], sort: 'title' }),

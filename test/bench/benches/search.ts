@@ -11,7 +11,13 @@ import { HUNDRED_THOUSAND, openCollection, TEN_THOUSAND, tokensOf } from './coll
 
 interface Search {
   what: string;
-  body: { query?: string; tag?: string; tag_under?: string };
+  body: {
+    query?: string;
+    tag?: string;
+    tag_under?: string;
+    without_phrases?: string[];
+    any?: { phrases: string[] }[];
+  };
 }
 
 const SEARCHES: readonly Search[] = [
@@ -21,6 +27,9 @@ const SEARCHES: readonly Search[] = [
   { what: 'tag', body: { tag: 'tag 7' } },
   { what: 'under a tag', body: { tag_under: 'Work' } },
   { what: 'two words', body: { query: `${COMMON_WORD} ${SECOND_WORD}` } },
+  { what: 'word without another', body: { query: COMMON_WORD, without_phrases: [SECOND_WORD] } },
+  { what: 'all without a word', body: { without_phrases: [COMMON_WORD] } },
+  { what: 'either of two words', body: { any: [{ phrases: [COMMON_WORD] }, { phrases: [RARE_WORD] }] } },
 ];
 
 const SIZES = [
@@ -29,11 +38,20 @@ const SIZES = [
 ];
 
 /** Returns a straightforward SQL query for a page of 50 matches and their total number. */
-function scriptOf(user: number, { query, tag, tag_under }: Search['body']): string {
+function scriptOf(
+  user: number,
+  { query, tag, tag_under, without_phrases = [], any }: Search['body'],
+): string {
+  const contains = (word: string) =>
+    `(url ilike '%${word}%' or title ilike '%${word}%' or comment ilike '%${word}%')`;
   const words = (query ?? '').split(' ').filter(Boolean);
-  const conditions = words.map(
-    (word) => `and (url ilike '%${word}%' or title ilike '%${word}%' or comment ilike '%${word}%')`,
-  );
+  const conditions = [
+    ...words.map((word) => `and ${contains(word)}`),
+    ...without_phrases.map((word) => `and not ${contains(word)}`),
+    ...(any === undefined
+      ? []
+      : [`and (${any.flatMap(({ phrases }) => phrases.map(contains)).join(' or ')})`]),
+  ];
   const name = tag ?? tag_under;
   const names = `t.name ilike '${name}'${tag_under === undefined ? '' : ` or t.name ilike '${name}/%'`}`;
   const tagged = `and exists (
