@@ -7,7 +7,7 @@ export interface KubernetesObject {
   [field: string]: any;
 }
 
-export interface Metadata {
+interface Metadata {
   name: string;
   namespace?: string;
   labels?: Record<string, string>;

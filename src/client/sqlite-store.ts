@@ -1,3 +1,4 @@
+// biome-ignore lint/style/noRestrictedImports: loads node:sqlite only when a store opens
 import { createRequire } from 'node:module';
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
 import type { Bookmark, BookmarkTag } from '../domain/resources.ts';

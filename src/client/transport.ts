@@ -115,7 +115,7 @@ async function* readChunks(
 }
 
 /** Reads the whole body as text. */
-export async function readText(chunks: AsyncIterable<Uint8Array>): Promise<string> {
+async function readText(chunks: AsyncIterable<Uint8Array>): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
   for await (const chunk of chunks) text += decoder.decode(chunk, { stream: true });

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+// biome-ignore lint/style/noRestrictedImports: finds the files of swagger-ui-dist
 import { createRequire } from 'node:module';
 import type { FastifyInstance } from 'fastify';
 import { describeApi } from './openapi.ts';

@@ -1,3 +1,4 @@
+// biome-ignore lint/style/noRestrictedImports: this is the only file that knows the library
 import * as client from 'openid-client';
 import { z } from 'zod';
 import { isStorable } from '../domain/text.ts';

@@ -113,7 +113,7 @@ async function moveRows(
 }
 
 /** Lets the rebalancer spread the rows evenly during writes. Resolves when the rows are spread. */
-export async function rebalance(url: string): Promise<void> {
+async function rebalance(url: string): Promise<void> {
   await stopRebalance(url);
   await runOn(url, "select citus_rebalance_start(shard_transfer_mode := 'force_logical')");
   await runOn(url, 'select citus_rebalance_wait()');

@@ -60,7 +60,7 @@ export interface DeleteCall extends Call {
 }
 
 /** Adds tags to several bookmarks and removes other tags. The names of all these tags begin with `PASSING_PREFIX`. */
-export interface EditSeveralCall extends Call {
+interface EditSeveralCall extends Call {
   kind: 'edit several';
   ids: number[];
   addTags: string[];
@@ -80,7 +80,7 @@ export interface ImportCall extends Call {
   crashes: number;
 }
 
-export interface TagCall extends Call {
+interface TagCall extends Call {
   kind: 'tag';
   operation: 'create' | 'rename' | 'delete' | 'merge';
   /** The tag's new name. For a deleted or merged tag, its old name. */
@@ -127,7 +127,7 @@ export interface Collection {
 }
 
 /** A change that a mirror received: `deleted <id>`, `title <title>` of a bookmark, or `tag <name>`. */
-export interface ChangeReceipt {
+interface ChangeReceipt {
   change: string;
   atMs: number;
   /** When the client sent the request whose response contained the change. */

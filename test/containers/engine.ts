@@ -32,7 +32,7 @@ export interface Engine extends AsyncDisposable {
 }
 
 /** Why no engine can run on this machine. */
-export class NoEngineError extends Error {}
+class NoEngineError extends Error {}
 
 /** Starts the engine. Disposing of it ends it together with its containers. Throws `NoEngineError` if it cannot run. */
 export async function startEngine(): Promise<Engine> {

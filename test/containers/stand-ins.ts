@@ -28,7 +28,7 @@ const listBases = (): string[] =>
   [...readFileSync(join(PROJECT, 'Dockerfile'), 'utf8').matchAll(/^FROM (\S+)/gm)].map(([, name]) => name!);
 
 /** Returns the image of a service in compose.yaml. */
-export function imageOf(service: string): string {
+function imageOf(service: string): string {
   const { services } = parse(readFileSync(join(PROJECT, 'compose.yaml'), 'utf8'), { merge: true });
   return services[service].image;
 }

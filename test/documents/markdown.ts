@@ -101,7 +101,7 @@ export function parseMarkdown(path: string, text: string): Markdown {
 }
 
 /** Returns the cells of a table row. */
-export const cellsOf = (row: string): string[] =>
+const cellsOf = (row: string): string[] =>
   row
     .trim()
     .replace(/^\||\|$/g, '')

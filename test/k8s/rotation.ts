@@ -20,7 +20,7 @@ const K8S = join(import.meta.dirname, '../../k8s');
 const ADMINISTRATOR = join(K8S, 'database/administrator.sql');
 
 /** The exit code and all output of one run of the script. */
-export interface Ran {
+interface Ran {
   code: number;
   output: string;
 }

@@ -1,36 +1,20 @@
 import { parseSync } from 'rolldown/utils';
 
-// From a source file's syntax tree, reads the facts that the rules need. All forms of imports count.
+// From a source file's syntax tree, reads the facts that the rules need.
 
-export interface Mention {
+interface Mention {
   text: string;
   line: number;
 }
 
-export interface SourceFacts {
-  /**
-   * The imported modules. These forms of imports count: of values, of types, for side effects, re-exports, `import()`,
-   * `import('…')` as a type, and `/// <reference`.
-   */
-  imports: Mention[];
-  /** Module paths outside imports: the first argument of `new URL`, `import.meta.resolve` or similar. */
-  paths: Mention[];
-  /** Imports of modules whose names the code computes. */
-  computedImports: Mention[];
+interface SourceFacts {
   /** Places that read the environment, or pass the whole `process` on. */
   environment: Mention[];
   /** The tags of tagged templates. A call of the driver's method `unsafe` counts as the tag `unsafe`. */
   tags: Mention[];
-  /**
-   * The code's strings and templates. In templates, `FILLED_IN` stands for each inserted value. The names of imported
-   * modules are left out.
-   */
+  /** The code's strings and templates. In templates, `<>` stands for each inserted value. */
   texts: Mention[];
-  lines: number;
 }
-
-/** Stands for an inserted value in the text of a template. */
-export const FILLED_IN = '<>';
 
 interface Node {
   type: string;
@@ -49,9 +33,7 @@ function textOf(node: unknown): string | undefined {
   if (!isNode(node)) return undefined;
   if (node.type === 'Literal') return typeof node.value === 'string' ? node.value : undefined;
   if (node.type !== 'TemplateLiteral') return undefined;
-  return (node.quasis as { value: { cooked: string | null } }[])
-    .map(({ value }) => value.cooked)
-    .join(FILLED_IN);
+  return (node.quasis as { value: { cooked: string | null } }[]).map(({ value }) => value.cooked).join('<>');
 }
 
 /** Returns the last name of an expression: `b` for both `b` and `a.b`. */
@@ -70,55 +52,23 @@ export function readSource(path: string, code: string): SourceFacts {
   if (errors.length > 0) throw new SyntaxError(`${path}: ${errors[0]!.message}`);
   const lineStarts = [...code.matchAll(/^/gm)].map(({ index }) => index);
   const lineAt = (start: number) => lineStarts.findLastIndex((at) => at <= start) + 1;
-  const facts: SourceFacts = {
-    imports: [],
-    paths: [],
-    computedImports: [],
-    environment: [],
-    tags: [],
-    texts: [],
-    lines: code.trimEnd().split('\n').length,
-  };
+  const facts: SourceFacts = { environment: [], tags: [], texts: [] };
   const visit = (node: Node, parent: Node | undefined): void => {
     const add = (to: Mention[], text: string) => to.push({ text, line: lineAt(node.start) });
-    const module = importedBy(node);
-    if (module !== undefined) add(facts.imports, module);
-    const path = pathIn(node);
-    if (path !== undefined) add(facts.paths, path);
-    if (node.type === 'ImportExpression' && textOf(node.source) === undefined)
-      add(facts.computedImports, 'import()');
     if (readsEnvironment(node, parent)) add(facts.environment, 'process');
     if (node.type === 'TaggedTemplateExpression') add(facts.tags, nameOf(node.tag) ?? '');
     if (node.type === 'CallExpression' && nameOf(node.callee) === 'unsafe') add(facts.tags, 'unsafe');
     const text = textOf(node);
-    if (text !== undefined && !isModuleName(parent)) add(facts.texts, text);
+    if (text !== undefined) add(facts.texts, text);
     for (const child of childrenOf(node)) visit(child, node);
   };
   visit(program as unknown as Node, undefined);
-  for (const { 1: text, index } of code.matchAll(/^\/\/\/\s*<reference\s+(?:path|types)=["'](.+?)["']/gm))
-    facts.imports.push({ text: text!, line: lineAt(index) });
   return facts;
 }
 
-const DECLARATIONS = ['ImportDeclaration', 'ExportNamedDeclaration', 'ExportAllDeclaration'];
-
-const isModuleName = (parent: Node | undefined): boolean =>
-  parent !== undefined &&
-  [...DECLARATIONS, 'ImportExpression', 'TSImportType', 'TSExternalModuleReference'].includes(parent.type);
-
-/** Returns the module that an import names. */
+/** Returns the module that an import or export names. */
 const importedBy = (node: Node): string | undefined =>
-  isModuleName(node) ? textOf(node.source ?? node.argument ?? node.expression) : undefined;
-
-/**
- * Returns the module that a call names in its first argument. This argument must be a relative path or begin with `#`,
- * unless the call is `import.meta.resolve(…)`.
- */
-function pathIn(node: Node): string | undefined {
-  if (node.type !== 'CallExpression' && node.type !== 'NewExpression') return undefined;
-  const text = textOf((node.arguments as Node[])[0]);
-  return text !== undefined && (/^(\.|#)/.test(text) || nameOf(node.callee) === 'resolve') ? text : undefined;
-}
+  /^(Import|Export)/.test(node.type) ? textOf(node.source) : undefined;
 
 /**
  * Returns whether a node reads the environment: `process.env` in any form, `{ env } = process`, `import { env } from

@@ -9,7 +9,7 @@ const SLOW_MS = 1_000;
 const LATE_ALLOWED = 0.001;
 const LATE_MS = 500;
 
-export interface Row extends Latency {
+interface Row extends Latency {
   name: Class;
   count: number;
   failures: number;
@@ -17,7 +17,7 @@ export interface Row extends Latency {
 }
 
 /** An objective, with the number of requests that missed it and the number that may miss it. */
-export interface Promised {
+interface Promised {
   name: string;
   bad: number;
   total: number;

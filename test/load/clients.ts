@@ -3,7 +3,7 @@ import { post } from '../support/post.ts';
 import type { Principal } from '../support/users.ts';
 
 /** What the clients of a run received. */
-export interface Seen {
+interface Seen {
   /** By path: the number of requests that were answered with 200. */
   answered: Map<string, number>;
   /** Responses with another status, and lost connections. */
@@ -25,7 +25,7 @@ export interface Clients {
 }
 
 /** Every writer adds this url at the end. It tells the follower that no more bookmarks come. */
-export const LAST_URL = 'https://last.example/';
+const LAST_URL = 'https://last.example/';
 
 /** The number of polls of an idle user. A replica holds at most 16 polls of one token. */
 const IDLE_POLLS = 12;

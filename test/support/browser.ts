@@ -14,7 +14,7 @@ const EXECUTABLE = process.env.CHROMIUM ?? findProgram('chromium');
 export const browserTest = EXECUTABLE === undefined ? test.skip : test;
 
 /** Properties of a user's browser. */
-export interface BrowserOptions {
+interface BrowserOptions {
   width?: number;
   height?: number;
   /** Default: true. Animations cost time in every test. */

@@ -25,7 +25,7 @@ export async function findNodes(coordinatorUrl: string): Promise<CitusNode[]> {
 }
 
 /** Returns the url of the same database on another node. */
-export function onNode(url: string, { host, port }: { host: string; port: number }): string {
+function onNode(url: string, { host, port }: { host: string; port: number }): string {
   const changed = new URL(url);
   changed.host = `${host}:${port}`;
   return changed.href;

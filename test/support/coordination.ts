@@ -24,7 +24,7 @@ export const MAX_WAIT_MS = 300;
 /** How long a replica may take to use Redis again after Redis is back. */
 export const MAX_RETURN_MS = 2_000;
 
-export interface LogLine {
+interface LogLine {
   level: number;
   msg: string;
 }

@@ -39,7 +39,7 @@ export async function runHaproxy(describe: (port: number, folder: string) => str
 }
 
 /** How often HAProxy checks `/readyz`. A replica's `DRAIN_SECONDS` must be longer than this interval. */
-export const HEALTH_CHECK_MS = 200;
+const HEALTH_CHECK_MS = 200;
 
 /** Starts HAProxy in front of these ports of this machine. HAProxy tries another port if it cannot connect to one. */
 export const startHaproxy = (ports: readonly number[]): Promise<Balancer> =>

@@ -94,7 +94,7 @@ const TAKEN = fault(400, 'VALIDATION_ERROR', 'name: another tag has this name');
  * Normalizes a text (decision 5): NFC, lower case, and the same form for every sigma. Letters are converted one by one,
  * so that JavaScript does not treat a sigma at the end of a word differently.
  */
-export const fold = (text: string): string =>
+const fold = (text: string): string =>
   Array.from(text.normalize('NFC'), (letter) => letter.toLowerCase())
     .join('')
     .replace(/ς/g, 'σ')

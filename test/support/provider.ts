@@ -21,7 +21,7 @@ export interface Faults {
   responses?: Readonly<Record<string, FaultyResponse>>;
 }
 
-export type FaultyResponse =
+type FaultyResponse =
   /** Accepts the request and never responds. */
   | 'silence'
   /** Closes the connection. */

@@ -5,7 +5,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
  * What the proxy does with a new connection: connect it to the server (`pass`), accept it and send nothing (`silence`),
  * close it immediately (`close`), or keep it until `release` (`hold`).
  */
-export type Reception = 'pass' | 'silence' | 'close' | 'hold';
+type Reception = 'pass' | 'silence' | 'close' | 'hold';
 
 /** A TCP proxy in front of a server. It simulates network faults. */
 export interface FaultyProxy extends AsyncDisposable {

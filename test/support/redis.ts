@@ -51,7 +51,7 @@ export interface RedisServer extends AsyncDisposable {
 }
 
 /** Starts a Redis with these arguments, which may use the files in `folder`. */
-export type StartRedis = (args: string[], folder: string) => Promise<RedisRun>;
+type StartRedis = (args: string[], folder: string) => Promise<RedisRun>;
 
 /** Starts a private Redis. Resolves when the server responds. */
 export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {

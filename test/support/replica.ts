@@ -17,7 +17,7 @@ export interface LogLine {
 }
 
 /** The exit code of a process, or the signal that killed it. */
-export type ProcessEnd = number | NodeJS.Signals;
+type ProcessEnd = number | NodeJS.Signals;
 
 /** A process of the service, as it is deployed. */
 export interface Replica extends AsyncDisposable {

@@ -15,7 +15,7 @@ import { silentLog } from './silent-log.ts';
 import { createPrincipal, issueToken, newEmail, type Principal, type UserOptions } from './users.ts';
 
 /** The default configuration, except for the port, the log, `migrateWaitSeconds`, and limits that most tests hit. */
-export const TEST_CONFIG: Config = {
+const TEST_CONFIG: Config = {
   ...readConfig({}),
   port: 0,
   logLevel: 'silent',

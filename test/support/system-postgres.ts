@@ -38,7 +38,7 @@ export interface SystemPostgres extends AsyncDisposable {
 }
 
 /** A server that follows a primary server until it is promoted and takes the primary's place. */
-export interface Standby extends AsyncDisposable {
+interface Standby extends AsyncDisposable {
   /** Returns the url of the same database on the standby. */
   urlOf(databaseUrl: string): string;
   /** Resolves when the standby has replayed everything that the primary has written so far. */

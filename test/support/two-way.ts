@@ -11,7 +11,7 @@ import {
 import { SqliteStore } from '../../src/client/sqlite-store.ts';
 
 /** Thrown at the step at which the simulated process of a device dies. */
-export class Killed extends Error {}
+class Killed extends Error {}
 
 /** Returns a generator of random numbers (mulberry32) whose sequence depends only on the seed. */
 export function seededRandom(seed: number): () => number {

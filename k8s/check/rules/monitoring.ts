@@ -56,7 +56,7 @@ const KEYWORDS = [
 ];
 
 /** Returns the metrics that exist: those of the service, of Node and the process, and of other sources. */
-export function listExistingMetrics(): Set<string> {
+function listExistingMetrics(): Set<string> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const ofNode = registry.getMetricsAsArray().map(({ name }) => name);

@@ -45,7 +45,7 @@ export interface Pooler {
 }
 
 /** Parses an INI file: returns the values of each section by key. */
-export function readIni(text: string): Record<string, Record<string, string>> {
+function readIni(text: string): Record<string, Record<string, string>> {
   const sections: Record<string, Record<string, string>> = {};
   let section = '';
   for (const line of text.split('\n').map((raw) => raw.trim())) {
@@ -78,7 +78,7 @@ export function readPooler(objects: readonly KubernetesObject[], workload: Workl
 export const listHosts = (line: string): string[] => /\bhost=(\S+)/.exec(line)?.[1]?.split(',') ?? [''];
 
 /** Returns PgBouncer's databases that each lead to one node of a Citus cluster. */
-export const listNodeDatabases = ({ databases }: Pooler): [name: string, line: string][] =>
+const listNodeDatabases = ({ databases }: Pooler): [name: string, line: string][] =>
   Object.entries(databases).filter(([name]) => !['bookmarks', 'bookmarks_import'].includes(name));
 
 /** Returns the largest number of connections to the pooler that all pods of the service may open together. */

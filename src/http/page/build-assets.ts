@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+// biome-ignore lint/style/noRestrictedImports: finds the files of packages that the page uses
 import { createRequire, stripTypeScriptTypes } from 'node:module';
 import { dirname, extname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';

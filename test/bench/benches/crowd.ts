@@ -10,7 +10,7 @@ export const crowdOf = ({ quick }: Plan) => (quick ? 200 : 10_000);
 const WAITS_PER_TOKEN = 16;
 
 /** The number of users besides the crowd. Each has enough tokens to hold as many polls as the crowd has users. */
-export const USERS_WITH_MANY_TOKENS = 3;
+const USERS_WITH_MANY_TOKENS = 3;
 
 export const tokensForAll = (plan: Plan): number => Math.ceil(crowdOf(plan) / WAITS_PER_TOKEN);
 

@@ -31,7 +31,7 @@ async function openGrown({ environment, quick }: Plan, others: number): Promise<
 }
 
 /** The requests to measure, by name. */
-export const KINDS: Record<string, { path: string; bodies: string[]; connections: number }> = {
+const KINDS: Record<string, { path: string; bodies: string[]; connections: number }> = {
   add: {
     path: '/api/v1/bookmarks/add',
     bodies: range(1, 997).map((n) => `{"url":"https://bench.example/${n}","tags":["Tag ${1 + (n % 20)}"]}`),

@@ -56,16 +56,6 @@ export function pgbenchSide(name: string, script: PgbenchScript, processes: Proc
   };
 }
 
-/** Runs a script at least `transactions` times. */
-export async function repeatPgbench(script: PgbenchScript, transactions: number): Promise<void> {
-  const { url, folder, name, text, clients } = script;
-  const file = join(folder, `${name}.pgbench`);
-  writeFileSync(file, text);
-  const each = String(Math.ceil(transactions / clients));
-  const args = ['-n', '-M', 'prepared', '-c', String(clients), '-j', '1', '-t', each, '-f', file, url];
-  await promisify(execFile)('pgbench', args);
-}
-
 async function runPgbench({ url, clients }: PgbenchScript, file: string, seconds: number) {
   // pgbench accepts only whole seconds. A smoke run is shorter than a second, so it runs a fixed number of transactions
   // instead.

@@ -7,7 +7,7 @@ import type { Result } from './findings.ts';
  * active or has just ended. Usually, the poll returns the change after milliseconds. On an overloaded machine, it
  * returns the change after seconds. If the notification is lost, it returns the change after up to 29 s.
  */
-export const WAKE_PROMISE_MS = 8_000;
+const WAKE_PROMISE_MS = 8_000;
 
 /** How long the effect of a fault lasts after its end, while connections are reopened and queues are drained. */
 const AFTERMATH_MS = 4_000;
