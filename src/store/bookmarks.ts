@@ -20,9 +20,7 @@ import {
   type PrincipalKey,
   positionsExcept,
   tokenIsValid,
-  userOf,
   usersOf,
-  validHashes,
 } from './tokens.ts';
 
 /** A bookmark to add, as the schema `addedBookmark` returns it. */
@@ -300,29 +298,6 @@ export async function readPage(
     deadlineMs,
   );
   return requireValidToken(rows);
-}
-
-/**
- * Reads a page like `readPage`, but for several tokens of one user. `valid` lists the hashes of those tokens that are
- * valid, each in hex.
- */
-export async function readPageForAll(
-  db: Database,
-  principals: readonly PrincipalKey[],
-  afterId: number,
-  limit: number,
-  deadlineMs?: number,
-): Promise<Page & { valid: string[] }> {
-  const userId = userOf(principals);
-  const rows = await db.at(userId).read(
-    (sql) => sql<(Page & { valid: string[] })[]>`
-      select
-        ${validHashes(sql, principals)} as valid,
-        ${pageColumns(sql)}
-      from ${pageAfter(sql, { userId, hash: null }, afterId, limit)}`,
-    deadlineMs,
-  );
-  return onlyRow(rows);
 }
 
 /**

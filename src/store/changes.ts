@@ -1,15 +1,7 @@
 import { SHORT_PAGE } from './bookmarks.ts';
 import type { Database, Sql } from './database.ts';
 import { onlyRow, requireValidToken } from './outcomes.ts';
-import {
-  hashesOf,
-  type PrincipalKey,
-  positionsExcept,
-  tokenIsValid,
-  userOf,
-  usersOf,
-  validHashes,
-} from './tokens.ts';
+import { hashesOf, type PrincipalKey, positionsExcept, tokenIsValid, usersOf } from './tokens.ts';
 
 /** How far a reader of `/bookmarks/changes` has read. The cursor of the client holds this position. */
 export interface ChangesPosition {
@@ -69,27 +61,6 @@ export async function readChanges(
     deadlineMs,
   );
   return requireValidToken(rows);
-}
-
-/**
- * Reads a page like `readChanges`, but for several tokens of one user. `valid` lists the hashes of those tokens that
- * are valid, each in hex.
- */
-export async function readChangesForAll(
-  db: Database,
-  principals: readonly PrincipalKey[],
-  start: ChangesStart,
-  limit: number,
-  deadlineMs?: number,
-): Promise<ChangesPage & { valid: string[] }> {
-  const userId = userOf(principals);
-  const rows = await db.at(userId).read(
-    (sql) => sql<(ChangesPage & { valid: string[] })[]>`
-      select ${validHashes(sql, principals)} as valid, ${columns(sql)}
-      from ${pageFrom(sql, userId, start, limit)}`,
-    deadlineMs,
-  );
-  return onlyRow(rows);
 }
 
 /**

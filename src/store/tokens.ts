@@ -20,25 +20,10 @@ export const tokenIsValid = (sql: Sql, { userId, hash }: PrincipalKey) => sql`ex
   select from tokens where user_id = ${userId} and token_hash = ${hash} and expires_at > now()
 )`;
 
-/** Returns the user id of these principals. They must all belong to one user. Throws if the list is empty. */
-export function userOf([principal]: readonly PrincipalKey[]): number {
-  if (principal === undefined) throw new Error('no principal was given');
-  return principal.userId;
-}
-
-/** Selects which of one user's tokens are valid. The result is an array of their hashes, as texts in hex. */
-export const validHashes = (sql: Sql, principals: readonly PrincipalKey[]) => sql`array(
-  select encode(token_hash, 'hex')
-  from tokens
-  where user_id = ${userOf(principals)} and expires_at > now()
-    and token_hash = any (
-      array(select decode(hash, 'hex') from unnest(${principals.map(({ hash }) => hash.toString('hex'))}::text[]) hash)
-    )
-)`;
-
 /** Returns the user id of each check, in order, as an argument of a statement that checks many tokens. */
 export const usersOf = (checks: readonly { principal: PrincipalKey }[]): number[] =>
   checks.map(({ principal }) => principal.userId);
+
 /** Returns the hash of each checked token in hex, in order, as an argument of a statement that checks many tokens. */
 export const hashesOf = (checks: readonly { principal: PrincipalKey }[]): string[] =>
   checks.map(({ principal }) => principal.hash.toString('hex'));

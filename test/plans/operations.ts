@@ -8,7 +8,6 @@ import {
   editBookmarks,
   findBookmarks,
   readPage,
-  readPageForAll,
 } from '../../src/store/bookmarks.ts';
 import { readChanges } from '../../src/store/changes.ts';
 import type { Database } from '../../src/store/database.ts';
@@ -126,11 +125,6 @@ const READS: Operation[] = [
     name: 'idle poll',
     atMost: 20,
     run: (db, { owner }) => readPage(db, owner, Number.MAX_SAFE_INTEGER - 1, 50),
-  },
-  {
-    name: 'poll with several tokens',
-    atMost: 400,
-    run: (db, { owner }) => readPageForAll(db, [owner, { ...owner, hash: HASH }], 0, 50),
   },
   {
     name: 'all changes',
