@@ -428,6 +428,20 @@ describe('the cursor', () => {
     expect(rest).toMatchObject({ page: 3, per_page: 100, total: COUNT, has_more: false });
   });
 
+  test('begins at the page that a request with an empty cursor names', async () => {
+    await fill();
+    const titlesOf = ({ bookmarks }: { bookmarks: Shown[] }) => bookmarks.map(({ title }) => title);
+    const all = titlesOf(await search({ per_page: 100 }));
+    const third = await search({ cursor: '', page: 3, per_page: 2 });
+    expect(third).toMatchObject({ page: 3, total: all.length });
+    const fourth = await search({ cursor: third.next_cursor, per_page: 2 });
+    expect(fourth).toMatchObject({ page: 4, total: all.length });
+    expect([...titlesOf(third), ...titlesOf(fourth)]).toEqual(all.slice(4, 8));
+    const beyond = await search({ cursor: '', page: 1_000, per_page: 2 });
+    expect(beyond).toMatchObject({ bookmarks: [], has_more: false, total: all.length });
+    expect(beyond).not.toHaveProperty('next_cursor');
+  });
+
   test('is only in the response to a request that has a cursor', async () => {
     await fill();
     for (const body of [{}, { page: 1 }, { query: 'long' }, { tag: 'odd', sort: 'title' }]) {
@@ -472,8 +486,7 @@ describe('the cursor', () => {
     const { next_cursor: cursor } = await search({ per_page: 1, cursor: '' });
     const stranger = await service.user();
     expect((await ask({ cursor }, stranger)).body.error).toBe('cursor: belongs to another user');
-    for (const given of [cursor, ''])
-      expect((await ask({ cursor: given, page: 1 })).body.error).toBe('page: cannot be given with cursor');
+    expect((await ask({ cursor, page: 1 })).body.error).toBe('page: cannot be given with cursor');
     const list = (await user.post('/bookmarks/list', { limit: 1 })).body.next_cursor;
     expect((await ask({ cursor: list })).body.error).toBe('cursor: is malformed');
     expect((await user.post('/bookmarks/list', { cursor })).body.error).toBe('cursor: is malformed');

@@ -328,7 +328,10 @@ export interface BookmarkSearch {
   sort?: Sort | undefined;
   /** The number of the page, counted from 1. */
   page?: number | undefined;
-  /** The `next_cursor` of the previous response to the same search, or `""` for the first page. Replaces `page`. */
+  /**
+   * `""` for the first page, or for the page that `page` names. After that, the `next_cursor` of the previous response
+   * to the same search, which replaces `page`.
+   */
   cursor?: string | undefined;
   /** 1 to 100. Default: 50. */
   per_page?: number | undefined;

@@ -1,6 +1,8 @@
+import type { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { requirePrincipal } from './authentication.ts';
+import { type Pages, streamPages } from './streamed-pages.ts';
 
 /** Limits the bytes of responses that a user has not read yet (docs/contract.md, decision 32). */
 
@@ -42,4 +44,20 @@ export function countBacklog(
 ): void {
   if (principal !== undefined && raw.writableLength > 0 && !raw.closed)
     raw.once('close', outboundBacklog.hold(principal.userId, raw.writableLength));
+}
+
+/** Returns a response as a stream that reads its pages while the client reads. The caller holds no permit. */
+export async function streamResponse(
+  { requestPermits, outboundBacklog, config }: Context,
+  request: FastifyRequest,
+  pages: Pages,
+): Promise<Readable> {
+  // The response fails if it waits longer than this to read its next page. A client that reads nothing is disconnected
+  // before this time has passed.
+  const waitMs = (config.responseStallSeconds + 5) * 1_000;
+  const { userId } = requirePrincipal(request);
+  const stream = await streamPages({ requestPermits, outboundBacklog, waitMs }, userId, pages);
+  return stream.once('error', () => {
+    request.wasAborted = true;
+  });
 }

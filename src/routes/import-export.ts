@@ -1,15 +1,19 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Context } from '../context.ts';
-import { invalid } from '../domain/errors.ts';
+import { invalid, unavailable } from '../domain/errors.ts';
+import type { Principal } from '../domain/tokens.ts';
 import { requirePrincipal } from '../http/authentication.ts';
+import { streamResponse } from '../http/backlog.ts';
 import { type Bodies, hashKeyedRequest } from '../http/bodies.ts';
 import { principalRoute } from '../http/route.ts';
-import { exportBookmarks } from '../operations/export.ts';
+import type { Pages } from '../http/streamed-pages.ts';
 import { importBody } from '../operations/import/entries.ts';
 import { IMPORT_BODY_BYTES, type ReceivedImport, receiveImport } from '../operations/import/receive.ts';
 import { importInline, importStaged } from '../operations/import/request.ts';
 import { OutcomeUnknown } from '../operations/import/response.ts';
+import type { Database } from '../store/database.ts';
+import { beginExport, readExportPage } from '../store/export.ts';
 import * as schemas from './response-schemas.ts';
 
 /** Import and export: docs/contract.md, section 4.4. */
@@ -28,17 +32,34 @@ const exportAll = principalRoute({
     count: schemas.count,
   }),
   takesOwnPermits: true,
-  async handle({ context, principal, request }) {
-    const { database, requestPermits, outboundBacklog, config } = context;
-    // The export fails if it waits longer than this to read its next page. A client that reads nothing is disconnected
-    // before this time has passed.
-    const waitMs = (config.responseStallSeconds + 5) * 1_000;
-    const stream = await exportBookmarks({ database, requestPermits, outboundBacklog, waitMs }, principal);
-    return stream.once('error', () => {
-      request.wasAborted = true;
-    });
-  },
+  handle: ({ context, principal, request }) =>
+    streamResponse(context, request, exportPages(context.database, principal)),
 });
+
+/** How many bookmarks one statement reads. */
+const EXPORT_PAGE_SIZE = 500;
+
+/**
+ * Yields the pages of an export of all bookmarks (docs/contract.md, decision 17). Throws `INVALID_TOKEN` if the token
+ * was revoked, and `UNAVAILABLE` if the bookmarks were replaced since the first page.
+ */
+async function* exportPages(database: Database, principal: Principal): Pages {
+  const bounds = await beginExport(database, principal);
+  let beginning = '{"bookmarks":[';
+  let count = 0;
+  for (let afterId = 0; afterId < bounds.lastId; ) {
+    const page = await readExportPage(database, principal, afterId, bounds, EXPORT_PAGE_SIZE);
+    if (page.generation !== bounds.generation)
+      throw unavailable('the bookmarks were replaced during the export');
+    if (page.lastId === null) break;
+    yield [beginning, page.bookmarks];
+    beginning = ',';
+    count += page.count;
+    afterId = page.lastId;
+  }
+  const end = `],"exported_at":"${bounds.exportedAt}","count":${count}}`;
+  yield [count === 0 ? beginning + end : end];
+}
 
 const importAll = principalRoute({
   path: '/import',

@@ -27,7 +27,7 @@ const searchBody = z
     cursor: cursor.given,
     per_page: integer(1, 100, 50),
   })
-  .check(notCombined('cursor', ['page']), ({ value, issues }) => {
+  .check(refusePageAfterCursor, ({ value, issues }) => {
     const tagFilter = (['tag', 'tags', 'tag_under'] as const).find((name) => value[name] !== undefined);
     if (!value.untagged || tagFilter === undefined) return;
     issues.push({
@@ -39,6 +39,13 @@ const searchBody = z
   });
 
 type SearchBody = z.output<typeof searchBody>;
+
+/** Refuses a page number together with a cursor. An empty cursor begins at the page with that number. */
+function refusePageAfterCursor(
+  payload: z.core.ParsePayload<{ cursor?: string | undefined; page?: number | undefined }>,
+): void {
+  if (payload.value.cursor !== '') notCombined('cursor', ['page'])(payload);
+}
 
 /**
  * Makes the schema of a page number. The schema only shows the default in the reference and does not fill it in. So
@@ -118,8 +125,8 @@ const search = principalRoute({
     'match at least one of its alternatives: contain all of its phrases and have all of its tags. The bookmark must ' +
     'have all `tags` and none of `without_tags`; both take whole names. ' +
     'For each name in `tag_under`, it must have that tag or one below it (`a/b` is below `a`). `site` matches the ' +
-    'host and its subdomains. The total is exact. To read all pages, begin with `cursor: ""`, and for each next page ' +
-    'send the same search with the `next_cursor` of the last response. Then no bookmark that stays unchanged is missed or returned twice, whatever ' +
+    'host and its subdomains. The total is exact. To read all pages, begin with `cursor: ""` (and `page` to begin ' +
+    'there), and for each next page send the same search with the `next_cursor` of the last response. Then no bookmark that stays unchanged is missed or returned twice, whatever ' +
     'other requests write meanwhile. A page by cursor holds at most about 1 MiB.',
   body: searchBody,
   exampleLeavesOut: ['cursor'],

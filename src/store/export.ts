@@ -7,7 +7,7 @@ import { type PrincipalKey, tokenIsValid } from './tokens.ts';
  * What an export covers: all bookmarks up to an id, in one generation of the account. A `replace` import begins a new
  * generation.
  */
-export interface ExportBounds {
+interface ExportBounds {
   lastId: number;
   generation: number;
   exportedAt: string;
@@ -17,7 +17,7 @@ export interface ExportBounds {
  * Some bookmarks of an export, by ascending id, as JSON text without brackets. The bytes from Postgres go to the client
  * without being decoded.
  */
-export interface ExportPage {
+interface ExportPage {
   bookmarks: Buffer;
   count: number;
   /** The highest id in the page; null in an empty page. */
