@@ -167,7 +167,7 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   referenceRoutes(app, ROUTES, BASE_PATH);
   const runner = { context, routes: ROUTES };
   mcpRoutes(app, runner);
-  if (config.compatLinkding) await app.register(async (scope) => linkdingRoutes(scope, runner));
+  if (config.compatLinkding) await app.register(async (scope) => linkdingRoutes(scope, runner, bodies));
   const mountAll = (mount: Mount, routes: readonly Route[]) =>
     mountRoutes(app, context, bodies, mount, routes);
   await mountAll(API, ROUTES);

@@ -14,12 +14,24 @@ const tagJson = (sql: Sql) =>
  * Returns all tags of a user in the order of their normalized names, as JSON text: an array of tags (docs/contract.md,
  * section 2.3).
  */
-export async function listTags(db: Database, principal: PrincipalKey): Promise<string> {
+export const listTags = (db: Database, principal: PrincipalKey): Promise<string> =>
+  listTagsAs(db, principal, tagJson);
+
+/** Like `listTags`, but each tag has `id`, `name` and `created_at`. */
+export const listDatedTags = (db: Database, principal: PrincipalKey): Promise<string> =>
+  listTagsAs(
+    db,
+    principal,
+    (sql) =>
+      sql`'{"id":' || id || ',"name":' || to_json(name) || ',"created_at":"' || render_time(created_at) || '"}'`,
+  );
+
+async function listTagsAs(db: Database, principal: PrincipalKey, toJson: typeof tagJson): Promise<string> {
   const rows = await db.at(principal.userId).read(
     (sql) => sql<{ valid: boolean; tags: string }[]>`
       select ${tokenIsValid(sql, principal)} as valid,
         coalesce((
-          select '[' || string_agg(${tagJson(sql)}, ',' order by name_key) || ']'
+          select '[' || string_agg(${toJson(sql)}, ',' order by name_key) || ']'
           from tags
           where user_id = ${principal.userId}
         ), '[]') as tags`,

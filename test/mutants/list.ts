@@ -176,8 +176,8 @@ export const MUTANTS: readonly Mutant[] = [
       'test/tag-paths.test.ts › from Work to Work/x renames ["Work","work/x","Work/x/x"] to ["Work/x","Work/x/x","Work/x/x/x"]',
   },
   {
-    file: 'src/http/linkding/routes.ts',
-    from: 'if (bodyReader !== undefined) throw',
+    file: 'src/http/linkding/bodies.ts',
+    from: 'if (!JSON_TYPE.test(type)) throw',
     to: 'if (false) throw',
     caughtBy:
       'test/linkding.test.ts › a request without a body may have any content type, and one with a body only JSON',
@@ -645,9 +645,22 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'src/http/linkding/fields.ts',
-    from: 'tag_names: names.filter((name) => !isFlag(name))',
-    to: 'tag_names: names',
+    from: '.filter((name) => !isFlag(name))',
+    to: '',
     caughtBy: 'test/linkding.test.ts › is returned with all the fields that were sent',
+  },
+  {
+    file: 'src/http/linkding/bookmarks.ts',
+    from: 'found.bookmarks.slice(skippedCount, ',
+    to: 'found.bookmarks.slice(0, ',
+    caughtBy: 'test/linkding.test.ts › hold up to 10,000 bookmarks, from any offset',
+  },
+  {
+    file: 'src/http/linkding/tag-names.ts',
+    from: 'return others.length === 0 ? only : undefined;',
+    to: 'return only;',
+    caughtBy:
+      'test/linkding.test.ts › is written as it is if another tag has the name with hyphens, or would be written like it',
   },
   {
     file: 'src/http/mcp.ts',

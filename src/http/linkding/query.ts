@@ -1,56 +1,110 @@
+import { z } from 'zod';
+import type { Sort } from '../../domain/bounds.ts';
 import { invalid } from '../../domain/errors.ts';
+import { BOUNDS } from '../../domain/fields.ts';
 import type { BookmarkSearch } from '../../domain/resources.ts';
-import { UNREAD } from './fields.ts';
+import { parseBody } from '../../domain/validation.ts';
+import type { RunEndpoint } from '../run-endpoint.ts';
+import { SHARED, UNREAD } from './fields.ts';
+import { type Literal, parseQuery } from './query-language.ts';
+import { readTagNames } from './tag-names.ts';
+import { linkdingTime } from './times.ts';
 
-/** Reads the query strings of linkding's lists. */
+/** Converts the filters of linkding's lists to one search of this service. */
 
-export interface Range {
-  offset: number;
-  limit: number;
-}
+/** This service's orders, keyed by linkding's. It has no equivalent of `modified_asc` and `title_desc`. */
+const SORTS = {
+  added_desc: 'created',
+  added_asc: 'created_oldest',
+  modified_desc: 'updated',
+  title_asc: 'title',
+} as const satisfies Record<string, Sort>;
 
-type Query = Record<string, unknown>;
+/** linkding's filters that this service does not have. */
+const UNSUPPORTED = ['bundle', 'user', 'modified_since'];
 
-const MAX_LIMIT = 100;
-const MAX_OFFSET = 1_000_000_000;
-const INTEGER = /^\d+$/;
+const flagFilter = z.enum(['yes', 'no', 'off']).default('off');
+const filters = z.object({
+  q: z.string().max(BOUNDS.query, `at most ${BOUNDS.query} characters`).default(''),
+  unread: flagFilter,
+  shared: flagFilter,
+  sort: z.enum(Object.keys(SORTS) as (keyof typeof SORTS)[]).default('added_desc'),
+  added_since: linkdingTime.optional(),
+});
 
-/** Reads `limit` (at most 100, default 100) and `offset`. Ignores invalid values, as linkding does. */
-export function readRange(query: Query): Range {
-  const limit = readInteger(query.limit, MAX_LIMIT);
+/** The conditions of a list on the tags that stand for flags. */
+export type ListConditions = Pick<BookmarkSearch, 'tags' | 'without_tags'>;
+
+/**
+ * Converts the filters in a query string. A bookmark must also meet the conditions of the requested list. Throws
+ * `VALIDATION_ERROR` for a filter that this service cannot apply, because the client would otherwise get bookmarks that
+ * it did not ask for.
+ */
+export async function readSearch(
+  run: RunEndpoint,
+  query: Record<string, string>,
+  list: ListConditions,
+): Promise<BookmarkSearch> {
+  const unsupported = UNSUPPORTED.find((name) => query[name] !== undefined);
+  if (unsupported !== undefined) throw invalid(`${unsupported}: is not supported`);
+  const { q, unread, shared, sort, added_since: since } = parseBody(filters, query);
+  const literals = await resolveTags(run, readLiterals(q));
+  const flags: [string, string][] = [
+    [UNREAD, unread],
+    [SHARED, shared],
+  ];
+  const flagTags = (state: string) => flags.filter(([, wanted]) => wanted === state).map(([tag]) => tag);
+  const search = toSearch(literals);
+  const tags = [...search.tags, ...flagTags('yes'), ...(list.tags ?? [])];
+  const withoutTags = [...search.without_tags, ...flagTags('no'), ...(list.without_tags ?? [])];
+  if (search.untagged === true && tags.length > 0)
+    throw invalid('q: !untagged cannot be combined with tags, flags or their lists');
+  const { tags: _tags, ...others } = search;
   return {
-    offset: Math.min(readInteger(query.offset, 0), MAX_OFFSET),
-    limit: limit === 0 ? MAX_LIMIT : Math.min(limit, MAX_LIMIT),
+    ...others,
+    ...(tags.length > 0 && { tags }),
+    without_tags: withoutTags,
+    sort: SORTS[sort],
+    ...(since !== undefined && { created_after: since }),
   };
 }
 
-const readInteger = (value: unknown, byDefault: number): number =>
-  typeof value === 'string' && INTEGER.test(value) ? Number(value) : byDefault;
+/** Returns the literals of a query. Throws `VALIDATION_ERROR` for keywords and alternatives that cannot be searched. */
+function readLiterals(q: string): Literal[] {
+  const [first = [], ...others] = parseQuery(q);
+  if (others.length > 0) throw invalid('q: `or` is not supported');
+  return first.map(toKnownLiteral);
+}
 
-/** linkding's filters that this service does not have. */
-const UNSUPPORTED = ['modified_since', 'bundle'];
+/** Converts the keyword `!unread` to its tag. */
+function toKnownLiteral(literal: Literal): Literal {
+  const { kind, value, isNegated } = literal;
+  if (kind !== 'keyword') return literal;
+  if (value === 'unread') return { kind: 'tag', value: UNREAD, isNegated };
+  if (value !== 'untagged') throw invalid(`q: !${value} is not supported`);
+  if (isNegated) throw invalid('q: `not !untagged` is not supported');
+  return literal;
+}
 
-/**
- * Reads the search in `q` and `added_since`. `q` may contain words, `#tag`, `!untagged` and `!unread`. Quotes are
- * ignored. Throws `VALIDATION_ERROR` for an unsupported filter, because the client would otherwise get bookmarks that
- * it did not ask for.
- */
-export function readSearch(query: Query): BookmarkSearch {
-  for (const name of UNSUPPORTED) if (query[name] !== undefined) throw invalid(`${name}: is not supported`);
-  const words: string[] = [];
-  const tags: string[] = [];
-  let untagged = false;
-  for (const word of String(query.q ?? '').split(/\s+/)) {
-    if (word.length > 1 && word.startsWith('#')) tags.push(word.slice(1));
-    else if (word === '!untagged') untagged = true;
-    else if (word === '!unread') tags.push(UNREAD);
-    else words.push(word.replaceAll('"', ''));
-  }
-  const since = query.added_since;
+/** Converts the names in literals to those of the account's tags. Reads the tags only if it has to. */
+async function resolveTags(run: RunEndpoint, literals: Literal[]): Promise<Literal[]> {
+  if (!literals.some(({ kind, value }) => kind === 'tag' && value.includes('-'))) return literals;
+  const { resolve } = await readTagNames(run);
+  return literals.map((each) => (each.kind === 'tag' ? { ...each, value: resolve(each.value) } : each));
+}
+
+/** Converts literals that a bookmark must all meet. */
+function toSearch(literals: readonly Literal[]) {
+  const valuesOf = (kind: Literal['kind'], isNegated: boolean) =>
+    literals.filter((each) => each.kind === kind && each.isNegated === isNegated).map(({ value }) => value);
+  const texts = valuesOf('text', false);
+  const hasBlank = (text: string) => /\s/u.test(text);
+  if (valuesOf('text', true).length > 0) throw invalid('q: `not` before a term is not supported');
   return {
-    query: words.join(' ').trim(),
-    ...(tags.length > 0 && { tags }),
-    ...(untagged && { untagged }),
-    ...(since !== undefined && { created_after: String(since) }),
+    query: texts.filter((text) => !hasBlank(text)).join(' '),
+    phrases: texts.filter(hasBlank),
+    tags: valuesOf('tag', false),
+    without_tags: valuesOf('tag', true),
+    ...(valuesOf('keyword', false).length > 0 && { untagged: true }),
   };
 }
