@@ -13,7 +13,7 @@ export interface Literal {
 }
 
 /** A query as alternatives. A bookmark must meet all literals of at least one alternative. */
-type Alternatives = readonly (readonly Literal[])[];
+export type Alternatives = readonly (readonly Literal[])[];
 
 /** More alternatives than this are refused, because their number doubles with each `or` in brackets. */
 const MAX_ALTERNATIVES = 10;
@@ -88,7 +88,10 @@ export function parseQuery(query: string): Alternatives {
     if (token?.kind !== 'text' && token?.kind !== 'tag' && token?.kind !== 'keyword')
       throw invalid(`q: expected a term ${token === undefined ? 'at the end' : `before ${token.value}`}`);
     position += 1;
-    return [[{ kind: token.kind, value: token.value, isNegated }]];
+    if (token.value.trim() !== '') return [[{ kind: token.kind, value: token.value, isNegated }]];
+    // Every bookmark contains an empty text.
+    if (isNegated) throw invalid('q: not before an empty text finds nothing');
+    return ALL;
   };
   const result = readOr(false);
   if (next() !== undefined) throw invalid('q: a closing bracket has no opening bracket');

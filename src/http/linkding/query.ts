@@ -2,11 +2,12 @@ import { z } from 'zod';
 import type { Sort } from '../../domain/bounds.ts';
 import { invalid } from '../../domain/errors.ts';
 import { BOUNDS } from '../../domain/fields.ts';
-import type { BookmarkSearch } from '../../domain/resources.ts';
+import type { BookmarkSearch, SearchAlternative } from '../../domain/resources.ts';
+import { foldText } from '../../domain/text.ts';
 import { parseBody } from '../../domain/validation.ts';
 import type { RunEndpoint } from '../run-endpoint.ts';
 import { SHARED, UNREAD } from './fields.ts';
-import { type Literal, parseQuery } from './query-language.ts';
+import { type Alternatives, type Literal, parseQuery } from './query-language.ts';
 import { readTagNames } from './tag-names.ts';
 import { linkdingTime } from './times.ts';
 
@@ -48,63 +49,78 @@ export async function readSearch(
   const unsupported = UNSUPPORTED.find((name) => query[name] !== undefined);
   if (unsupported !== undefined) throw invalid(`${unsupported}: is not supported`);
   const { q, unread, shared, sort, added_since: since } = parseBody(filters, query);
-  const literals = await resolveTags(run, readLiterals(q));
-  const flags: [string, string][] = [
-    [UNREAD, unread],
-    [SHARED, shared],
-  ];
-  const flagTags = (state: string) => flags.filter(([, wanted]) => wanted === state).map(([tag]) => tag);
-  const search = toSearch(literals);
-  const tags = [...search.tags, ...flagTags('yes'), ...(list.tags ?? [])];
-  const withoutTags = [...search.without_tags, ...flagTags('no'), ...(list.without_tags ?? [])];
-  if (search.untagged === true && tags.length > 0)
+  const alternatives = await resolveTags(run, parseQuery(q));
+  const { tags: queryTags, without_tags: queryWithoutTags, ...search } = toSearch(alternatives);
+  const tags = [...queryTags, ...(list.tags ?? [])];
+  const withoutTags = [...queryWithoutTags, ...(list.without_tags ?? [])];
+  for (const [state, tag] of [
+    [unread, UNREAD],
+    [shared, SHARED],
+  ] as const) {
+    if (state === 'yes') tags.push(tag);
+    if (state === 'no') withoutTags.push(tag);
+  }
+  if (search.untagged && tags.length > 0)
     throw invalid('q: !untagged cannot be combined with tags, flags or their lists');
-  const { tags: _tags, ...others } = search;
   return {
-    ...others,
+    ...search,
     ...(tags.length > 0 && { tags }),
     without_tags: withoutTags,
     sort: SORTS[sort],
-    ...(since !== undefined && { created_after: since }),
+    created_after: since,
   };
 }
 
-/** Returns the literals of a query. Throws `VALIDATION_ERROR` for keywords and alternatives that cannot be searched. */
-function readLiterals(q: string): Literal[] {
-  const [first = [], ...others] = parseQuery(q);
-  if (others.length > 0) throw invalid('q: `or` is not supported');
-  return first.map(toKnownLiteral);
+/**
+ * Converts keywords, and the names of tags to those of the account's tags. Reads the account's tags only if it has to.
+ * Throws `VALIDATION_ERROR` for an unknown keyword.
+ */
+async function resolveTags(run: RunEndpoint, alternatives: Alternatives): Promise<Alternatives> {
+  const needsTags = alternatives.flat().some(({ kind, value }) => kind === 'tag' && value.includes('-'));
+  const resolve = needsTags ? (await readTagNames(run)).resolve : (name: string) => name;
+  const toKnown = (literal: Literal): Literal => {
+    const { kind, value } = literal;
+    if (kind === 'tag') return { ...literal, value: resolve(value) };
+    if (kind === 'text' || value === 'untagged') return literal;
+    if (value !== 'unread') throw invalid(`q: !${value} is not supported`);
+    return { ...literal, kind: 'tag', value: UNREAD };
+  };
+  return alternatives.map((literals) => literals.map(toKnown));
 }
 
-/** Converts the keyword `!unread` to its tag. */
-function toKnownLiteral(literal: Literal): Literal {
-  const { kind, value, isNegated } = literal;
-  if (kind !== 'keyword') return literal;
-  if (value === 'unread') return { kind: 'tag', value: UNREAD, isNegated };
-  if (value !== 'untagged') throw invalid(`q: !${value} is not supported`);
-  if (isNegated) throw invalid('q: `not !untagged` is not supported');
-  return literal;
-}
+const keyOf = ({ kind, value, isNegated }: Literal): string => `${isNegated} ${kind} ${foldText(value)}`;
 
-/** Converts the names in literals to those of the account's tags. Reads the tags only if it has to. */
-async function resolveTags(run: RunEndpoint, literals: Literal[]): Promise<Literal[]> {
-  if (!literals.some(({ kind, value }) => kind === 'tag' && value.includes('-'))) return literals;
-  const { resolve } = await readTagNames(run);
-  return literals.map((each) => (each.kind === 'tag' ? { ...each, value: resolve(each.value) } : each));
-}
-
-/** Converts literals that a bookmark must all meet. */
-function toSearch(literals: readonly Literal[]) {
-  const valuesOf = (kind: Literal['kind'], isNegated: boolean) =>
-    literals.filter((each) => each.kind === kind && each.isNegated === isNegated).map(({ value }) => value);
+/**
+ * Converts a query. The literals that all alternatives share become filters of the search, and the others become `any`.
+ * Throws `VALIDATION_ERROR` if the search has no such filter.
+ */
+function toSearch(alternatives: Alternatives) {
+  const sharedKeys = alternatives
+    .map((literals) => new Set(literals.map(keyOf)))
+    .reduce((shared, keys) => shared.intersection(keys));
+  const shared = alternatives[0]!.filter((each) => sharedKeys.has(keyOf(each)));
+  const rests = alternatives.map((literals) => literals.filter((each) => !sharedKeys.has(keyOf(each))));
+  const valuesOf = (kind: Literal['kind'], isNegated: boolean) => valuesIn(shared, kind, isNegated);
+  if (valuesOf('keyword', true).length > 0) throw invalid('q: not !untagged is not supported');
   const texts = valuesOf('text', false);
   const hasBlank = (text: string) => /\s/u.test(text);
-  if (valuesOf('text', true).length > 0) throw invalid('q: `not` before a term is not supported');
   return {
     query: texts.filter((text) => !hasBlank(text)).join(' '),
     phrases: texts.filter(hasBlank),
+    without_phrases: valuesOf('text', true),
     tags: valuesOf('tag', false),
     without_tags: valuesOf('tag', true),
     ...(valuesOf('keyword', false).length > 0 && { untagged: true }),
+    // If an alternative has only shared literals, every bookmark that meets these meets the query.
+    ...(rests.every((rest) => rest.length > 0) && { any: rests.map(toAlternative) }),
   };
 }
+
+function toAlternative(literals: readonly Literal[]): SearchAlternative {
+  if (literals.some(({ kind, isNegated }) => isNegated || kind === 'keyword'))
+    throw invalid('q: an alternative of `or` may only contain words, phrases and tags');
+  return { phrases: valuesIn(literals, 'text', false), tags: valuesIn(literals, 'tag', false) };
+}
+
+const valuesIn = (literals: readonly Literal[], kind: Literal['kind'], isNegated: boolean): string[] =>
+  literals.filter((each) => each.kind === kind && each.isNegated === isNegated).map(({ value }) => value);

@@ -175,6 +175,8 @@ const NAMES_IN_BODIES: Record<string, string> = { comment: 'description', tags: 
 const NAMES_IN_QUERIES: Record<string, string> = {
   query: 'q',
   phrases: 'q',
+  without_phrases: 'q',
+  any: 'q',
   tags: 'q',
   without_tags: 'q',
 };
