@@ -343,29 +343,28 @@ describe('4.7: session fixation', () => {
 });
 
 describe('4.11: open redirects', () => {
-  const LEADING_AWAY = [
-    '//evil.example',
-    '/\\evil.example',
-    '\\\\evil.example',
-    '/%2fevil.example',
-    '/%5Cevil.example',
-    '/%2F%2Fevil.example',
-    '/.//evil.example',
-    '/x/..//evil.example',
-    '/\t/evil.example',
-    '/\n/evil.example',
-    ' //evil.example',
-    'https://evil.example',
-    'https:evil.example',
-    'javascript:alert(1)',
-    'evil.example',
-    '@evil.example',
-    '',
-    '/ü',
-    `/${'x'.repeat(3_000)}`,
-  ];
+  test.each([
+    ...['//evil.example', '/\\evil.example', '\\\\evil.example', '/%2fevil.example', '/%5Cevil.example'],
+    ...[
+      '/%2F%2Fevil.example',
+      '/.//evil.example',
+      '/x/..//evil.example',
+      '/\t/evil.example',
+      '/\n/evil.example',
+    ],
+    ...[
+      ' //evil.example',
+      'https://evil.example',
+      'https:evil.example',
+      'javascript:alert(1)',
+      'evil.example',
+    ],
+    ...['@evil.example', '', '/ü', `/${'x'.repeat(3_000)}`],
+  ])('return_to=%j is refused', (text) => {
+    expect(readReturnTo(text)).toBeUndefined();
+  });
 
-  test.each(LEADING_AWAY)('return_to=%j is refused', async (text) => {
+  test.each(['//evil.example', ''])('/login and linking refuse return_to=%j', async (text) => {
     const visit = await new CookieBrowser().open(
       `${bench.service.origin}/login?return_to=${encodeURIComponent(text)}`,
     );
