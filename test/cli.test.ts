@@ -15,13 +15,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { SqliteStore } from '../src/client/sqlite-store.ts';
 import type { Bookmark } from '../src/domain/resources.ts';
-import { foldText } from '../src/domain/text.ts';
-import { readBookmarkFile } from '../src/formats/read-file.ts';
-import { formatNetscapeFile } from '../src/formats/write-netscape.ts';
 import { type CliOptions, runCommand } from './support/cli.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { type TestUser, useService } from './support/service.ts';
@@ -40,13 +36,20 @@ const makeHome = () => {
 };
 
 /** Opens a shell with a user's token in the environment. */
-async function openShell() {
-  const user = await service.user();
+async function openShell(given?: TestUser) {
+  const user = given ?? (await service.user());
   const env = { BOOKMARKS_URL: service.origin, BOOKMARKS_TOKEN: user.token, XDG_CONFIG_HOME: makeHome() };
   const run = (args: string[], options: CliOptions = {}) => runCommand(args, { env, ...options });
   const all = async (): Promise<Bookmark[]> => (await user.post('/export')).body.bookmarks;
   return { user, env, run, all };
 }
+
+/** Returns the objects in an output that has one JSON object in each line. */
+const readLines = (out: string) =>
+  out
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line));
 
 /** Returns the imported fields, without those that the service sets itself. */
 const essence = (bookmarks: Bookmark[]) =>
@@ -249,22 +252,6 @@ describe('export', () => {
     expect(seconds(await other.all())).toEqual(seconds(await one.all()));
   });
 
-  test('to HTML has a folder for each part of a path, and lists a bookmark in each of its folders', () => {
-    const time = '2024-01-01T00:00:00.000Z';
-    const tags = ['Dev/C\\/C++', 'plain', 'Work', 'Work/Databases'].map((name) => ({ id: 1, name }));
-    const texts = { url: 'https://a/', title: 'A', comment: '' };
-    const html = formatNetscapeFile([{ id: 1, ...texts, tags, created_at: time, updated_at: time }]).join('');
-    expect(html.match(/(?<=<H3>)[^<]*|TAGS="[^"]*"/g)).toEqual([
-      'Dev',
-      'C/C++',
-      'TAGS="plain"',
-      'Work',
-      'Databases',
-      'TAGS="plain"',
-      'TAGS="plain"',
-    ]);
-  });
-
   test('to HTML makes folders of tags without a path on request, and keeps them as tags', async () => {
     const { run, user } = await openShell();
     await user.post('/bookmarks/add', {
@@ -293,27 +280,6 @@ describe('export', () => {
     const [head, row] = readFileSync(file, 'utf8').split('\r\n');
     expect(head).toBe('\ufeffurl,title,note,tags,created,updated_at');
     expect(row).toContain('"https://example.org/a,b","A ""B""",,x,20');
-  });
-
-  test('to HTML preserves any text', () => {
-    const line = fc.string({ unit: 'grapheme' }).map((made) => made.replace(/\s+/g, ' ').trim());
-    // Tags with paths would come back in another order, so no tag here contains a `/`. The test of CSV and HTML above
-    // covers paths.
-    const tag = line.map((name) => name.replace(/[,/]/g, '').trim()).filter((name) => name !== '');
-    const someTags = fc.uniqueArray(tag, { maxLength: 5, selector: foldText });
-    const markup = fc.constantFrom('<b>', '</DL>', '&amp;', '&', '"', "'", '<DT><A HREF="x">', '-->', '\n');
-    const paragraph = fc.array(fc.oneof(line, markup)).map((parts) => parts.join('').trim());
-    fc.assert(
-      fc.property(line, paragraph, someTags, (title, comment, names) => {
-        const tags = names.map((name, id) => ({ id, name }));
-        const url = 'https://example.org/?a=1&lt=2&copy;=3"';
-        const times = { created_at: '2026-01-01T00:00:00.000Z', updated_at: '2026-01-02T00:00:00.000Z' };
-        const html = formatNetscapeFile([{ id: 1, url, title, comment, tags, ...times }]).join('');
-        const { entries } = readBookmarkFile(Buffer.from(html), { foldersAsTags: true });
-        expect(entries).toEqual([{ url, title, comment, tags: names, ...times }]);
-      }),
-      { numRuns: 500 },
-    );
   });
 
   test('leaves the old file unchanged if the new one cannot be written', async () => {
@@ -719,10 +685,7 @@ describe('sync', () => {
     const { run, user, env } = await openShell();
     const file = join(env.XDG_CONFIG_HOME, 'cursor');
     const ids = async () =>
-      (await run(['sync', '--cursor-file', file, '--json'])).out
-        .split('\n')
-        .filter(Boolean)
-        .map((line) => JSON.parse(line).id);
+      readLines((await run(['sync', '--cursor-file', file, '--json'])).out).map(({ id }) => id);
     const first = (await user.post('/bookmarks/add', { url: 'https://example.org/1' })).body.id;
     expect(await ids()).toEqual([first]);
     expect(await ids()).toEqual([]);
@@ -768,10 +731,7 @@ describe('sync', () => {
     await user.post('/bookmarks/add', { url: 'https://example.org/second' });
     const { code, out, err } = await running;
     expect([code, err]).toEqual([130, '']);
-    const urls = out
-      .split('\n')
-      .filter(Boolean)
-      .map((line) => JSON.parse(line).url);
+    const urls = readLines(out).map(({ url }) => url);
     expect(urls).toEqual(['https://example.org/first', 'https://example.org/second']);
   });
 });
@@ -788,11 +748,7 @@ describe('sync --follow', () => {
         onOutput: (out) => out.includes(last) && controller.abort(),
       });
       await act();
-      const { out } = await running;
-      return out
-        .split('\n')
-        .filter(Boolean)
-        .map((line) => JSON.parse(line));
+      return readLines((await running).out);
     };
     expect(await followUntil('"tag"', async () => {})).toEqual([made, { tag: made.tags[0] }]);
     const seen = await followUntil('deleted_tag', async () => {
@@ -821,8 +777,11 @@ describe('sync --follow', () => {
       },
     });
     await edited;
-    const lines = out.split('\n').filter(Boolean);
-    expect(lines.slice(0, -1).map((line) => [JSON.parse(line).id, JSON.parse(line).title])).toEqual([
+    expect(
+      readLines(out)
+        .slice(0, -1)
+        .map(({ id, title }) => [id, title]),
+    ).toEqual([
       [ids[1], ''],
       [ids[2], ''],
       [ids[1], 'edited'],
@@ -843,10 +802,7 @@ describe('sync --follow', () => {
     });
     await expect.poll(() => notifier.held).toBe(before + 1);
     await user.post('/bookmarks/delete', { id: ids[0] });
-    const lines = (await running).out
-      .split('\n')
-      .filter(Boolean)
-      .map((line) => JSON.parse(line));
+    const lines = readLines((await running).out);
     expect(lines).toMatchObject([{ id: ids[1] }, { deleted: ids[0] }]);
     expect(lines).toHaveLength(2);
   });
@@ -1066,12 +1022,7 @@ describe('as a process', () => {
 });
 
 describe("the user's own tokens and sessions", () => {
-  async function openSessionShell() {
-    const user = await service.session();
-    const env = { BOOKMARKS_URL: service.origin, BOOKMARKS_TOKEN: user.token, XDG_CONFIG_HOME: makeHome() };
-    const run = (args: string[], options: CliOptions = {}) => runCommand(args, { env, ...options });
-    return { user, env, run };
-  }
+  const openSessionShell = async () => openShell(await service.session());
 
   test('a token can be created, listed and revoked', async () => {
     const { user, run } = await openSessionShell();

@@ -1,5 +1,7 @@
+import fc from 'fast-check';
 import { afterEach, expect, test, vi } from 'vitest';
 import { displayWidth, fitToWidth, toLine, writeOutControls } from '../src/cli/display-text.ts';
+import { foldText } from '../src/domain/text.ts';
 import { readDate } from '../src/formats/dates.ts';
 import { parseNetscape } from '../src/formats/netscape.ts';
 import { readBookmarkFile } from '../src/formats/read-file.ts';
@@ -169,4 +171,41 @@ test('wide characters take two columns, and a truncated text ends with an ellips
   expect(displayWidth('a漢')).toBe(3);
   expect(fitToWidth('漢字', 3)).toBe('漢…');
   expect(fitToWidth('ab', 3)).toBe('ab ');
+});
+
+test('an HTML file has a folder for each part of a path, and lists a bookmark in each of its folders', () => {
+  const time = '2024-01-01T00:00:00.000Z';
+  const tags = ['Dev/C\\/C++', 'plain', 'Work', 'Work/Databases'].map((name) => ({ id: 1, name }));
+  const texts = { url: 'https://a/', title: 'A', comment: '' };
+  const html = formatNetscapeFile([{ id: 1, ...texts, tags, created_at: time, updated_at: time }]).join('');
+  expect(html.match(/(?<=<H3>)[^<]*|TAGS="[^"]*"/g)).toEqual([
+    'Dev',
+    'C/C++',
+    'TAGS="plain"',
+    'Work',
+    'Databases',
+    'TAGS="plain"',
+    'TAGS="plain"',
+  ]);
+});
+
+test('an HTML file preserves any text', () => {
+  const line = fc.string({ unit: 'grapheme' }).map((made) => made.replace(/\s+/g, ' ').trim());
+  // Tags with paths would come back in another order, so no tag here contains a `/`. The tests of the command line cover
+  // paths.
+  const tag = line.map((name) => name.replace(/[,/]/g, '').trim()).filter((name) => name !== '');
+  const someTags = fc.uniqueArray(tag, { maxLength: 5, selector: foldText });
+  const markup = fc.constantFrom('<b>', '</DL>', '&amp;', '&', '"', "'", '<DT><A HREF="x">', '-->', '\n');
+  const paragraph = fc.array(fc.oneof(line, markup)).map((parts) => parts.join('').trim());
+  fc.assert(
+    fc.property(line, paragraph, someTags, (title, comment, names) => {
+      const tags = names.map((name, id) => ({ id, name }));
+      const url = 'https://example.org/?a=1&lt=2&copy;=3"';
+      const times = { created_at: '2026-01-01T00:00:00.000Z', updated_at: '2026-01-02T00:00:00.000Z' };
+      const html = formatNetscapeFile([{ id: 1, url, title, comment, tags, ...times }]).join('');
+      const { entries } = readBookmarkFile(Buffer.from(html), { foldersAsTags: true });
+      expect(entries).toEqual([{ url, title, comment, tags: names, ...times }]);
+    }),
+    { numRuns: 500 },
+  );
 });
