@@ -478,6 +478,7 @@ const FORMATS: Record<string, Field> = {
   created_at: time,
   created_after: time,
   created_before: time,
+  updated_after: time,
   // A bookmark with the url exists already, so no test can send "error" and get 200.
   on_duplicate: choice('expected "add" or "return" or "error"', 'add', 'return'),
   email: invitedEmail,

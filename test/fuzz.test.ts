@@ -128,6 +128,7 @@ const FIELDS: Record<BodyField, fc.Arbitrary<unknown>> = {
   trash: fc.boolean(),
   created_after: time,
   created_before: time,
+  updated_after: time,
   site: fc.oneof(fc.domain(), fc.constantFrom('a', '[::1]', 'b.example'), text),
   sort: fc.constantFrom(...SORTS, 'Title'),
   into_id: id,

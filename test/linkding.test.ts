@@ -392,6 +392,9 @@ describe('lists of bookmarks', () => {
     ['added_since=2000-01-01T00:00:00.123456+00:00', 2],
     ['added_since=20000101T030405Z', 2],
     ['added_since=2099-01-01T00:00:00%2B0200', 0],
+    ['modified_since=2000-01-01T00:00:00Z', 2],
+    ['modified_since=2099-01-01', 0],
+    ['modified_since=2099-01-01&added_since=2000-01-01&q=example', 0],
     ['added_since=2100-01-01T00:00:00Z', 0],
   ])('find bookmarks by %s', async (query, count) => {
     await ask('POST', '/bookmarks/', WHOLE);
@@ -433,6 +436,7 @@ describe('lists of bookmarks', () => {
     ['bundle=1', 'bundle'],
     ['user=somebody', 'user'],
     ['added_since=yesterday', 'added_since'],
+    ['modified_since=2026-13-01', 'modified_since'],
     ['added_since=2026-02-30', 'added_since'],
     ['sort=title_desc', 'sort'],
     ['sort=random', 'sort'],

@@ -70,6 +70,7 @@ const FILTERS: Record<keyof SearchFilter, [value: unknown, found: 'old' | 'new']
   untagged: [[true, 'old']],
   created_after: [['2020-06-01T00:00:00Z', 'new']],
   created_before: [['2020-06-01T00:00:00Z', 'old']],
+  updated_after: [['2020-06-01T00:00:00Z', 'new']],
   site: [
     ['old.example', 'old'],
     ['new.example', 'new'],
@@ -356,6 +357,19 @@ async function scroll(body: object, between: (page: Shown[]) => Promise<unknown>
     await between(bookmarks);
   }
 }
+
+test('updated_after finds bookmarks that were edited since, whenever they were created', async () => {
+  await addAll([
+    { title: 'edited', created_at: '2020-01-01T00:00:00Z' },
+    { title: 'kept', created_at: '2021-01-01T00:00:00.001Z' },
+  ]);
+  const { bookmarks } = await search({ sort: 'oldest' });
+  await user.post('/bookmarks/edit', { id: bookmarks[0]!.id, comment: 'c' });
+  for (const sort of SORTS) {
+    expect(await titles({ updated_after: '2021-01-01T00:00:00.001Z', sort })).toEqual(['edited']);
+    expect(await titles({ updated_after: '2021-01-01T00:00:00Z', sort })).toHaveLength(2);
+  }
+});
 
 describe('the cursor', () => {
   const COUNT = 40;

@@ -52,7 +52,8 @@ begin
   into v_filter
   from jsonb_to_record(p_filter) as filter(
     tag text, tags text[], tag_under text[], without_tags text[], untagged boolean,
-    created_after timestamptz, created_before timestamptz, site text, without_phrases text[], "any" jsonb
+    created_after timestamptz, created_before timestamptz, updated_after timestamptz, site text,
+    without_phrases text[], "any" jsonb
   );
 
   if v_filter.tag is not null and v_filter.tag <> all (coalesce(v_filter.tags, '{}')) then
@@ -150,6 +151,7 @@ begin
         and (v_filter.untagged is not true or b.tag_ids = '{}')
         and (v_filter.created_after is null or b.created_at > v_filter.created_after)
         and (v_filter.created_before is null or b.created_at < v_filter.created_before)
+        and (v_filter.updated_after is null or b.updated_at > v_filter.updated_after)
         and (v_filter.site is null or b.host = v_filter.site or right(b.host, length(v_filter.site) + 1) = '.' || v_filter.site)
       order by
         case when p_sort = 'created' then b.created_at end desc,

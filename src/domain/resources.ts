@@ -319,6 +319,8 @@ export interface BookmarkSearch {
   created_after?: string | undefined;
   /** Only bookmarks created before this time. */
   created_before?: string | undefined;
+  /** Only bookmarks edited or created after this time. */
+  updated_after?: string | undefined;
   /** A host name. Its subdomains match too. */
   site?: string | undefined;
   /**

@@ -51,6 +51,7 @@ export const searchFilter = z.object({
   untagged: z.boolean().default(false),
   created_after: time.optional(),
   created_before: time.optional(),
+  updated_after: time.optional(),
   site: site.optional(),
 });
 

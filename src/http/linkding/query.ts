@@ -22,7 +22,7 @@ const SORTS = {
 } as const satisfies Record<string, Sort>;
 
 /** linkding's filters that this service does not have. */
-const UNSUPPORTED = ['bundle', 'user', 'modified_since'];
+const UNSUPPORTED = ['bundle', 'user'];
 
 const flagFilter = z.enum(['yes', 'no', 'off']).default('off');
 const filters = z.object({
@@ -31,6 +31,7 @@ const filters = z.object({
   shared: flagFilter,
   sort: z.enum(Object.keys(SORTS) as (keyof typeof SORTS)[]).default('added_desc'),
   added_since: linkdingTime.optional(),
+  modified_since: linkdingTime.optional(),
 });
 
 /** The conditions of a list on the tags that stand for flags. */
@@ -48,7 +49,7 @@ export async function readSearch(
 ): Promise<BookmarkSearch> {
   const unsupported = UNSUPPORTED.find((name) => query[name] !== undefined);
   if (unsupported !== undefined) throw invalid(`${unsupported}: is not supported`);
-  const { q, unread, shared, sort, added_since: since } = parseBody(filters, query);
+  const { q, unread, shared, sort, added_since, modified_since } = parseBody(filters, query);
   const alternatives = await resolveTags(run, parseQuery(q));
   const { tags: queryTags, without_tags: queryWithoutTags, ...search } = toSearch(alternatives);
   const tags = [...queryTags, ...(list.tags ?? [])];
@@ -67,7 +68,8 @@ export async function readSearch(
     ...(tags.length > 0 && { tags }),
     without_tags: withoutTags,
     sort: SORTS[sort],
-    created_after: since,
+    created_after: added_since,
+    updated_after: modified_since,
   };
 }
 
