@@ -231,6 +231,12 @@ test('search, get and open give the same offline as with a connection, and inclu
   const searches = [
     ...SORTS.map((sort) => ['--sort', sort]),
     ...[['alpha'], ['ÜBER'], ['"er al"'], ['tag:work'], ['under:work'], ['-tag:done'], ['is:untagged']],
+    ...[
+      ['-alpha'],
+      ['a', '-"er al"'],
+      ['beta', 'OR', 'tag:Work'],
+      ['ber OR beta', '-tag:x', 'alpha OR c.example'],
+    ],
     ...[['site:a.example'], ['after:2026-01-03'], ['--before', '2026-01-03'], ['?x'], ['nothing']],
     ['--per-page', '2', '--page', '2'],
   ];

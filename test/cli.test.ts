@@ -504,6 +504,14 @@ describe('bookmarks and tags', () => {
     await run(['tags', 'rename', 'to read', 'later', '--with-children']);
     expect(await find('tag:later/b')).toEqual([below.id]);
     await run(['tags', 'rename', 'later', 'to read', '--with-children']);
+    expect(await find('example', '-/1', '-.net', '-tag:c')).toHaveLength(1);
+    expect(await find('example', '--', '-/1', '-.net', '-tag:c')).toHaveLength(1);
+    expect(await find('-"example net"', '/1', 'OR', '/2', '-tag:a')).toEqual([two.id]);
+    expect(await find('/1 OR tag:c', '-t', 'a')).toEqual([one.id]);
+    expect(await find('Zebra: book', 'C:')).toEqual([]);
+    expect((await run(['search', 'Zebra: book', 'std::move'])).err).not.toContain('operator');
+    const or = await run(['search', 'site:a.example', 'OR', 'site:b.example']);
+    expect(or.err).toContain('site:a.example OR site:b.example cannot be joined by OR');
     const unknown = await run(['search', 'author:me']);
     expect(unknown).toMatchObject({
       code: 0,

@@ -210,7 +210,10 @@ browserTest('an invalid search filter is searched as text, and the page says so'
   const { page } = await openThree();
   const search = page.getByLabel('Search bookmarks');
   await search.fill('-site:beta.example.org');
-  await page.getByText('Only tags can be excluded').waitFor();
+  await page.getByText('Only words, phrases and tags can be excluded').waitFor();
+  await shows(page).toEqual([]);
+  await search.fill('site:beta.example.org OR alpha');
+  await page.getByText('OR joins up to ten words, phrases or tags').waitFor();
   await shows(page).toEqual([]);
   await search.fill('colour:red');
   await page.getByText('There is no search filter “colour:”').waitFor();
@@ -218,6 +221,19 @@ browserTest('an invalid search filter is searched as text, and the page says so'
   await search.fill('alpha');
   await page.getByText('There is no search filter').waitFor({ state: 'detached' });
   await shows(page).toEqual(['Beta', 'Alpha']);
+});
+
+browserTest('a minus excludes, and OR finds either of two, also in a row that arrives later', async () => {
+  const { page, browser } = await openThree();
+  const search = page.getByLabel('Search bookmarks');
+  await search.fill('example -alpha');
+  await shows(page).toEqual(['Gimel']);
+  await search.fill('beta OR gimel');
+  await shows(page).toEqual(['Gimel', 'Beta']);
+  await browser.post('/web/api/v1/bookmarks/add', { url: 'https://new.example/', title: 'Gimel ray' });
+  await browser.post('/web/api/v1/bookmarks/add', { url: 'https://new.example/', title: 'Delta' });
+  await browser.post('/web/api/v1/bookmarks/add', { url: 'https://new.example/', title: 'Beta ray' });
+  await shows(page).toEqual(['Beta ray', 'Gimel ray', 'Gimel', 'Beta']);
 });
 
 browserTest('Back from the settings returns to the same place in the list', async () => {

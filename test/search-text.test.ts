@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { formatTag, formatUnder, parseSearch } from '../src/client/search-text.ts';
+import { foldText } from '../src/domain/text.ts';
 import { makeMatcher, toggleTag } from '../src/web/search-text.ts';
+import { makeRandom } from './support/texts.ts';
 
 // Tests the search syntax that the page, the CLI and the client share. Days are in the reader's time zone.
 
@@ -29,15 +31,107 @@ test("`after:` includes its day and `before:` excludes it, in the reader's time 
 });
 
 test('text without an operator is searched unchanged', () => {
-  for (const word of ['https://example.org/a:b', '#', 'C#', '12:30', 'a:b', '-Wall', '12"'])
-    expect(searchOf(word), word).toEqual({ query: word });
+  for (const word of [
+    ...[
+      'https://example.org/a:b',
+      '#',
+      'C#',
+      '12:30',
+      'a:b',
+      '--force',
+      '-',
+      '12"',
+      'a-b',
+      'a-',
+      'or',
+      'Or',
+      'ORacle',
+    ],
+    ...['Zebra:', 'C:', 'std::move', 'std::', 'http:', 'mailto:', '::1', 'OR'],
+  ])
+    expect(parseSearch(word), word).toEqual({ search: { query: word }, problems: [] });
+  expect(parseSearch('Zebra: book').search).toEqual({ query: 'Zebra: book' });
+  expect(parseSearch('"Zebra: book" "tag:x"').search).toEqual({
+    query: '',
+    phrases: ['Zebra: book', 'tag:x'],
+  });
 });
 
 test('a text in quotes is a phrase, even before the closing quote is typed', () => {
   expect(searchOf('"to be" or "not ""to"" be')).toEqual({ query: 'or', phrases: ['to be', 'not "to" be'] });
-  for (const text of ['"', '""', '" ']) expect(searchOf(text), text).toEqual({ query: '' });
-  expect(problemsOf('-"to be"')).toEqual(['minus -"to be"']);
+  for (const text of ['"', '""', '" ', '-"', '-""']) expect(searchOf(text), text).toEqual({ query: '' });
   expect(problemsOf('"a" '.repeat(11))).toEqual(['value "a"']);
+});
+
+test('a minus excludes a word or a phrase', () => {
+  for (const [text, excluded] of [
+    ['-draft', 'draft'],
+    ['-"to be"', 'to be'],
+    ['-"unfinished ', 'unfinished'],
+    ['-12:30', '12:30'],
+    ['-https://example.org/', 'https://example.org/'],
+    ['-std::move', 'std::move'],
+    ['-C#', 'C#'],
+    ['-OR', 'OR'],
+    ['-ö', 'ö'],
+  ] as const)
+    expect(parseSearch(text), text).toEqual({
+      search: { query: '', without_phrases: [excluded] },
+      problems: [],
+    });
+  expect(searchOf('a -b "c" -"d" -tag:e')).toEqual({
+    query: 'a',
+    phrases: ['c'],
+    without_phrases: ['b', 'd'],
+    without_tags: ['e'],
+  });
+  expect(problemsOf(Array.from({ length: 11 }, (_, n) => `-w${n}`).join(' '))).toEqual(['value -w10']);
+});
+
+test('OR joins words, phrases and tags, more tightly than a space', () => {
+  for (const [text, search] of [
+    ['a OR b', { query: '', any: [{ phrases: ['a'] }, { phrases: ['b'] }] }],
+    ['a OR b c', { query: 'c', any: [{ phrases: ['a'] }, { phrases: ['b'] }] }],
+    [
+      'x tag:a OR #b OR "c d" site:e.example',
+      { query: 'x', any: [{ tags: ['a'] }, { tags: ['b'] }, { phrases: ['c d'] }], site: 'e.example' },
+    ],
+    [
+      'a OR b tag:c OR d',
+      {
+        query: '',
+        any: [
+          { phrases: ['a'], tags: ['c'] },
+          { phrases: ['a', 'd'] },
+          { phrases: ['b'], tags: ['c'] },
+          { phrases: ['b', 'd'] },
+        ],
+      },
+    ],
+    ['OR a', { query: 'OR a' }],
+    ['a OR', { query: 'a' }],
+    ['a OR tag:', { query: 'a' }],
+    ['a OR OR b', { query: '', any: [{ phrases: ['a'] }, { phrases: ['b'] }] }],
+    ['a "OR" b', { query: 'a b', phrases: ['OR'] }],
+    ['a OR Zebra:', { query: '', any: [{ phrases: ['a'] }, { phrases: ['Zebra:'] }] }],
+  ] as const)
+    expect(parseSearch(text), text).toEqual({ search, problems: [] });
+});
+
+test('parts that OR cannot join are searched as text, with a notice', () => {
+  const many = Array.from({ length: 11 }, (_, n) => `w${n}`).join(' OR ');
+  for (const text of [
+    'a OR -b',
+    'site:a.example OR site:b.example',
+    'a OR under:b',
+    `a OR tag:${'x'.repeat(256)}`,
+    many,
+  ]) {
+    expect(problemsOf(text), text).toEqual([`or ${text}`]);
+    expect(searchOf(text), text).toEqual({ query: '', phrases: [text] });
+  }
+  const four = 'a OR b OR c OR d';
+  expect(problemsOf(`${four} ${four}`)).toEqual([`or ${four}`]);
 });
 
 test('an operator without a value is ignored while it is typed', () => {
@@ -48,6 +142,7 @@ test('an operator without a value is ignored while it is typed', () => {
 test('unknown operators, negated ones and invalid values are searched as text, with a notice', () => {
   const texts = {
     'color:red': 'unknown color:red',
+    'Re:x': 'unknown Re:x',
     '-under:a': 'minus -under:a',
     'under:/': 'value under:/',
     '-site:example.org': 'minus -site:example.org',
@@ -63,6 +158,12 @@ test('unknown operators, negated ones and invalid values are searched as text, w
     expect(problemsOf(text), text).toEqual([problem]);
     expect(searchOf(text), text).toEqual({ query: text });
   }
+  expect(problemsOf('-color:red color:"dark red')).toEqual(['unknown -color:red', 'unknown color:"dark red']);
+  expect(searchOf('-color:red color:"dark red')).toEqual({
+    query: '',
+    phrases: ['color:"dark red'],
+    without_phrases: ['color:red'],
+  });
   expect(searchOf('is:untagged tag:a')).toEqual({ query: '', tags: ['a'] });
   expect(problemsOf('is:untagged tag:a')).toEqual(['untagged is:untagged']);
   expect(searchOf('is:untagged under:a')).toEqual({ query: '', tag_under: ['a'] });
@@ -78,6 +179,18 @@ test('a tag with any name is found by the search text that is generated for it',
 test('toggling a tag removes it if the search contains it, in any case, and otherwise adds it', () => {
   expect(toggleTag('tag:Rust async', 'rust')).toBe('async');
   expect(toggleTag('-tag:rust', 'rust')).toBe('-tag:rust tag:rust');
+  expect(toggleTag('a OR tag:rust b', 'rust')).toBe('a OR tag:rust b tag:rust');
+  expect(toggleTag('a OR tag:rust b tag:rust', 'rust')).toBe('a OR tag:rust b');
+});
+
+test('a normalized text is normalized again to itself', () => {
+  const letters = [...'aİIiıςΣσ\u0307\u0301\u0323éK'];
+  const random = makeRandom(1);
+  for (let n = 0; n < 3_000; n += 1) {
+    const text = Array.from({ length: 6 }, () => letters[Math.floor(random() * letters.length)]).join('');
+    expect([text, foldText(foldText(text))]).toEqual([text, foldText(text)]);
+    expect(foldText(text)).not.toMatch(/i\u0307/);
+  }
 });
 
 test('the page finds the same bookmarks as the service', () => {
@@ -101,6 +214,11 @@ test('the page finds the same bookmarks as the service', () => {
     'site:example.org',
     '-tag:food',
     'after:2025',
+    '-osaka',
+    '-"kyoto nach" post',
+    'osaka OR KYOTO',
+    'osaka OR tag:Travel/Japan post',
+    'post OR osaka kyoto OR tag:food',
   ])
     expect([text, matches(text)]).toEqual([text, true]);
   for (const text of [
@@ -112,6 +230,10 @@ test('the page finds the same bookmarks as the service', () => {
     '-tag:TRAVEL/japan',
     'is:untagged',
     'before:2026',
+    '-Kyoto',
+    'post -"Nach Kyoto"',
+    'osaka OR tag:food',
+    'post OR kyoto osaka',
   ])
     expect([text, matches(text)]).toEqual([text, false]);
 });

@@ -1,10 +1,16 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { makeMatcher } from '../src/client/match-search.ts';
+import { parseSearch } from '../src/client/search-text.ts';
 import { SORTS } from '../src/domain/bounds.ts';
+import type { Bookmark } from '../src/domain/resources.ts';
 import type { SearchFilter } from '../src/domain/search.ts';
 import { createDatabaseOfLocale } from './support/database.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
+import { makeRandom } from './support/texts.ts';
 
 // Section 4.2 of docs/contract.md: the filters of /bookmarks/search, its orders and its cursor.
+
+const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 const service = useService();
 let user: TestUser;
@@ -156,6 +162,39 @@ describe('without_phrases and any', () => {
     for (const sort of SORTS) {
       const { found } = await scroll({ ...body, sort, per_page: 1 });
       expect([sort, found.map(({ title }) => title).toSorted()]).toEqual([sort, expected.toSorted()]);
+    }
+  });
+
+  test(`the matcher of the page and of local copies finds what the service finds (seed ${seed})`, async () => {
+    const random = makeRandom(seed);
+    const pick = (values: readonly string[]) => values[Math.floor(random() * values.length)]!;
+    const texts = ['alpha', 'Beta', 'İstanbul', 'istanbul', 'köln', 'std::move', 'a b', '-x', 'OR', '100%'];
+    const tags = ['Work', 'work/a', 'İş', 'done'];
+    await addAll(
+      Array.from({ length: 60 }, (_, n) => ({
+        url: `https://${pick(['a', 'b'])}.example/${pick(['', 'K%C3%B6ln', 'x'])}?${n}`,
+        title: `${pick(texts)} ${pick(texts)}`,
+        comment: pick(texts),
+        tags: [pick(tags), pick(tags)].slice(0, Math.floor(random() * 3)),
+      })),
+    );
+    const all: Bookmark[] = (await search({ per_page: 100 })).bookmarks;
+    const operators = [
+      'tag:work',
+      '#iş',
+      '-tag:done',
+      'under:WORK',
+      'is:untagged',
+      'site:a.example',
+      '-',
+      'tag:',
+    ];
+    const parts = [...texts, ...texts.map((text) => `-${text}`), ...operators, '"a b"', '-"a b"', 'OR', 'OR'];
+    for (let n = 0; n < 100; n += 1) {
+      const text = Array.from({ length: 1 + Math.floor(random() * 6) }, () => pick(parts)).join(' ');
+      const parsed = parseSearch(text).search;
+      const { bookmarks } = await search({ ...parsed, per_page: 100 });
+      expect([text, bookmarks], text).toEqual([text, all.filter(makeMatcher(parsed))]);
     }
   });
 

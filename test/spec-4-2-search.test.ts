@@ -106,6 +106,9 @@ describe('what matches', () => {
     ['a sigma that is final only in the query', 'οδοσήμανση', 'ΟΔΟΣ'],
     ['Turkish dotted capital i', 'İstanbul', 'i\u0307stanbul'],
     ['Turkish dotted capital i in the query', 'i\u0307stanbul', 'İSTANBUL'],
+    ['Turkish dotted capital i as i', 'İSTANBUL', 'istanbul'],
+    ['i as Turkish dotted capital i', 'Istanbul', 'İSTANBUL'],
+    ['a dotted capital i with an accent', 'I\u0307\u0301', 'í'],
     ['the rest of a word that begins with it', 'İstanbul', 'STANBUL'],
     ['a letter of four bytes', '𐐀𐐁', '𐐨𐐩'],
     ['the other normal form', 'Café', 'CAFE\u0301'],
@@ -117,6 +120,18 @@ describe('what matches', () => {
   ])('a match ignores case: %s', async (_, title, query) => {
     await add(title);
     expect((await search({ query })).total).toBe(1);
+  });
+
+  test.each([
+    ['https://example.org/K%C3%B6ln', ['köln', 'KÖLN', 'k%c3%b6ln', 'example.org/köln', '%b6ln']],
+    ['https://example.org/?q=%E6%9B%B8%20x%2Fy', ['書', '書%20x%2fy', '%E6%9B%B8']],
+    ['https://example.org/%41%c3%b6%ff', ['%41%c3%b6%ff', '%FF']],
+    ['https://example.org/%C4%B0zmir', ['izmir', 'İZMİR']],
+  ])('the percent-encoded letters of %s are also found as people read them', async (url, queries) => {
+    await add('', { url: 'https://example.org/' });
+    await user.post('/bookmarks/edit', { id: await add('', { url }), url: `${url}?edited` });
+    for (const query of queries) expect((await search({ query })).total, query).toBe(1);
+    expect((await search({ query: '/A' })).total).toBe(0);
   });
 
   test.each([
@@ -187,6 +202,8 @@ describe('the option tag', () => {
   test.each([
     ['ΟΔΟΣ', 'οδος'],
     ['İ', 'i\u0307'],
+    ['İş', 'iş'],
+    ['iş', 'İŞ'],
     ['é', 'E\u0301'],
   ])('is normalized like the names: %s', async (name, tag) => {
     await add('one', { tags: [name] });

@@ -60,18 +60,16 @@ export async function runCli(
 }
 
 /**
- * Moves arguments of `search` such as `-tag:name` behind `--`. Otherwise commander would read `-tag:name` as the option
- * `-t ag:name`.
+ * Puts a space before arguments of `search` such as `-word` and `-tag:name`. Otherwise commander would read them as
+ * options. The search ignores the space.
  */
 function protectNegations(program: Command, args: readonly string[]): string[] {
   const commandName = args.find((arg) => program.commands.some((each) => each.name() === arg));
   if (commandName !== 'search') return [...args];
   const end = args.indexOf('--');
-  const [before, after] = end === -1 ? [args, []] : [args.slice(0, end), args.slice(end + 1)];
-  // For example `-tag:name` or `-#name`.
-  const isNegation = (arg: string) => /^-(#|[a-z]{2,}:)/i.test(arg);
-  const others = before.filter((arg) => !isNegation(arg));
-  return [...others, '--', ...before.filter(isNegation), ...after];
+  // The options with one letter are `-t` and `-h`.
+  const isNegation = (arg: string) => /^-(?!-|[th]$)./.test(arg);
+  return args.map((arg, index) => (isNegation(arg) && (end === -1 || index < end) ? ` ${arg}` : arg));
 }
 
 /** Defines all commands with their options and descriptions. */

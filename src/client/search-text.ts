@@ -1,15 +1,18 @@
-import type { BookmarkSearch } from '../domain/resources.ts';
+import type { BookmarkSearch, SearchAlternative } from '../domain/resources.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
 
 /**
- * The search syntax of the page, the CLI and this client:
+ * The search syntax of the page, the CLI, the MCP tool and this client:
  *
- * - words and `"a phrase"`
+ * - words and `"a phrase"`; with a minus, texts that must not occur: `-word`, `-"a phrase"`
  * - `tag:name` or `#name`, and `-tag:name`
+ * - `a OR b` for one of the two. `OR` joins words, phrases and tags, and binds more tightly than a space: `a OR b c`
+ *   means `a` or `b`, and also `c`
  * - `under:name` for a tag and all tags below it; `a/b` is below `a`
  * - `site:example.org`, `before:2026-01-31`, `after:2026-01` and `is:untagged`
  *
- * A value that contains spaces is quoted: `tag:"to read"`. Inside quotes, two quotes in a row stand for one quote.
+ * A value that contains spaces is quoted: `tag:"to read"`. Inside quotes, two quotes in a row stand for one quote. A word
+ * with a colon that is not an operator is text, for example `std::move`.
  */
 
 /**
@@ -23,15 +26,25 @@ export interface SearchProblem {
    *
    * - `unknown`: there is no such operator
    * - `minus`: the operator cannot be negated
-   * - `value`: the value is invalid, or the search has too many phrases or too many `under:` parts
+   * - `or`: `OR` cannot join these parts, or they are more than ten alternatives
+   * - `value`: the value is invalid, or the search has too many values of this kind
    * - `untagged`: `is:untagged` contradicts `tag:` or `under:`
    */
-  kind: 'unknown' | 'minus' | 'value' | 'untagged';
+  kind: 'unknown' | 'minus' | 'or' | 'value' | 'untagged';
 }
 
 export type SearchFilter = Pick<
   BookmarkSearch,
-  'query' | 'phrases' | 'tags' | 'without_tags' | 'untagged' | 'site' | 'created_after' | 'created_before'
+  | 'query'
+  | 'phrases'
+  | 'without_phrases'
+  | 'any'
+  | 'tags'
+  | 'without_tags'
+  | 'untagged'
+  | 'site'
+  | 'created_after'
+  | 'created_before'
 > & { tag_under?: string[] | undefined };
 
 export interface ParsedSearch {
@@ -40,7 +53,7 @@ export interface ParsedSearch {
 }
 
 /** A part of a search text as typed. A plain word has no `key`. The key of a phrase is `"`. */
-interface SearchPart {
+export interface SearchPart {
   text: string;
   isNegated: boolean;
   key?: string;
@@ -54,14 +67,21 @@ interface SearchPart {
  */
 const PART = /(-?)(#|[a-z]{2,}:|(?="))(?:"((?:[^"]|"")*)(?:"|$)|(\S*))|\S+/gi;
 
-/** Splits a search text into its parts. `https://example.org` and a `#` without a name are plain words. */
+/** The minus of a negated word. `--word` and a minus alone are plain words. */
+const MINUS = /^-(?=[^-])/;
+
+/** Matches a word that may be meant as an operator: `color:red`, but not `https://example.org`, `std::move` or `Zebra:`. */
+const LIKE_OPERATOR = /^-?[a-z]{2,}:(?!:|\/\/)./i;
+
+/** Splits a search text into its parts. A `#` without a name, and a word whose operator is unknown, are plain words. */
 export const splitSearch = (text: string): SearchPart[] =>
   [...text.matchAll(PART)].map(([part, minus, operator, quoted, bare]) => {
     const value = (quoted?.replaceAll('""', '"') ?? bare ?? '').trim();
-    const isUrl = operator !== '' && value.startsWith('//');
-    if (operator === undefined || isUrl || (operator === '#' && value === ''))
-      return { text: part, isNegated: false, value: part };
-    return { text: part, isNegated: minus === '-', key: toKey(operator), value };
+    const key = operator === undefined ? undefined : toKey(operator);
+    const isWord = key === undefined || !OPERATORS.has(key) || (operator === '#' && value === '');
+    return isWord
+      ? { text: part, isNegated: MINUS.test(part), value: part.replace(MINUS, '') }
+      : { text: part, isNegated: minus === '-', key, value };
   });
 
 /** Returns the key for an operator that `PART` has matched. */
@@ -72,71 +92,134 @@ function toKey(operator: string): string {
   return withoutColon.toLowerCase();
 }
 
-/** Parses a search text. Ignores operators without a value, for example `tag:` while it is being typed. */
-export function parseSearch(text: string): ParsedSearch {
-  const words: string[] = [];
-  const problems: SearchProblem[] = [];
-  const search: SearchFilter = {};
+/**
+ * Splits a search text into groups of parts. A group has one part, or several that `OR` joins. An `OR` at the start of
+ * the text is a word. An `OR` at the end is ignored, because the next part is still being typed.
+ */
+export function groupSearch(text: string): SearchPart[][] {
+  const groups: SearchPart[][] = [];
+  let isJoined = false;
   for (const part of splitSearch(text)) {
-    if (part.key === undefined) {
-      words.push(part.text);
+    const group = groups.at(-1);
+    if (part.text === 'OR' && group !== undefined) {
+      isJoined = true;
       continue;
     }
-    if (part.value === '') continue;
-    const problem = applyOperator(search, part.key, part);
-    if (problem === undefined) continue;
-    words.push(part.text);
-    problems.push({ part: part.text, kind: problem });
+    if (isJoined) group?.push(part);
+    else groups.push([part]);
+    isJoined = false;
+  }
+  return groups;
+}
+
+/** Formats groups of parts as a user would type them. */
+export const formatGroups = (groups: readonly (readonly SearchPart[])[]): string =>
+  groups.map((group) => group.map(({ text }) => text).join(' OR ')).join(' ');
+
+/**
+ * Parses a search text. Ignores operators without a value, for example `tag:` while it is being typed. Days begin in the
+ * local time zone, or as `startDay` says.
+ */
+export function parseSearch(text: string, startDay: StartDay = startLocalDay): ParsedSearch {
+  const problems: SearchProblem[] = [];
+  const search: SearchFilter = { query: '' };
+  for (const typed of groupSearch(text)) {
+    const group = typed.filter(({ value }) => value !== '');
+    const part = formatGroups([group]);
+    const kind =
+      group.length > 1 ? applyOr(search, group) : group.map((one) => applyPart(search, one, startDay))[0];
+    if (kind === undefined) continue;
+    problems.push({ part, kind });
+    if (kind !== 'unknown') addText(search, part);
   }
   if (search.untagged && (search.tags || search.tag_under)) {
     delete search.untagged;
     problems.push({ part: 'is:untagged', kind: 'untagged' });
   }
-  return { search: { query: words.join(' '), ...search }, problems };
+  return { search, problems };
 }
 
-/** Adds an operator to a search. Returns the kind of problem if that is impossible. */
-function applyOperator(
+/** Adds a part to a search. Returns the kind of problem if there is one. An unknown operator is added as text. */
+function applyPart(
   search: SearchFilter,
-  key: string,
-  { value, isNegated }: SearchPart,
+  { text, key, value, isNegated }: SearchPart,
+  startDay: StartDay,
 ): SearchProblem['kind'] | undefined {
-  const apply = OPERATORS.get(isNegated ? `-${key}` : key);
-  if (apply !== undefined) return apply(search, value) ? undefined : 'value';
-  return OPERATORS.has(key) ? 'minus' : 'unknown';
+  const apply = OPERATORS.get(`${isNegated ? '-' : ''}${key ?? ''}`);
+  if (apply === undefined) return 'minus';
+  if (!apply(search, value, startDay)) return 'value';
+  return key === undefined && LIKE_OPERATOR.test(text) ? 'unknown' : undefined;
 }
 
-/** The most phrases in a search, and the most values of `under:`. */
+/** Adds alternatives to a search. If it has some already, each of them is combined with each new one. */
+function applyOr(search: SearchFilter, group: readonly SearchPart[]): 'or' | undefined {
+  const earlier = search.any ?? [{}];
+  const isPossible = group.every(({ key, value, isNegated }) => !isNegated && toAlternative(key, value));
+  if (!isPossible || earlier.length * group.length > MAX_VALUES) return 'or';
+  search.any = earlier.flatMap((one) =>
+    group.map(({ key, value }) => joinAlternatives(one, toAlternative(key, value) ?? {})),
+  );
+  return undefined;
+}
+
+/** Returns the alternative for a word, a phrase or a tag; undefined for anything else. */
+function toAlternative(key: string | undefined, value: string): SearchAlternative | undefined {
+  if (key === undefined || key === '"') return { phrases: [value] };
+  return key === 'tag' && isTag(value) ? { tags: [value] } : undefined;
+}
+
+function joinAlternatives(one: SearchAlternative, other: SearchAlternative): SearchAlternative {
+  const phrases = [...(one.phrases ?? []), ...(other.phrases ?? [])];
+  const tags = [...(one.tags ?? []), ...(other.tags ?? [])];
+  return { ...(phrases.length > 0 && { phrases }), ...(tags.length > 0 && { tags }) };
+}
+
+/** The most phrases, excluded phrases, alternatives, and values of `under:` in a search. */
 const MAX_VALUES = 10;
 
 /** The longest name of a tag, in code points. */
 const MAX_TAG_LENGTH = 255;
 
 /** Adds a value to a search. Returns false if the value is invalid, or if the search has too many values. */
-type Apply = (search: SearchFilter, value: string) => boolean;
+type Apply = (search: SearchFilter, value: string, startDay: StartDay) => boolean;
 
-/** The operators by key. The key of a negated operator begins with a minus. */
+const exclude: Apply = (search, text) => append(search, 'without_phrases', text, MAX_VALUES);
+
+/** The operators by key. The key of a word is empty. The key of a negated operator begins with a minus. */
 const OPERATORS: ReadonlyMap<string, Apply> = new Map<string, Apply>([
+  ['', addText],
+  ['-', exclude],
+  ['-"', exclude],
   ['tag', (search, name) => isTag(name) && append(search, 'tags', name)],
   ['-tag', (search, name) => isTag(name) && append(search, 'without_tags', name)],
   ['under', (search, name) => isTag(name) && isPath(name) && append(search, 'tag_under', name, MAX_VALUES)],
   ['"', (search, phrase) => append(search, 'phrases', phrase, MAX_VALUES)],
   ['is', (search, text) => set(search, 'untagged', text.toLowerCase() === 'untagged' ? true : undefined)],
   ['site', (search, host) => set(search, 'site', readHost(host))],
-  ['before', (search, day) => set(search, 'created_before', readDay(day, 0))],
+  ['before', (search, day, startDay) => set(search, 'created_before', readDay(day, startDay, 0))],
   // `created_after` finds only bookmarks that are newer than its value, so the value is 1 ms before the day begins.
-  ['after', (search, day) => set(search, 'created_after', readDay(day, -1))],
+  ['after', (search, day, startDay) => set(search, 'created_after', readDay(day, startDay, -1))],
 ]);
+
+/** Says whether a search text may contain an operator of this name, in any case. */
+export const isOperator = (name: string): boolean => OPERATORS.has(name.toLowerCase());
 
 const isTag = (name: string): boolean => [...name].length <= MAX_TAG_LENGTH;
 
 /** A path must not consist only of slashes. */
 const isPath = (name: string): boolean => /[^/]/.test(name);
 
+/** Adds a text that must occur. If it contains white space, it is a phrase, because the query is split there. */
+function addText(search: SearchFilter, text: string): true {
+  if (/\s/.test(text) && append(search, 'phrases', text, MAX_VALUES)) return true;
+  search.query = search.query ? `${search.query} ${text}` : text;
+  return true;
+}
+
 /** Appends a value to a list of the search. Returns false if the list already has `maxValues` values. */
 function append(
   search: SearchFilter,
-  field: 'tags' | 'without_tags' | 'tag_under' | 'phrases',
+  field: 'tags' | 'without_tags' | 'tag_under' | 'phrases' | 'without_phrases',
   value: string,
   maxValues = Number.POSITIVE_INFINITY,
 ): boolean {
@@ -166,17 +249,25 @@ const readHost = (text: string): string | undefined => {
   return host !== undefined && /[^.]/.test(host) ? host : undefined;
 };
 
+/** Returns the time at which a day begins. Months count from 0, as in `Date`. */
+type StartDay = (year: number, month: number, day: number) => Date;
+
+const startLocalDay: StartDay = (year, month, day) => new Date(year, month, day);
+
+/** The days of UTC, for a reader whose time zone is not known. */
+const startUtcDay: StartDay = (year, month, day) => new Date(Date.UTC(year, month, day));
+
 /**
- * Returns the local time at which a year, a month or a day begins, plus `shiftMs`, as a timestamp of the API. The text
- * is `2026`, `2026-01` or `2026-01-31`. Returns undefined if the text is not such a date.
+ * Returns the time at which a year, a month or a day begins, plus `shiftMs`, as a timestamp of the API. The text is
+ * `2026`, `2026-01` or `2026-01-31`. Returns undefined if the text is not such a date.
  */
-function readDay(text: string, shiftMs: number): string | undefined {
+function readDay(text: string, startDay: StartDay, shiftMs: number): string | undefined {
   const match = /^([1-9]\d{3})(?:-(\d\d))?(?:-(\d\d))?$/.exec(text);
   if (match === null) return undefined;
-  const [year, month, day] = [Number(match[1]), Number(match[2] ?? 1), Number(match[3] ?? 1)];
-  const start = new Date(year, month - 1, day);
-  if (start.getMonth() !== month - 1 || start.getDate() !== day) return undefined;
-  return new Date(start.getTime() + shiftMs).toISOString();
+  const [year, month, day] = [Number(match[1]), Number(match[2] ?? 1) - 1, Number(match[3] ?? 1)];
+  const inUtc = startUtcDay(year, month, day);
+  if (inUtc.getUTCMonth() !== month || inUtc.getUTCDate() !== day) return undefined;
+  return new Date(startDay(year, month, day).getTime() + shiftMs).toISOString();
 }
 
 const formatValue = (value: string): string =>

@@ -39,7 +39,8 @@ const alternatives = z
 
 /**
  * The filters of a search. A bookmark must meet all filters that are present. The SQL function `search_bookmarks` gets
- * the output of this schema. A new filter needs a line here, and a column and a condition in that function.
+ * the output of this schema, with phrases as patterns. A new filter needs a line here, and a column and a condition in
+ * that function.
  */
 export const searchFilter = z.object({
   without_phrases: searchPhrases.optional(),

@@ -24,13 +24,16 @@ function normalize(text: string): string {
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 
 /**
- * Normalizes text so that comparisons ignore case: converts it to NFC and to lower case, and replaces each final sigma
- * (ς) with the ordinary one (σ). The database stores the result with the text. So searches and comparisons do not
- * depend on the locale of the database.
+ * Normalizes text so that comparisons ignore case: converts it to NFC and to lower case. Replaces each final sigma (ς)
+ * with the ordinary one (σ), and the lower case of İ, an i with a dot above (U+0307), with i. The database stores the
+ * result with the text. So searches and comparisons do not depend on the locale of the database.
  */
 export function foldText(text: string): string {
   if (PRINTABLE_ASCII.test(text)) return text.toLowerCase();
-  const lowerCase = normalize(text).toLowerCase().replaceAll('ς', 'σ');
+  const lowerCase = normalize(text)
+    .toLowerCase()
+    .replaceAll('ς', 'σ')
+    .replace(/i\u0307+/g, 'i');
   // The lower case of a text in NFC is not always in NFC.
   return normalize(lowerCase);
 }
@@ -49,10 +52,33 @@ export const searchTerms = (query: string): string[] =>
 export const searchTextLine = (text: string): string =>
   PRINTABLE_ASCII.test(text) ? text.toLowerCase() : foldText(text).replace(/\s/gu, ' ');
 
+/** Matches percent-encoded bytes that are not ASCII. */
+const ENCODED = /(?:%[89a-f][\da-f])+/gi;
+
+/** Decodes the percent-encoded letters of a url that are not ASCII. Bytes that are not UTF-8 stay as they are. */
+const decodeLetters = (url: string): string =>
+  url.replace(ENCODED, (bytes) => {
+    try {
+      return decodeURIComponent(bytes);
+    } catch {
+      return bytes;
+    }
+  });
+
+/**
+ * Returns the line of a searched field in the search text. The line of a url with percent-encoded letters also contains
+ * the url as people read it: `K%C3%B6ln` is also `köln`.
+ */
+export function searchedLine(name: (typeof SEARCHED_NAMES)[number], text: string): string {
+  const decoded = name === 'url' ? decodeLetters(text) : text;
+  return searchTextLine(decoded === text ? text : `${text} ${decoded}`);
+}
+
 /** Returns the text that searches scan. It has one line for each searched field, so that no term spans two fields. */
 export function searchText(bookmark: Record<(typeof SEARCHED_NAMES)[number], string>): string {
   let text = '';
-  for (const name of SEARCHED_NAMES) text += `${text === '' ? '' : '\n'}${searchTextLine(bookmark[name])}`;
+  for (const name of SEARCHED_NAMES)
+    text += `${text === '' ? '' : '\n'}${searchedLine(name, bookmark[name])}`;
   return text;
 }
 

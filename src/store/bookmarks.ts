@@ -4,7 +4,7 @@ import { SEARCHED_NAMES } from '../domain/bookmark-fields.ts';
 import type { addedBookmark, bookmarkChange } from '../domain/bookmark-schemas.ts';
 import { BOUNDS, type BookmarkVersions, MAX_ID, type TagNames } from '../domain/fields.ts';
 import type { Idempotency } from '../domain/idempotency.ts';
-import { compareByCodePoints, searchText, searchTextLine } from '../domain/text.ts';
+import { compareByCodePoints, searchedLine, searchText } from '../domain/text.ts';
 import type { Database, Sql } from './database.ts';
 import {
   keyArguments,
@@ -170,7 +170,7 @@ export async function editBookmark(
 function searchLines(change: Readonly<Record<string, unknown>>): Record<string, string> {
   const changedNames = SEARCHED_NAMES.filter((name) => change[name] !== undefined);
   return Object.fromEntries(
-    changedNames.map((name) => [`${name}_line`, searchTextLine(change[name] as string)]),
+    changedNames.map((name) => [`${name}_line`, searchedLine(name, change[name] as string)]),
   );
 }
 

@@ -1,5 +1,12 @@
 import { foldPath, makeMatcher as matchSearch, termsOf as searchTermsOf } from '../client/match-search.ts';
-import { formatTag, formatUnder, parseSearch, splitSearch } from '../client/search-text.ts';
+import {
+  formatGroups,
+  formatTag,
+  formatUnder,
+  groupSearch,
+  parseSearch,
+  type SearchPart,
+} from '../client/search-text.ts';
 import type { Bookmark, Tag } from '../domain/resources.ts';
 import { foldText, searchTerms } from '../domain/text.ts';
 
@@ -24,13 +31,28 @@ export function findNamedTag(text: string, tags: readonly Tag[]): Tag | undefine
   return tags.find(({ name }) => name.length <= query.length && names.has(foldText(name)));
 }
 
+type Groups = ReturnType<typeof groupSearch>;
+
+/** Returns the part if it stands alone, so that every found bookmark must match it. */
+const alone = ([part, ...others]: Groups[number]) => (others.length === 0 ? part : undefined);
+
 /** Replaces the words that are the name of a tag with `tag:` and that name. */
 export function replaceWordsByTag(text: string, name: string): string {
-  const parts = splitSearch(text);
-  const isWord = parts.some(({ key, value }) => key === undefined && sameName(value, name));
-  const kept = parts.filter(({ key, value }) => key !== undefined || (isWord && !sameName(value, name)));
-  return [...kept.map((part) => part.text), formatTag(name)].join(' ');
+  const groups = groupSearch(text);
+  const wordOf = (group: Groups[number]) => {
+    const part = alone(group);
+    return part?.key === undefined && !part?.isNegated ? part?.value : undefined;
+  };
+  const isName = (word: string) => sameName(word, name);
+  const isWord = groups.some((group) => isName(wordOf(group) ?? ''));
+  const kept = groups.filter((group) => {
+    const word = wordOf(group);
+    return word === undefined || (isWord && !isName(word));
+  });
+  return addPart(kept, formatTag(name));
 }
+
+const addPart = (groups: Groups, part: string): string => `${formatGroups(groups)} ${part}`.trimStart();
 
 /** Returns a function that takes the name of a tag and says whether the search text requires that tag. */
 export function tagsOf(text: string): (name: string) => boolean {
@@ -44,23 +66,27 @@ export function pathsOf(text: string): (path: string) => boolean {
   return (path) => paths.has(foldPath(path));
 }
 
-/** Adds `tag:` with this name to the search text. If the text already contains it, removes it instead. */
-export function toggleTag(text: string, name: string): string {
-  const parts = splitSearch(text);
-  const kept = parts.filter(
-    ({ key, value, isNegated }) => !(key === 'tag' && !isNegated && sameName(value, name)),
-  );
-  const texts = kept.map((part) => part.text);
-  return (kept.length < parts.length ? texts : [...texts, formatTag(name)]).join(' ');
+/** Removes the parts that `isRemoved` chooses from the search text, or adds `part` if there are none. */
+function toggle(text: string, part: string, isRemoved: (part: SearchPart) => boolean): string {
+  const groups = groupSearch(text);
+  const kept = groups.filter((group) => {
+    const part = alone(group);
+    return part === undefined || !isRemoved(part);
+  });
+  return kept.length < groups.length ? formatGroups(kept) : addPart(kept, part);
 }
 
+/** Adds `tag:` with this name to the search text. If the text already contains it, removes it instead. */
+export const toggleTag = (text: string, name: string): string =>
+  toggle(
+    text,
+    formatTag(name),
+    ({ key, value, isNegated }) => key === 'tag' && !isNegated && sameName(value, name),
+  );
+
 /** Adds `under:` with this path to the search text. If the text already contains it, removes it instead. */
-export function togglePath(text: string, path: string): string {
-  const parts = splitSearch(text);
-  const kept = parts.filter(({ key, value }) => !(key === 'under' && foldPath(value) === foldPath(path)));
-  const texts = kept.map((part) => part.text);
-  return (kept.length < parts.length ? texts : [...texts, formatUnder(path)]).join(' ');
-}
+export const togglePath = (text: string, path: string): string =>
+  toggle(text, formatUnder(path), ({ key, value }) => key === 'under' && foldPath(value) === foldPath(path));
 
 /** Renames a tag in the search text. */
 export function renameInSearch(text: string, from: string, to: string): string {

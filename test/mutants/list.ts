@@ -344,6 +344,18 @@ export const MUTANTS: readonly Mutant[] = [
       'test/spec-4-2-search-options.test.ts › {"any":[{"tags":["a","b"]},{"tags":["C"]}]} finds ["MySQL 100%","Postgres Sync"], on one page and page by page in each order',
   },
   {
+    file: 'src/domain/text.ts',
+    from: '\\u0307+/g',
+    to: '\\u0307/g',
+    caughtBy: 'test/search-text.test.ts › a normalized text is normalized again to itself',
+  },
+  {
+    file: 'src/client/search-text.ts',
+    from: 'if (isJoined) group?.push(part);',
+    to: 'if (isJoined) groups.push([part]);',
+    caughtBy: 'test/search-text.test.ts › OR joins words, phrases and tags, more tightly than a space',
+  },
+  {
     file: 'sql/functions/find-any.sql',
     from: 'union select',
     to: 'union all select',

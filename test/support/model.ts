@@ -91,14 +91,27 @@ const DUPLICATE = fault(400, 'VALIDATION_ERROR', 'url: another bookmark has this
 const TAKEN = fault(400, 'VALIDATION_ERROR', 'name: another tag has this name');
 
 /**
- * Normalizes a text (decision 5): NFC, lower case, and the same form for every sigma. Letters are converted one by one,
+ * Normalizes a text (decision 5): NFC, lower case, and the same form for every sigma and for İ and i. Letters are converted one by one,
  * so that JavaScript does not treat a sigma at the end of a word differently.
  */
 const fold = (text: string): string =>
   Array.from(text.normalize('NFC'), (letter) => letter.toLowerCase())
     .join('')
     .replace(/ς/g, 'σ')
+    .replace(/i\u0307+/g, 'i')
     .normalize('NFC');
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Decodes the percent-encoded letters of a url that are not ASCII, as people read them (decision 13). */
+const decodeLetters = (url: string): string =>
+  url.replace(/(%[89A-F][0-9A-F])+/gi, (encoded) => {
+    try {
+      return utf8.decode(Buffer.from(encoded.replaceAll('%', ''), 'hex'));
+    } catch {
+      return encoded;
+    }
+  });
 
 const trim = (text: string): string => text.replace(/^\s+/u, '').replace(/\s+$/u, '');
 
@@ -211,7 +224,7 @@ export class Model {
       .split(/\s/u)
       .filter((term) => term !== '');
     const found = this.bookmarks.filter(({ url, title, comment, tags }) => {
-      const texts = [url, title, comment].map(fold);
+      const texts = [url, decodeLetters(url), title, comment].map(fold);
       const hasTag = sent.tag === undefined || tags.some(({ name }) => fold(name) === fold(trim(sent.tag!)));
       const isUnder = path === undefined || tags.some(({ name }) => `${fold(name)}/`.startsWith(`${path}/`));
       return hasTag && isUnder && terms.every((term) => texts.some((text) => text.includes(term)));

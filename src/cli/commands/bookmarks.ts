@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { BookmarkClient, Collection, LocalEdit } from '../../client/index.ts';
-import { parseSearch, type SearchFilter } from '../../client/search-text.ts';
+import { isOperator, parseSearch, type SearchFilter, type SearchProblem } from '../../client/search-text.ts';
 import { SORTS } from '../../domain/bounds.ts';
 import type { Bookmark, BookmarkSearch, FoundBookmarks } from '../../domain/resources.ts';
 import { foldText } from '../../domain/text.ts';
@@ -111,7 +111,8 @@ export function addBookmarkCommands(program: Command, run: Run): void {
 }
 
 const SEARCH_HELP = `
-Operators: tag:NAME, -tag:NAME, under:NAME, site:HOST, after:2026-01, before:2026-01-31, is:untagged.
+Operators: tag:NAME, under:NAME, site:HOST, after:2026-01, before:2026-01-31, is:untagged.
+A minus excludes a word, a phrase or a tag: -WORD, -tag:NAME. OR finds either of two: WORD OR tag:NAME.
 Quote phrases, and names that contain spaces: '"to be or not"' tag:"to read". Shells treat #NAME as a comment; use tag:NAME instead.`;
 
 /** Options that `add` and `edit` have in common. */
@@ -379,17 +380,23 @@ interface SearchCommandOptions {
   offline?: string;
 }
 
+const NO_OPERATOR = 'is not a valid operator here; searching for it as text';
+
+/** What a note says after the part of a search that cannot be applied. */
+const PROBLEMS: Record<SearchProblem['kind'], string> = {
+  unknown: NO_OPERATOR,
+  value: NO_OPERATOR,
+  minus: 'cannot be excluded, only words, phrases and tags can; searching for it as text',
+  or: 'cannot be joined by OR, only up to ten words, phrases or tags can; searching for it as text',
+  untagged: 'cannot be combined with a tag and is ignored',
+};
+
 async function search(session: Session, words: string[], options: SearchCommandOptions): Promise<void> {
   const { terminal, signal } = session;
   const { tag, tagUnder, withoutTag, untagged, after, before, site } = options;
   const { sort, page, perPage, offline } = options;
   const { search: fromWords, problems } = parseSearch(words.map(quoteOperator).join(' '));
-  for (const { part, kind } of problems)
-    terminal.note(
-      kind === 'untagged'
-        ? `${part} cannot be combined with a tag and is ignored`
-        : `${part} is not a valid operator here; searching for it as text`,
-    );
+  for (const { part, kind } of problems) terminal.note(`${part} ${PROBLEMS[kind]}`);
   const filter = {
     ...fromWords,
     tags: joinNames(fromWords.tags, tag),
@@ -450,13 +457,12 @@ const joinNames = (fromWords: string[] = [], fromOption: string[] = []): string[
   fromWords.length + fromOption.length > 0 ? [...fromWords, ...fromOption] : undefined;
 
 /** Matches an operator whose value has a space but no quotes. */
-const UNQUOTED_OPERATOR = /^(?<operator>-?(?:#|[a-z]{2,}:))(?<value>[^"]*\s[^"]*)$/i;
+const UNQUOTED_OPERATOR = /^(?<operator>-?(?:#|(?<name>[a-z]{2,}):))(?<value>[^"]*\s[^"]*)$/i;
 
 /** Restores the quotes that the shell removed: `tag:"to read"` arrives as `tag:to read`. */
 function quoteOperator(word: string): string {
-  const { operator, value = '' } = UNQUOTED_OPERATOR.exec(word)?.groups ?? {};
-  const isUrl = value.startsWith('//');
-  return operator === undefined || isUrl ? word : `${operator}"${value}"`;
+  const { operator, name, value } = UNQUOTED_OPERATOR.exec(word.trim())?.groups ?? {};
+  return operator !== undefined && (name === undefined || isOperator(name)) ? `${operator}"${value}"` : word;
 }
 
 async function list(

@@ -22,13 +22,15 @@ export const de: Texts = {
   search: {
     label: 'Lesezeichen durchsuchen',
     placeholder: 'Suchen, tag:Name, site:example.org',
-    hint: 'Wörter und "Wortfolgen" werden in Adresse, Titel und Kommentar gesucht. tag:Name, -tag:Name, under:Name, site:example.org, before:2026-01-31, after:2026 und is:untagged grenzen die Suche ein.',
+    hint: 'Wörter und "Wortfolgen" werden in Adresse, Titel und Kommentar gesucht. tag:Name, under:Name, site:example.org, before:2026-01-31, after:2026 und is:untagged grenzen die Suche ein. Ein Minus schließt ein Wort, eine Wortfolge oder ein Tag aus. OR findet eines von beiden.',
     clear: 'Suche leeren',
     offer: (count, tag) => `${bookmarks(count)} mit dem Tag ${tag}`,
     problems: {
       unknown: (part) =>
-        `Den Suchfilter „${part.split(':')[0]}:“ gibt es nicht. „${part}“ wird als Text gesucht.`,
-      minus: (part) => `Nur Tags lassen sich ausschließen. „${part}“ wird als Text gesucht.`,
+        `Den Suchfilter „${part.replace(/^-/, '').split(':')[0]}:“ gibt es nicht. „${part}“ wird als Text gesucht.`,
+      minus: (part) =>
+        `Nur Wörter, Wortfolgen und Tags lassen sich ausschließen. „${part}“ wird als Text gesucht.`,
+      or: (part) => `OR verbindet bis zu zehn Wörter, Wortfolgen oder Tags. „${part}“ wird als Text gesucht.`,
       value: (part) => `„${part}“ ist kein gültiger Filter und wird als Text gesucht.`,
       untagged: (part) => `„${part}“ lässt sich nicht mit einem Tag kombinieren und wird ignoriert.`,
     },

@@ -21,13 +21,14 @@ export const en = {
   search: {
     label: 'Search bookmarks',
     placeholder: 'Search, tag:name, site:example.org',
-    hint: 'Words and "phrases" search the address, title and comment. tag:name, -tag:name, under:name, site:example.org, before:2026-01-31, after:2026 and is:untagged narrow the search.',
+    hint: 'Words and "phrases" search the address, title and comment. tag:name, under:name, site:example.org, before:2026-01-31, after:2026 and is:untagged narrow the search. A minus excludes a word, a phrase or a tag. OR finds either of two.',
     clear: 'Clear the search',
     offer: (count: number, tag: string) => `${bookmarks(count)} tagged ${tag}`,
     problems: {
       unknown: (part: string) =>
-        `There is no search filter “${part.split(':')[0]}:”. “${part}” is searched as text.`,
-      minus: (part: string) => `Only tags can be excluded. “${part}” is searched as text.`,
+        `There is no search filter “${part.replace(/^-/, '').split(':')[0]}:”. “${part}” is searched as text.`,
+      minus: (part: string) => `Only words, phrases and tags can be excluded. “${part}” is searched as text.`,
+      or: (part: string) => `OR joins up to ten words, phrases or tags. “${part}” is searched as text.`,
       value: (part: string) => `“${part}” is not a valid filter. It is searched as text.`,
       untagged: (part: string) => `“${part}” cannot be combined with a tag and is ignored.`,
     },
