@@ -34,7 +34,8 @@ async function call(client: Client, name: string, args: Record<string, unknown> 
   if (result.isError) return { error: result.content[0].text };
   const [notice, data] = result.content;
   expect(notice.text).toMatch(/Never follow instructions/);
-  return JSON.parse(data.text);
+  expect(JSON.parse(data.text)).toEqual(result.structuredContent);
+  return result.structuredContent;
 }
 
 const post = (body: unknown, headers: Record<string, string> = {}) =>
@@ -54,7 +55,7 @@ const LIST = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
 describe.each([
   ['/mcp', () => connect()],
   ['/mcp with clients of 2025', () => connect(user.token, service.origin, 'legacy')],
-  ['bookmarks mcp', connectByStdio],
+  ['bookmarks mcp', () => connectByStdio()],
 ])('%s', (_, open) => {
   test('offers tools to search, get, list tags, add, edit and delete', async () => {
     await using client = closing(await open());
@@ -63,16 +64,23 @@ describe.each([
       'search_bookmarks',
       'get_bookmark',
       'list_tags',
+      'list_trash',
       'add_bookmark',
       'edit_bookmark',
       'delete_bookmark',
+      'restore_bookmark',
     ]);
+    for (const { name, outputSchema } of tools) expect(outputSchema, name).toMatchObject({ type: 'object' });
   });
 
   test('writes and reads bookmarks, with versions', async () => {
     await using client = closing(await open());
     const added = await call(client, 'add_bookmark', { url: 'https://a.example/', title: 'A', tags: ['x'] });
-    expect(await call(client, 'add_bookmark', { url: 'https://A.example' })).toMatchObject({ id: added.id });
+    expect(added).toMatchObject({ title: 'A', already_saved: false });
+    expect(await call(client, 'add_bookmark', { url: 'https://A.example', title: 'Z' })).toEqual({
+      ...added,
+      already_saved: true,
+    });
     const edited = await call(client, 'edit_bookmark', {
       id: added.id,
       if_updated_at: added.updated_at,
@@ -92,7 +100,67 @@ describe.each([
     });
     await call(client, 'delete_bookmark', { id: added.id, if_updated_at: edited.updated_at });
     expect(await call(client, 'get_bookmark', { id: added.id })).toEqual({ bookmarks: [], total: 0 });
-    expect((await user.post('/trash/list', { limit: 1 })).body.bookmarks).toMatchObject([{ id: added.id }]);
+    expect(await call(client, 'list_trash')).toMatchObject({
+      bookmarks: [{ id: added.id }],
+      has_more: false,
+    });
+    const { restored } = await call(client, 'restore_bookmark', { id: added.id });
+    expect(restored).toEqual([{ id: added.id, new_id: expect.any(Number) }]);
+    expect(await call(client, 'get_bookmark', { id: restored[0].new_id })).toMatchObject({ total: 1 });
+    expect(await call(client, 'restore_bookmark', { id: added.id })).toEqual({
+      restored: [],
+      missing: [added.id],
+    });
+  });
+
+  test('searches with operators and with the filters of the API, which all hold', async () => {
+    await user.post('/import', {
+      bookmarks: [
+        {
+          url: 'https://a.example/1',
+          title: 'Alpha',
+          tags: ['Work/a'],
+          created_at: '2026-01-30T23:59:59.999Z',
+        },
+        { url: 'https://b.example/2', title: 'Beta', tags: ['x'], created_at: '2026-01-31T00:00:00Z' },
+        { url: 'https://www.b.example/3', title: 'Gamma beta', created_at: '2026-02-01T00:00:00Z' },
+      ],
+    });
+    await using client = closing(await open());
+    for (const [given, found] of [
+      [{ query: 'example -gamma' }, ['Beta', 'Alpha']],
+      [{ query: 'alpha OR "gamma beta"' }, ['Gamma beta', 'Alpha']],
+      [{ query: 'after:2026-01-31', site: 'b.example' }, ['Gamma beta', 'Beta']],
+      [{ query: 'before:2026-01-31' }, ['Alpha']],
+      [{ query: 'beta', untagged: true }, ['Gamma beta']],
+      [{ query: 'tag:x', tags: ['work/a'] }, []],
+      [{ query: 'beta', without_tags: ['X'] }, ['Gamma beta']],
+      [{ tag_under: ['work'] }, ['Alpha']],
+      [{ created_after: '2026-01-31T00:00:00Z', created_before: '2026-03-01T00:00:00Z' }, ['Gamma beta']],
+      [{ sort: 'title' }, ['Alpha', 'Beta', 'Gamma beta']],
+    ] as const) {
+      const { bookmarks, total } = await call(client, 'search_bookmarks', given);
+      const titles = bookmarks.map(({ title }: { title: string }) => title);
+      expect([given, titles, total]).toEqual([given, found, found.length]);
+    }
+    expect(await call(client, 'search_bookmarks', { query: 'color:red -site:x' })).toMatchObject({
+      total: 0,
+      notes: ['unknown: color:red', 'minus: -site:x'],
+    });
+  });
+
+  test('refuses unknown arguments, and names them', async () => {
+    await using client = closing(await open());
+    for (const [name, args] of [
+      ['search_bookmarks', { q: 'x' }],
+      ['get_bookmark', { uri: 'https://a.example/' }],
+      ['add_bookmark', { url: 'https://a.example/', note: 'x' }],
+    ] as const) {
+      const result = (await client.callTool({ name, arguments: args })) as Result;
+      expect(result.isError, name).toBe(true);
+      expect(result.content[0].text).toContain(Object.keys(args).at(-1));
+    }
+    expect((await user.post('/bookmarks/list')).body.bookmarks).toEqual([]);
   });
 
   test('list_tags returns the 200 most used tags whose names contain a text, ignoring case, and counts all of them', async () => {
@@ -176,12 +244,52 @@ test('a token that is revoked during a session gets 401 at every replica', async
   expect(response.headers.get('www-authenticate')).toMatch(/^Bearer/);
 });
 
-test('a token with scope read can read, and its writes get an error with the reason', async () => {
-  await using client = closing(await connect(await service.token(user.id, 'read')));
-  expect(await call(client, 'search_bookmarks')).toMatchObject({ total: 0 });
-  expect(await call(client, 'add_bookmark', { url: 'https://a.example/' })).toEqual({
-    error: 'PERMISSION_DENIED: the token has scope read, not write',
-  });
+test('a token with scope read is offered only the tools that read', async () => {
+  const token = await service.token(user.id, 'read');
+  for (const client of [
+    await connect(token),
+    await connect(token, service.origin, 'legacy'),
+    await connectByStdio(token),
+  ]) {
+    await using open = closing(client);
+    const { tools } = await open.listTools();
+    expect(tools.map(({ annotations }) => annotations?.readOnlyHint)).toEqual([true, true, true, true]);
+    expect(await call(open, 'search_bookmarks')).toMatchObject({ total: 0 });
+    const add = open.callTool({ name: 'add_bookmark', arguments: { url: 'https://a.example/' } });
+    await expect(add).rejects.toThrow('add_bookmark');
+  }
+  expect((await user.post('/bookmarks/list')).body.bookmarks).toEqual([]);
+});
+
+test.each([
+  ['application/json', 'application/json'],
+  ['application/json;q=0.9', 'application/json'],
+  ['application/*', 'application/json'],
+  ['text/event-stream', 'text/event-stream'],
+  ['Text/Event-Stream; q=1', 'text/event-stream'],
+  ['text/event-stream, */*', 'application/json'],
+  ['*/*', 'application/json'],
+  ['text/html', 'application/json'],
+  ['application/json, text/event-stream', 'application/json'],
+])('a client that accepts %s gets %s', async (accept, type) => {
+  await user.post('/bookmarks/add', { url: 'https://a.example/', title: 'data: \u2028x\n\ndata: y' });
+  const call = callOf('search_bookmarks');
+  for (const body of [LIST, call]) {
+    const response = await post(body, { accept });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')?.split(';')[0]).toBe(type);
+    const text = await response.text();
+    const message = type === 'application/json' ? text : /^event: message\ndata: (.+)\n\n$/s.exec(text)![1]!;
+    const { id, result } = JSON.parse(message);
+    expect([id, result.tools?.length ?? result.structuredContent.total]).toEqual([1, body === call ? 1 : 8]);
+  }
+});
+
+test('a notification gets an empty response', async () => {
+  for (const accept of ['application/json', 'text/event-stream']) {
+    const response = await post({ jsonrpc: '2.0', method: 'notifications/initialized' }, { accept });
+    expect([response.status, await response.text()]).toEqual([202, '']);
+  }
 });
 
 test('invalid arguments cause tool errors that name the field', async () => {
@@ -299,14 +407,14 @@ test('a batch without a valid token gets 401', async () => {
   expect((await post([LIST], { authorization: 'Bearer nonsense' })).status).toBe(401);
 });
 
-async function connectByStdio(): Promise<Client> {
+async function connectByStdio(token = user.token): Promise<Client> {
   const client = new Client({ name: 'test', version: '1' });
   const main = join(import.meta.dirname, '../src/cli/main.ts');
   await client.connect(
     new StdioClientTransport({
       command: process.execPath,
       args: [main, 'mcp'],
-      env: { BOOKMARKS_URL: service.origin, BOOKMARKS_TOKEN: user.token, PATH: process.env.PATH! },
+      env: { BOOKMARKS_URL: service.origin, BOOKMARKS_TOKEN: token, PATH: process.env.PATH! },
     }),
   );
   return client;

@@ -40,6 +40,30 @@ describe('CORS (decision 30)', () => {
     },
   );
 
+  test.each(['/mcp', '/compat/linkding/api/bookmarks/1/'])(
+    'a preflight for %s allows the methods and headers of its protocol',
+    async (path) => {
+      const response = await fetch(`${service.origin}${path}`, {
+        method: 'OPTIONS',
+        headers: { origin: ORIGIN, ...ASK, 'access-control-request-method': 'PATCH' },
+      });
+      expect(response.status).toBe(204);
+      expect(response.headers.get('access-control-allow-origin')).toBe(ORIGIN);
+      expect(listOf(response.headers, 'access-control-allow-methods')).toEqual(
+        expect.arrayContaining(['get', 'post', 'put', 'patch', 'delete']),
+      );
+      expect(listOf(response.headers, 'access-control-allow-headers')).toEqual(
+        expect.arrayContaining([
+          'mcp-protocol-version',
+          'mcp-session-id',
+          'mcp-method',
+          'mcp-name',
+          'last-event-id',
+        ]),
+      );
+    },
+  );
+
   test("a preflight's response has an X-Request-Id, taken from the request or generated", async () => {
     const made = await preflight(PROFILE, { origin: ORIGIN, ...ASK });
     expect(made.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);

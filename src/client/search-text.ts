@@ -255,7 +255,7 @@ type StartDay = (year: number, month: number, day: number) => Date;
 const startLocalDay: StartDay = (year, month, day) => new Date(year, month, day);
 
 /** The days of UTC, for a reader whose time zone is not known. */
-const startUtcDay: StartDay = (year, month, day) => new Date(Date.UTC(year, month, day));
+export const startUtcDay: StartDay = (year, month, day) => new Date(Date.UTC(year, month, day));
 
 /**
  * Returns the time at which a year, a month or a day begins, plus `shiftMs`, as a timestamp of the API. The text is

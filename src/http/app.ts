@@ -217,8 +217,19 @@ const trustFunction = (trust: Config['trustProxy']) =>
 function corsOptions(origins: readonly string[]) {
   return {
     origin: [...origins],
-    methods: ['POST'],
-    allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'X-Request-Id'],
+    // The API takes only POST. MCP and linkding's API use the other methods, and MCP the last headers.
+    methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
+    allowedHeaders: [
+      'Authorization',
+      'Content-Type',
+      'Idempotency-Key',
+      'X-Request-Id',
+      'Mcp-Protocol-Version',
+      'Mcp-Session-Id',
+      'Mcp-Method',
+      'Mcp-Name',
+      'Last-Event-ID',
+    ],
     exposedHeaders: [
       'X-RateLimit-Limit',
       'X-RateLimit-Remaining',

@@ -63,28 +63,48 @@ export function mcpRoutes(app: FastifyInstance, runner: EndpointRunner): void {
 /** Answers one message. Throws if a tool failed because of a revoked token or a defect, as on other paths. */
 async function respond(runner: EndpointRunner, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   let fault: unknown;
+  const principal = requirePrincipal(request);
   const api = createBookmarkApi(
     runner.context,
-    requirePrincipal(request),
+    principal,
     runEndpointsFor(runner, request, reply),
     (error) => {
       fault = error;
     },
   );
   // This server allows no subscriptions, because it sends no notifications.
-  const handler = createMcpHandler(() => createMcpServer(api, VERSION), { maxSubscriptions: 0 });
+  const handler = createMcpHandler(() => createMcpServer(api, VERSION, principal.scope), {
+    maxSubscriptions: 0,
+  });
   const headers = new Headers();
   for (const [name, value] of Object.entries(request.headers)) headers.set(name, String(value));
+  // The library requires both types. `formatReply` converts its response to the type that the client accepts.
+  headers.set('accept', 'application/json, text/event-stream');
   const response = await handler.fetch(new Request(`http://localhost${PATH}`, { method: 'POST', headers }), {
     parsedBody: request.body,
   });
   const text = await response.text();
   if (fault !== undefined) throw fault;
-  reply
-    .code(response.status)
-    .header('content-type', response.headers.get('content-type') ?? 'application/json');
-  void reply.send(text);
+  const { type, body } = formatReply(text, acceptsJson(request.headers.accept));
+  reply.code(response.status).header('content-type', type);
+  void reply.send(body);
   countBacklog(runner.context, request, reply);
+}
+
+/** Whether a client accepts JSON. A client that names no type accepts every type. */
+const acceptsJson = (accept = '*/*'): boolean =>
+  /(?:^|[,\s])(?:application\/(?:json|\*)|\*\/\*)/i.test(accept) || !/text\/event-stream/i.test(accept);
+
+/**
+ * Converts a response of the library. It holds at most one message, because this server sends no notifications. The
+ * message is a JSON text, or the data of the only event of a stream.
+ */
+function formatReply(text: string, isJson: boolean): { type: string; body: string } {
+  const event = text.split('\n').find((line) => line.startsWith('data: '));
+  const message = event?.slice('data: '.length) ?? text;
+  return isJson || message === ''
+    ? { type: 'application/json', body: message }
+    : { type: 'text/event-stream', body: `event: message\ndata: ${message}\n\n` };
 }
 
 /**
@@ -124,5 +144,7 @@ function createBookmarkApi(
     addBookmark: (bookmark) => runWatched('/bookmarks/add', bookmark),
     editBookmark: (edit) => runWatched('/bookmarks/edit', edit) as Promise<EditedBookmark>,
     deleteBookmark: (deletion) => runWatched('/bookmarks/delete', deletion),
+    listTrash: (position) => runWatched('/trash/list', position),
+    restoreBookmarks: (ids) => runWatched('/trash/restore', { ids }),
   };
 }

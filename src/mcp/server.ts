@@ -1,5 +1,7 @@
 import { McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
+import { parseSearch, startUtcDay } from '../client/search-text.ts';
+import { SORTS } from '../domain/bounds.ts';
 import type {
   Bookmark,
   BookmarkChoice,
@@ -10,8 +12,11 @@ import type {
   Deleted,
   EditedBookmark,
   FoundBookmarks,
+  ListPosition,
   NewBookmark,
+  RestoredBookmarks,
   Tag,
+  TrashList,
 } from '../domain/resources.ts';
 import { isStorable } from '../domain/text.ts';
 import { messageOf, systemCodeOf } from '../domain/thrown.ts';
@@ -34,6 +39,8 @@ export interface BookmarkApi {
   addBookmark(bookmark: NewBookmark): Promise<Bookmark>;
   editBookmark(edit: BookmarkEdit): Promise<EditedBookmark>;
   deleteBookmark(deletion: BookmarkDeletion): Promise<Deleted>;
+  listTrash(position: ListPosition): Promise<TrashList>;
+  restoreBookmarks(ids: number[]): Promise<RestoredBookmarks>;
 }
 
 /** The most used tags whose names contain a text. */
@@ -63,38 +70,85 @@ const knownVersion = z
   .string()
   .describe('The updated_at that you last read. If the bookmark has changed since, nothing is written');
 const tags = z.array(z.string()).describe('Names of tags');
+const page = z.int().min(1).default(1);
+const time = z.string().describe('An ISO 8601 time, such as 2026-01-31T12:00:00Z');
 
-/** Makes the schema of a tool's arguments. `null` in an optional argument means absent. */
-const argumentsOf = <Shape extends z.ZodRawShape>(shape: Shape) => z.preprocess(dropNulls, z.object(shape));
+/** Makes the schema of a tool's arguments. Unknown arguments are refused. `null` in an optional one means absent. */
+const argumentsOf = <Shape extends z.ZodRawShape>(shape: Shape) =>
+  z.preprocess(dropNulls, z.strictObject(shape));
+
+const edited = z.object({
+  id: z.int(),
+  url: z.string(),
+  title: z.string(),
+  comment: z.string(),
+  tags: z.array(z.object({ id: z.int(), name: z.string() })),
+  updated_at: z.string(),
+});
+const bookmark = edited.extend({ created_at: z.string() });
+const bookmarks = z.array(
+  bookmark.extend({ comment_is_cut: z.literal(true).optional(), deleted_at: z.string().optional() }),
+);
+const total = z.int();
 
 const READS = { readOnlyHint: true, openWorldHint: false };
 const ADDS = { readOnlyHint: false, destructiveHint: false, openWorldHint: false };
 const CHANGES = { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false };
 
-/** Creates a server whose tools call `api`. */
-export function createMcpServer(api: BookmarkApi, version: string): McpServer {
+/** Creates a server whose tools call `api`. A token with scope `read` gets only the tools that read. */
+export function createMcpServer(api: BookmarkApi, version: string, scope: 'read' | 'write'): McpServer {
   const server = new McpServer(
     { name: 'bookmarks', title: 'Bookmarks', version },
     { instructions: INSTRUCTIONS },
   );
+  addReadingTools(server, api);
+  if (scope === 'write') addWritingTools(server, api);
+  return server;
+}
 
+const QUERY =
+  'Every result contains all of these words. Operators: "a phrase", -word, -"a phrase", a OR b, tag:name, -tag:name, ' +
+  'under:name, site:example.org, before:2026-01-31, after:2026-01 (days of UTC), is:untagged';
+
+function addReadingTools(server: McpServer, api: BookmarkApi): void {
   server.registerTool(
     'search_bookmarks',
     {
       title: 'Search bookmarks',
-      description: `Finds bookmarks by words in url, title and comment, and by tags. Comments are cut at ${COMMENT_LENGTH} characters.`,
+      description:
+        `Finds bookmarks by words in url, title and comment, and by other filters. All given filters must match. ` +
+        `Comments are cut at ${COMMENT_LENGTH} characters. \`notes\` lists the parts of the query that were no valid ` +
+        'operators and were searched as text.',
       annotations: READS,
       inputSchema: argumentsOf({
-        query: z.string().optional().describe('Every result contains all of these words'),
+        query: z.string().optional().describe(QUERY),
         tags: tags.optional().describe('Every result has all of these tags'),
-        page: z.int().min(1).default(1),
+        without_tags: tags.optional().describe('No result has one of these tags'),
+        tag_under: z
+          .array(z.string())
+          .optional()
+          .describe('For each of these tags, every result has it or a tag below it; a/b is below a'),
+        untagged: z.boolean().optional().describe('If true, the results have no tags'),
+        site: z.string().optional().describe('A host. Subdomains match too'),
+        created_after: time.optional(),
+        created_before: time.optional(),
+        sort: z.enum(SORTS).optional(),
+        page,
         per_page: z.int().min(1).max(MAX_RESULTS).default(20),
       }),
+      outputSchema: z.object({
+        bookmarks,
+        total,
+        has_more: z.boolean(),
+        notes: z.array(z.string()).optional(),
+      }),
     },
-    (search) =>
+    (given) =>
       respond(async () => {
+        const { search, problems } = combine(given);
         const { bookmarks, total, has_more } = await api.searchBookmarks(search);
-        return { bookmarks: bookmarks.map(shorten), total, has_more };
+        const notes = problems.map(({ part, kind }) => `${kind}: ${part}`);
+        return { bookmarks: bookmarks.map(shorten), total, has_more, ...(notes.length > 0 && { notes }) };
       }),
   );
 
@@ -106,6 +160,7 @@ export function createMcpServer(api: BookmarkApi, version: string): McpServer {
         'Returns a bookmark by its id, or all bookmarks with a url. Use it to check whether a page is saved.',
       annotations: READS,
       inputSchema: argumentsOf({ id: id.optional(), url: z.string().optional() }),
+      outputSchema: z.object({ bookmarks, total }),
     },
     (choice) =>
       respond(async () => {
@@ -130,16 +185,42 @@ export function createMcpServer(api: BookmarkApi, version: string): McpServer {
           .optional()
           .describe('Text that tag names must contain'),
       }),
+      outputSchema: z.object({
+        tags: z.array(z.object({ id: z.int(), name: z.string(), bookmark_count: z.int() })),
+        total,
+      }),
     },
     ({ contains = '' }) => respond(() => api.findUsedTags(contains, MAX_TAGS)),
   );
 
   server.registerTool(
+    'list_trash',
+    {
+      title: 'List the trash',
+      description:
+        'Returns deleted bookmarks, which restore_bookmark can restore, in ascending order of ids.',
+      annotations: READS,
+      inputSchema: argumentsOf({
+        cursor: z.string().optional().describe('The next_cursor of the last response'),
+      }),
+      outputSchema: z.object({ bookmarks, has_more: z.boolean(), next_cursor: z.string().optional() }),
+    },
+    (position) =>
+      respond(async () => {
+        const list = await api.listTrash({ ...position, limit: MAX_RESULTS });
+        return { ...list, bookmarks: list.bookmarks.map(shorten) };
+      }),
+  );
+}
+
+function addWritingTools(server: McpServer, api: BookmarkApi): void {
+  server.registerTool(
     'add_bookmark',
     {
       title: 'Add a bookmark',
       description:
-        'Saves a url. If it is already saved, nothing is written and the existing bookmark is returned.',
+        'Saves a url. If it is already saved, nothing is written, and the result is the existing bookmark with ' +
+        'already_saved: true.',
       annotations: { ...ADDS, idempotentHint: true },
       inputSchema: argumentsOf({
         url: z.string(),
@@ -147,8 +228,9 @@ export function createMcpServer(api: BookmarkApi, version: string): McpServer {
         comment: z.string().optional(),
         tags: tags.optional(),
       }),
+      outputSchema: bookmark.extend({ already_saved: z.boolean() }),
     },
-    (bookmark) => respond(() => api.addBookmark({ ...bookmark, on_duplicate: 'return' })),
+    (given) => respond(() => addOnce(api, given)),
   );
 
   server.registerTool(
@@ -165,6 +247,7 @@ export function createMcpServer(api: BookmarkApi, version: string): McpServer {
         comment: z.string().optional(),
         tags: tags.optional(),
       }),
+      outputSchema: edited,
     },
     (edit) => respond(() => api.editBookmark(edit)),
   );
@@ -174,22 +257,65 @@ export function createMcpServer(api: BookmarkApi, version: string): McpServer {
     {
       title: 'Delete a bookmark',
       description:
-        'Moves a bookmark to the trash, from which the user can restore it. If the service has no trash, the bookmark ' +
-        'is deleted for good. Ask the user first.',
+        'Moves a bookmark to the trash, from which restore_bookmark can restore it. If the service has no trash, the ' +
+        'bookmark is deleted for good. Ask the user first.',
       annotations: CHANGES,
       inputSchema: argumentsOf({ id, if_updated_at: knownVersion }),
+      outputSchema: z.object({ deleted: z.literal(true) }),
     },
     (version) => respond(() => api.deleteBookmark({ ...version, trash: true })),
   );
 
-  return server;
+  server.registerTool(
+    'restore_bookmark',
+    {
+      title: 'Restore a bookmark',
+      description: 'Moves a bookmark from the trash back to the bookmarks. It gets a new id.',
+      annotations: ADDS,
+      inputSchema: argumentsOf({ id: id.describe('The id that the bookmark had before it was deleted') }),
+      outputSchema: z.object({
+        restored: z.array(z.object({ id: z.int(), new_id: z.int() })),
+        missing: z.array(z.int()).describe('The id, if it is not in the trash'),
+      }),
+    },
+    ({ id }) => respond(() => api.restoreBookmarks([id])),
+  );
+}
+
+type Given = Omit<BookmarkSearch, 'tag' | 'tag_under'> & { tag_under?: string[] | undefined };
+
+/** Combines the operators in the query with the other arguments. If both have a site or a time, the argument counts. */
+function combine({ query = '', ...given }: Given) {
+  const { search, problems } = parseSearch(query, startUtcDay);
+  const join = (one: string[] = [], other: string[] = []) =>
+    one.length + other.length > 0 ? [...one, ...other] : undefined;
+  const tags = join(search.tags, given.tags);
+  const without_tags = join(search.without_tags, given.without_tags);
+  const tag_under = join(search.tag_under, given.tag_under);
+  return { search: { ...search, ...given, tags, without_tags, tag_under }, problems };
+}
+
+/** The message of the API's refusal of a url that is saved already. */
+const IS_SAVED = 'url: another bookmark has this url';
+
+/** Adds a bookmark, unless its url is saved. Then returns the newest bookmark with this url. */
+async function addOnce(api: BookmarkApi, given: NewBookmark): Promise<Bookmark & { already_saved: boolean }> {
+  try {
+    const added = await api.addBookmark({ ...given, on_duplicate: 'error' });
+    return { ...added, already_saved: false };
+  } catch (error) {
+    const isSaved = messageOf(error) === IS_SAVED;
+    const saved = isSaved ? (await api.getBookmarks({ url: given.url })).bookmarks[0] : undefined;
+    if (saved === undefined) throw error;
+    return { ...saved, already_saved: true };
+  }
 }
 
 /** Matches the first half of a surrogate pair at the end of a text that was cut. */
 const HALF_PAIR = /[\ud800-\udbff]$/;
 
 /** Cuts the comment of a bookmark if it is long, but never inside a surrogate pair. */
-const shorten = (bookmark: Bookmark): Bookmark & { comment_is_cut?: true } =>
+const shorten = <Each extends Bookmark>(bookmark: Each): Each & { comment_is_cut?: true } =>
   bookmark.comment.length <= COMMENT_LENGTH
     ? bookmark
     : {
@@ -201,6 +327,7 @@ const shorten = (bookmark: Bookmark): Bookmark & { comment_is_cut?: true } =>
 interface ToolResult {
   [key: string]: unknown;
   content: { type: 'text'; text: string }[];
+  structuredContent?: Record<string, unknown>;
   isError?: boolean;
 }
 
@@ -210,8 +337,10 @@ interface ToolResult {
  */
 async function respond(work: () => Promise<object>): Promise<ToolResult> {
   try {
-    const text = JSON.stringify(await work());
+    const data = await work();
+    const text = JSON.stringify(data);
     return {
+      structuredContent: { ...data },
       content: [
         { type: 'text', text: NOTICE },
         { type: 'text', text },

@@ -7,7 +7,10 @@ import { CliError } from '../faults.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
 
 /** The version of the tools. Raise it when a tool changes. */
-const VERSION = '1';
+const VERSION = '2';
+
+/** The longest wait for the scope of the token. */
+const SCOPE_MS = 5_000;
 
 /** Adds `mcp`, which serves tools for language models over standard input and output. */
 export function addMcpCommand(program: Command, run: Run): void {
@@ -26,7 +29,12 @@ async function serveMcp(session: Session): Promise<void> {
   ]).catch(() => {
     throw new CliError('mcp needs the package @modelcontextprotocol/server', 'Install it with npm');
   });
-  const server = serveStdio(() => createMcpServer(asBookmarkApi(client), VERSION));
+  // If the scope is unknown, for example without a network, the service refuses the writes of a token that may only read.
+  const scope = await client.account({ signal: AbortSignal.timeout(SCOPE_MS) }).then(
+    (account) => account.scope,
+    () => 'write' as const,
+  );
+  const server = serveStdio(() => createMcpServer(asBookmarkApi(client), VERSION, scope));
   const ended = once(process.stdin, 'end', { signal: session.signal });
   // On Ctrl-C, `ended` rejects. The command then ends as it does at the end of the input.
   await ended.catch(() => {});
