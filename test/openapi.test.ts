@@ -24,6 +24,21 @@ beforeAll(async () => {
   document = await response.json();
 });
 
+/** Returns all schemas inside a schema, and the schema itself, that pass the test. */
+const findSchemas = (schema: Json, passes: (schema: Json) => boolean): Json[] => {
+  const { properties = {}, items, anyOf = [], oneOf = [] } = schema;
+  const children = [
+    ...Object.values(properties),
+    ...(items === undefined ? [] : [items]),
+    ...anyOf,
+    ...oneOf,
+  ];
+  return [...(passes(schema) ? [schema] : []), ...children.flatMap((child) => findSchemas(child, passes))];
+};
+
+const findAllSchemas = (passes: (schema: Json) => boolean): Json[] =>
+  Object.values(document.components.schemas).flatMap((schema) => findSchemas(schema, passes));
+
 const operationOf = (path: string): Json => document.paths[path].post;
 const requestOf = (path: string): Json =>
   withSchema(operationOf(path).requestBody.content['application/json']);
@@ -219,23 +234,55 @@ describe('the document is complete', () => {
     expect(requestOf('/auth/invite').schema.properties.code.pattern).toBe('^[A-Z0-9]{8}$');
     expect(requestOf('/auth/device').schema.properties.code.pattern).toBe('^[A-Z0-9]{12}$');
     expect(requestOf('/bookmarks/search').schema.properties).toMatchObject({
-      query: { maxLength: 1_000, default: '' },
-      page: { minimum: 1, default: 1 },
-      per_page: { minimum: 1, maximum: 100, default: 50 },
+      query: { maxLength: 1_000, description: 'Default: "".' },
+      page: { minimum: 1, description: 'Default: 1.' },
+      per_page: { minimum: 1, maximum: 100, description: 'Default: 50.' },
     });
     expect(requestOf('/bookmarks/list').schema.properties.limit).toMatchObject({
       minimum: 1,
       maximum: 500,
-      default: 100,
+      description: 'Default: 100.',
     });
     expect(requestOf('/bookmarks/sync').schema.properties).toMatchObject({
-      cursor: { minimum: 0, default: 0 },
-      limit: { minimum: 1, maximum: 100, default: 50 },
-      wait: { default: false },
+      cursor: { minimum: 0, description: 'Default: 0.' },
+      limit: { minimum: 1, maximum: 100, description: 'Default: 50.' },
+      wait: { description: 'Default: false.' },
     });
     const entry = requestOf('/import').schema.properties.bookmarks;
     expect(entry).toMatchObject({ maxItems: 100_000, items: { properties: { tags: { maxItems: 100 } } } });
     expect(document.info.description).toMatch(/100 requests per token in any 60 s/);
+  });
+
+  test('integers that may exceed 32 bits have the format int64', () => {
+    const integers = findAllSchemas(({ type }) => type === 'integer');
+    expect(integers.length).toBeGreaterThan(40);
+    for (const schema of integers)
+      expect(schema.format, JSON.stringify(schema)).toBe(
+        (schema.maximum ?? 2 ** 53) > 2 ** 31 ? 'int64' : undefined,
+      );
+  });
+
+  test('no request has a default, because generators would make the field required', () => {
+    expect(findAllSchemas((schema) => 'default' in schema)).toEqual([]);
+  });
+
+  test('each variant of a request or response has a name', () => {
+    for (const [name, schema] of Object.entries<Json>(document.components.schemas))
+      for (const variant of schema.anyOf ?? schema.oneOf ?? []) expect(variant, name).toHaveProperty('$ref');
+  });
+
+  test('requests that may take long say so', () => {
+    const longest = Object.keys(document.paths).map((path) => [
+      path,
+      operationOf(path)['x-client-timeout-seconds'],
+    ]);
+    expect(longest.filter(([, seconds]) => seconds !== undefined)).toEqual([
+      ['/bookmarks/sync', 60],
+      ['/bookmarks/changes', 60],
+      ['/export', 150],
+      ['/import', 150],
+    ]);
+    expect(operationOf('/import').description).toContain('Give this request at least 150 s');
   });
 
   test("it contains the size limit of each operation's body", () => {

@@ -221,7 +221,7 @@ export const ids = z
   .transform(readIds)
   .meta({
     type: 'array',
-    items: { type: 'integer', minimum: 1, maximum: MAX_ID },
+    items: { type: 'integer', format: 'int64', minimum: 1, maximum: MAX_ID },
     minItems: 1,
     maxItems: BOUNDS.idsPerRequest,
     examples: [[42, 43]],
@@ -268,7 +268,7 @@ export const bookmarkVersions = z
       type: 'object',
       required: ['id', 'if_updated_at'],
       properties: {
-        id: { type: 'integer', minimum: 1, maximum: MAX_ID },
+        id: { type: 'integer', format: 'int64', minimum: 1, maximum: MAX_ID },
         if_updated_at: { type: 'string', format: 'date-time' },
       },
     },

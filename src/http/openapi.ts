@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MAX_ID } from '../domain/fields.ts';
 import type { ErrorCode } from '../domain/resources.ts';
 import { STATUS_BY_CODE } from './error-responses.ts';
 import { exampleOf } from './openapi-examples.ts';
@@ -46,6 +47,8 @@ tags, import and export. Every endpoint is a POST with a JSON body. Send an empt
 set another limit, and a separate one for premium accounts. Every response to a valid token describes the token's limit
 in \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\`. **Scopes**: \`read\` allows reading. \`write\` also allows changes.`;
 
+const MAX_INT32 = 2 ** 31 - 1;
+
 /** Schemas that operations share, by name. */
 type Shared = Record<string, Json>;
 
@@ -64,6 +67,10 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output', shared: Shared): Js
       if (Array.isArray(meta?.examples)) jsonSchema.examples = meta.examples;
       delete jsonSchema.additionalProperties;
       if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
+      // Without the format, some generators choose 32 bits.
+      if (jsonSchema.type === 'integer' && (jsonSchema.maximum ?? MAX_ID) > MAX_INT32)
+        jsonSchema.format = 'int64';
+      if (io === 'input') describeDefault(jsonSchema);
     },
   });
   // Zod's references point into the schema that contains them. They must point into the document.
@@ -73,6 +80,18 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output', shared: Shared): Js
   if (anyOf === undefined) return rest;
   // A request matches exactly one of the alternatives. A response may match several of them.
   return { [io === 'input' ? 'oneOf' : 'anyOf']: anyOf, ...rest };
+}
+
+/**
+ * Says the default of an optional field of a request in words. Generators of types make a field with a `default`
+ * required.
+ */
+function describeDefault(schema: { default?: unknown; description?: string; examples?: unknown[] }): void {
+  if (schema.default === undefined) return;
+  const text = `Default: ${JSON.stringify(schema.default)}.`;
+  schema.description = schema.description === undefined ? text : `${schema.description} ${text}`;
+  schema.examples ??= [schema.default];
+  delete schema.default;
 }
 
 const HEADERS = {
@@ -201,6 +220,14 @@ function describeAccess(route: Route): string {
   return `Scope: ${route.scope}.${route.needsSession ? ' Requires a session token.' : ''}`;
 }
 
+/** Says the time limit that a client needs, if the response may take long. */
+const describeTimeout = ({ clientTimeoutSeconds }: Route): string[] =>
+  clientTimeoutSeconds === undefined
+    ? []
+    : [
+        `Give this request at least ${clientTimeoutSeconds} s, because the default time limits of many clients are shorter.`,
+      ];
+
 const formatBytes = (bytes: number): string =>
   bytes >= 1_048_576 ? `${bytes / 1_048_576} MiB` : `${bytes / 1_024} KiB`;
 
@@ -209,7 +236,10 @@ function operationOf(route: Route, shared: Shared): Json {
   const name = pascalCase(route.path);
   return {
     summary: route.summary,
-    description: `${route.description}\n\n${describeAccess(route)}`,
+    description: [route.description, describeAccess(route), ...describeTimeout(route)].join('\n\n'),
+    ...(route.clientTimeoutSeconds !== undefined && {
+      'x-client-timeout-seconds': route.clientTimeoutSeconds,
+    }),
     operationId: OPERATION_IDS[route.path] ?? route.path.slice(1).replaceAll('/', '_'),
     tags: [route.path.split('/')[1]],
     ...(isPublic && { security: [] }),

@@ -47,6 +47,8 @@ interface Described {
    * it waits.
    */
   isHeld?: boolean;
+  /** The time limit that clients need at least, if the response may take longer than that of other requests. */
+  clientTimeoutSeconds?: number;
   /** Whether the handler takes the user's permits itself. Routes with `isHeld` do so in any case. */
   takesOwnPermits?: boolean;
 }

@@ -77,8 +77,8 @@ const edit = principalRoute({
   exampleLeavesOut: ['if_updated_at', 'ids', 'items', 'add_tags', 'remove_tags'],
   bodyLimit: BOOKMARK_BODY_BYTES,
   response: z.union([
-    z.strictObject(schemas.bookmark.omit({ created_at: true }).shape),
-    z.object({ edited: z.literal(true), ...schemas.severalDone }),
+    z.strictObject(schemas.bookmark.omit({ created_at: true }).shape).meta({ id: 'EditedBookmark' }),
+    z.object({ edited: z.literal(true), ...schemas.severalDone }).meta({ id: 'EditedBookmarks' }),
   ]),
   errors: ['NOT_FOUND', 'CONFLICT', 'LIMIT_EXCEEDED'],
   isIdempotent: true,
@@ -128,8 +128,8 @@ const remove = principalRoute({
     ),
   exampleLeavesOut: ['if_updated_at', 'ids', 'items'],
   response: z.union([
-    z.strictObject(schemas.deleted.shape),
-    z.object({ deleted: z.literal(true), ...schemas.severalDone }),
+    z.strictObject(schemas.deleted.shape).meta({ id: 'DeletedBookmark' }),
+    z.object({ deleted: z.literal(true), ...schemas.severalDone }).meta({ id: 'DeletedBookmarks' }),
   ]),
   errors: ['NOT_FOUND', 'CONFLICT'],
   isIdempotent: true,

@@ -34,6 +34,7 @@ const changes = principalRoute({
   path: '/bookmarks/changes',
   scope: 'read',
   isHeld: true,
+  clientTimeoutSeconds: 60,
   summary: 'Read changes since a cursor, optionally waiting for them',
   description:
     'A page holds at most about 1 MiB of bookmarks. Apply each page in this order. If `reset` is true, remove all ' +

@@ -21,6 +21,7 @@ import * as schemas from './response-schemas.ts';
 const exportAll = principalRoute({
   path: '/export',
   scope: 'read',
+  clientTimeoutSeconds: 150,
   summary: 'Export all bookmarks',
   description:
     'Streams all bookmarks in ascending order of ids. A bookmark that exists during the whole export appears exactly ' +
@@ -71,6 +72,7 @@ const importAll = principalRoute({
   body: importBody,
   checksOwnBody: true,
   isHeld: true,
+  clientTimeoutSeconds: 150,
   isIdempotent: true,
   bodyLimit: IMPORT_BODY_BYTES,
   response: z.object({

@@ -17,6 +17,7 @@ const sync = principalRoute({
   path: '/bookmarks/sync',
   scope: 'read',
   isHeld: true,
+  clientTimeoutSeconds: 60,
   summary: 'Read new bookmarks since a cursor, optionally waiting for them',
   description:
     'In ascending order of ids, at most about 1 MiB. Store the returned cursor and send it with the next request, ' +

@@ -77,7 +77,10 @@ const update = principalRoute({
     'tag itself need not exist if there are tags below it. The response then has `renamed`, the number of renamed tags.',
   body: z.object({ ...choice, name: tagName }).check(...checkChoice),
   exampleLeavesOut: ['path'],
-  response: z.union([schemas.bookmarkTag, z.object({ name: schemas.tagName, renamed: schemas.count })]),
+  response: z.union([
+    schemas.bookmarkTag,
+    z.object({ name: schemas.tagName, renamed: schemas.count }).meta({ id: 'RenamedTags' }),
+  ]),
   errors: ['NOT_FOUND'],
   isIdempotent: true,
   handle: ({ context, principal, body, idempotency }) =>
