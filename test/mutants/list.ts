@@ -697,7 +697,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'src/mcp/server.ts',
-    from: ", on_duplicate: 'return'",
+    from: ", on_duplicate: 'error'",
     to: '',
     caughtBy: 'test/mcp.test.ts › writes and reads bookmarks, with versions',
   },
@@ -785,8 +785,8 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'src/web/search-text.ts',
-    from: 'sameName(value, name)),\n  );',
-    to: 'value === name),\n  );',
+    from: '!isNegated && sameName(value, name),',
+    to: '!isNegated && value === name,',
     caughtBy:
       'test/search-text.test.ts › toggling a tag removes it if the search contains it, in any case, and otherwise adds it',
   },
