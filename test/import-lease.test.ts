@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { parseToken } from '../src/domain/tokens.ts';
 import { prepareEntries } from '../src/operations/import/batches.ts';
 import type { Preparers } from '../src/operations/import/preparers.ts';
 import { runImport } from '../src/operations/import/run.ts';
@@ -11,10 +12,19 @@ import {
   refuseImport,
   releaseLease,
   renewLease,
+  stageBatch,
 } from '../src/store/import-leases.ts';
 import { finishImport } from '../src/store/imports.ts';
-import { jobIdOf, type StagedImport } from '../src/store/staged-imports.ts';
+import {
+  beginImport,
+  jobIdOf,
+  newImport,
+  queueImport,
+  type StagedImport,
+  stageChunk,
+} from '../src/store/staged-imports.ts';
 import { findQueuedImports } from '../src/store/sweep.ts';
+import type { PrincipalKey } from '../src/store/tokens.ts';
 import type { ApiResponse } from './support/responses.ts';
 import { runOn } from './support/run-on.ts';
 import { startService, type TestService, type TestUser } from './support/service.ts';
@@ -141,6 +151,43 @@ describe('the lease of a staged import', () => {
     await refuseImport(database, old, '{"error":"none","code":"VALIDATION_ERROR"}');
     expect(await rows()).toMatchObject([{ state: 'queued', attempts: 2 }]);
     expect((await user.post('/bookmarks/search')).body.total).toBe(1);
+  });
+
+  test('lets the next worker begin anew: what the worker before it had prepared is not imported', async () => {
+    const { database } = service.context;
+    const old = newLease();
+    await claim(old);
+    const { batch } = await prepareEntries({ replace: false, entries: [{ url: 'http://prepared.twice/' }] });
+    expect(await stageBatch(database, old, 0, batch)).toBe(true);
+    await expire();
+    await run();
+    expect((await response).body).toEqual({ imported: 3, skipped: 0, errors: [] });
+    expect((await user.post('/bookmarks/search', { query: 'prepared.twice' })).body.total).toBe(0);
+  });
+
+  // Polls are held for longer than a test may take, so only a notification can end them. No request waits for this
+  // import, as after the death of its replica.
+  test("the worker itself ends the user's held polls when the import is done", async () => {
+    await using replica = await startService({ syncWaitSeconds: 3_600 }, { database: service.database });
+    const owner = await replica.user();
+    const { context } = replica;
+    const principal = { userId: owner.id, hash: parseToken(owner.token)!.hash } as PrincipalKey;
+    const orphan = newImport(owner.id);
+    const bytes = Buffer.from(JSON.stringify(body));
+    await beginImport(context.database, principal, orphan.id, bytes.length, 1_000_000);
+    await stageChunk(context.database, orphan, 0, bytes);
+    await queueImport(context.database, principal, orphan.id, {});
+    const polls = [
+      owner.post('/bookmarks/sync', { cursor: 0, wait: true }),
+      owner.post('/bookmarks/changes', {
+        cursor: (await owner.post('/bookmarks/changes', { from: 'now' })).body.cursor,
+        wait: true,
+      }),
+    ];
+    await expect.poll(() => context.coordination.notifier.held).toBe(2);
+    await runImport(context, jobIdOf(orphan), neverStops);
+    for (const poll of polls)
+      expect((await poll).body).toMatchObject({ waited: true, bookmarks: { length: 3 } });
   });
 
   test('is not given a fourth time: the import never runs, and its request gets 503', async () => {

@@ -1,6 +1,7 @@
 import { fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openCoordination, startCounters, systemClock } from '../src/coordination/open.ts';
 import type { Coordination } from '../src/coordination/port.ts';
@@ -268,6 +269,23 @@ describe('imports through Redis', () => {
     await stopped;
     expect(second.begun.toSorted()).toEqual(['a', 'b']);
     expect(first.begun).not.toContain('b');
+  });
+
+  // No sweep runs here either. A worker takes a job in several turns of the event loop, so this test stops it after each
+  // number of turns.
+  test('an import whose job a worker takes while it is being stopped is given back at once', async () => {
+    const prefix = newPrefix();
+    const begun: string[] = [];
+    const { imports } = await open(async (id) => void begun.push(id), prefix);
+    for (let turns = 0; turns < 30; turns += 1) {
+      await imports.startWorker(1);
+      await expect.poll(async () => `${await server.client.client('LIST')}`).toContain('cmd=bzpopmin');
+      const added = imports.add(`${turns}`);
+      for (let turn = 0; turn < turns; turn += 1) await setImmediate();
+      await Promise.all([added, imports.stopWorker(0)]);
+      const isQueued = await server.client.exists(`{${prefix}}:imports:imp-${turns}`);
+      expect(isQueued === 1 || begun.includes(`${turns}`), `after ${turns} turns`).toBe(true);
+    }
   });
 
   test('run in the process that adds them while Redis is unavailable, and the process does not wait for Redis', async () => {

@@ -286,6 +286,13 @@ test('bookmarks that are added one by one are packed into blocks, with texts of 
   expect(await findFaults(service.database.url)).toEqual([]);
 });
 
+test('an import counts as unpacked what was unpacked before it', async () => {
+  const user = await service.user();
+  const next = makeTexts(4);
+  for (const count of [40, 10]) await user.post('/import', { bookmarks: entries(count, next) });
+  expect(await findFaults(service.database.url)).toEqual([]);
+});
+
 test('every page of all bookmarks is correct, counted from either end, after any deletions', async () => {
   const user = await service.user({ premium: true });
   await user.post('/import', { bookmarks: entries(2_600, makeTexts(seed)) });

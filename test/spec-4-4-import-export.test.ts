@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { IMPORT_BODY_BYTES } from '../src/operations/import/receive.ts';
 import { runOn } from './support/database.ts';
 import { connectTo } from './support/responses.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
-import { holdLock, untilBlocked } from './support/sessions.ts';
+import { holdAccount, holdLock, untilBlocked } from './support/sessions.ts';
 
 // Section 4.4 of docs/contract.md and decisions 17 to 21: small imports, staged imports and exports.
 
@@ -516,6 +517,54 @@ describe('a staged import as a job (decision 21)', () => {
       await untilBlocked(own.database.url, 'begin_import');
       await beginning.commit();
       expect((await response).body.code).toBe('UNAVAILABLE');
+    },
+  );
+
+  test('counts towards that limit with its real size, and with what the worker has prepared', async () => {
+    const sent = JSON.stringify({
+      bookmarks: Array.from({ length: 1_200 }, (_, n) => ({ url: `${URL}${n}`, title: 'x'.repeat(1_500) })),
+    });
+    const limit = IMPORT_BODY_BYTES + 2 * sent.length;
+    await using own = await startService({ importInlineBytes: 0, importStagedBytes: limit });
+    // A body without an announced length counts with the largest possible size until it is complete.
+    const sendChunked = async ({ token }: TestUser, body: string) => {
+      const connection = connectTo(own.origin);
+      await connection.write(
+        `POST /api/v1/import HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n` +
+          'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n' +
+          `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+      );
+      return connection;
+    };
+    const first = await own.user({ premium: true });
+    await using account = await holdAccount(own.database.url, first);
+    const whole = await sendChunked(first, sent);
+    // The worker has prepared the import, and waits for the account.
+    await untilBlocked(own.database.url, 'import_bookmarks');
+    const padded = JSON.stringify({ bookmarks: [], pad: 'x'.repeat(sent.length) });
+    expect((await (await own.user()).post('/import', padded)).status).toBe(200);
+    const refused = await sendChunked(await own.user(), '{"bookmarks":[]}');
+    expect((await refused.responses())[0]).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
+    await account.release();
+    expect((await whole.responses())[0]).toMatchObject({ status: 200, body: { imported: 1_200 } });
+  });
+
+  test.skipIf(inject('citusUrl') !== undefined)(
+    'is queued again if the statement that queues it was lost',
+    async () => {
+      await using own = await startService({ importInlineBytes: 0, importWaitSeconds: 60 });
+      await runOn(
+        own.database.url,
+        `create sequence losses;
+      create function lose() returns trigger language plpgsql as $$
+      begin
+        if nextval('losses') = 1 then perform pg_terminate_backend(pg_backend_pid()); end if;
+        return new;
+      end $$;
+      create trigger lose before update on imports for each row when (old.state <> new.state) execute function lose()`,
+      );
+      const response = await importInto(await own.user(), [{ url: URL }]);
+      expect([response.status, response.body]).toEqual([200, { imported: 1, skipped: 0, errors: [] }]);
     },
   );
 

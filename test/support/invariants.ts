@@ -88,6 +88,16 @@ const RECOUNTS = `
   ) b using (user_id, id)
   where p.line is distinct from b.line
   union all
+  select format('account %s counts %s unpacked bookmarks of %s', user_id, a.unpacked, u.bookmarks)
+  from (
+    select b.user_id, count(*) as bookmarks
+    from bookmarks b
+    where b.id > coalesce((select max(s.last_id) from search_blocks s where s.user_id = b.user_id), 0)
+    group by b.user_id
+  ) u
+  join accounts a using (user_id)
+  where a.unpacked < u.bookmarks
+  union all
   select format('blocks of %s overlap at %s', user_id, last_id)
   from (
     select user_id, last_id, ids[1] as highest, ids[cardinality(ids)] as lowest,

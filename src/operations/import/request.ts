@@ -106,14 +106,17 @@ async function waitForEnd(
   const waiter = notifier.register(importChannel(jobId), jobId);
   let deadline = clock.now() + context.config.importWaitSeconds * 1_000;
   let isDraining = false;
-  try {
+  const queueAndAdd = async () => {
     await unlessUnavailable(queue);
     await imports.add(jobId);
+  };
+  try {
+    await queueAndAdd();
     while (clock.now() < deadline) {
       const state = await unlessUnavailable(() => readImport(context.database, staged).then(requireImport));
       // `receiving` means that the import is not queued yet, because the statement that queues it was lost. Therefore,
-      // the statement is sent again.
-      if (state?.state === 'receiving') await unlessUnavailable(queue);
+      // the statement is sent again. A worker ignores the job of an import that is not queued, so the job is added again.
+      if (state?.state === 'receiving') await queueAndAdd();
       else if (state !== undefined && state.state !== 'queued') return state;
       // While the replica drains, `waiter.next` returns immediately, so the loop must pause by itself.
       if (isDraining) await sleep(RETRY_INTERVAL_MS);
