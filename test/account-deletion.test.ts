@@ -5,7 +5,8 @@ import { holdAccount, holdLock, untilBlocked } from './support/sessions.ts';
 
 // Tests that users can delete their own accounts.
 
-const service = useService({ syncWaitSeconds: 20 });
+// Polls are held for longer than a test may take, so only a notification can end them.
+const service = useService({ syncWaitSeconds: 3_600 });
 const other = useService({}, { beside: service });
 
 const TABLES = [

@@ -143,6 +143,9 @@ describe('a check of polls for news', () => {
       expect((await user.post(path, body)).status, path).toBe(200);
       expect(await changesReader.hasNews(principal, start), path).toBe(true);
     }
+    const start = await changesReader.read(principal, 'now', 100);
+    await service.context.database.sql`update tokens set expires_at = now() where user_id = ${user.id}`;
+    expect(await changesReader.hasNews(principal, start), 'an expired token').toBe(true);
   });
 
   test('gets the result of a statement that began after the check was requested', async () => {

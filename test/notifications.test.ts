@@ -1,13 +1,21 @@
 import { randomUUID } from 'node:crypto';
+import { EventEmitter } from 'node:events';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Context } from '../src/context.ts';
 import { openCoordination } from '../src/coordination/open.ts';
 import type { Coordination, Waiter } from '../src/coordination/port.ts';
 import { WaiterRegistry } from '../src/coordination/waiters.ts';
+import type { Principal } from '../src/domain/tokens.ts';
+import { readOrWait } from '../src/routes/long-poll.ts';
+import { notifyAfter } from '../src/routes/notify-after.ts';
+import { DatabaseUnavailable } from '../src/store/errors.ts';
 import { wait } from './support/coordination.ts';
 import { ManualClock } from './support/manual-clock.ts';
 import { useRedis } from './support/redis.ts';
 import { accessTo } from './support/redis-access.ts';
+import { startService } from './support/service.ts';
 import { silentLog } from './support/silent-log.ts';
 
 const WAIT_MS = 29_000;
@@ -369,4 +377,64 @@ describe('notifications between replicas', () => {
     ours[0]!.notifier.drain(0);
     expect(await end).toBe('drain');
   });
+});
+
+describe('after a write', () => {
+  const principal = { userId: 7 };
+  const run = async (write: () => Promise<unknown>) => {
+    const clock = new ManualClock();
+    const { counts, context } = countNotifications(clock);
+    const failed = await notifyAfter(context, principal, (notifier) => notifier.notify('user:7'), write).then(
+      () => undefined,
+      (error: Error) => error.message,
+    );
+    return { clock, counts, failed };
+  };
+
+  test('the polls are notified once if it succeeded, and not if it had no effect', async () => {
+    const { clock, counts } = await run(async () => {});
+    expect(counts).toEqual(['user:7']);
+    expect(clock.timers).toBe(0);
+    for (const error of [new Error('refused'), new DatabaseUnavailable('connect', false)]) {
+      const refused = await run(() => Promise.reject(error));
+      expect([refused.counts, refused.clock.timers, refused.failed]).toEqual([[], 0, error.message]);
+    }
+  });
+
+  test('whose response was lost, the polls are notified at once, and again when the write may at last have happened', async () => {
+    const lost = new DatabaseUnavailable('lost', true);
+    const { clock, counts, failed } = await run(() => Promise.reject(lost));
+    expect([failed, counts]).toEqual([lost.message, ['user:7']]);
+    // Postgres cancels a statement after 6 s.
+    clock.advance(6_000);
+    expect(counts).toEqual(['user:7']);
+    clock.advance(1_000);
+    expect(counts).toEqual(['user:7', 'user:7']);
+    expect(clock.timers).toBe(0);
+  });
+});
+
+/** Returns a context whose notifier only lists the notified channels. */
+function countNotifications(clock: ManualClock) {
+  const counts: string[] = [];
+  const notifier = { notify: (channel: string) => counts.push(channel) };
+  return { counts, context: { coordination: { clock, notifier } } as unknown as Context };
+}
+
+test('a poll is not held if its client left while the service looked up its token', async () => {
+  await using service = await startService({ syncWaitSeconds: 3_600 });
+  const { coordination } = service.context;
+  const { id: userId, token } = await service.user();
+  const principal = { userId, key: token } as unknown as Principal;
+  const raw = Object.assign(new EventEmitter(), { destroyed: true });
+  const page = { bookmarks: [] };
+  const end = await readOrWait(service.context, {} as FastifyRequest, { raw } as unknown as FastifyReply, {
+    principal,
+    channel: `user:${userId}`,
+    read: async () => page,
+    check: async () => false,
+    hasNews: () => false,
+  });
+  expect(end.page).toBe(page);
+  expect(coordination.notifier.held).toBe(0);
 });

@@ -32,3 +32,13 @@ test('a replica considers only the delays of the last half second', async () => 
   record(1, 1);
   await expect.poll(isRefused).toBe(false);
 });
+
+test('while the bodies of all users together exceed their limit, only a body of at least 64 KiB is refused', () => {
+  const { received } = service.context;
+  const overload = new Overload(service.context);
+  onTestFinished(() => overload.close());
+  const release = received.hold(1, 1e12);
+  onTestFinished(release);
+  expect(() => overload.refuseBody(2, 65_535)).not.toThrow();
+  expect(() => overload.refuseBody(2, 65_536)).toThrow('the service is overloaded');
+});

@@ -54,3 +54,10 @@ describe('polls of one account that are woken together', () => {
     await expect.poll(() => service.context.coordination.notifier.held).toBe(0);
   });
 });
+
+test('polls of different sizes at the same time get at most as many bookmarks as each asked for', async () => {
+  const user = await service.user();
+  for (const n of [1, 2, 3]) await user.post('/bookmarks/add', { url: `https://example.org/${n}` });
+  const pages = await Promise.all([1, 3, 2].map((limit) => user.post('/bookmarks/sync', { limit })));
+  expect(pages.map(({ body }) => body.bookmarks.length)).toEqual([1, 3, 2]);
+});

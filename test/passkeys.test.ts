@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { newAuthenticator } from './support/authenticator.ts';
 import { newBrowser } from './support/browser-session.ts';
 import { startRedis } from './support/redis.ts';
+import { runOn } from './support/run-on.ts';
 import { startService, useService } from './support/service.ts';
+import { holdLock, untilBlocked } from './support/sessions.ts';
 import { newEmail } from './support/users.ts';
 
 // Tests the sign-in with a passkey when a browser sends responses that no honest browser sends.
@@ -175,6 +177,23 @@ describe('a new passkey is refused', () => {
     for (let count = 1; count < 20; count += 1)
       expect((await owner.add(newAuthenticator())).status).toBe(200);
     expect((await owner.add(newAuthenticator())).body.code).toBe('LIMIT_EXCEEDED');
+  });
+
+  test('if another request has just added the twentieth', async () => {
+    const owner = await addPasskey();
+    const [session] = await service.context.database.sql<{ hash: string }[]>`
+      select encode(token_hash, 'hex') as hash from tokens where user_id = ${owner.userId}`;
+    const addInDatabase = (n: number) =>
+      `add_passkey(${owner.userId}, decode('${session!.hash}', 'hex'), 'key${n}', 'key', 0, 'key', 20)`;
+    await runOn(
+      service.database.url,
+      Array.from({ length: 18 }, (_, n) => `select ${addInDatabase(n)}`).join(';'),
+    );
+    await using twentieth = await holdLock(service.database.url, `select ${addInDatabase(18)}`);
+    const added = owner.add(newAuthenticator());
+    await untilBlocked(service.database.url, 'add_passkey');
+    await twentieth.commit();
+    expect((await added).body.code).toBe('LIMIT_EXCEEDED');
   });
 
   test('if a linked provider has not authenticated the person for 15 minutes; a removal is refused too', async () => {

@@ -228,6 +228,24 @@ describe('simultaneous sign-ins', () => {
     }
   });
 
+  test('link an identity by a session once: the new session replaces it', async () => {
+    const { service } = trusting;
+    const user = await service.session();
+    const { parseToken } = await import('../src/domain/tokens.ts');
+    const link = () =>
+      linkIdentity(
+        service.context.database,
+        parseToken(user.token)!,
+        { issuer: 'https://i.example', subject: user.email, email: null },
+        session,
+      );
+    const results = await Promise.all([link(), link()]);
+    expect(results.map(({ refusal }) => refusal ?? 'in').sort()).toEqual(['in', 'token']);
+    expect((await user.post('/user/profile')).body.code).toBe('INVALID_TOKEN');
+    const { token = '' } = results.find((result) => 'token' in result) as { token?: string };
+    expect((await service.post('/user/profile', {}, { token })).body.email).toBe(user.email);
+  });
+
   test('link one identity to one of two accounts', async () => {
     const { service } = trusting;
     for (let round = 0; round < 20; round += 1) {

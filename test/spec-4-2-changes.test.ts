@@ -487,7 +487,11 @@ describe('waiting', () => {
     string,
     (user: TestUser, made: { id: number; tags: { id: number }[] }) => Promise<unknown>,
   ][] = [
-    ['an edit', (user, { id }) => user.post('/bookmarks/edit', { id, title: 'x' })],
+    ['an edit of the title', (user, { id }) => user.post('/bookmarks/edit', { id, title: 'x' })],
+    ['an edit of the comment', (user, { id }) => user.post('/bookmarks/edit', { id, comment: 'x' })],
+    ['an edit of the url', (user, { id }) => user.post('/bookmarks/edit', { id, url: url('other') })],
+    ['an edit of the tags', (user, { id }) => user.post('/bookmarks/edit', { id, tags: ['t', 'x'] })],
+    ['a removal of all tags', (user, { id }) => user.post('/bookmarks/edit', { id, tags: [] })],
     ['a deletion', (user, { id }) => user.post('/bookmarks/delete', { id })],
     ['an edit of several', (user, { id }) => user.post('/bookmarks/edit', { ids: [id], add_tags: ['x'] })],
     ['a deletion of several', (user, { id }) => user.post('/bookmarks/delete', { ids: [id] })],

@@ -1,5 +1,9 @@
-import { beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { beforeEach, describe, expect, inject, onTestFinished, test, vi } from 'vitest';
+import { Semaphore } from '../src/concurrency/semaphore.ts';
+import { parseToken } from '../src/domain/tokens.ts';
+import { exportBookmarks } from '../src/operations/export.ts';
 import { IMPORT_BODY_BYTES } from '../src/operations/import/receive.ts';
+import { findPrincipal } from '../src/store/tokens.ts';
 import { runOn } from './support/database.ts';
 import { connectTo } from './support/responses.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
@@ -45,7 +49,7 @@ describe.each([
       const fields = { title: ' T ', comment: 'C', created_at: '2020-01-02T03:04:05.678Z' };
       const { body } = await importInto(user, [
         { id: 7, url: ` ${URL}a `, ...fields, updated_at: '2021-01-02T03:04:05.678Z', tags: ['y', 'x'] },
-        { id: 'no id', url: `${URL}b`, tags: [{ id: 1, name: 'X ' }, { name: 'z' }, 'z'], color: 'red' },
+        { id: 'no id', url: `${URL}b`, tags: [{ id: 1, name: 'X ' }, { name: 'Zoë' }, 'zoë'], color: 'red' },
       ]);
       expect(body).toEqual({ imported: 2, skipped: 0, errors: [] });
       const [a, b] = await exportOf(user);
@@ -59,7 +63,7 @@ describe.each([
       expect(a!.id).not.toBe(7);
       expect(a!.tags.map(({ name }) => name)).toEqual(['x', 'y']);
       expect(b).toMatchObject({ title: '', comment: '' });
-      expect(b!.tags.map(({ name }) => name)).toEqual(['x', 'z']);
+      expect(b!.tags.map(({ name }) => name)).toEqual(['x', 'Zoë']);
     });
 
     test('replaces an absent created_at by now, and an absent updated_at by created_at', async () => {
@@ -700,6 +704,35 @@ describe('export (decision 17)', () => {
     const { ended, text } = await rest();
     expect(ended).toBe(false);
     expect(() => JSON.parse(text)).toThrow();
+  });
+
+  test('reads no page if another response took its room while it waited for a permit', async () => {
+    const own = await service.user();
+    await importInto(own, [{ url: URL }]);
+    const { database, outboundBacklog } = service.context;
+    const principal = (await findPrincipal(database, parseToken(own.token)!))!;
+    const reads = vi.spyOn(database, 'read');
+    onTestFinished(() => reads.mockRestore());
+    const requestPermits = new Semaphore<number>({
+      permits: 1,
+      waitMs: 100_000,
+      refusalError: () => new Error('refused'),
+    });
+    const exporting = exportBookmarks(
+      { database, requestPermits, outboundBacklog, waitMs: 100_000 },
+      principal,
+    );
+    // The export uses the permit for its first statement, and then waits for it before its first page.
+    const giveBack = await requestPermits.acquire(own.id);
+    await expect.poll(() => requestPermits.gauges(own.id).waiting).toBe(1);
+    const before = reads.mock.calls.length;
+    const makeRoom = outboundBacklog.hold(own.id, 1e9);
+    giveBack();
+    (await requestPermits.acquire(own.id))();
+    expect(reads.mock.calls.length).toBe(before);
+    makeRoom();
+    const chunks = await (await exporting).toArray();
+    expect(JSON.parse(chunks.join(''))).toMatchObject({ count: 1, bookmarks: [{ url: URL }] });
   });
 
   test('frees its connection of the pool if the reader disconnects', async () => {
