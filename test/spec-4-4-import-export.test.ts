@@ -1,9 +1,7 @@
-import { beforeEach, describe, expect, inject, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { Semaphore } from '../src/concurrency/semaphore.ts';
-import { parseToken } from '../src/domain/tokens.ts';
-import { exportBookmarks } from '../src/operations/export.ts';
+import { streamPages } from '../src/http/streamed-pages.ts';
 import { IMPORT_BODY_BYTES } from '../src/operations/import/receive.ts';
-import { findPrincipal } from '../src/store/tokens.ts';
 import { runOn } from './support/database.ts';
 import { connectTo } from './support/responses.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
@@ -707,32 +705,27 @@ describe('export (decision 17)', () => {
   });
 
   test('reads no page if another response took its room while it waited for a permit', async () => {
-    const own = await service.user();
-    await importInto(own, [{ url: URL }]);
-    const { database, outboundBacklog } = service.context;
-    const principal = (await findPrincipal(database, parseToken(own.token)!))!;
-    const reads = vi.spyOn(database, 'read');
-    onTestFinished(() => reads.mockRestore());
+    const { outboundBacklog } = service.context;
+    const { id } = await service.user();
     const requestPermits = new Semaphore<number>({
       permits: 1,
       waitMs: 100_000,
       refusalError: () => new Error('refused'),
     });
-    const exporting = exportBookmarks(
-      { database, requestPermits, outboundBacklog, waitMs: 100_000 },
-      principal,
-    );
-    // The export uses the permit for its first statement, and then waits for it before its first page.
-    const giveBack = await requestPermits.acquire(own.id);
-    await expect.poll(() => requestPermits.gauges(own.id).waiting).toBe(1);
-    const before = reads.mock.calls.length;
-    const makeRoom = outboundBacklog.hold(own.id, 1e9);
+    let reads = 0;
+    async function* readPages() {
+      reads += 1;
+      yield ['page'];
+    }
+    const giveBack = await requestPermits.acquire(id);
+    const streaming = streamPages({ requestPermits, outboundBacklog, waitMs: 100_000 }, id, readPages());
+    await expect.poll(() => requestPermits.gauges(id).waiting).toBe(1);
+    const makeRoom = outboundBacklog.hold(id, 1e9);
     giveBack();
-    (await requestPermits.acquire(own.id))();
-    expect(reads.mock.calls.length).toBe(before);
+    (await requestPermits.acquire(id))();
+    expect(reads).toBe(0);
     makeRoom();
-    const chunks = await (await exporting).toArray();
-    expect(JSON.parse(chunks.join(''))).toMatchObject({ count: 1, bookmarks: [{ url: URL }] });
+    expect(await (await streaming).toArray()).toEqual(['page']);
   });
 
   test('frees its connection of the pool if the reader disconnects', async () => {
