@@ -177,14 +177,10 @@ export class BodyReader {
     else socket.resume();
   }
 
-  /**
-   * Ends the body. If many chunks have no reserved time yet, reserves time for them now. The key's next body then waits
-   * until that time is over.
-   */
+  /** Ends the body. If a pause is in progress, its timer reserves time for the chunks that came during the pause. */
   #finish(end: 'complete' | 'aborted'): void {
     if (this.#end !== undefined) return;
     this.#end = end;
-    if (this.#chunks >= CHUNKS_PER_PAUSE) this.#reserveTime();
     this.#setFlow();
     this.#resumeCaller();
   }
