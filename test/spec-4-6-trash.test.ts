@@ -227,6 +227,8 @@ describe('/trash/restore', () => {
       bookmarks: Array.from({ length: 200 }, (_, n) => ({
         url: `https://a.example/${n}`,
         tags: [`t${n % 7}`, 'all'],
+        created_at: '2020-01-02T03:04:05.678Z',
+        updated_at: '2021-01-02T03:04:05.678Z',
       })),
     });
     const before = await list(user);
@@ -244,6 +246,32 @@ describe('/trash/restore', () => {
     expect(after.slice(1).map(contentOf)).toEqual(before.map(contentOf));
     expect(restored.map(({ new_id }) => new_id)).toEqual(idsOf(after.slice(1)));
     expect(await findFaults(service.database.url)).toEqual([]);
+  });
+
+  test('counts the restored bookmarks as unpacked', async () => {
+    const user = await service.user();
+    const bookmarks = Array.from({ length: 200 }, (_, n) => ({ url: `https://a.example/${n}` }));
+    await user.post('/import', { bookmarks });
+    const first = idsOf(await list(user)).slice(0, 30);
+    await remove(user, { ids: first });
+    expect((await restore(user, first)).body.restored).toHaveLength(30);
+    expect(await findFaults(service.database.url)).toEqual([]);
+  });
+
+  test('creates no tag that none of the restored bookmarks has, if others were restored meanwhile', async () => {
+    const user = await service.user();
+    const { id } = await add(user, 1, { tags: ['a'] });
+    await remove(user, { id });
+    await user.post('/tags/delete', { path: 'a', with_children: true });
+    // The replica reads the names before it sends the statement. Here the tag b was a name of another bookmark then.
+    const names = `'{a,b}', '{a,b}'`;
+    await runOn(
+      service.database.url,
+      `select restore_bookmarks(user_id, token_hash, '{${id}}', ${names}, 100, 100, null, null)
+      from tokens
+      where user_id = ${user.id}`,
+    );
+    expect((await user.post('/tags/list')).body.tags).toMatchObject([{ name: 'a', bookmark_count: 1 }]);
   });
 
   test('refuses to exceed a limit under any concurrency, and then restores nothing', async () => {
