@@ -15,7 +15,7 @@ import {
 } from './fields.ts';
 import { type ListConditions, readSearch } from './query.ts';
 import { formatPage, type LinkdingRequest, readRange } from './request.ts';
-import { readNamesOf, resolveNames } from './tag-names.ts';
+import { makeNameReader, resolveNames } from './tag-names.ts';
 
 /** linkding's endpoints for bookmarks. */
 
@@ -30,6 +30,7 @@ export async function* listBookmarks(request: LinkdingRequest, list: ListConditi
   const { run, query } = request;
   const range = readRange(query);
   const search = await readSearch(run, query, list);
+  const readNames = makeNameReader(run);
   const per_page = Math.min(range.limit, PAGE_SIZE);
   let place: { page?: number; cursor: string } = {
     page: Math.floor(range.offset / per_page) + 1,
@@ -42,7 +43,7 @@ export async function* listBookmarks(request: LinkdingRequest, list: ListConditi
   for (;;) {
     const found = await run('/bookmarks/search', { ...search, per_page, ...place });
     const bookmarks = found.bookmarks.slice(skippedCount, skippedCount + remainingCount);
-    const names = await readNamesOf(run, bookmarks);
+    const names = await readNames(bookmarks);
     const texts = bookmarks.map((each) => JSON.stringify(toLinkding(each, names))).join(',');
     beginning ??= `${JSON.stringify(formatPage(request, range, found.total)).slice(0, -1)},"results":[`;
     yield [beginning, texts];
@@ -63,7 +64,7 @@ async function findBookmark(run: RunEndpoint, id: number): Promise<Bookmark> {
 }
 
 const format = async (run: RunEndpoint, bookmark: Bookmark) =>
-  toLinkding(bookmark, await readNamesOf(run, [bookmark]));
+  toLinkding(bookmark, await makeNameReader(run)([bookmark]));
 
 export const getBookmark = async ({ run, id }: LinkdingRequest) => format(run, await findBookmark(run, id));
 

@@ -144,7 +144,7 @@ export const toNewBookmark = (fields: LinkdingFields, names: readonly string[]) 
 
 /**
  * Converts the fields that a request names to the change of a bookmark. Fields that are not named, or stay equal, are
- * absent from the result, so the edit keeps what other clients change in them. `names` are the names of the tags that
+ * absent from the result. So the edit keeps what other clients change in them. `names` are the names of the tags that
  * `tag_names` means. Throws like `joinComment`.
  */
 export function toChange(current: Bookmark, fields: SentFields, names: readonly string[] | undefined) {

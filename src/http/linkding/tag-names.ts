@@ -42,9 +42,19 @@ export async function readTagNames(run: RunEndpoint): Promise<TagNames> {
 
 const UNCHANGED: Pick<TagNames, 'write'> = { write: (name) => name };
 
-/** Returns the conversion for writing these bookmarks. Reads the account's tags only if a name contains a blank. */
-export const readNamesOf = async (run: RunEndpoint, bookmarks: readonly Pick<Bookmark, 'tags'>[]) =>
-  bookmarks.some(({ tags }) => tags.some(({ name }) => /\s/u.test(name))) ? readTagNames(run) : UNCHANGED;
+/**
+ * Returns a function that returns the conversion for writing bookmarks. It reads the account's tags once, and only if a
+ * name contains a blank. So a long response writes a tag in the same way everywhere.
+ */
+export function makeNameReader(run: RunEndpoint) {
+  let names: TagNames | undefined;
+  return async (bookmarks: readonly Pick<Bookmark, 'tags'>[]): Promise<Pick<TagNames, 'write'>> => {
+    const hasBlank = bookmarks.some(({ tags }) => tags.some(({ name }) => /\s/u.test(name)));
+    if (!hasBlank) return UNCHANGED;
+    names ??= await readTagNames(run);
+    return names;
+  };
+}
 
 /** Returns the names of the tags that a client means by `tag_names`. Reads the account's tags only if it has to. */
 export async function resolveNames(run: RunEndpoint, sent: readonly string[]): Promise<string[]> {
