@@ -16,6 +16,7 @@ const LONGEST = [
   'long/redis-topologies',
   'long/large',
   'long/k8s-rotate',
+  'long/operation',
   'long/workers-that-fail',
   'long/alert-mutations',
   'long/embedded',
