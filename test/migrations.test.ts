@@ -323,7 +323,8 @@ test('migrate repairs tags that an earlier version corrupted', async () => {
   await runOn(
     url,
     `insert into users (id, email, email_key) values (1, 'a@example.org', 'a@example.org');
-    insert into accounts (user_id, is_premium, bookmark_count, tag_count, stale_tags) values (1, true, 2, 7, null);
+    insert into accounts (user_id, is_premium, bookmark_count, tag_count, stale_tags, unpacked)
+    values (1, true, 2, 7, null, 2);
     insert into tags (user_id, id, name, name_key, bookmark_count)
     values (1, 10, 'kept', 'kept', 5), (1, 11, '', '', 0);
     insert into bookmarks (user_id, id, url_key, created_at, updated_at, host, search_text, tag_ids, url, title, comment, tags)

@@ -209,8 +209,12 @@ test(`a search finds what the bookmarks contain, after any writes (seed ${seed})
     if (random() < 0.5) await buildPendingFilters(service.context);
     expect(await findFaults(service.database.url)).toEqual([]);
     await expectFoundAsScanned(user, QUERIES[step % QUERIES.length]!);
-    const word = next().comment.split(' ')[0]!.toLowerCase();
-    await expectFoundAsScanned(user, word.replace(/[^\p{L}]/gu, '') || 'b');
+    const word =
+      next()
+        .comment.split(' ')[0]!
+        .toLowerCase()
+        .replace(/[^\p{L}]/gu, '') || 'b';
+    await expectFoundAsScanned(user, word);
     await expectFoundAsScanned(user, 'e', [PHRASES[step % PHRASES.length]!]);
     await expectFiltered(user, drawFilters(random, word), WALKS[step % WALKS.length]!);
   }

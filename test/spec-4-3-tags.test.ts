@@ -121,6 +121,7 @@ describe('/tags/create', () => {
     ['a final sigma', 'ΟΔΟΣ', 'οδος'],
     ['a sigma inside', 'οδοσ', 'οδος'],
     ['a dotted capital', 'İ', 'i\u0307'],
+    ['a dotted capital and a plain letter', 'i', 'İ'],
     ['a character that NFC replaces', '\u212a', 'K'],
     ['a letter that is composed only in lower case', 'J\u030c', '\u01f0'],
   ])('an existing name is a VALIDATION_ERROR: %s', async (_, one, other) => {
@@ -137,7 +138,6 @@ describe('/tags/create', () => {
   test.each([
     ['a', 'á'],
     ['a b', 'a  b'],
-    ['i', 'İ'],
     ['i', 'ı'],
     ['ss', 'ß'],
     ['a', 'ａ'],
