@@ -6,8 +6,10 @@
 create or replace function replace_tags(
   p_user_id bigint, p_ids bigint[], p_into_id bigint, p_after bigint, p_work integer
 ) returns bigint
--- Postgres plans each statement for the values of the call, so that it puts a long list of tags into a hash table.
-language plpgsql set plan_cache_mode = force_custom_plan as $$
+-- Postgres plans each statement for the values of the call, so that it puts a long list of tags into a hash table. Bitmap
+-- scans are off, so that a step finds its bookmarks by their ids and never reads all bookmarks of the user
+-- (docs/decisions/0093-plans-that-stay-good.md).
+language plpgsql set plan_cache_mode = force_custom_plan set enable_bitmapscan = off as $$
 declare
   v_next record;
   -- the bookmarks of this step that get `p_into_id`
