@@ -6,10 +6,10 @@
 create or replace function replace_tags(
   p_user_id bigint, p_ids bigint[], p_into_id bigint, p_after bigint, p_work integer
 ) returns bigint
--- Postgres plans each statement for the values of the call, so that it puts a long list of tags into a hash table. Bitmap
--- scans are off, so that a step finds its bookmarks by their ids and never reads all bookmarks of the user
--- (docs/decisions/0093-plans-that-stay-good.md).
-language plpgsql set plan_cache_mode = force_custom_plan set enable_bitmapscan = off as $$
+-- Postgres plans for lists of unknown length, and takes them for short. So a step finds its bookmarks by their ids and
+-- never reads all bookmarks of the user (docs/decisions/0093-plans-that-stay-good.md). `in (select unnest(…))` puts the
+-- tags, which may be many, into a hash table.
+language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
   v_next record;
   -- the bookmarks of this step that get `p_into_id`
@@ -23,7 +23,7 @@ begin
     select tag.id, count(*) as count
     from bookmarks b
     cross join unnest(b.tag_ids) as tag (id)
-    where b.user_id = p_user_id and b.id = any (v_next.ids) and tag.id = any (p_ids)
+    where b.user_id = p_user_id and b.id = any (v_next.ids) and tag.id in (select unnest(p_ids))
     group by tag.id
   ) losing
   where t.user_id = p_user_id and t.id = losing.id;
@@ -45,7 +45,7 @@ begin
     select b.id, array(
       select distinct tag.id
       from unnest(b.tag_ids || p_into_id) as tag (id)
-      where tag.id <> all (p_ids)
+      where tag.id not in (select unnest(p_ids))
     ) as new_ids
     from bookmarks b
     where b.user_id = p_user_id and b.id = any (v_next.ids)
