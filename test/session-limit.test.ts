@@ -85,6 +85,31 @@ describe('a user has exactly 100 sessions at most', () => {
   });
 });
 
+test('sign-ins and a revocation of all other sessions, which began during another sign-in, all succeed', async () => {
+  const { url } = service.database;
+  await fillSessions(50);
+  // The hash of the new session sorts before all others, and the hash of the locked one after all others.
+  const open = await holdLock(
+    url,
+    `select from open_session(${user.id}, decode(repeat('00', 32), 'hex'), 'abcd', null, now(), 90)`,
+  );
+  const last = `(select max(token_hash) from tokens where user_id = ${user.id})`;
+  const lockLast = `select from tokens where user_id = ${user.id} and token_hash = ${last} for key share`;
+  const holding = holdLock(url, lockLast);
+  await untilBlocked(url, 'for key share');
+  const revocation = revokeOtherSessions(other.context.database, keyOf(user.token));
+  await untilBlocked(url, 'revoke_other_sessions');
+  const signIn = approve(0);
+  await untilBlocked(url, 'open_app_session');
+  await open.commit();
+  // The revocation holds the locks of the sessions that it saw before the sign-in, except for the last one.
+  await using held = await holding;
+  await Promise.race([untilBlocked(url, 'revoke_other_sessions'), revocation]);
+  await held.release();
+  await Promise.all([revocation, signIn]);
+  expect(await countSessions()).toBeLessThanOrEqual(2);
+});
+
 test('a sign-in does not wait for a write of the same user, such as an import', async () => {
   await using _writer = await holdAccount(service.database.url, user);
   expect(await exchange(0)).toBe(true);

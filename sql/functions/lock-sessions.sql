@@ -1,8 +1,8 @@
 -- Locks all sessions of a user until the end of the transaction, in the order of their hashes. Every function that opens
--- a session calls this function before it reads or deletes a session, and after it has locked rows of `users` and
--- `accounts`. So sign-ins of one user run one after another, and each sees the sessions that the previous one opened.
--- Row locks alone cannot do that, because they do not exclude new rows. Writers of bookmarks, such as imports, take
--- neither of these locks, so a sign-in never waits for them.
+-- a session or deletes several calls this function before it reads or deletes a session, and after it has locked rows of
+-- `users` and `accounts`. So sign-ins of one user run one after another, and each sees the sessions that the previous one
+-- opened. Row locks alone cannot do that, because they do not exclude new rows. Writers of bookmarks, such as imports,
+-- take neither of these locks, so a sign-in never waits for them.
 create or replace function lock_sessions(p_user_id bigint) returns void
 language plpgsql as $$
 begin

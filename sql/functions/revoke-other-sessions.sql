@@ -1,6 +1,6 @@
--- Revokes all sessions of a user except the session that requests this. The function locks the sessions in the order of
--- their hashes. So if two sessions revoke each other at the same time, one of them waits for the other. After the wait,
--- the session that waited is itself revoked, and revokes nothing.
+-- Revokes all sessions of a user except the session that requests this. The function locks the sessions first. So if two
+-- sessions revoke each other at the same time, one of them waits for the other. After the wait, the session that waited
+-- is itself revoked, and revokes nothing.
 create or replace function revoke_other_sessions(
   p_user_id bigint, p_token_hash bytea, p_idempotency_key text, p_request_hash bytea,
   out outcome text, out response text
@@ -17,10 +17,7 @@ begin
       return;
     end if;
   end if;
-  perform from tokens
-  where user_id = p_user_id and kind = 'session' and expires_at > now()
-  order by token_hash
-  for update;
+  perform lock_sessions(p_user_id);
   if not token_is_valid(p_user_id, p_token_hash) then
     outcome := 'token';
     return;

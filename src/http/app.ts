@@ -156,10 +156,14 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   });
 
   app.addHook('onClose', async () => connections.close());
-  addFirstHook(app, context, connections, bodies);
+  const endpoints = new Set<string>();
+  app.addHook('onRoute', ({ method, url }) => {
+    requireListed(url);
+    if (method === 'POST') endpoints.add(url);
+  });
+  addFirstHook(app, context, connections, bodies, endpoints);
   if (config.corsOrigins.length > 0) await app.register(cors, corsOptions(config.corsOrigins));
-  addHooks(app, context);
-  app.addHook('onRoute', ({ url }) => requireListed(url));
+  addHooks(app, context, endpoints);
   app.setNotFoundHandler(() => {
     throw notFound('the path');
   });

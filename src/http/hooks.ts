@@ -13,6 +13,9 @@ import { traceRequests } from './trace-requests.ts';
 /** Matches the urls of paths that use the session cookie. The router ignores doubled slashes, so this does too. */
 const IS_FOR_BROWSER = new RegExp(`^/*${WEB_PATH}/`);
 
+/** The paths that take POST. */
+type Endpoints = ReadonlySet<string>;
+
 /**
  * Adds the hook that runs before CORS, so that responses to preflights have the request id and the security headers
  * too. The hook refuses OPTIONS requests that are not preflights, and all preflights for paths that use the session
@@ -23,6 +26,7 @@ export function addFirstHook(
   context: Context,
   connections: Connections,
   bodies: Bodies,
+  endpoints: Endpoints,
 ): void {
   app.addHook('onRequest', (request, reply, done) => {
     const { id, method, url, headers } = request;
@@ -42,17 +46,17 @@ export function addFirstHook(
     reply.headers(SECURITY_HEADERS);
     const isPreflight =
       headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
-    if (method === 'OPTIONS' && (!isPreflight || IS_FOR_BROWSER.test(url))) throw noRoute(app, url);
+    if (method === 'OPTIONS' && (!isPreflight || IS_FOR_BROWSER.test(url))) throw noRoute(endpoints, url);
     done();
   });
 }
 
 /** Returns the error for a request without a route. If the path is an endpoint, the error says to use POST. */
-function noRoute(app: FastifyInstance, url: string): ApiError {
+function noRoute(endpoints: Endpoints, url: string): ApiError {
   const [path = ''] = url.split('?', 1);
   // The router also ignores doubled slashes and a slash at the end.
   const endpoint = path.replace(/\/+/g, '/').replace(/\/$/, '');
-  return app.hasRoute({ method: 'POST', url: endpoint })
+  return endpoints.has(endpoint)
     ? new ApiError('NOT_FOUND', 'use POST: this endpoint takes no other method')
     : notFound('the path');
 }
@@ -74,7 +78,7 @@ function countHeader(rawHeaders: readonly string[], name: string): number {
 }
 
 /** Adds the checks, logs and metrics of every request. */
-export function addHooks(app: FastifyInstance, context: Context): void {
+export function addHooks(app: FastifyInstance, context: Context, endpoints: Endpoints): void {
   const { config, lifecycle } = context;
   if (config.otlpEndpoint) traceRequests(app, config.traceRatio);
   app.addHook('onRequest', (request, reply, done) => {
@@ -89,7 +93,7 @@ export function addHooks(app: FastifyInstance, context: Context): void {
     const repeated = SINGLE_HEADERS.find((name) => countHeader(request.raw.rawHeaders, name) > 1);
     if (repeated !== undefined) throw invalid(`${repeated}: was sent more than once`);
     // An unknown path gives a 404, whatever the body is. So the path is checked before the body is read (decision 1).
-    if (request.is404) throw noRoute(app, request.url);
+    if (request.is404) throw noRoute(endpoints, request.url);
     done();
   });
   app.addHook('onSend', (_request, reply, payload, done) => {
