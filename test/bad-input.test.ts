@@ -544,8 +544,8 @@ test('the limits are those of the contract (section 2.5)', () => {
       'cursor -2000|cursor 0-9007199254740991|email 1-254|id 1-9007199254740991|ids 1-500',
       'into_id 1-9007199254740991|items 1-500|limit 1-100|limit 1-500|name 1-255',
       'page 1-9007199254740991|path 1-255|per_page 1-100|phrases -10|query -1000|redirect_uri -500',
-      'remove_tags -100|site 1-253|tag -255|tags -100|title -2048|url 1-8192|without_phrases -10',
-      'without_tags -100',
+      'remove_tags -100|site 1-253|tag -255|tags -100|title -2048|url 1-8192|wait_seconds 0-30',
+      'without_phrases -10|without_tags -100',
     ),
   );
 });

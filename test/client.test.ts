@@ -377,6 +377,7 @@ describe('timeouts', () => {
   test('polls and imports have a longer timeout, because the service may hold them', async () => {
     expect(await timeoutOf((client) => client.syncBookmarks({ wait: true }))).toBeCloseTo(60_000, -2);
     expect(await timeoutOf((client) => client.readChanges({ wait: true }))).toBeCloseTo(60_000, -2);
+    expect(await timeoutOf((client) => client.readChanges({ wait_seconds: 5 }))).toBeCloseTo(35_000, -2);
     expect(await timeoutOf((client) => client.importBookmarks({ bookmarks: [] }))).toBeCloseTo(270_000, -2);
   });
 

@@ -155,6 +155,7 @@ const FIELDS: Record<BodyField, fc.Arbitrary<unknown>> = {
   cursor: fc.oneof(id, fc.base64String(), text),
   limit: fc.integer({ min: 1, max: 600 }),
   wait: fc.boolean(),
+  wait_seconds: fc.integer({ min: -1, max: 31 }),
   from: fc.constantFrom('now', 'then'),
   code: fc.stringMatching(/^[A-Z0-9]{8}$/),
   bookmarks: fc.array(fc.oneof({ weight: 4, arbitrary: entry }, { weight: 1, arbitrary: junk }), {

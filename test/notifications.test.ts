@@ -430,6 +430,7 @@ test('a poll is not held if its client left while the service looked up its toke
   const page = { bookmarks: [] };
   const end = await readOrWait(service.context, {} as FastifyRequest, { raw } as unknown as FastifyReply, {
     principal,
+    waitSeconds: service.context.config.syncWaitSeconds,
     channel: `user:${userId}`,
     read: async () => page,
     check: async () => false,

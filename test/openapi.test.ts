@@ -246,7 +246,8 @@ describe('the document is complete', () => {
     expect(requestOf('/bookmarks/sync').schema.properties).toMatchObject({
       cursor: { minimum: 0, description: 'Default: 0.' },
       limit: { minimum: 1, maximum: 100, description: 'Default: 50.' },
-      wait: { description: 'Default: false.' },
+      wait: { type: 'boolean', description: 'Default: false, or true with `wait_seconds`.' },
+      wait_seconds: { type: 'integer', minimum: 0, maximum: 30 },
     });
     const entry = requestOf('/import').schema.properties.bookmarks;
     expect(entry).toMatchObject({ maxItems: 100_000, items: { properties: { tags: { maxItems: 100 } } } });

@@ -296,6 +296,72 @@ describe('waiting (decision 16)', () => {
   });
 });
 
+describe('wait_seconds', () => {
+  // This replica would hold a poll for an hour, so only `wait_seconds` ends the polls of these tests.
+  const patient = useService({ syncWaitSeconds: 3_600 }, { beside: service });
+
+  test.each(['/bookmarks/sync', '/bookmarks/changes'])(
+    'ends a poll of %s, also without wait',
+    async (path) => {
+      const owner = await patient.user();
+      const { cursor } = (await owner.post(path)).body;
+      const begun = performance.now();
+      for (const more of [{}, { wait: true }, { wait: null }]) {
+        const { body } = await owner.post(path, { cursor, wait_seconds: 1, ...more });
+        expect(body).toMatchObject({ bookmarks: [], cursor, has_more: false, waited: true });
+      }
+      expect(performance.now() - begun).toBeGreaterThan(2_970);
+      expect(patient.context.coordination.notifier.held).toBe(0);
+    },
+  );
+
+  test('an add and a revocation still end the wait earlier', async () => {
+    const session = await patient.session();
+    const { response } = await startWait(session, { wait: undefined, wait_seconds: 30 }, patient);
+    const cursor = await add(session);
+    expect((await response).body).toMatchObject({ cursor, waited: true });
+    const held = await startWait(session, { wait: undefined, wait_seconds: 30, cursor }, patient);
+    await session.post('/logout');
+    expect((await held.response).body.code).toBe('INVALID_TOKEN');
+  });
+
+  test('a longer time than SYNC_WAIT_SECONDS means SYNC_WAIT_SECONDS', async () => {
+    await using own = await startService({ syncWaitSeconds: 1 });
+    const { body } = await sync({ wait_seconds: 30 }, await own.user());
+    expect(body).toMatchObject({ bookmarks: [], waited: true });
+  });
+
+  test('0 responds immediately, with waited false', async () => {
+    const owner = await patient.user();
+    for (const path of ['/bookmarks/sync', '/bookmarks/changes']) {
+      const { cursor } = (await owner.post(path)).body;
+      const { body } = await owner.post(path, { cursor, wait_seconds: 0 });
+      expect(body).toMatchObject({ bookmarks: [], cursor, waited: false });
+    }
+  });
+
+  test('with wait false, it is a VALIDATION_ERROR that names the field', async () => {
+    for (const path of ['/bookmarks/sync', '/bookmarks/changes'])
+      expect((await user.post(path, { wait: false, wait_seconds: 0 })).body).toEqual({
+        error: 'wait_seconds: cannot be given with wait: false',
+        code: 'VALIDATION_ERROR',
+      });
+  });
+
+  test('polls with wait_seconds count among the 16 held polls of a token', async () => {
+    const owner = await patient.user();
+    const gone = new AbortController();
+    const polls = Array.from({ length: 16 }, () =>
+      sync({ wait_seconds: 30 }, owner, { signal: gone.signal }),
+    );
+    await untilHeld(16, patient);
+    expect((await sync({ wait_seconds: 30 }, owner)).body).toMatchObject({ bookmarks: [], waited: false });
+    gone.abort();
+    for (const poll of polls) await expect(poll).rejects.toThrow();
+    await untilHeld(0, patient);
+  });
+});
+
 describe('the order of ids (decision 15)', () => {
   test('ids of one user become visible in order, even if a writer is slow to commit', async () => {
     // This writer holds the account's lock and has drawn the id of a bookmark, but has not committed yet.

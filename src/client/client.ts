@@ -174,7 +174,8 @@ export class EndpointClient {
 
   /**
    * Returns the bookmarks that were added after a cursor (docs/contract.md, section 4.2). If there are none yet and
-   * `wait` is given, the service waits up to 29 s for one. `BookmarkClient.sync` sends this request in a loop.
+   * `wait` is given, the service waits up to 29 s for one, or up to `wait_seconds`. `BookmarkClient.sync` sends this
+   * request in a loop.
    */
   syncBookmarks(position: SyncPosition = {}, options?: RequestOptions): Promise<SyncedBookmarks> {
     return this.requester.request('/bookmarks/sync', position, options);
@@ -182,7 +183,7 @@ export class EndpointClient {
 
   /**
    * Returns the changes that were made after a cursor. If there are none yet and `wait` is given, the service waits up
-   * to 29 s for one. `BookmarkClient.mirror` sends this request in a loop.
+   * to 29 s for one, or up to `wait_seconds`. `BookmarkClient.mirror` sends this request in a loop.
    */
   readChanges(position: ChangesPosition = {}, options?: RequestOptions): Promise<Changes> {
     return this.requester.request('/bookmarks/changes', position, options);

@@ -9,6 +9,11 @@ export interface FollowOptions {
   signal?: AbortSignal | undefined;
   /** If false, the iteration ends after all existing bookmarks, instead of waiting for new ones. */
   follow?: boolean | undefined;
+  /**
+   * The longest time in seconds that the service may hold a request, 1 to 30. Default: as long as the service allows,
+   * usually 29. Use less where a program may not wait that long, as in the background worker of a browser.
+   */
+  waitSeconds?: number | undefined;
 }
 
 export interface SyncBatch {
@@ -58,7 +63,7 @@ function parsePosition(cursor: string | number): Position {
  */
 export async function* followBookmarks(
   requester: Requester,
-  { cursor = 0, signal, follow = true }: FollowOptions = {},
+  { cursor = 0, signal, follow = true, waitSeconds }: FollowOptions = {},
 ): AsyncGenerator<SyncBatch, void, undefined> {
   let position = parsePosition(cursor);
   const isFirstCatchUp = position.lastId === 0 || position.listCursor !== undefined;
@@ -68,7 +73,7 @@ export async function* followBookmarks(
       yield batch;
     }
   }
-  yield* syncFrom(requester, position.lastId, signal, follow);
+  yield* syncFrom(requester, position.lastId, signal, follow, waitSeconds);
 }
 
 async function* listFrom(
@@ -96,6 +101,7 @@ async function* syncFrom(
   lastId: number,
   signal: AbortSignal | undefined,
   follow: boolean,
+  waitSeconds: number | undefined,
 ): AsyncGenerator<SyncBatch, void, undefined> {
   const { timing } = requester;
   const pause = new PollPause(timing);
@@ -103,7 +109,7 @@ async function* syncFrom(
     const askedMs = timing.clock.now();
     const page = await requester.request(
       '/bookmarks/sync',
-      { cursor, limit: SYNC_LIMIT, wait: follow },
+      { cursor, limit: SYNC_LIMIT, wait: follow, wait_seconds: follow ? waitSeconds : undefined },
       { signal, onHeaders: pause.onHeaders, ...WITHOUT_END },
     );
     if (page.bookmarks.length > 0) {

@@ -84,6 +84,11 @@ export interface MirrorOptions {
   signal?: AbortSignal | undefined;
   /** If false, the iteration ends when the copy is up to date, instead of waiting for changes. */
   follow?: boolean | undefined;
+  /**
+   * The longest time in seconds that the service may hold a request, 1 to 30. Default: as long as the service allows,
+   * usually 29. Use less where a program may not wait that long, as in the background worker of a browser.
+   */
+  waitSeconds?: number | undefined;
 }
 
 /** The changes of one page, after the store has applied it. */
@@ -112,7 +117,13 @@ const LIMIT = 500;
  */
 export async function* mirrorBookmarks(
   requester: Requester,
-  { store, signal, follow = true, request = WITHOUT_END }: MirrorOptions & { request?: RequestOptions },
+  {
+    store,
+    signal,
+    follow = true,
+    waitSeconds,
+    request = WITHOUT_END,
+  }: MirrorOptions & { request?: RequestOptions },
 ): AsyncGenerator<MirrorBatch, void, undefined> {
   const { timing } = requester;
   const pause = new PollPause(timing);
@@ -128,7 +139,7 @@ export async function* mirrorBookmarks(
     const aheadIds: number[] = (await store.readAhead?.()) ?? [];
     const page: Changes = await requester.request(
       '/bookmarks/changes',
-      { cursor, limit: LIMIT, wait },
+      { cursor, limit: LIMIT, wait, wait_seconds: wait ? waitSeconds : undefined },
       { ...request, signal, onHeaders },
     );
     // The last page of a catch-up removes the bookmarks that no page has contained: see `CollectionStore.readAhead`.

@@ -23,7 +23,7 @@ export interface RequestOptions {
   signal?: AbortSignal | undefined;
   /**
    * An attempt fails with `TIMEOUT` after this time without progress, in ms. The client adds 30 s for a poll with
-   * `wait` and 240 s for an import, because the service may respond that late.
+   * `wait`, `wait_seconds` for a poll with that field, and 240 s for an import, because the service may respond that late.
    */
   timeoutMs?: number | undefined;
   /** How long a failed request is retried, in ms from the first failure. 0 disables retries. */
@@ -66,7 +66,7 @@ export interface ClientOptions {
   token?: string | undefined;
   /**
    * An attempt fails with `TIMEOUT` after this time without progress, in ms. Default: 30,000. The client adds 30 s for
-   * a poll with `wait` and 240 s for an import, because the service may respond that late.
+   * a poll with `wait`, `wait_seconds` for a poll with that field, and 240 s for an import, because the service may respond that late.
    */
   timeoutMs?: number | undefined;
   /**
@@ -153,7 +153,9 @@ const KINDS: Readonly<Record<Path, Kind>> = {
  */
 function holdMs(path: Path, body: object): number {
   if (path === '/import') return 240_000;
-  return KINDS[path] === 'poll' && 'wait' in body && body.wait === true ? 30_000 : 0;
+  if (KINDS[path] !== 'poll') return 0;
+  if ('wait_seconds' in body && typeof body.wait_seconds === 'number') return body.wait_seconds * 1_000;
+  return 'wait' in body && body.wait === true ? 30_000 : 0;
 }
 
 /** Returns the header with the caller's key, or with a random key if the endpoint's requests always carry one. */

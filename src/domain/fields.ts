@@ -277,8 +277,12 @@ export const bookmarkVersions = z
     examples: [[{ id: 42, if_updated_at: '2026-01-02T03:04:05.678Z' }]],
   });
 
-/** Makes the schema of an integer from `min` to `max`. If the field is absent, its value is `byDefault`. */
-export const integer = (min: number, max: number, byDefault: number) => {
+/** Makes the schema of an integer from `min` to `max`. */
+export const integerWithin = (min: number, max: number) => {
   const rule = `expected an integer from ${min} to ${max}`;
-  return z.int(rule).min(min, rule).max(max, rule).default(byDefault);
+  return z.int(rule).min(min, rule).max(max, rule);
 };
+
+/** Makes the schema of an integer from `min` to `max`. If the field is absent, its value is `byDefault`. */
+export const integer = (min: number, max: number, byDefault: number) =>
+  integerWithin(min, max).default(byDefault);

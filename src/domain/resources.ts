@@ -376,6 +376,8 @@ export interface SyncPosition {
   limit?: number | undefined;
   /** Whether to wait for something new, for up to 29 seconds. */
   wait?: boolean | undefined;
+  /** The longest wait in seconds, 0 to 30, in place of `wait`. The service never waits longer than with `wait`. */
+  wait_seconds?: number | undefined;
 }
 
 /** A page of bookmarks in ascending order of ids. */
@@ -397,6 +399,8 @@ export interface ChangesPosition {
   limit?: number | undefined;
   /** Whether to wait for something new, for up to 29 seconds. */
   wait?: boolean | undefined;
+  /** The longest wait in seconds, 0 to 30, in place of `wait`. The service never waits longer than with `wait`. */
+  wait_seconds?: number | undefined;
 }
 
 /**

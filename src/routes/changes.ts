@@ -5,7 +5,7 @@ import { id, integer } from '../domain/fields.ts';
 import { principalRoute } from '../http/route.ts';
 import type { ChangesPage, ChangesStart } from '../store/changes.ts';
 import { cursorSchemas, formatChangesCursor, parseChangesCursor } from './cursor.ts';
-import { readOrWait } from './long-poll.ts';
+import { checkWait, readOrWait, readWaitSeconds, waitFields } from './long-poll.ts';
 import * as schemas from './response-schemas.ts';
 
 /** Sync of everything that changes: new, edited and deleted bookmarks, and tags (docs/contract.md, decision 37). */
@@ -41,13 +41,16 @@ const changes = principalRoute({
     'bookmarks and tags that you have. Insert or replace `bookmarks` by id. Remove `deleted`. In all bookmarks that ' +
     'you have, apply the names in `tags`, and remove `deleted_tags`. Store the cursor. When `has_more` is false, you ' +
     'have exactly what the service has. No change is ever missed, and applying a page twice is harmless. With ' +
-    '`wait`, the service holds the request for up to 29 seconds if nothing has changed.',
-  body: z.object({
-    cursor: cursorSchemas(EXAMPLE_CURSOR).given,
-    from: z.literal('now').optional(),
-    limit: integer(1, 500, 100),
-    wait: schemas.wait,
-  }),
+    '`wait`, the service holds the request for up to 29 seconds if nothing has changed. `wait_seconds` asks for a ' +
+    'shorter wait.',
+  body: z
+    .object({
+      cursor: cursorSchemas(EXAMPLE_CURSOR).given,
+      from: z.literal('now').optional(),
+      limit: integer(1, 500, 100),
+      ...waitFields,
+    })
+    .check(checkWait),
   // The cursor of an example would belong to another user, so the request would fail.
   exampleLeavesOut: ['cursor'],
   response: z.object({
@@ -62,12 +65,11 @@ const changes = principalRoute({
   }),
   async handle({ context, principal, body, request, reply }) {
     const start = findStart(body, principal.userId);
-    const read = () => context.changesReader.read(principal, start, body.limit);
-    if (!body.wait || start === 'now') return formatPage(await read(), principal.userId, false);
     const { page, waited } = await readOrWait(context, request, reply, {
       principal,
+      waitSeconds: start === 'now' ? 0 : readWaitSeconds(context, body),
       channel: changesChannel(principal.userId),
-      read,
+      read: () => context.changesReader.read(principal, start, body.limit),
       check: () => context.changesReader.hasNews(principal, start),
       hasNews: ({ isEmpty, hasMore }) => !isEmpty || hasMore,
     });

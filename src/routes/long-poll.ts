@@ -1,7 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
 import type { Context } from '../context.ts';
 import type { Waiter } from '../coordination/port.ts';
 import { unavailable } from '../domain/errors.ts';
+import { integerWithin } from '../domain/fields.ts';
 import type { Principal } from '../domain/tokens.ts';
 
 /** Long polling (docs/contract.md, decision 16) for `/bookmarks/sync` and `/bookmarks/changes`. */
@@ -9,9 +11,44 @@ import type { Principal } from '../domain/tokens.ts';
 /** The database's clock may be ahead of this process's estimate of that clock by up to this time. */
 const CLOCK_MARGIN_MS = 1_000;
 
+/** The largest `wait_seconds`. A larger number than `SYNC_WAIT_SECONDS` is no error, and means `SYNC_WAIT_SECONDS`. */
+const MAX_WAIT_SECONDS = 30;
+
+/** The fields of a request that may wait. `checkWait` checks how they are combined. */
+export const waitFields = {
+  wait: z
+    .boolean()
+    .optional()
+    .meta({ description: 'Default: false, or true with `wait_seconds`.', examples: [true] }),
+  wait_seconds: integerWithin(0, MAX_WAIT_SECONDS)
+    .optional()
+    .meta({ examples: [20] }),
+};
+
+type Wait = { wait?: boolean | undefined; wait_seconds?: number | undefined };
+
+/** A rule for a body: `wait_seconds` asks to wait, so it contradicts `wait: false`. */
+export function checkWait({ value, issues }: z.core.ParsePayload<Wait>): void {
+  if (value.wait !== false || value.wait_seconds === undefined) return;
+  issues.push({
+    code: 'custom',
+    message: 'cannot be given with wait: false',
+    path: ['wait_seconds'],
+    input: value,
+  });
+}
+
+/** Returns the longest time that a request may be held, in seconds. 0 means that the request does not wait. */
+export function readWaitSeconds({ config }: Context, { wait, wait_seconds: given }: Wait): number {
+  if (given !== undefined) return Math.min(given, config.syncWaitSeconds);
+  return wait === true ? config.syncWaitSeconds : 0;
+}
+
 /** What `readOrWait` needs to know about a long poll. */
 interface Poll<Page> {
   principal: Principal;
+  /** The longest time that the request may be held. */
+  waitSeconds: number;
   /** The channel whose notifications end the wait. */
   channel: string;
   /** Reads the current page. */
@@ -30,7 +67,7 @@ interface PollEnd<Page> {
 }
 
 /**
- * Reads a page. If it has no news, holds the request until something may have changed, then reads again. Throws
+ * Reads a page. If it has no news and the request may wait, holds the request until something may have changed, then reads again. Throws
  * `UNAVAILABLE` if the replica already holds its maximum number of polls.
  *
  * No change is missed, because the waiter is registered before the first read. The first read sees every change that
@@ -44,6 +81,7 @@ export async function readOrWait<Page>(
   reply: FastifyReply,
   poll: Poll<Page>,
 ): Promise<PollEnd<Page>> {
+  if (poll.waitSeconds === 0) return { page: await poll.read(), waited: false };
   const waiter = context.coordination.notifier.register(poll.channel, poll.principal.key);
   const cancel = () => waiter.cancel();
   // If the client left while the body was read, the `close` event has already come.
@@ -88,11 +126,11 @@ interface WaitResult<Page> {
  * `INVALID_TOKEN`.
  */
 async function waitForNews<Page>(
-  { coordination: { clock, notifier }, config, metrics }: Context,
-  { principal, read, check, hasNews }: Poll<Page>,
+  { coordination: { clock, notifier }, metrics }: Context,
+  { principal, waitSeconds, read, check, hasNews }: Poll<Page>,
   waiter: Waiter,
 ): Promise<WaitResult<Page>> {
-  const deadline = clock.now() + config.syncWaitSeconds * 1_000;
+  const deadline = clock.now() + waitSeconds * 1_000;
   for (;;) {
     const event = await waiter.next(deadline);
     if (event === 'gone') return {};

@@ -34,8 +34,3 @@ export const bookmark = z
 export const severalDone = { count, missing: z.array(id), conflicts: z.array(id).optional() };
 
 export const deleted = z.object({ deleted: z.literal(true) }).meta({ id: 'Deleted' });
-
-export const wait = z
-  .boolean()
-  .default(false)
-  .meta({ examples: [true] });

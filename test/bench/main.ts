@@ -8,6 +8,7 @@ import { importAll } from './benches/import.ts';
 import { importsBeside } from './benches/imports-beside.ts';
 import { mixed } from './benches/mixed.ts';
 import { list, list500, sync100 } from './benches/pages.ts';
+import { pollEnds } from './benches/poll-ends.ts';
 import { refused, request } from './benches/request.ts';
 import { search } from './benches/search.ts';
 import { sharded } from './benches/sharded.ts';
@@ -39,6 +40,7 @@ const BENCHES: readonly Bench[] = [
   importsBeside,
   waiters,
   idle,
+  pollEnds,
   mixed,
   web,
   growth,

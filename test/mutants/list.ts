@@ -10,6 +10,12 @@ export interface Mutant {
 
 export const MUTANTS: readonly Mutant[] = [
   {
+    file: 'src/routes/long-poll.ts',
+    from: 'Math.min(given, config.syncWaitSeconds)',
+    to: 'config.syncWaitSeconds',
+    caughtBy: 'test/spec-4-2-sync.test.ts › 0 responds immediately, with waited false',
+  },
+  {
     file: 'sql/functions/find-response.sql',
     from: "interval '24 hours'",
     to: "interval '12 hours'",
