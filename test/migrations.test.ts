@@ -1,16 +1,13 @@
-import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
-import { searchText } from '../src/domain/text.ts';
-import { urlKey } from '../src/store/bookmarks.ts';
 import { DatabaseUnavailable } from '../src/store/errors.ts';
 import { checkSchema, migrate, SchemaMismatch } from '../src/store/migrations.ts';
 import { openDatabase } from '../src/store/open-database.ts';
 import { readSchemaFiles } from '../src/store/schema-files.ts';
 import { createDatabase, runOn, withDatabase } from './support/database.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
-import { findFaults } from './support/invariants.ts';
 import { startPgBouncer } from './support/pgbouncer.ts';
 import { startProxy } from './support/proxy.ts';
 import { silentLog } from './support/silent-log.ts';
@@ -127,7 +124,7 @@ test('a migration that loses its connection is applied completely or not at all,
   while ((await runOn(url, end)).length === 0) await sleep(5);
   expect(await outcome).toMatch(/^migration 2 \(b\) failed: terminating connection/);
   expect(await runOn(url, "select to_regclass('halves') as halves")).toEqual([{ halves: null }]);
-  expect(await migrate({ url, folder })).toEqual([1, 2]);
+  expect(await migrate({ url, folder: writeMigrations(first, 'create table halves ()') })).toEqual([1, 2]);
 });
 
 test("a migration may take longer than the role's statement_timeout", async () => {
@@ -173,6 +170,27 @@ test('an older release starts on a newer schema that works with it, and its migr
   // The older release also changes nothing if the newer release runs `migrate` at the same time.
   await Promise.all([older, newer, older, newer].map((folder) => migrate({ url, folder })));
   expect(await runOn(url, 'select one(), two()')).toEqual([{ one: 11, two: 22 }]);
+});
+
+test('roles and migrate refuse a database that applied other migrations than those of the code', async () => {
+  const url = await createEmpty();
+  const other = writeMigrations(first, second, 'select 1', 'select 1');
+  renameSync(join(other, '0001-a.sql'), join(other, '0001-other.sql'));
+  await migrate({ url, folder: other });
+  const refusal = new SchemaMismatch(
+    'no release of the service made this database: its migration 1 is `other`, not `a`. ' +
+      "Export each user's bookmarks with the version of the service that made the database " +
+      '(`node src/main.ts admin user export`), and import them into a new database',
+  );
+  // Whether the database has more migrations than the code or fewer, its schema has another form.
+  for (const folder of [
+    writeMigrations(first, second),
+    writeMigrations(first, ...Array(4).fill('select 1')),
+  ]) {
+    await expect(migrate({ url, folder })).rejects.toEqual(refusal);
+    await expect(check(url, folder)).rejects.toEqual(refusal);
+  }
+  expect(await recorded(url)).toMatchObject([{ name: 'other' }, { name: 'b' }, { name: 'c' }, { name: 'd' }]);
 });
 
 test('roles refuse a database that is older than the code, and print the command to run', async () => {
@@ -306,36 +324,4 @@ test('a database without Citus cannot be distributed: the error says what to do,
     'DATABASE_SHARDING=citus: the database has no extension `citus`: run `create extension citus`';
   await expect(migrate({ url, sharding: 'citus' })).rejects.toThrow(refusal);
   expect(await runOn(url, `select to_regclass('schema_migrations') as made`)).toEqual([{ made: null }]);
-});
-
-test('migrate repairs tags that an earlier version corrupted', async () => {
-  const url = await createEmpty();
-  const folder = makeFolder('migrations');
-  onTestFinished(() => removeFolder(folder));
-  cpSync('sql', folder, { recursive: true });
-  for (const name of readdirSync(folder))
-    if (name > '0005' && name.endsWith('.sql')) rmSync(join(folder, name));
-  // Keeps only the functions that migration 5 calls, because others may need columns of later migrations.
-  const functions = join(folder, 'functions');
-  for (const name of readdirSync(functions))
-    if (!['render-tag.sql', 'render-tags.sql'].includes(name)) rmSync(join(functions, name));
-  await migrate({ url, folder });
-  await runOn(
-    url,
-    `insert into users (id, email, email_key) values (1, 'a@example.org', 'a@example.org');
-    insert into accounts (user_id, is_premium, bookmark_count, tag_count, stale_tags, unpacked)
-    values (1, true, 2, 7, null, 2);
-    insert into tags (user_id, id, name, name_key, bookmark_count)
-    values (1, 10, 'kept', 'kept', 5), (1, 11, '', '', 0);
-    insert into bookmarks (user_id, id, url_key, created_at, updated_at, host, search_text, tag_ids, url, title, comment, tags)
-    select 1, n, '${urlKey('https://a.example/')}', now(), now(), 'a.example', '${searchText({ url: 'https://a.example/', title: '', comment: '' })}',
-      ids, 'https://a.example/', '', '', '[{"id":10,"name":"before"}]'
-    from (values (1, array[10, 11, 99]), (2, array[99])) b (n, ids)`,
-  );
-  await migrate({ url });
-  expect(await findFaults(url)).toEqual([]);
-  expect(await runOn(url, 'select tags from bookmarks order by id')).toEqual([
-    { tags: '[{"id":10,"name":"kept"}]' },
-    { tags: '[]' },
-  ]);
 });

@@ -2,7 +2,6 @@ import { messageOf } from '../domain/thrown.ts';
 import type { Sql } from './database.ts';
 import { sqlStateOf, translateError } from './errors.ts';
 import { type DatabaseLog, openDatabase } from './open-database.ts';
-import { onlyRow } from './outcomes.ts';
 import { type Migration, readSchemaFiles, type SchemaFiles } from './schema-files.ts';
 import {
   CHANGE_IN_ORDER,
@@ -57,6 +56,8 @@ interface SchemaState {
   version: number;
   /** The oldest schema version whose code works with this schema. */
   worksWith: number;
+  /** The names of the applied migrations, by their numbers. */
+  names: ReadonlyMap<number, string>;
 }
 
 /**
@@ -107,6 +108,7 @@ async function applyAll(
   for (;;) {
     const state = await readState(sql);
     const known = files.migrations.length;
+    refuseOtherMigrations(state, files.migrations);
     refuseNewer(state, known);
     const isNewer = state.version > known;
     if (isNewer) {
@@ -244,7 +246,7 @@ begin
 end
 $check$;`;
 
-const EMPTY: SchemaState = { version: 0, worksWith: 0 };
+const EMPTY: SchemaState = { version: 0, worksWith: 0, names: new Map() };
 
 /**
  * Reads the state of the schema. Rejects with `DatabaseUnavailable` if the database does not respond. Rejects with
@@ -256,11 +258,13 @@ async function readState(sql: Sql): Promise<SchemaState> {
       select to_regclass('schema_migrations') is not null as exists`;
     if (!table?.exists) return EMPTY;
     await refuseUnfinished(sql);
-    const rows = await sql<SchemaState[]>`
-      select
-        coalesce((select max(version) from schema_migrations), 0) as version,
-        coalesce((select max(works_with) from schema_migrations), 0) as "worksWith"`;
-    return onlyRow(rows);
+    const rows = await sql<{ version: number; worksWith: number; name: string }[]>`
+      select version, works_with as "worksWith", name from schema_migrations`;
+    return {
+      version: Math.max(0, ...rows.map(({ version }) => version)),
+      worksWith: Math.max(0, ...rows.map(({ worksWith }) => worksWith)),
+      names: new Map(rows.map(({ version, name }) => [version, name])),
+    };
   } catch (error) {
     throw translateError(error, false);
   }
@@ -271,13 +275,29 @@ async function readState(sql: Sql): Promise<SchemaState> {
  * schema version. It also works with newer versions whose migrations say so (`works-with`).
  */
 export async function checkSchema(sql: Sql, folder?: string): Promise<void> {
-  const needed = readSchemaFiles(folder).migrations.length;
+  const { migrations } = readSchemaFiles(folder);
+  const needed = migrations.length;
   const state = await readState(sql);
+  refuseOtherMigrations(state, migrations);
   refuseNewer(state, needed);
   if (state.version >= needed) return;
   throw new SchemaMismatch(
     `the database's schema has version ${state.version}, this version of the service needs ${needed}: ` +
       'run the role `migrate` first (`node src/main.ts migrate`)',
+  );
+}
+
+/**
+ * Throws `SchemaMismatch` if the database applied a migration that has another name in this code. Before the first
+ * release, the migrations could still be replaced by others.
+ */
+function refuseOtherMigrations({ names }: SchemaState, migrations: readonly Migration[]): void {
+  const other = migrations.find(({ version, name }) => (names.get(version) ?? name) !== name);
+  if (other === undefined) return;
+  throw new SchemaMismatch(
+    `no release of the service made this database: its migration ${other.version} is ` +
+      `\`${names.get(other.version)}\`, not \`${other.name}\`. Export each user's bookmarks with the version of the ` +
+      'service that made the database (`node src/main.ts admin user export`), and import them into a new database',
   );
 }
 

@@ -1,5 +1,5 @@
 -- works-with: 2
--- Creates the tables of bookmarks and tags, and the tables that searches read.
+-- Creates the tables of bookmarks, tags and the trash, and the tables that searches read.
 
 -- This extension is trusted since PostgreSQL 13, so the owner of the database may create it.
 create extension if not exists btree_gin;
@@ -74,6 +74,33 @@ create index bookmarks_created on bookmarks (user_id, created_at, (id + 0));
 -- that fills the list moves the list's entries into the index. With a longer list, these searches and writes would take
 -- longer (docs/decisions/0091-pending-list-of-the-tag-index.md).
 create index bookmarks_tag_ids on bookmarks using gin (user_id, tag_ids) with (gin_pending_list_limit = 128);
+
+-- The trash keeps deleted bookmarks until they are restored, deleted permanently, or too old.
+--
+-- Like `bookmarks`, this table has no foreign key to `accounts`. `delete_user` deletes the user's rows from it.
+create table trash (
+  user_id bigint,
+  -- the id that the bookmark had before it was deleted
+  id bigint,
+  deleted_at timestamptz not null,
+  url_key uuid not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  host text collate "C" not null,
+  search_text text collate "C" not null,
+  url text collate "C" not null,
+  title text collate "C" not null,
+  comment text collate "C" not null,
+  -- the tags that the bookmark had when it was deleted, as JSON text
+  tags text collate "C" not null,
+  constraint trash_pkey primary key (user_id, id)
+);
+
+alter table trash alter column user_id set statistics 0;
+alter table trash alter column search_text set storage external;
+
+create index trash_newest on trash (user_id, deleted_at, id);
+create index trash_deleted_at on trash (deleted_at);
 
 -- Searches by words scan this table. A block is a row with the search texts of about 60 bookmarks of one user, and
 -- fills one page of Postgres. So a search reads few pages, even if the user's bookmarks were added at different times

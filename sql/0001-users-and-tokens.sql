@@ -1,8 +1,8 @@
 -- works-with: 1
--- Creates the tables of users, accounts and tokens. In every table with users' data (`accounts`, `tokens`, later
--- `bookmarks`, `tags` and `imports`), each key begins with `user_id`. So these tables can be distributed over several
--- servers by user, and one server then holds all rows of a user. The tables `users`, `identities` and `invites` are not
--- distributed, because they say which users exist.
+-- Creates the tables of users and their accounts, tokens, sessions and passkeys, and the audit of operators' commands.
+-- In every table with users' data (`accounts`, `tokens`, `bookmarks`, `imports` and others), each key begins with
+-- `user_id`. So these tables can be distributed over several servers by user, and one server then holds all rows of a
+-- user. The tables `users`, `identities` and `invites` are not distributed, because they say which users exist.
 
 do $$
 begin
@@ -72,14 +72,21 @@ create table accounts (
   generation bigint not null default 0,
   -- the size in bytes of all responses that are kept for the user's idempotency keys
   kept_bytes counter not null default 0,
-  -- Migration 5 drops the next three columns.
-  stale_tags bigint[],
-  tags_fresh_to bigint not null default 0,
-  tags_refreshed_at timestamptz not null default '-infinity',
+  -- the number of the user's rows in `trash`
+  trash_count counter not null default 0,
+  -- The revision of the last change of the user's data. A function assigns revisions while it holds the lock on this
+  -- row, so revisions ascend. Like ids, they are derived from the time (see `min_id_now`). So revisions that are
+  -- assigned after a restore of the database are higher than all earlier ones.
+  last_change bigint not null default 0,
+  -- The highest id that `raise_high_water_mark` has recorded. All later ids of the user are higher, also on another
+  -- node.
+  id_floor bigint not null default 0,
+  -- The changes up to this revision are deleted. A reader that has not received them must start over.
+  changes_floor bigint not null default 0,
+  -- null if the account is not suspended
+  suspended_at timestamptz,
   constraint accounts_pkey primary key (user_id)
 ) with (fillfactor = 50);
-
-create index accounts_stale_tags on accounts (user_id) where stale_tags is not null;
 
 create sequence tokens_id_seq as bigint maxvalue 9007199254740991;
 
@@ -98,12 +105,17 @@ create table tokens (
   last_four text collate "C" not null default '',
   -- the app that a session was opened for; null for all other tokens
   app_name text collate "C",
+  -- the program that opened a session, for example `Firefox on Linux`; null if the program sent no name
+  client text collate "C",
   -- for a session: the time when the person authenticated; null if an invite opened the session
   authenticated_at timestamptz,
   -- accurate to 15 minutes; null if the token has not been used yet
   last_used_at timestamptz,
   created_at timestamptz not null default date_trunc('milliseconds', now()),
   expires_at timestamptz not null default 'infinity',
+  -- The original expiration of the token of a suspended account; null if the account is not suspended. During the
+  -- suspension, `expires_at` is `-infinity`. So every check refuses the token without reading `accounts`.
+  suspended_expires_at timestamptz,
   constraint tokens_pkey primary key (user_id, token_hash),
   constraint tokens_id_unique unique (user_id, id),
   constraint tokens_account foreign key (user_id) references accounts (user_id) on delete cascade,
@@ -153,3 +165,41 @@ create table idempotency_errors (
 );
 
 alter table idempotency_errors alter column user_id set statistics 0;
+
+-- Passkeys are WebAuthn credentials with which a user signs in.
+create table passkeys (
+  user_id bigint,
+  -- in base64url, as browsers send it
+  credential_id text collate "C",
+  -- the key in COSE format
+  public_key bytea not null,
+  -- the number of signatures that the authenticator has made; always 0 if it does not count them
+  counter bigint not null,
+  -- the program that created the passkey, for example `Firefox on Linux`; null if it is unknown
+  name text collate "C",
+  created_at timestamptz not null default date_trunc('milliseconds', now()),
+  -- null if the passkey has not been used yet
+  last_used_at timestamptz,
+  constraint passkeys_pkey primary key (user_id, credential_id),
+  constraint passkeys_account foreign key (user_id) references accounts (user_id) on delete cascade
+);
+
+alter table passkeys alter column user_id set statistics 0;
+
+create sequence audit_id_seq as bigint maxvalue 9007199254740991;
+
+-- One row for each command of an operator, written before the command runs.
+create table audit (
+  id bigint default nextval('audit_id_seq'),
+  at timestamptz not null default now(),
+  -- null if the operator gave no name
+  operator text collate "C",
+  -- for example `user suspend`
+  action text collate "C" not null,
+  -- the options of the command, for example `--email ann@example.org`; never a secret
+  object text collate "C" not null,
+  -- null while the command is running; also null if the command's process ended before it recorded the outcome
+  outcome text collate "C",
+  constraint audit_pkey primary key (id),
+  constraint audit_outcome check (outcome in ('done', 'failed'))
+);

@@ -1,16 +1,5 @@
 -- works-with: 3
--- Adds tables and columns for `/bookmarks/changes`. Also adds `id_floor`, so that a user's ids keep ascending when the
--- user's rows move to another node.
-
--- `last_change` is the last revision of the user's data. A function assigns revisions while it holds the lock on the
--- user's row in `accounts`, so revisions ascend. Like ids, they are derived from the time (see `min_id_now`). So
--- revisions that are assigned after a restore of the database are higher than all earlier ones.
-alter table accounts
-  add column last_change bigint not null default 0,
-  -- the highest id that `raise_high_water_mark` has recorded; all later ids of the user are higher
-  add column id_floor bigint not null default 0,
-  -- The changes up to this revision are deleted. A reader that has not received them must start over.
-  add column changes_floor bigint not null default 0;
+-- Creates the tables of `/bookmarks/changes`.
 
 -- One row for each bookmark or tag that was edited, renamed or deleted. `number` is the revision of its last change. If
 -- the object is no longer in `bookmarks` or `tags`, it was deleted. Readers find new objects by their ids, so an add
