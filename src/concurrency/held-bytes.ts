@@ -71,24 +71,24 @@ interface Waiter {
 }
 
 /**
- * An export reads its next page only while its user's unread bytes are below this share of the user's limit. So an
- * export that nobody reads leaves room for the user's other requests.
+ * A streamed response, such as an export, reads its next page only while its user's unread bytes are below this share
+ * of the user's limit. So a stream that nobody reads leaves room for the user's other requests.
  */
-const EXPORT_SHARE = 0.5;
+const STREAM_SHARE = 0.5;
 
-/** Counts the bytes of responses that clients have not read yet. An export waits here for room for its next page. */
+/** Counts the bytes of responses that clients have not read yet. Streamed responses wait here for room for a page. */
 export class OutboundBacklog extends HeldBytes {
   readonly #waiters = new Set<Waiter>();
 
-  /** Whether an export of the user may read its next page. */
-  hasRoomForExport(userId: number): boolean {
+  /** Whether a stream of the user may read its next page. */
+  hasRoomForPage(userId: number): boolean {
     const { processBytes, userBytes } = this.limits;
-    return this.total < processBytes && this.of(userId) < userBytes * EXPORT_SHARE;
+    return this.total < processBytes && this.of(userId) < userBytes * STREAM_SHARE;
   }
 
-  /** Resolves with true when an export of the user may read its next page, or with false after `waitMs`. */
-  waitForExportRoom(userId: number, waitMs: number): Promise<boolean> {
-    if (this.hasRoomForExport(userId)) return Promise.resolve(true);
+  /** Resolves with true when a stream of the user may read its next page, or with false after `waitMs`. */
+  waitForPageRoom(userId: number, waitMs: number): Promise<boolean> {
+    if (this.hasRoomForPage(userId)) return Promise.resolve(true);
     return new Promise((resolve) => {
       const resume = (hasRoom: boolean) => {
         clearTimeout(waiter.timer);
@@ -101,6 +101,6 @@ export class OutboundBacklog extends HeldBytes {
   }
 
   protected override onReleased(): void {
-    for (const waiter of this.#waiters) if (this.hasRoomForExport(waiter.userId)) waiter.resume(true);
+    for (const waiter of this.#waiters) if (this.hasRoomForPage(waiter.userId)) waiter.resume(true);
   }
 }

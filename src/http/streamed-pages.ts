@@ -107,12 +107,12 @@ async function readPage(
   pages: Pages,
 ): Promise<HeldPage | undefined> {
   for (;;) {
-    const hasRoom = await outboundBacklog.waitForExportRoom(userId, waitMs);
+    const hasRoom = await outboundBacklog.waitForPageRoom(userId, waitMs);
     if (!hasRoom) throw unavailable('earlier responses to this account have not been read yet', 5);
     // Returns undefined if there is no room any more.
     const readIfRoom = async () => {
       // While this request waited for its permit, another request may have taken the room.
-      if (!outboundBacklog.hasRoomForExport(userId)) return undefined;
+      if (!outboundBacklog.hasRoomForPage(userId)) return undefined;
       // Reserves room while the page is read, so that the user's other streams cannot take the same room.
       const releaseReserved = outboundBacklog.hold(userId, PAGE_BYTES);
       try {

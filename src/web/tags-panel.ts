@@ -113,7 +113,7 @@ export function tagsPanel({ onToggleTag, onTogglePath, onRename }: Options): Tag
   });
   list.addEventListener('keydown', (event) => {
     const all = buttons();
-    const at = all.findIndex((each) => each === document.activeElement);
+    const at = all.findIndex((each) => each.matches(':focus'));
     if (at < 0) return;
     const newIndex = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[event.key];
     // The button that opens and closes the branch of the focused tag.

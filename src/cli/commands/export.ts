@@ -55,8 +55,9 @@ function formatOf(file = ''): ExportFormat {
 }
 
 /**
- * Writes an export to a file. Until the end, the old file is unchanged. If `path` is a symbolic link, replaces the file that the link points to. If `path` is not a regular file
- * but, for example, a named pipe or `/dev/stdout`, writes directly to it. Returns the number of bytes.
+ * Writes an export to a file. Until the end, the old file is unchanged. If `path` is a symbolic link, replaces the
+ * file that the link points to. If `path` is not a regular file but, for example, a named pipe or `/dev/stdout`, writes
+ * directly to it. Returns the number of bytes.
  */
 async function writeWhole(
   session: Session,
