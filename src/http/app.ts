@@ -168,7 +168,7 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
     throw notFound('the path');
   });
   healthRoutes(app, context);
-  referenceRoutes(app, ROUTES, BASE_PATH);
+  referenceRoutes(app, ROUTES, BASE_PATH, config);
   const runner = { context, routes: ROUTES };
   mcpRoutes(app, runner);
   if (config.compatLinkding) await app.register(async (scope) => linkdingRoutes(scope, runner, bodies));

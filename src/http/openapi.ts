@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import type { Config } from '../config.ts';
 import { MAX_ID } from '../domain/fields.ts';
 import type { ErrorCode } from '../domain/resources.ts';
+import { CLIENT_MARGIN_SECONDS } from './client-timeouts.ts';
 import { STATUS_BY_CODE } from './error-responses.ts';
 import { exampleOf } from './openapi-examples.ts';
 import { DEFAULT_BODY_BYTES, type Route } from './route.ts';
@@ -221,25 +223,24 @@ function describeAccess(route: Route): string {
 }
 
 /** Says the time limit that a client needs, if the response may take long. */
-const describeTimeout = ({ clientTimeoutSeconds }: Route): string[] =>
-  clientTimeoutSeconds === undefined
-    ? []
-    : [
-        `Give this request at least ${clientTimeoutSeconds} s, because the default time limits of many clients are shorter.`,
-      ];
+const describeTimeout = (seconds: number): string =>
+  `Give this request at least ${seconds} s, because the default time limits of many clients are shorter.`;
 
 const formatBytes = (bytes: number): string =>
   bytes >= 1_048_576 ? `${bytes / 1_048_576} MiB` : `${bytes / 1_024} KiB`;
 
-function operationOf(route: Route, shared: Shared): Json {
+function operationOf(route: Route, shared: Shared, config: Config): Json {
   const isPublic = route.scope === 'public';
   const name = pascalCase(route.path);
+  const timeout = route.longestSeconds && route.longestSeconds(config) + CLIENT_MARGIN_SECONDS;
   return {
     summary: route.summary,
-    description: [route.description, describeAccess(route), ...describeTimeout(route)].join('\n\n'),
-    ...(route.clientTimeoutSeconds !== undefined && {
-      'x-client-timeout-seconds': route.clientTimeoutSeconds,
-    }),
+    description: [
+      route.description,
+      describeAccess(route),
+      ...(timeout === undefined ? [] : [describeTimeout(timeout)]),
+    ].join('\n\n'),
+    ...(timeout !== undefined && { 'x-client-timeout-seconds': timeout }),
     operationId: OPERATION_IDS[route.path] ?? route.path.slice(1).replaceAll('/', '_'),
     tags: [route.path.split('/')[1]],
     ...(isPublic && { security: [] }),
@@ -265,10 +266,10 @@ function operationOf(route: Route, shared: Shared): Json {
   };
 }
 
-/** Returns the OpenAPI document of routes that are served below `basePath`. */
-export function describeApi(routes: readonly Route[], basePath: string): Json {
+/** Returns the OpenAPI document of routes that are served below `basePath`. The config decides the time limits. */
+export function describeApi(routes: readonly Route[], basePath: string, config: Config): Json {
   const shared: Shared = {};
-  const paths = routes.map((route) => [route.path, { post: operationOf(route, shared) }]);
+  const paths = routes.map((route) => [route.path, { post: operationOf(route, shared, config) }]);
   return {
     openapi: '3.1.0',
     info: { ...INFO, description: DESCRIPTION },

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 // biome-ignore lint/style/noRestrictedImports: finds the files of swagger-ui-dist
 import { createRequire } from 'node:module';
 import type { FastifyInstance } from 'fastify';
+import type { Config } from '../config.ts';
 import { describeApi } from './openapi.ts';
 import type { Route } from './route.ts';
 
@@ -39,9 +40,14 @@ const TYPE_BY_FILE = {
 };
 
 /** Adds `/openapi.json`, which describes the routes below `basePath`, and `/docs`. */
-export function referenceRoutes(app: FastifyInstance, routes: readonly Route[], basePath: string): void {
+export function referenceRoutes(
+  app: FastifyInstance,
+  routes: readonly Route[],
+  basePath: string,
+  config: Config,
+): void {
   // All responses share this buffer. A string would be copied for each client that does not read its response.
-  const document = Buffer.from(JSON.stringify(describeApi(routes, basePath)));
+  const document = Buffer.from(JSON.stringify(describeApi(routes, basePath, config)));
   const { resolve } = createRequire(import.meta.url);
   const serve = (url: string, type: string, read: () => string | Buffer) =>
     app.get(url, (_request, reply) =>

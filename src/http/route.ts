@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
+import type { Config } from '../config.ts';
 import type { Context } from '../context.ts';
 import type { Idempotency } from '../domain/idempotency.ts';
 import type { Endpoints, ErrorCode } from '../domain/resources.ts';
@@ -47,8 +48,8 @@ interface Described {
    * it waits.
    */
   isHeld?: boolean;
-  /** The time limit that clients need at least, if the response may take longer than that of other requests. */
-  clientTimeoutSeconds?: number;
+  /** The seconds that a request may take at most, if it may take longer than other requests. */
+  longestSeconds?: (config: Config) => number;
   /** Whether the handler takes the user's permits itself. Routes with `isHeld` do so in any case. */
   takesOwnPermits?: boolean;
 }

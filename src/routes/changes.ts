@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { changesChannel } from '../coordination/channels.ts';
 import { invalid } from '../domain/errors.ts';
 import { id, integer } from '../domain/fields.ts';
+import { longestPoll } from '../http/client-timeouts.ts';
 import { principalRoute } from '../http/route.ts';
 import type { ChangesPage, ChangesStart } from '../store/changes.ts';
 import { cursorSchemas, formatChangesCursor, parseChangesCursor } from './cursor.ts';
@@ -34,7 +35,7 @@ const changes = principalRoute({
   path: '/bookmarks/changes',
   scope: 'read',
   isHeld: true,
-  clientTimeoutSeconds: 60,
+  longestSeconds: longestPoll,
   summary: 'Read changes since a cursor, optionally waiting for them',
   description:
     'A page holds at most about 1 MiB of bookmarks. Apply each page in this order. If `reset` is true, remove all ' +

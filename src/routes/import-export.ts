@@ -6,6 +6,7 @@ import type { Principal } from '../domain/tokens.ts';
 import { requirePrincipal } from '../http/authentication.ts';
 import { streamResponse } from '../http/backlog.ts';
 import { type Bodies, hashKeyedRequest } from '../http/bodies.ts';
+import { longestExport, longestImport } from '../http/client-timeouts.ts';
 import { principalRoute } from '../http/route.ts';
 import type { Pages } from '../http/streamed-pages.ts';
 import { importBody } from '../operations/import/entries.ts';
@@ -21,7 +22,7 @@ import * as schemas from './response-schemas.ts';
 const exportAll = principalRoute({
   path: '/export',
   scope: 'read',
-  clientTimeoutSeconds: 150,
+  longestSeconds: longestExport,
   summary: 'Export all bookmarks',
   description:
     'Streams all bookmarks in ascending order of ids. A bookmark that exists during the whole export appears exactly ' +
@@ -72,7 +73,7 @@ const importAll = principalRoute({
   body: importBody,
   checksOwnBody: true,
   isHeld: true,
-  clientTimeoutSeconds: 150,
+  longestSeconds: longestImport,
   isIdempotent: true,
   bodyLimit: IMPORT_BODY_BYTES,
   response: z.object({

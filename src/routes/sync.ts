@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { additionsChannel } from '../coordination/channels.ts';
 import { integer } from '../domain/fields.ts';
+import { longestPoll } from '../http/client-timeouts.ts';
 import { principalRoute } from '../http/route.ts';
 import type { Page } from '../store/bookmarks.ts';
 import { checkWait, readOrWait, readWaitSeconds, waitFields } from './long-poll.ts';
@@ -17,7 +18,7 @@ const sync = principalRoute({
   path: '/bookmarks/sync',
   scope: 'read',
   isHeld: true,
-  clientTimeoutSeconds: 60,
+  longestSeconds: longestPoll,
   summary: 'Read new bookmarks since a cursor, optionally waiting for them',
   description:
     'In ascending order of ids, at most about 1 MiB. Store the returned cursor and send it with the next request, ' +

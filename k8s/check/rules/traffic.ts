@@ -1,3 +1,4 @@
+import { longestExport, longestImport, longestPoll } from '../../../src/http/client-timeouts.ts';
 import { PUBLIC_PATHS } from '../../../src/http/public-paths.ts';
 import { type KubernetesObject, nameOf } from '../objects.ts';
 import { readDurationSeconds, readQuantity } from '../quantity.ts';
@@ -10,18 +11,14 @@ import { find, ofKind, type Rule, unless } from './rule.ts';
  */
 const ROOM_SECONDS = 10;
 
-/** An export of the largest account to a slow client. */
-const LONGEST_EXPORT_SECONDS = 3_600;
-
 interface RouteRule {
   matches: { path: { type: string; value: string } }[];
   timeouts?: { request?: string; backendRequest?: string };
 }
 
 function neededSeconds({ matches }: RouteRule, objects: readonly KubernetesObject[]): number {
-  const { syncWaitSeconds, importWaitSeconds, requestTimeoutSeconds } = findConfig(objects, 'api')!;
   const isImport = matches.some(({ path }) => path.value.endsWith('/import'));
-  return (isImport ? requestTimeoutSeconds + importWaitSeconds : syncWaitSeconds) + ROOM_SECONDS;
+  return (isImport ? longestImport : longestPoll)(findConfig(objects, 'api')!) + ROOM_SECONDS;
 }
 
 function findTimeoutFaults(rule: RouteRule, objects: readonly KubernetesObject[]): string[] {
@@ -112,7 +109,7 @@ export const trafficRules: Rule[] = [
       if (policy === undefined)
         return (spec.rules as RouteRule[]).flatMap((rule) => findTimeoutFaults(rule, objects));
       const { timeoutSec } = policy.spec.default;
-      return unless(timeoutSec >= LONGEST_EXPORT_SECONDS, `${nameOf(policy)} cuts after ${timeoutSec} s`);
+      return unless(timeoutSec >= longestExport(), `${nameOf(policy)} cuts after ${timeoutSec} s`);
     }),
   },
   {
