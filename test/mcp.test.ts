@@ -151,14 +151,22 @@ describe.each([
 
   test('refuses unknown arguments, and names them', async () => {
     await using client = closing(await open());
-    for (const [name, args] of [
-      ['search_bookmarks', { q: 'x' }],
-      ['get_bookmark', { uri: 'https://a.example/' }],
-      ['add_bookmark', { url: 'https://a.example/', note: 'x' }],
-    ] as const) {
+    // Arguments that each tool would accept.
+    const version = { id: 1, if_updated_at: '2026-01-01T00:00:00.000Z' };
+    const valid: Record<string, object> = {
+      ...{ search_bookmarks: {}, get_bookmark: { id: 1 }, list_tags: {}, list_trash: {} },
+      ...{ add_bookmark: { url: 'https://a.example/' }, edit_bookmark: { ...version, title: 'x' } },
+      ...{ delete_bookmark: version, restore_bookmark: { id: 1 } },
+    };
+    for (const { name, inputSchema } of (await client.listTools()).tools) {
+      expect(inputSchema, name).toMatchObject({ additionalProperties: false });
+      const args = { ...valid[name], surprise: 'x' };
       const result = (await client.callTool({ name, arguments: args })) as Result;
-      expect(result.isError, name).toBe(true);
-      expect(result.content[0].text).toContain(Object.keys(args).at(-1));
+      expect([name, result.isError, result.content[0].text]).toEqual([
+        name,
+        true,
+        expect.stringContaining('surprise'),
+      ]);
     }
     expect((await user.post('/bookmarks/list')).body.bookmarks).toEqual([]);
   });

@@ -7,7 +7,7 @@ const ORIGIN = 'https://app.example.org';
 const EXTENSION = 'chrome-extension://abcdefghijklmnop';
 const PROFILE = '/user/profile';
 
-const service = useService({ corsOrigins: [ORIGIN, EXTENSION], rateLimitRequests: 50 });
+const service = useService({ corsOrigins: [ORIGIN, EXTENSION], rateLimitRequests: 50, compatLinkding: true });
 const user = useUser(service);
 
 const preflight = (path: string, headers: Record<string, string>, of = service) =>
@@ -63,6 +63,25 @@ describe('CORS (decision 30)', () => {
       );
     },
   );
+
+  test.each([
+    ['/mcp', { method: 'POST', body: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' }, 200],
+    ['/compat/linkding/api/bookmarks/?limit=1', {}, 200],
+    ['/compat/linkding/api/bookmarks/1/', { method: 'PATCH', body: '{"unread":true}' }, 404],
+    ['/compat/linkding/api/bookmarks/1/', { method: 'DELETE' }, 404],
+  ])('an allowed origin can use %s, and others cannot read the response', async (path, request, status) => {
+    const send = (origin: string) =>
+      fetch(service.origin + path, {
+        ...request,
+        headers: { origin, authorization: `Bearer ${user.token}`, 'content-type': 'application/json' },
+      });
+    const response = await send(ORIGIN);
+    expect([response.status, response.headers.get('access-control-allow-origin')]).toEqual([status, ORIGIN]);
+    expect(listOf(response.headers, 'access-control-expose-headers')).toContain('x-request-id');
+    const other = await send('https://evil.example.org');
+    expect(other.headers.get('access-control-allow-origin')).toBeNull();
+    expect(other.status).toBe(path === '/mcp' ? 403 : status);
+  });
 
   test("a preflight's response has an X-Request-Id, taken from the request or generated", async () => {
     const made = await preflight(PROFILE, { origin: ORIGIN, ...ASK });

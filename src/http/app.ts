@@ -158,6 +158,8 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   app.addHook('onClose', async () => connections.close());
   const endpoints = new Set<string>();
   app.addHook('onRoute', ({ method, url }) => {
+    // The only route for OPTIONS is that of the plugin for CORS. It answers the preflights for all paths.
+    if (method === 'OPTIONS') return;
     requireListed(url);
     if (method === 'POST') endpoints.add(url);
   });
