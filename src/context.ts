@@ -49,6 +49,8 @@ export interface Context {
   readonly overload: Overload;
   /** Limits how many requests of one user run at a time. The key is the user's id. */
   readonly requestPermits: Semaphore<number>;
+  /** Lets one digest of a user's bookmarks run at a time. The key is the user's id. */
+  readonly digestPermits: Semaphore<number>;
   /** Limits how many imports of one user write at a time. The key is the user's id. */
   readonly importPermits: Semaphore<number>;
   /** Parses and checks the bodies of imports. */
@@ -107,8 +109,11 @@ const countShared = ({ databasePoolSize, databasePrepare }: Config): number =>
  * import of the same user.
  */
 const createUserPermits = (connections: number, waitMs: number) =>
+  createPermits(Math.max(1, Math.floor(connections / 2)), waitMs);
+
+const createPermits = (permits: number, waitMs: number) =>
   new Semaphore<number>({
-    permits: Math.max(1, Math.floor(connections / 2)),
+    permits,
     waitMs,
     refusalError: () => unavailable('too many requests of this account are in progress', 1),
   });
@@ -196,6 +201,7 @@ export async function openContext(
     received,
     overload,
     requestPermits,
+    digestPermits: createPermits(1, PERMIT_WAIT_MS),
     preparers,
     importPermits: createUserPermits(config.databaseImportPoolSize, config.importWaitSeconds * 1_000),
     provider: config.signIn.provider && new Provider(config.signIn.provider),

@@ -540,11 +540,11 @@ test('the limits are those of the contract (section 2.5)', () => {
   );
   expect([...new Set(limits)].filter((each) => !each.endsWith(' -')).sort()).toEqual(
     list(
-      'add_tags -100|any -10|bookmarks -100000|comment -10000|confirm 1-254|cursor -200',
+      'add_tags -100|after_id 0-9007199254740991|any -10|bookmarks -100000|comment -10000|confirm 1-254|cursor -200',
       'cursor -2000|cursor 0-9007199254740991|email 1-254|id 1-9007199254740991|ids 1-500',
       'into_id 1-9007199254740991|items 1-500|limit 1-100|limit 1-500|name 1-255',
-      'page 1-9007199254740991|path 1-255|per_page 1-100|phrases -10|query -1000|redirect_uri -500',
-      'remove_tags -100|site 1-253|tag -255|tags -100|title -2048|url 1-8192|wait_seconds 0-30',
+      'page 1-9007199254740991|parts 1-64|path 1-255|per_page 1-100|phrases -10|query -1000|redirect_uri -500',
+      'remove_tags -100|site 1-253|tag -255|tags -100|title -2048|up_to_id 0-9007199254740991|url 1-8192|wait_seconds 0-30',
       'without_phrases -10|without_tags -100',
     ),
   );

@@ -76,6 +76,7 @@ describe('every endpoint', () => {
     expect((await client.listBookmarks()).bookmarks).toHaveLength(1);
     expect((await client.syncBookmarks({ cursor: 0 })).cursor).toBe(added.id);
     expect((await client.readChanges()).bookmarks.map(({ id }) => id)).toEqual([added.id]);
+    expect((await client.digestBookmarks({ parts: 2 })).parts).toMatchObject([{ count: 1 }]);
     const tag = await client.createTag({ name: 'y' });
     expect((await client.renameTag({ id: tag.id, name: 'z' })).name).toBe('z');
     expect((await client.listTags()).tags.map(({ name, bookmark_count }) => [name, bookmark_count])).toEqual([

@@ -157,6 +157,9 @@ const FIELDS: Record<BodyField, fc.Arbitrary<unknown>> = {
   wait: fc.boolean(),
   wait_seconds: fc.integer({ min: -1, max: 31 }),
   from: fc.constantFrom('now', 'then'),
+  parts: fc.integer({ min: 0, max: 65 }),
+  after_id: fc.oneof(id, fc.constant(0)),
+  up_to_id: fc.oneof(id, fc.constant(0)),
   code: fc.stringMatching(/^[A-Z0-9]{8}$/),
   bookmarks: fc.array(fc.oneof({ weight: 4, arbitrary: entry }, { weight: 1, arbitrary: junk }), {
     maxLength: 6,

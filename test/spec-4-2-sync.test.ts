@@ -332,10 +332,9 @@ describe('wait_seconds', () => {
   });
 
   test('0 responds immediately, with waited false', async () => {
-    const owner = await patient.user();
     for (const path of ['/bookmarks/sync', '/bookmarks/changes']) {
-      const { cursor } = (await owner.post(path)).body;
-      const { body } = await owner.post(path, { cursor, wait_seconds: 0 });
+      const { cursor } = (await user.post(path)).body;
+      const { body } = await user.post(path, { cursor, wait_seconds: 0 });
       expect(body).toMatchObject({ bookmarks: [], cursor, waited: false });
     }
   });

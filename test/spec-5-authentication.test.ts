@@ -32,6 +32,7 @@ const SCOPES: Record<keyof Endpoints, 'read' | 'write' | 'public'> = {
   '/bookmarks/list': 'read',
   '/bookmarks/sync': 'read',
   '/bookmarks/changes': 'read',
+  '/bookmarks/digest': 'read',
   '/trash/list': 'read',
   '/trash/restore': 'write',
   '/trash/delete': 'write',

@@ -2,6 +2,7 @@ import type {
   Account,
   Bookmark,
   BookmarkDeletion,
+  BookmarkDigest,
   BookmarkEdit,
   BookmarkExport,
   BookmarkImport,
@@ -18,6 +19,7 @@ import type {
   CreatedToken,
   Deleted,
   DeletedBookmarks,
+  DigestRange,
   EditedBookmark,
   EditedBookmarks,
   FoundBookmarks,
@@ -187,6 +189,14 @@ export class EndpointClient {
    */
   readChanges(position: ChangesPosition = {}, options?: RequestOptions): Promise<Changes> {
     return this.requester.request('/bookmarks/changes', position, options);
+  }
+
+  /**
+   * Returns digests of the bookmarks, with which a copy can be checked (docs/contract.md, section 4.2).
+   * `BookmarkClient.verify` does this.
+   */
+  digestBookmarks(range: DigestRange = {}, options?: RequestOptions): Promise<BookmarkDigest> {
+    return this.requester.request('/bookmarks/digest', range, options);
   }
 
   /** Returns a page of the deleted bookmarks, most recently deleted first (docs/contract.md, section 4.6). */

@@ -128,6 +128,7 @@ const KINDS: Readonly<Record<Path, Kind>> = {
   '/bookmarks/list': 'read',
   '/bookmarks/sync': 'poll',
   '/bookmarks/changes': 'poll',
+  '/bookmarks/digest': 'read',
   '/trash/list': 'read',
   '/trash/restore': 'keyed',
   '/trash/delete': 'keyed',

@@ -432,6 +432,35 @@ export interface Changes {
   waited: boolean;
 }
 
+export interface DigestRange {
+  /** The number of parts, 1 to 64. Default: 16. */
+  parts?: number | undefined;
+  /** The range excludes this id. Default: 0. */
+  after_id?: number | undefined;
+  /** The range includes this id. Default: the largest possible id. */
+  up_to_id?: number | undefined;
+}
+
+/** A part of a range of ids, which excludes `after_id` and includes `up_to_id`. */
+export interface DigestPart {
+  after_id: number;
+  up_to_id: number;
+  /** The number of bookmarks in the part. */
+  count: number;
+  /** SHA-256 of the part's bookmarks, in lower-case hex. */
+  digest: string;
+}
+
+/** Digests of the bookmarks in a range of ids (docs/contract.md, section 4.2). */
+export interface BookmarkDigest {
+  /** The parts in order. They cover the whole range. */
+  parts: DigestPart[];
+  /** SHA-256 of all tags, in lower-case hex. */
+  tags_digest: string;
+  /** The cursor of `/bookmarks/changes` at which all this was true. */
+  cursor: string;
+}
+
 export interface TagList {
   /** Sorted by name, ignoring case. */
   tags: Tag[];
@@ -588,6 +617,7 @@ export interface Endpoints {
   '/bookmarks/list': { request: ListPosition; response: BookmarkList };
   '/bookmarks/sync': { request: SyncPosition; response: SyncedBookmarks };
   '/bookmarks/changes': { request: ChangesPosition; response: Changes };
+  '/bookmarks/digest': { request: DigestRange; response: BookmarkDigest };
   '/trash/list': { request: ListPosition; response: TrashList };
   '/trash/restore': { request: { ids: number[] }; response: RestoredBookmarks };
   '/trash/delete': { request: TrashChoice; response: TrashDeletion };

@@ -17,6 +17,7 @@ import { appPages, appWebRoutes } from '../routes/apps.ts';
 import { bookmarkRoutes } from '../routes/bookmarks.ts';
 import { changesRoutes } from '../routes/changes.ts';
 import { deviceRoutes, exchangeDevice } from '../routes/device-codes.ts';
+import { digestRoutes } from '../routes/digest.ts';
 import { exchangeCode } from '../routes/exchange.ts';
 import { addImportParser, exportRoutes, importRoutes } from '../routes/import-export.ts';
 import { passkeyRoutes } from '../routes/passkeys.ts';
@@ -74,6 +75,7 @@ export const ROUTES = routesOfAll([
   ...searchRoutes,
   ...syncRoutes,
   ...changesRoutes,
+  ...digestRoutes,
   ...tagRoutes,
   ...tokenRoutes,
   ...exportRoutes,

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { add } from './benches/add.ts';
 import { deleteBookmarks, edit } from './benches/change-one.ts';
+import { digest } from './benches/digest.ts';
 import { exportAll } from './benches/export.ts';
 import { growth } from './benches/growth.ts';
 import { idle } from './benches/idle.ts';
@@ -37,6 +38,7 @@ const BENCHES: readonly Bench[] = [
   search,
   importAll,
   exportAll,
+  digest,
   importsBeside,
   waiters,
   idle,

@@ -105,6 +105,7 @@ await data(api.bookmarksList(all));
 await data(api.bookmarksSearch({ body: { query: 'T', tags: ['one'] } }));
 await data(api.bookmarksSync({ body: { cursor: 0 } }));
 await data(api.bookmarksChanges(all));
+await data(api.bookmarksDigest(all));
 const tag = await data(api.tagsCreate({ body: { name: 'two' } }));
 const other = await data(api.tagsCreate({ body: { name: 'three' } }));
 await data(api.tagsUpdate({ body: { id: tag.id, name: 'zwei' } }));

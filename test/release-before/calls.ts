@@ -4,6 +4,7 @@ import * as admin from '../../src/store/admin.ts';
 import * as bookmarks from '../../src/store/bookmarks.ts';
 import * as changes from '../../src/store/changes.ts';
 import type { Database } from '../../src/store/database.ts';
+import { readDigest } from '../../src/store/digest.ts';
 import * as exports from '../../src/store/export.ts';
 import * as identities from '../../src/store/identities.ts';
 import * as leases from '../../src/store/import-leases.ts';
@@ -130,6 +131,7 @@ async function sendBookmarks(db: Database, owner: PrincipalKey): Promise<void> {
   await bookmarks.readPage(db, owner, 0, 1);
   const { valid: _, ...position } = { valid: [], ...(await changes.readChanges(db, owner, 'now', 1)) };
   await changes.readChanges(db, owner, 'beginning', 100);
+  await readDigest(db, owner, { afterId: 0, upToId: 2 ** 53 - 1 }, 16);
   await tags.listTags(db, owner);
   for (const terms of [[], ['example'], ['example', 'a'], ['a', 'b', 'c'], ['a', 'b', 'c', 'd']]) {
     await searchBookmarks(db, owner, { terms, filter: {}, sort: 'newest', page: 1, perPage: 50 });
