@@ -461,6 +461,29 @@ const REPORTS: Record<string, { file: string | Uint8Array; entries: object[]; na
     entries: [{ url: a, comment: 'D' }],
     named: [b],
   },
+  'tags with quotes that are not escaped': {
+    file: html(
+      `<DT><A HREF="${a}" ADD_DATE="1700000000" TAGS="",$",$',',Bash,\`,quotes,read">Quoting</A>`,
+      `<DT><A HREF="${b}" TAGS="a "b c" d" FOLDED>A</A>`,
+      '<DT><A HREF="https://c.example/" FOLDED LAST_VISIT="" TAGS=""PRIVATE="1">C</A>',
+    ),
+    entries: [
+      { url: a, tags: ['"', '$"', "$'", "'", 'Bash', '`', 'quotes', 'read'] },
+      { url: b, tags: ['a "b c" d'] },
+      { url: 'https://c.example/', title: 'C', tags: [] },
+    ],
+  },
+  'a list with several addresses in a line': {
+    file: `${a}, ${b}\nhttps://c.example/ | https://d.example/\n`,
+    entries: [{ url: a }, { url: b }, { url: 'https://c.example/', title: 'https://d.example/' }],
+  },
+  "wallabag's table": {
+    file: `Title;URL;Content;Tags;"MIME Type";Language;"Creation date"\n"A; B";${a};"<p>x</p>";"one, two";text/html;en;"06/12/2021 10:11:12"\nB;${b};;;text/html;en;"26/02/2021 10:11:12"\n`,
+    entries: [
+      { url: a, title: 'A; B', tags: ['one', 'two'], created_at: '2021-12-06T10:11:12.000Z' },
+      { url: b, tags: [], created_at: '2021-02-26T10:11:12.000Z' },
+    ],
+  },
   'a damaged byte in UTF-8': {
     file: Buffer.concat([
       Buffer.from(html(`<DT><A HREF="${b}">üöä</A>`, `<DT><A HREF="${a}">A`)),
@@ -496,6 +519,18 @@ test.each([
   '"https://a.example/"',
 ])('the JSON %s is refused with the list of what can be read', (file) => {
   expect(() => read(file)).toThrow(/expected .*Omnivore/);
+});
+
+test.each([
+  ['[InternetShortcut]\r\nURL=https://a.example/\r\n', 'the file format is unknown'],
+  [
+    '<?xml version="1.0"?><xbel><bookmark href="https://a.example/"/></xbel>',
+    'the file contains unknown XML',
+  ],
+  ['[{"url":"https://a.example/"', 'the file is not complete JSON'],
+  ['{', 'the file is not complete JSON'],
+])('the file %j is refused with the right reason', (file, reason) => {
+  expect(() => read(file)).toThrow(reason);
 });
 
 test('fields that are not read are named', () => {

@@ -20,8 +20,20 @@ export interface Tag {
 
 const TAG = /<(?<slash>\/?)(?<name>[a-z][a-z\d]*)(?=[\s>/]|$)/gi;
 
-const ATTRIBUTE =
-  /[\s/]*(?<name>[^\s=<>"'/][^\s=<>]*)(?:\s*=\s*(?:"(?<double>[^"]*)"|'(?<single>[^']*)'|(?<bare>[^\s>]*)))?/y;
+/** Matches what follows the quote that closes a value: more attributes, or the end of the tag. */
+const AFTER_VALUE = /\s*(?:[a-z_][\w:-]*\s+)*(?:(?:[a-z_][\w:-]*)?\s*\/?>|[a-z_][\w:-]*\s*=|$)/.source;
+
+/**
+ * A value in double quotes may contain quotes, because some programs do not escape them. Such a quote is not followed by
+ * what follows a value.
+ */
+const WITH_QUOTES = `[^"<>]*(?:"(?!${AFTER_VALUE})[^"<>]*)+(?="${AFTER_VALUE})`;
+
+const ATTRIBUTE = new RegExp(
+  `[\\s/]*(?<name>[^\\s=<>"'/][^\\s=<>]*)` +
+    `(?:\\s*=\\s*(?:"(?<double>${WITH_QUOTES}|[^"]*)"|'(?<single>[^']*)'|(?<bare>[^\\s>]*)))?`,
+  'iy',
+);
 
 /**
  * Whether the closing quote of a value is missing. The quote that seems to close the value then opens the value of an

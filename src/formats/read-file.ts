@@ -59,10 +59,12 @@ const takeOwn = (entries: ImportEntry[]): ParsedFile => ({
 function parseFile(text: string): ForeignFile | ImportEntry[] {
   const start = text.slice(0, 4_096).trimStart();
   if (start === '') throw new UnreadableFile('the file is empty');
-  const looksLikeJson = /^[[{]/.test(start);
+  // `[InternetShortcut]`, for example, is no JSON.
+  const looksLikeJson = /^(?:\[\s*(?:[[{\]"\d-]|true|false|null|$)|\{\s*(?:["}]|$))/.test(start);
   const looksLikePinboardXml = /^(<\?xml[^>]*>\s*)?<posts\b/i.test(start);
   if (looksLikeJson) return parseJson(text) ?? refuse('the file contains unknown JSON');
   if (looksLikePinboardXml) return { format: 'pinboard', bookmarks: parsePinboardXml(text) };
+  if (start.startsWith('<?xml')) return refuse('the file contains unknown XML');
   if (start.startsWith('<')) return parseHtml(text);
   if (looksLikeCsv(start)) return parseCsv(text);
   if (looksLikeList(start)) return { format: 'onetab', bookmarks: parseList(text) };
@@ -80,12 +82,16 @@ function refuse(reason: string): never {
 const looksLikeList = (start: string): boolean =>
   /^[a-z][a-z\d+.-]*:\S+([ \t]|\r|\n|$)/i.test(start) && /^https?:\/\/\S/im.test(start);
 
-/** Reads the url and the title of each line. */
+/** Matches a line that consists of several urls. */
+const SEVERAL_URLS = /^https?:\/\/\S+(?:\s+https?:\/\/\S+)+$/i;
+
+/** Reads the url and the title of each line, or all urls of a line that consists of several. */
 const parseList = (text: string): ForeignBookmark[] =>
   text
     .split(/[\r\n]+/)
     .map((line) => line.trim())
     .filter(Boolean)
+    .flatMap((line) => (SEVERAL_URLS.test(line) ? line.split(/[,;]?\s+/) : [line]))
     .map((line) => {
       const [, url = '', title = ''] = /^(\S+)(?:\s+(?:\| )?(.*))?$/.exec(line) ?? [];
       return { url, title };
