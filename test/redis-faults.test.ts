@@ -245,6 +245,24 @@ describe('when Redis loses data or connections', () => {
     await two.untilSays(SHARED);
   });
 
+  test('a notification that only an abandoned server received is published again on the next one', async () => {
+    const [abandoned, next] = [await start(), await start()];
+    await using proxy = await startProxy(abandoned.url);
+    const one = await openReplica(`redis://127.0.0.1:${proxy.port}`, 'test');
+    const two = await openReplica(next.url, 'test');
+    const end = wait(two, 'user:1');
+    // The connections end before the heartbeat after the notification is answered.
+    proxy.onRequest = (chunk) => {
+      const isHeartbeat = /publish\r\n\$\d+\r\n\S+:wakes:/i.test(chunk.toString());
+      if (!isHeartbeat || one.counters.wakesPublished === 0) return;
+      proxy.onRequest = undefined;
+      proxy.retarget(next.url);
+      proxy.cut('reset');
+    };
+    one.notifier.notify('user:1');
+    expect(await within(2 * MAX_RETURN_MS, end)).toBe('woken');
+  });
+
   test('Redis does not count as lost if only this process is busy for longer than a response may take', async () => {
     const server = await start();
     const [one] = await openPair(server.url);
