@@ -1,7 +1,9 @@
 import { beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { OutboundBacklog } from '../src/concurrency/held-bytes.ts';
 import { Semaphore } from '../src/concurrency/semaphore.ts';
 import { streamPages } from '../src/http/streamed-pages.ts';
 import { IMPORT_BODY_BYTES } from '../src/operations/import/receive.ts';
+import { PAGE_BYTES } from '../src/store/bookmarks.ts';
 import { runOn } from './support/database.ts';
 import { connectTo } from './support/responses.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
@@ -726,6 +728,30 @@ describe('export (decision 17)', () => {
     expect(reads).toBe(0);
     makeRoom();
     expect(await (await streaming).toArray()).toEqual(['page']);
+  });
+
+  test('reads a page only if there is room for it beside the pages that other exports are reading', async () => {
+    const requestPermits = new Semaphore<number>({
+      permits: 4,
+      waitMs: 100_000,
+      refusalError: () => new Error('refused'),
+    });
+    // An export may use half of these bytes, so there is room for one page.
+    const outboundBacklog = new OutboundBacklog({ processBytes: 100 * PAGE_BYTES, userBytes: 2 * PAGE_BYTES });
+    let reading = 0;
+    let highest = 0;
+    async function* readPages() {
+      reading += 1;
+      highest = Math.max(highest, reading);
+      await new Promise(setImmediate);
+      reading -= 1;
+      yield ['page'];
+    }
+    const stream = () => streamPages({ requestPermits, outboundBacklog, waitMs: 100_000 }, 1, readPages());
+    const streams = await Promise.all(Array.from({ length: 4 }, stream));
+    expect(highest).toBe(1);
+    for (const each of streams) expect(await each.toArray()).toEqual(['page']);
+    expect(outboundBacklog.total).toBe(0);
   });
 
   test('frees its connection of the pool if the reader disconnects', async () => {
