@@ -26,6 +26,7 @@ describe('completion', () => {
     shell: 'bash' | 'zsh' | 'fish',
     complete: (line: string) => string,
     lines: readonly string[],
+    env: Record<string, string> = {},
   ): Promise<string[][]> => {
     const program = shell === 'bash' ? 'bash' : await provide(shell);
     const folder = openFolder();
@@ -35,7 +36,7 @@ describe('completion', () => {
     for (const line of lines) {
       const flags = { bash: ['--norc'], zsh: ['-f'], fish: ['--no-config'] }[shell];
       const { stdout } = await promisify(execFile)(program, [...flags, '-c', complete(line), file], {
-        env: { ...process.env, HOME: folder, FILE: file },
+        env: { ...process.env, HOME: folder, FILE: file, ...env },
         cwd: folder,
       });
       found.push(stdout.split('\n').filter(Boolean).sort());
@@ -43,38 +44,86 @@ describe('completion', () => {
     return found;
   };
 
+  const completeInBash = (line: string) => `
+    source "$FILE"
+    COMP_WORDS=(bookmarks ${line.replace(/ $/, " ''")}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
+    _bookmarks; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const completeInFish = (line: string) =>
+    `source $FILE; complete -C 'bookmarks ${line}' | string replace -r '\\t.*' '' | string match -v completion; true`;
+  // Replaces only zsh's own functions `_describe`, `_files` and `compadd`, because they draw on the screen.
+  const completeInZsh = (line: string) => `
+    compdef() { :; }
+    source "$FILE"
+    _files() { :; }
+    _describe() {
+      local each
+      for each in "\${(@P)2}"; do
+        each=\${each%%:*}; [[ $each == \${words[CURRENT]}* ]] && print -r -- $each
+      done
+    }
+    compadd() { print -rl -- "\${(@P)3}"; }
+    words=(bookmarks ${line.replace(/ $/, " ''")}); CURRENT=\${#words}
+    _bookmarks; true`;
+
   const LINES = ['tags re', 'add --on-duplicate r', 'search --s', 'completion ', 'add x tags '];
   const EXPECTED = [['rename'], ['return'], ['--site', '--sort'], ['bash', 'fish', 'zsh'], []];
 
   test('offers commands, options and choices in bash', async () => {
-    const complete = (line: string) => `
-      source "$FILE"
-      COMP_WORDS=(bookmarks ${line.replace(/ $/, " ''")}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
-      _bookmarks; printf '%s\\n' "\${COMPREPLY[@]}"`;
-    expect(await completeIn('bash', complete, LINES)).toEqual(EXPECTED);
+    expect(await completeIn('bash', completeInBash, LINES)).toEqual(EXPECTED);
   });
 
   test('offers the same in fish', async () => {
-    const complete = (line: string) =>
-      `source $FILE; complete -C 'bookmarks ${line}' | string replace -r '\\t.*' '' | string match -v completion; true`;
-    expect(await completeIn('fish', complete, LINES)).toEqual(EXPECTED);
+    expect(await completeIn('fish', completeInFish, LINES)).toEqual(EXPECTED);
   });
 
-  // The test replaces only zsh's own functions `_describe` and `_files`, because they draw on the screen.
   test('offers the same in zsh', async () => {
-    const complete = (line: string) => `
-      compdef() { :; }
-      source "$FILE"
-      _files() { :; }
-      _describe() {
-        local each
-        for each in "\${(@P)2}"; do
-          each=\${each%%:*}; [[ $each == \${words[CURRENT]}* ]] && print -r -- $each
-        done
-      }
-      words=(bookmarks ${line.replace(/ $/, " ''")}); CURRENT=\${#words}
-      _bookmarks; true`;
-    expect(await completeIn('zsh', complete, LINES)).toEqual(EXPECTED);
+    expect(await completeIn('zsh', completeInZsh, LINES)).toEqual(EXPECTED);
+  });
+
+  /** Returns the environment of a user with tags, whose shell finds the program `bookmarks`. */
+  const openWithTags = async (): Promise<Record<string, string>> => {
+    const user = await service.user();
+    for (const name of ['Data', 'database', 'to read', '$(touch made)', 'a, b'])
+      await user.post('/tags/create', { name });
+    const folder = openFolder();
+    const main = join(import.meta.dirname, '../src/cli/main.ts');
+    writeFileSync(join(folder, 'bookmarks'), `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`);
+    chmodSync(join(folder, 'bookmarks'), 0o755);
+    const PATH = `${folder}:${process.env.PATH}`;
+    return { PATH, BOOKMARKS_URL: service.origin, BOOKMARKS_TOKEN: user.token };
+  };
+
+  test('offers tags in bash, escaped as the shell needs them', async () => {
+    const lines = [
+      'add x -t work,Da',
+      'tags rm a',
+      "search -t 'to\\ r'",
+      `search -t '"to r'`,
+      "tags merge '$'",
+    ];
+    expect(await completeIn('bash', completeInBash, lines, await openWithTags())).toEqual([
+      ...[['work\\,Data', 'work\\,database'], ['a\\,\\ b'], ['to\\ read'], ['to read']],
+      ['\\$\\(touch\\ made\\)'],
+    ]);
+  });
+
+  const TAG_LINES = ['search --without-tag work,dat', 'edit 1 --add-tag a', 'tags rm a'];
+  const EXPECTED_TAGS = [['work,Data', 'work,database'], [], ['a, b']];
+
+  test('offers tags in fish', async () => {
+    const env = await openWithTags();
+    expect(await completeIn('fish', completeInFish, TAG_LINES, env)).toEqual(EXPECTED_TAGS);
+  });
+
+  test('offers tags in zsh', async () => {
+    const lines = [...TAG_LINES, "search -t 'to\\ r'"];
+    const found = await completeIn('zsh', completeInZsh, lines, await openWithTags());
+    expect(found).toEqual([...EXPECTED_TAGS, ['to read']]);
+  });
+
+  test('offers no tags, and shows no error, without a login', async () => {
+    const env = { ...(await openWithTags()), BOOKMARKS_TOKEN: '' };
+    expect(await completeIn('bash', completeInBash, ['add x -t Da'], env)).toEqual([[]]);
   });
 });
 

@@ -737,7 +737,10 @@ describe('export (decision 17)', () => {
       refusalError: () => new Error('refused'),
     });
     // An export may use half of these bytes, so there is room for one page.
-    const outboundBacklog = new OutboundBacklog({ processBytes: 100 * PAGE_BYTES, userBytes: 2 * PAGE_BYTES });
+    const outboundBacklog = new OutboundBacklog({
+      processBytes: 100 * PAGE_BYTES,
+      userBytes: 2 * PAGE_BYTES,
+    });
     let reading = 0;
     let highest = 0;
     async function* readPages() {

@@ -21,7 +21,10 @@ export const gatherIds = (text: string, earlier: number[] = []): number[] => [
   text.startsWith('-') ? -integerFrom(1)(text.slice(1)) : integerFrom(1)(text),
 ];
 
-/** Collects the tag names of a repeated option. Each value may hold several names, separated by commas. */
+/**
+ * Collects the tag names of a repeated option. Each value may hold several names, separated by commas. The completion
+ * scripts offer tags for options with this parser.
+ */
 export const gatherTags = (text: string, earlier: string[] = []): string[] => [
   ...earlier,
   ...text
@@ -29,6 +32,9 @@ export const gatherTags = (text: string, earlier: string[] = []): string[] => [
     .map((name) => name.trim())
     .filter(Boolean),
 ];
+
+/** Reads an argument that is the name of a tag. The completion scripts offer tags for arguments with this parser. */
+export const readTagName = (text: string): string => text;
 
 /** The service accepts at most this many ids in one request. */
 const BATCH_SIZE = 500;

@@ -1,7 +1,11 @@
 import type { Command } from 'commander';
+import { gatherTags, readTagName } from './arguments.ts';
 import { type CommandNode, flagsOf, listNodes, readTree, takesValue } from './command-tree.ts';
 
-/** Completion scripts, generated from the commands that commander knows. */
+/**
+ * Completion scripts, generated from the commands that commander knows. For tags, the scripts run the hidden command
+ * `complete-tags`.
+ */
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
@@ -40,8 +44,13 @@ function listOptions(node: CommandNode, root: CommandNode): Word[] {
   return words.filter(({ word }, i) => words.findIndex((other) => other.word === word) === i);
 }
 
+/** Whether the arguments of a command are names of tags. */
+const takesTagNames = ({ command }: CommandNode): boolean =>
+  command.registeredArguments[0]?.parseArg === readTagName;
+
 /**
- * Lists the options that take a value, with the choices for the value. Without choices, the shell offers file names.
+ * Lists the options that take a value, with the choices for the value, and whether it is a list of tags. Without
+ * choices or tags, the shell offers file names.
  */
 const listValueOptions = (nodes: readonly CommandNode[]) =>
   nodes.flatMap(({ path, options }) =>
@@ -49,6 +58,7 @@ const listValueOptions = (nodes: readonly CommandNode[]) =>
       path,
       flags: flagsOf(option),
       choices: option.argChoices ?? [],
+      takesTags: option.parseArg === gatherTags,
     })),
   );
 
@@ -66,18 +76,27 @@ const pathCases = (nodes: readonly CommandNode[]): string =>
 
 /** Writes the script for bash. In the script, `at` is the path of the command that the user has typed so far. */
 function writeBash(nodes: readonly CommandNode[], root: CommandNode): string {
-  const valueCases = listValueOptions(nodes).map(({ path, flags, choices }) => {
+  const valueCases = listValueOptions(nodes).map(({ path, flags, choices, takesTags }) => {
     // A global option has the path '' and may follow any command, so its pattern begins with `*` outside the quotes.
     const patterns = flags.map((flag) => (path === '' ? `*' ${flag}'` : quote(`${path} ${flag}`)));
+    if (takesTags) return `    ${patterns.join('|')}) _bookmarks_tags --list; return ;;`;
     return `    ${patterns.join('|')}) COMPREPLY=($(compgen -W ${quote(choices.join(' '))} -- "$cur")); return ;;`;
   });
   const commandCases = nodes.map(
     (node) =>
-      `    ${quote(node.path)}) words=${quote(join(listWords(node)))}; options=${quote(join(listOptions(node, root)))} ;;`,
+      `    ${quote(node.path)}) words=${quote(join(listWords(node)))}; options=${quote(join(listOptions(node, root)))}${takesTagNames(node) ? '; tags=1' : ''} ;;`,
   );
   return `# bash completion for bookmarks. Load it: source <(bookmarks completion bash)
+_bookmarks_tags() {
+  local text=\${COMP_WORDS[COMP_CWORD]} is_quoted='' name
+  case "$text" in \\"*|\\'*) is_quoted=1; text=\${text:1} ;; *) text=\${text//\\\\/} ;; esac
+  while IFS= read -r name; do
+    [[ $is_quoted ]] || printf -v name %q "$name"
+    COMPREPLY+=("$name")
+  done < <(bookmarks complete-tags "$@" -- "$text" 2>/dev/null)
+}
 _bookmarks() {
-  local cur=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} at='' word words options
+  local cur=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} at='' tags='' word words options
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "\${at:+$at }$word" in ${pathCases(nodes)}) at="\${at:+$at }$word" ;; esac
   done
@@ -89,6 +108,7 @@ ${valueCases.join('\n')}
 ${commandCases.join('\n')}
   esac
   [[ $cur == -* ]] && words=$options
+  [[ $tags && $cur != -* ]] && { _bookmarks_tags; return; }
   COMPREPLY=($(compgen -W "$words" -- "$cur"))
 }
 complete -o default -F _bookmarks bookmarks
@@ -103,21 +123,28 @@ function writeZsh(nodes: readonly CommandNode[], root: CommandNode): string {
         quote(`${word}${description && ':'}${description.replaceAll(':', '\\:')}`),
       )
       .join(' ');
-  const valueCases = listValueOptions(nodes).map(({ path, flags, choices }) => {
+  const valueCases = listValueOptions(nodes).map(({ path, flags, choices, takesTags }) => {
     // A global option has the path '' and may follow any command, so its pattern begins with `*` outside the quotes.
     const patterns = flags.map((flag) => (path === '' ? `*' ${flag}'` : quote(`${path} ${flag}`)));
+    if (takesTags) return `    ${patterns.join('|')}) _bookmarks_tags --list; return ;;`;
     const offer =
       choices.length > 0 ? `found=(${choices.map(quote).join(' ')}); _describe value found` : '_files';
     return `    ${patterns.join('|')}) ${offer}; return ;;`;
   });
   const commandCases = nodes.map(
     (node) =>
-      `    ${quote(node.path)}) found=(${describe(listWords(node))}); options=(${describe(listOptions(node, root))}) ;;`,
+      `    ${quote(node.path)}) found=(${describe(listWords(node))}); options=(${describe(listOptions(node, root))})${takesTagNames(node) ? '; tags=1' : ''} ;;`,
   );
   return `#compdef bookmarks
 # zsh completion for bookmarks. Load it: source <(bookmarks completion zsh), after compinit; or save it in a folder of fpath as _bookmarks
+_bookmarks_tags() {
+  local -a found
+  found=(\${(f)"$(bookmarks complete-tags "$@" -- "\${(Q)words[CURRENT]}" 2>/dev/null)"})
+  # The names may differ from the typed text in case, so zsh must not filter them (-U).
+  (( \${#found} )) && compadd -U -a found
+}
 _bookmarks() {
-  local at='' word
+  local at='' tags='' word
   local -a found options
   for word in "\${(@)words[2,CURRENT-1]}"; do
     case "\${at:+$at }$word" in (${pathCases(nodes)}) at="\${at:+$at }$word" ;; esac
@@ -129,6 +156,7 @@ ${valueCases.join('\n')}
 ${commandCases.join('\n')}
   esac
   if [[ \${words[CURRENT]} == -* ]]; then _describe option options
+  elif [[ -n $tags ]]; then _bookmarks_tags
   elif (( \${#found} )); then _describe command found
   else _files
   fi
@@ -151,15 +179,22 @@ function writeFish(nodes: readonly CommandNode[]): string {
       ({ word, description }) =>
         `complete -c bookmarks -f${condition || atRoot} -a ${fishQuote(word)} -d ${fishQuote(description)}`,
     );
+    const tags = takesTagNames(node) ? [`complete -c bookmarks -f${condition} -a '(__bookmarks_tags)'`] : [];
     const options = node.options.map((option) => {
+      const value =
+        option.parseArg === gatherTags
+          ? "-x -a '(__bookmarks_tags --list)'"
+          : option.argChoices
+            ? `-x -a ${fishQuote(option.argChoices.join(' '))}`
+            : '-r';
       const flags = [
         option.short && `-s ${option.short.slice(1)}`,
         option.long && `-l ${option.long.slice(2)}`,
-        takesValue(option) && (option.argChoices ? `-x -a ${fishQuote(option.argChoices.join(' '))}` : '-r'),
+        takesValue(option) && value,
       ].filter(Boolean);
       return `complete -c bookmarks${condition} ${flags.join(' ')} -d ${fishQuote(option.description)}`;
     });
-    return [...words, ...options];
+    return [...words, ...tags, ...options];
   });
   return `# fish completion for bookmarks. Load it: bookmarks completion fish | source
 function __bookmarks_at --description 'Whether the words before the cursor name this command'
@@ -172,6 +207,10 @@ function __bookmarks_at --description 'Whether the words before the cursor name 
       .join(' ')}; and set at $next
   end
   test "$at" = "$argv[1]"
+end
+function __bookmarks_tags --description 'The tags that begin with the word before the cursor'
+  set -l text (commandline -ct | string unescape)
+  bookmarks complete-tags $argv -- "$text" 2>/dev/null
 end
 ${lines.join('\n')}
 `;

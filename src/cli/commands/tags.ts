@@ -3,6 +3,7 @@ import { ApiError, type BookmarkClient } from '../../client/index.ts';
 import type { Tag } from '../../domain/resources.ts';
 import { foldText, isUnder } from '../../domain/text.ts';
 import { growTree, type TagNode } from '../../formats/tag-tree.ts';
+import { readTagName } from '../arguments.ts';
 import { formatCount, toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
@@ -23,20 +24,20 @@ export function addTagCommands(program: Command, run: Run): void {
   tags
     .command('rename')
     .description('rename a tag on all its bookmarks')
-    .argument('<name>', 'current name of the tag')
+    .argument('<name>', 'current name of the tag', readTagName)
     .argument('<new-name>', 'new name of the tag')
     .option('--with-children', 'also rename all tags below it, for example work/a below work')
     .action(run(rename));
   tags
     .command('merge')
     .description('replace a tag with another one on all its bookmarks')
-    .argument('<name>', 'the tag to replace')
+    .argument('<name>', 'the tag to replace', readTagName)
     .argument('<into>', 'the tag to keep')
     .action(run(merge));
   tags
     .command('rm')
     .description('delete a tag; its bookmarks are kept')
-    .argument('<name>', 'name of the tag')
+    .argument('<name>', 'name of the tag', readTagName)
     .option('--with-children', 'also delete all tags below it, for example work/a below work')
     .action(run(remove));
 }
