@@ -1,6 +1,10 @@
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer, request as forward, type IncomingMessage } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { createServer as createTlsServer } from 'node:tls';
 import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { writeManual } from '../src/cli/manual.ts';
@@ -10,7 +14,7 @@ import { makeFolder, removeFolder } from './support/folders.ts';
 import { provide } from './support/programs.ts';
 import { useService } from './support/service.ts';
 
-/** Tests what the command line offers to shells: completion, a manual page, exit codes, and opening a browser. */
+/** Tests what the command line offers to shells: completion, a manual page, exit codes, proxies, and opening a browser. */
 
 const service = useService();
 
@@ -195,4 +199,86 @@ test('open shows the page of a bookmark in the browser, and refuses anything tha
   expect(await runCommand(['open', 'example.org/other'], { env })).toMatchObject({ code: 3, out: '' });
   const without = await runCommand(['open', String(id)], { env: { ...env, BROWSER: '/no/browser' } });
   expect(without).toMatchObject({ code: 1, err: expect.stringContaining('BROWSER') });
+});
+
+describe('a proxy that the environment names', () => {
+  /** A proxy on this computer. `heads` has the first line and the headers of each request that it received. */
+  const startHttpProxy = async () => {
+    const heads: string[] = [];
+    const note = ({ method, url, headers }: IncomingMessage) => {
+      heads.push(`${method} ${url} ${JSON.stringify(headers)}`);
+    };
+    const server = createServer((request, response) => {
+      note(request);
+      const target = forward(request.url!, { method: request.method!, headers: request.headers }, (answer) => {
+        response.writeHead(answer.statusCode!, answer.headers);
+        answer.pipe(response);
+      });
+      request.pipe(target);
+    });
+    server.on('connect', (request: IncomingMessage, client: Socket) => {
+      note(request);
+      const { hostname, port } = new URL(`http://${request.url}`);
+      const target = connect(Number(port), hostname, () => {
+        client.write('HTTP/1.1 200 Connected\r\n\r\n');
+        client.pipe(target).pipe(client);
+      });
+      for (const socket of [client, target]) socket.on('error', () => {});
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    return { heads, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  };
+
+  /** Runs `bookmarks whoami` in a process of its own, and returns what it prints. */
+  const runAlone = async (env: Record<string, string>): Promise<string> => {
+    const main = join(import.meta.dirname, '../src/cli/main.ts');
+    const { stdout } = await promisify(execFile)(process.execPath, [main, 'whoami'], {
+      env: { PATH: process.env.PATH, ...env },
+    });
+    return stdout;
+  };
+
+  test('carries the requests, unless NO_PROXY names the host of the service', async () => {
+    const proxy = await startHttpProxy();
+    const user = await service.user();
+    const env = { BOOKMARKS_URL: service.origin, BOOKMARKS_TOKEN: user.token, HTTP_PROXY: proxy.url };
+    expect(await runAlone(env)).toContain(user.email);
+    const { host, hostname } = new URL(service.origin);
+    expect(proxy.heads.length).toBeGreaterThan(0);
+    for (const head of proxy.heads) expect(head).toContain(host);
+    const before = proxy.heads.length;
+    expect(await runAlone({ ...env, NO_PROXY: `example.org,${hostname}` })).toContain(user.email);
+    expect(proxy.heads).toHaveLength(before);
+  });
+
+  test('sees no token and no path of a service with https', async () => {
+    const proxy = await startHttpProxy();
+    const user = await service.user();
+    const pem = (name: string) => readFileSync(join(import.meta.dirname, `support/tls/${name}.pem`));
+    const tls = createTlsServer({ key: pem('key'), cert: pem('certificate') }, (client) => {
+      const target = connect(Number(new URL(service.origin).port), '127.0.0.1');
+      client.pipe(target).pipe(client);
+      for (const socket of [client, target]) socket.on('error', () => {});
+    });
+    await once(tls.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => void tls.close());
+    const { port } = tls.address() as AddressInfo;
+    const env = {
+      BOOKMARKS_URL: `https://localhost:${port}`,
+      BOOKMARKS_TOKEN: user.token,
+      NODE_EXTRA_CA_CERTS: join(import.meta.dirname, 'support/tls/certificate.pem'),
+      // Curl and other programs read the names in lower case.
+      https_proxy: proxy.url,
+    };
+    expect(await runAlone(env)).toContain(user.email);
+    expect(proxy.heads.length).toBeGreaterThan(0);
+    for (const head of proxy.heads) {
+      expect(head).toMatch(new RegExp(`^CONNECT localhost:${port} `));
+      expect(head).not.toMatch(/authorization|bka_|bks_/i);
+    }
+  });
 });

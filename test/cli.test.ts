@@ -768,6 +768,24 @@ describe('sync --follow', () => {
     expect((await run(['sync', '--cursor-file', file])).err).toContain('written by sync --follow');
   });
 
+  test('tells people the new name of a tag, but not the names that the tags have from the start', async () => {
+    const { run, user } = await openShell();
+    const { body: made } = await user.post('/bookmarks/add', { url: 'https://example.org/1', tags: ['old'] });
+    const controller = new AbortController();
+    let renamed: Promise<unknown> | undefined;
+    const { out } = await run(['sync', '--follow'], {
+      signal: controller.signal,
+      onOutput: (printed) => {
+        renamed ??= user.post('/tags/update', { id: made.tags[0].id, name: 'new' });
+        if (printed.includes('is now named')) controller.abort();
+      },
+    });
+    await renamed;
+    const [bookmark, ...rest] = out.trimEnd().split('\n');
+    expect(bookmark).toContain('old');
+    expect(rest.filter((line) => line.startsWith('tag '))).toEqual([`tag ${made.tags[0].id} is now named new`]);
+  });
+
   test('prints a bookmark again if it changes while the earlier bookmarks are printed', async () => {
     const { run, user } = await openShell();
     const ids: number[] = [];

@@ -115,17 +115,23 @@ async function follow(
   const isNew = (bookmark: Bookmark) => printed.get(bookmark.id) !== JSON.stringify(bookmark);
   // True until the first bookmarks are printed.
   let isFirst = printed.size === 0;
+  // False during a copy from the start, whose pages contain every tag.
+  let hasNews = true;
   const store = {
     readCursor: async () => cursor,
     async apply(page: MirrorPage): Promise<number[]> {
-      await printPage(session, { ...page, bookmarks: page.bookmarks.filter(isNew) }, isFirst);
+      if (page.reset) hasNews = false;
+      const tags = hasNews || session.terminal.isJson ? page.tags : [];
+      await printPage(session, { ...page, tags, bookmarks: page.bookmarks.filter(isNew) }, isFirst);
       if (page.bookmarks.length > 0) isFirst = false;
       if (cursorFile !== undefined) await storeCursor(cursorFile, page.cursor);
       return [];
     },
   };
   for await (const { isCaughtUp } of client.mirror({ store, signal: session.signal })) {
-    if (isCaughtUp) printed.clear();
+    if (!isCaughtUp) continue;
+    printed.clear();
+    hasNews = true;
   }
 }
 
