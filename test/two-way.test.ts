@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Bookmark, Report } from '../src/client/index.ts';
+import type { BookmarkTag } from '../src/domain/resources.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { type TestUser, useService } from './support/service.ts';
 import { Device, seededRandom, Task, type Transition } from './support/two-way.ts';
@@ -42,9 +43,13 @@ async function writeLocally(device: Device): Promise<void> {
   const value = `${device.options.name}-${++unique}`;
   const choice = random();
   await device.write(async (collection) => {
-    if (shown.length === 0 || choice < 0.35)
+    if (shown.length === 0 || choice < 0.25)
       return collection.add({ url: `https://example.org/${value}`, title: value, tags: someTags() });
-    const { id } = pick(shown);
+    const { id, url } = pick(shown);
+    if (choice < 0.35) {
+      const on_duplicate = pick(['add', 'return', 'error'] as const);
+      return collection.add({ url, title: value, tags: someTags(), on_duplicate });
+    }
     if (choice < 0.45) return collection.delete(id);
     const edit = { ...(choice < 0.8 && { title: value }), ...(choice > 0.65 && { comment: value }) };
     return collection.edit(id, { ...edit, ...(random() < 0.4 && { tags: someTags() }) });
@@ -86,15 +91,21 @@ async function interleave(tasks: Task[]): Promise<void> {
 
 const TEXT_FIELDS = ['url', 'title', 'comment'] as const;
 
+const namesOf = (tags: readonly BookmarkTag[]): string[] => tags.map(({ name }) => name).sort();
+
 /**
  * Fails if a device's write made a change that its user did not ask for, or replaced a value that the user had not
  * seen.
  */
-function checkTransition({ device, seq, before, after }: Transition, reports: Report[]): void {
+function checkTransition({ device, seq, row, before, after }: Transition, reports: Report[]): void {
   const { intent } = device.wrote.find((write) => write.seq === seq)!;
   const where = `${device.options.name} ${seq}: ${JSON.stringify({ intent, before, after })}`;
   if (before === undefined) {
-    expect(intent.kind, where).toBe('add');
+    if (intent.kind !== 'add') throw new Error(`no add: ${where}`);
+    const { tags, ...fields } = intent.bookmark;
+    expect(after, where).toMatchObject(fields);
+    expect(namesOf(after!.tags), where).toEqual([...tags].sort());
+    if (intent.onDuplicate !== 'add') expect(device.wasSaved.get(seq)![0], where).toBe(false);
     return;
   }
   if (after === undefined) {
@@ -103,6 +114,13 @@ function checkTransition({ device, seq, before, after }: Transition, reports: Re
     return;
   }
   if (intent.kind !== 'edit') throw new Error(`no edit: ${where}`);
+  // If somebody has renamed or removed a tag of the bookmark, the device cannot know it yet.
+  if (JSON.stringify(row!.tags) === JSON.stringify(before.tags)) {
+    const isRemoved = ({ id, name }: BookmarkTag) =>
+      intent.removeTags.some((removed) => (removed.id === 0 ? removed.name === name : removed.id === id));
+    const kept = before.tags.filter((tag) => !isRemoved(tag)).map(({ name }) => name);
+    expect(namesOf(after.tags), where).toEqual([...new Set([...kept, ...intent.addTags])].sort());
+  }
   const conflicts = reports.filter((report) => report.seq === seq && report.kind === 'conflict');
   for (const name of TEXT_FIELDS) {
     if (before[name] === after[name]) continue;
@@ -130,6 +148,12 @@ function checkWrites(device: Device, transitions: Transition[], reports: Report[
     for (const { kind, id } of own)
       if (kind === 'gone') expect([id > 0, finalIds.has(id)], where).toEqual([true, false]);
     if (intent.kind === 'add') expect(dropped + (applied.includes(seq) ? 1 : 0), where).toBe(1);
+    for (const report of own) {
+      const isDuplicate = report.kind === 'refused' && report.code === 'VALIDATION_ERROR';
+      if (report.kind !== 'duplicate' && !isDuplicate) continue;
+      expect(intent, where).toMatchObject({ kind: 'add', onDuplicate: isDuplicate ? 'error' : 'return' });
+      expect(device.wasSaved.get(seq), where).toContain(true);
+    }
     if (intent.kind !== 'edit' || dropped > 0) continue;
     const fields = Object.keys(intent.fields);
     // If a conflict kept the service's value of a field, the device sends nothing for this field.
@@ -206,7 +230,7 @@ test('five devices that may die at any step lose no write, apply none twice, and
   expect(transitions.length).toBeGreaterThan(ROUNDS);
   if (ROUNDS >= 100) {
     expect(devices.reduce((sum, { revocations }) => sum + revocations, 0)).toBeGreaterThan(0);
-    expect([...kinds.keys()].sort()).toEqual(['conflict', 'gone', 'kept', 'refused']);
+    expect([...kinds.keys()].sort()).toEqual(['conflict', 'duplicate', 'gone', 'kept', 'refused']);
   }
   console.log(`two-way: ${transitions.length} writes, reports ${JSON.stringify(Object.fromEntries(kinds))}`);
 }, 600_000);

@@ -61,6 +61,8 @@ export class Task {
 export interface Transition {
   device: Device;
   seq: number;
+  /** The bookmark as the device's store had it when it sent the write. */
+  row: Bookmark | undefined;
   before: Bookmark | undefined;
   after: Bookmark | undefined;
 }
@@ -90,6 +92,8 @@ const MAX_STEPS = 10_000;
 export class Device {
   readonly options: DeviceOptions;
   readonly wrote: PendingWrite[] = [];
+  /** For each add that was sent, whether the account had a bookmark with its url each time. */
+  readonly wasSaved = new Map<number, boolean[]>();
   /** How often the device's token was revoked. */
   revocations = 0;
   /** The probability of a fault at each step. */
@@ -174,13 +178,19 @@ export class Device {
     const isWrite = /\/bookmarks\/(add|edit|delete)$/.test(url);
     const sentWrite = await this.#store.readNext();
     const before = isWrite ? await readAll() : new Map<number, Bookmark>();
+    if (sentWrite?.intent.kind === 'add' && url.endsWith('/bookmarks/add')) {
+      const sentUrl = sentWrite.intent.bookmark.url;
+      const isSaved = [...before.values()].some((saved) => saved.url === sentUrl);
+      this.wasSaved.set(sentWrite.seq, [...(this.wasSaved.get(sentWrite.seq) ?? []), isSaved]);
+    }
+    const { row } = isWrite ? await this.#store.update(sentWrite!.id, () => ({})) : { row: undefined };
     const response = await fetch(target, { ...init, signal: null });
     const body = await response.text();
     const after = isWrite ? await readAll() : before;
     for (const id of new Set([...before.keys(), ...after.keys()])) {
       const change = { before: before.get(id), after: after.get(id) };
       if (JSON.stringify(change.before) !== JSON.stringify(change.after))
-        onTransition({ device: this, seq: sentWrite!.seq, ...change });
+        onTransition({ device: this, seq: sentWrite!.seq, row, ...change });
     }
     await this.#pause();
     this.#mayDie();
