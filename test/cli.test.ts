@@ -783,7 +783,9 @@ describe('sync --follow', () => {
     await renamed;
     const [bookmark, ...rest] = out.trimEnd().split('\n');
     expect(bookmark).toContain('old');
-    expect(rest.filter((line) => line.startsWith('tag '))).toEqual([`tag ${made.tags[0].id} is now named new`]);
+    expect(rest.filter((line) => line.startsWith('tag '))).toEqual([
+      `tag ${made.tags[0].id} is now named new`,
+    ]);
   });
 
   test('prints a bookmark again if it changes while the earlier bookmarks are printed', async () => {
