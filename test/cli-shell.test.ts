@@ -210,10 +210,14 @@ describe('a proxy that the environment names', () => {
     };
     const server = createServer((request, response) => {
       note(request);
-      const target = forward(request.url!, { method: request.method!, headers: request.headers }, (answer) => {
-        response.writeHead(answer.statusCode!, answer.headers);
-        answer.pipe(response);
-      });
+      const target = forward(
+        request.url!,
+        { method: request.method!, headers: request.headers },
+        (answer) => {
+          response.writeHead(answer.statusCode!, answer.headers);
+          answer.pipe(response);
+        },
+      );
       request.pipe(target);
     });
     server.on('connect', (request: IncomingMessage, client: Socket) => {

@@ -296,6 +296,39 @@ browserTest('on a phone, a title has two lines, and no word of the selection bar
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
 });
 
+browserTest(
+  'on a phone, tags take the whole line while the buttons of their bookmark are hidden',
+  async () => {
+    const browser = await browsers.signedIn(service, { width: 390, height: 800 });
+    const tags = [
+      'selfhosted software',
+      'E-commerce platforms',
+      'Automation',
+      'Monitoring tools',
+      'Zettelkasten',
+    ];
+    await add(browser, 'Tagged', { tags });
+    const page = await browser.open();
+    const row = page.locator('.rows > li');
+    await row.waitFor();
+    const freePixels = () =>
+      row.evaluate((element) => {
+        const { right } = element.getBoundingClientRect();
+        return (
+          right -
+          Math.max(
+            ...[...element.querySelectorAll('.chip')].map((chip) => chip.getBoundingClientRect().right),
+          )
+        );
+      });
+    await page.mouse.move(5, 790);
+    await expect.poll(freePixels).toBeLessThan(16);
+    await row.hover();
+    const buttons = await row.locator('.acts').boundingBox();
+    await expect.poll(freePixels).toBeGreaterThanOrEqual(buttons!.width);
+  },
+);
+
 browserTest('on a phone, a row without tags is lower, and rows neither overlap nor have gaps', async () => {
   const browser = await browsers.signedIn(service, { width: 390, height: 800 });
   for (let at = 1; at <= 12; at += 1)

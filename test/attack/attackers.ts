@@ -2,10 +2,11 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HOSTILE_IMPORTS } from '../support/hostile-imports.ts';
+import { LIST_TAGS, sendMcp } from '../support/mcp.ts';
 import { post } from '../support/post.ts';
 import { formatPost, sendUnread } from '../support/unread.ts';
 
-/** This program runs all attacks on a replica at the same time, in a process of its own. It ignores the responses. */
+/** This program runs attacks on a replica at the same time, in a process of its own. It ignores the responses. */
 
 /** The target, the duration and the tokens of an attack. */
 export interface Targets {
@@ -14,8 +15,12 @@ export interface Targets {
   /** A token of an account with large bookmarks. */
   greedy: string;
   importer: string;
+  /** A token of an account with as many tags as an account may have. */
+  tagged: string;
   /** The session tokens that the attack revokes. */
   sessions: string[];
+  /** Which attacks to run: only those on `/mcp`, or all. */
+  attacks: 'mcp' | 'all';
 }
 
 type Attack = (targets: Targets, n: number, signal: AbortSignal) => Promise<unknown>;
@@ -36,8 +41,17 @@ const send = (
 
 const bodies = Object.values(HOSTILE_IMPORTS);
 
-/** All attacks, each with the number of copies that run in parallel. */
-const ATTACKS: readonly [sideBySide: number, attack: Attack][] = [
+/** Attacks, each with the number of copies that run in parallel. */
+type Attacks = readonly [sideBySide: number, attack: Attack][];
+
+/** Calls tools of `/mcp`: 100 calls in a batch, which is refused, and single calls until the rate limit refuses them. */
+const MCP_ATTACKS: Attacks = [
+  [4, ({ origin, tagged }) => sendMcp(origin, tagged, Array(100).fill(LIST_TAGS))],
+  [4, ({ origin, tagged }) => sendMcp(origin, tagged, LIST_TAGS)],
+];
+
+const ALL_ATTACKS: Attacks = [
+  ...MCP_ATTACKS,
   // Requests several pages or an export on a connection, and does not read the responses.
   [
     80,
@@ -130,7 +144,7 @@ const [targets] = (await once(process, 'message')) as [Targets];
 const signal = AbortSignal.timeout(targets.seconds * 1_000);
 await Promise.race([
   Promise.all(
-    ATTACKS.flatMap(([sideBySide, attack]) =>
+    (targets.attacks === 'mcp' ? MCP_ATTACKS : ALL_ATTACKS).flatMap(([sideBySide, attack]) =>
       Array.from({ length: sideBySide }, (_, n) => repeat(attack, targets, n, signal)),
     ),
   ),

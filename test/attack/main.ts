@@ -7,7 +7,8 @@ import { Command } from 'commander';
 import { migrate } from '../../src/store/migrations.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 import { openRunFolder } from '../chaos/run-folder.ts';
-import { fill } from '../support/fill.ts';
+import { fill, fillTags } from '../support/fill.ts';
+import { LIST_TAGS, sendMcp } from '../support/mcp.ts';
 import { measureGrowth, residentBytes } from '../support/memory.ts';
 import { makePostgresTemplate, startPostgres } from '../support/postgres.ts';
 import { startRedis } from '../support/redis.ts';
@@ -35,6 +36,9 @@ const REST_BYTES = 32 * MIB;
 
 const SESSIONS = 200;
 
+/** How long the attacks on `/mcp` run alone before all attacks. */
+const MCP_SECONDS = 15;
+
 /**
  * Sends the requests of the user who does not attack, one after another, until `signal` is aborted. Returns the time of
  * each request in milliseconds, and each status other than 200.
@@ -60,8 +64,18 @@ async function work(replica: Replica, token: string, signal: AbortSignal) {
   return { times: times.toSorted((a, b) => a - b), wrong };
 }
 
+/** Lets the user who does not attack work until `attacking` has ended. */
+async function workDuring(replica: Replica, token: string, attacking: () => Promise<void>) {
+  const stop = new AbortController();
+  const working = work(replica, token, stop.signal);
+  await attacking();
+  stop.abort();
+  return working;
+}
+
+/** Returns a quantile of times in milliseconds, with one decimal. */
 const quantile = (sorted: readonly number[], share: number): number =>
-  Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0);
+  Number(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]?.toFixed(1));
 
 const inMib = (bytes: number): string => `${Math.round(bytes / MIB)} MiB`;
 
@@ -72,7 +86,7 @@ function readAllocation(): ReplicaEnv {
   return { [name!]: value! };
 }
 
-/** Runs all attacks in a separate process. */
+/** Runs attacks in a separate process. */
 async function attack(targets: Targets): Promise<void> {
   const child = fork(fileURLToPath(new URL('attackers.ts', import.meta.url)));
   child.send(targets);
@@ -87,11 +101,19 @@ async function makeAccounts(url: string) {
   stack.defer(() => database.close());
   const premium = () => createPrincipal(database, { premium: true });
   const [greedy, importer, other] = [await premium(), await premium(), await premium()];
+  const tagged = await createPrincipal(database);
   await fill(url, greedy, 4_000, 10_000);
   await fill(url, other, 1_000);
+  await fillTags(url, tagged, 10_000);
   const sessions = [];
   for (let n = 0; n < SESSIONS; n += 1) sessions.push((await createPrincipal(database)).token);
-  return { greedy: greedy.token, importer: importer.token, other: other.token, sessions };
+  return {
+    greedy: greedy.token,
+    importer: importer.token,
+    tagged: tagged.token,
+    other: other.token,
+    sessions,
+  };
 }
 
 async function run(options: { seconds: string; rest: string }): Promise<void> {
@@ -109,23 +131,28 @@ async function run(options: { seconds: string; rest: string }): Promise<void> {
   await work(api, other, AbortSignal.timeout(3_000));
   const before = { api: residentBytes(api.pid), worker: residentBytes(worker.pid) };
   const calm = await work(api, other, AbortSignal.timeout(5_000));
-  const stop = new AbortController();
-  const working = work(api, other, stop.signal);
+  const batch = await sendMcp(api.origin, tokens.tagged, [LIST_TAGS]);
+  const during = (attacks: Targets['attacks'], attackSeconds: number) =>
+    workDuring(api, other, () => attack({ origin: api.origin, seconds: attackSeconds, ...tokens, attacks }));
+  const mcp = await during('mcp', MCP_SECONDS);
   let workerGrowth = 0;
+  let all = mcp;
   const apiGrowth = await measureGrowth(api.pid, async () => {
-    workerGrowth = await measureGrowth(worker.pid, () => attack({ origin: api.origin, seconds, ...tokens }));
+    workerGrowth = await measureGrowth(worker.pid, async () => {
+      all = await during('all', seconds);
+    });
   });
-  stop.abort();
-  const { times, wrong } = await working;
   await sleep(Number(options.rest) * 1_000);
   const after = { api: residentBytes(api.pid), worker: residentBytes(worker.pid) };
 
-  console.log(
-    `another user: ${times.length} requests, p50 ${quantile(times, 0.5)} ms, p99 ${quantile(times, 0.99)} ms`,
-  );
-  console.log(
-    `  before the attacks: p50 ${quantile(calm.times, 0.5)} ms, p99 ${quantile(calm.times, 0.99)} ms`,
-  );
+  for (const [when, { times }] of Object.entries({
+    'before the attacks': calm,
+    'while one token sends to /mcp': mcp,
+    'during all attacks': all,
+  })) {
+    const [p50, p99] = [quantile(times, 0.5), quantile(times, 0.99)];
+    console.log(`another user ${when}: ${times.length} requests, p50 ${p50} ms, p99 ${p99} ms`);
+  }
   console.log(
     `replica: at rest ${inMib(before.api)}, at most ${inMib(apiGrowth)} more, then ${inMib(after.api)}`,
   );
@@ -133,7 +160,8 @@ async function run(options: { seconds: string; rest: string }): Promise<void> {
     `worker: at rest ${inMib(before.worker)}, at most ${inMib(workerGrowth)} more, then ${inMib(after.worker)}`,
   );
   const faults = [
-    ...wrong.map((text) => `another user got a wrong response: ${text}`),
+    ...(batch.status === 400 && batch.text.includes('-32600') ? [] : ['a batch to /mcp was not refused']),
+    ...[...mcp.wrong, ...all.wrong].map((text) => `another user got a wrong response: ${text}`),
     ...(apiGrowth > API_GROWTH_BYTES ? ['the replica grew too much'] : []),
     ...(workerGrowth > WORKER_GROWTH_BYTES ? ['the worker grew too much'] : []),
     ...(after.api > before.api + REST_BYTES ? ['the memory of the replica did not come back'] : []),

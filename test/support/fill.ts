@@ -1,5 +1,15 @@
 import { runOn } from './database.ts';
 
+/** Adds tags to an account directly in the database. No bookmark has them. */
+export const fillTags = (databaseUrl: string, { id }: { id: number }, count: number): Promise<unknown> =>
+  runOn(
+    databaseUrl,
+    `select next_id('tags_id_seq');
+    insert into tags (user_id, id, name, name_key)
+    select ${id}, nextval('tags_id_seq'), 'Tag ' || n, 'tag ' || n from generate_series(1, ${count}) n;
+    update accounts set tag_count = ${count} where user_id = ${id}`,
+  );
+
 /**
  * Adds bookmarks to an account directly in the database, faster than any client could. They have no tags and no search
  * text, so a search for a word does not find them. Each has a comment of `commentLength` characters.
