@@ -147,6 +147,14 @@ describe('waits', () => {
     expect(fake.gapsMs[0]).toBeGreaterThanOrEqual(5_000);
   });
 
+  test('a short Retry-After of repeated failures does not keep the waits short', async () => {
+    const replies = Array.from({ length: 100 }, () => refusal('UNAVAILABLE', 503, { 'retry-after': '1' }));
+    const fake = new FakeService(...replies);
+    await failure(fake.run(fake.client({ random: () => 0.999_999 }).profile()));
+    expect(fake.gapsMs[0]).toBeGreaterThanOrEqual(1_000);
+    expect(Math.max(...fake.gapsMs)).toBeGreaterThan(10_000);
+  });
+
   test('each wait before a retry is reported', async () => {
     const told: unknown[] = [];
     const fake = new FakeService(refusal('UNAVAILABLE', 503), lose('ECONNRESET'), json(PROFILE));

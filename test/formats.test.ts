@@ -104,6 +104,19 @@ test.each([
 });
 
 test.each([
+  ['Unread', 'toread'],
+  ['Archive', 'archived'],
+  ['Starred', 'favorite'],
+  ['Liked', 'favorite'],
+  ['Recipes', 'Recipes'],
+])('the folder %s of Instapaper becomes the tag %s', (folder, tag) => {
+  const { entries } = read(
+    `URL,Title,Selection,Folder,Timestamp\nhttps://example.org/,One,,${folder},1650000000\n`,
+  );
+  expect(entries).toEqual([expect.objectContaining({ tags: [tag] })]);
+});
+
+test.each([
   ['13/02/2020', '2020-02-01T00:00:00.000Z'],
   ['02/13/2020', '2020-01-02T00:00:00.000Z'],
 ])('in a table with the date %s, the date 01/02/2020 is %s', (other, created) => {

@@ -44,10 +44,13 @@ const bodies = Object.values(HOSTILE_IMPORTS);
 /** Attacks, each with the number of copies that run in parallel. */
 type Attacks = readonly [sideBySide: number, attack: Attack][];
 
-/** Calls tools of `/mcp`: 100 calls in a batch, which is refused, and single calls until the rate limit refuses them. */
+/**
+ * Calls a tool of `/mcp`: eight times in 15 s as a batch of 100 calls, which is refused, and otherwise by single calls,
+ * as many as the rate limit of a token allows.
+ */
 const MCP_ATTACKS: Attacks = [
-  [4, ({ origin, tagged }) => sendMcp(origin, tagged, Array(100).fill(LIST_TAGS))],
-  [4, ({ origin, tagged }) => sendMcp(origin, tagged, LIST_TAGS)],
+  [1, ({ origin, tagged }) => sendMcp(origin, tagged, Array(100).fill(LIST_TAGS)).then(() => sleep(1_900))],
+  [1, ({ origin, tagged }) => sendMcp(origin, tagged, LIST_TAGS).then(() => sleep(150))],
 ];
 
 const ALL_ATTACKS: Attacks = [
