@@ -131,6 +131,7 @@ describe.each([
       [{ query: 'example -gamma' }, ['Beta', 'Alpha']],
       [{ query: 'alpha OR "gamma beta"' }, ['Gamma beta', 'Alpha']],
       [{ query: 'after:2026-01-31', site: 'b.example' }, ['Gamma beta', 'Beta']],
+      [{ query: 'site:a.example', site: 'b.example' }, ['Gamma beta', 'Beta']],
       [{ query: 'before:2026-01-31' }, ['Alpha']],
       [{ query: 'beta', untagged: true }, ['Gamma beta']],
       [{ query: 'tag:x', tags: ['work/a'] }, []],
