@@ -84,7 +84,8 @@ describe('a page of long bookmarks', () => {
         user_id, created_at, updated_at, url_key, url, title, comment, tag_ids, tags, search_text
       )
       select ${user.id}, now(), now(), gen_random_uuid(), 'https://example.org/', '', repeat(E'\\x01', length), '{}', '[]', ''
-      from unnest(array[${lengths.join()}]) length`,
+      from unnest(array[${lengths.join()}]) length;
+      update accounts set bookmark_count = ${lengths.length} where user_id = ${user.id}`,
     );
   }
 
@@ -112,6 +113,17 @@ describe('a page of long bookmarks', () => {
     export: async (user) => {
       const { bookmarks } = (await user.post('/export')).body as { bookmarks: { comment: string }[] };
       return [bookmarks.map(({ comment }) => comment.length)];
+    },
+    trash: async (user) => {
+      const { bookmarks } = (await user.post('/export')).body as { bookmarks: { id: number }[] };
+      await user.post('/bookmarks/delete', { ids: bookmarks.map(({ id }) => id), trash: true });
+      const pages = await readLengths((last) =>
+        user.post('/trash/list', { limit: 500, cursor: last?.body.next_cursor }),
+      );
+      return pages
+        .flat()
+        .reverse()
+        .map((length) => [length]);
     },
   };
 

@@ -94,7 +94,8 @@ begin
     end if;
     has_more := v_page.has_more;
   else
-    -- This statement does not use `exists`, because `exists` would drop the order (see the end of read-page.sql).
+    -- This statement does not use `exists`, because `exists` would drop the order. The planner could then scan the table
+    -- from its beginning, through the rows of other users.
     has_more := has_more or (
       select b.id
       from bookmarks b

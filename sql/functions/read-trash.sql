@@ -1,42 +1,43 @@
 -- Returns a page of the trash, newest first, as JSON texts separated by commas. The page begins after the bookmark that
--- was deleted at `p_before` and has the id `p_before_id`. It has at most `p_limit` bookmarks and about `p_bytes` bytes,
--- but at least one bookmark.
+-- was deleted at `p_before` and has the id `p_before_id`. It has at most `p_limit` bookmarks and `p_bytes` bytes, but at
+-- least one bookmark.
+--
+-- read-page.sql explains the loop, and why this function must not sort.
 create or replace function read_trash(
   p_user_id bigint, p_before timestamptz, p_before_id bigint, p_limit integer, p_bytes integer,
   out bookmarks text, out last_deleted_at timestamptz, out last_id bigint, out has_more boolean
 )
 language plpgsql stable set enable_sort = off as $$
 declare
+  v_deleted record;
+  v_texts text[] := '{}';
   v_count integer := 0;
   v_bytes bigint := 0;
-  v_row record;
-  v_texts text[] := '{}';
 begin
-  -- This query reads one row more than the page may have, to learn whether more bookmarks follow.
-  for v_row in
-    select id, deleted_at,
-      '{"id":' || id
-        || ',"url":' || to_json(url)
-        || ',"title":' || to_json(title)
-        || ',"comment":' || to_json(comment)
-        || ',"tags":' || tags
-        || ',"created_at":"' || render_time(created_at)
-        || '","updated_at":"' || render_time(updated_at)
-        || '","deleted_at":"' || render_time(deleted_at) || '"}' as rendered
-    from trash
-    where user_id = p_user_id and (deleted_at, id) < (p_before, p_before_id)
-    order by deleted_at desc, id desc
+  has_more := false;
+  for v_deleted in
+    select t.id, t.deleted_at,
+      -- the text of the bookmark without its closing brace, then the time of the deletion
+      left(
+        render_bookmark(row(
+          t.user_id, t.id, t.url_key, t.created_at, t.updated_at, t.host, t.search_text, null, t.url, t.title,
+          t.comment, t.tags
+        )::bookmarks),
+        -1
+      ) || ',"deleted_at":"' || render_time(t.deleted_at) || '"}' as rendered
+    from trash t
+    where t.user_id = p_user_id and (t.deleted_at, t.id) < (p_before, p_before_id)
+    order by t.deleted_at desc, t.id desc
     limit p_limit + 1
   loop
-    has_more := v_count = p_limit or v_count > 0 and v_bytes + octet_length(v_row.rendered) > p_bytes;
+    v_bytes := v_bytes + octet_length(v_deleted.rendered);
+    has_more := v_count = p_limit or v_count > 0 and v_bytes > p_bytes;
     exit when has_more;
+    v_texts := v_texts || v_deleted.rendered;
     v_count := v_count + 1;
-    v_bytes := v_bytes + octet_length(v_row.rendered);
-    v_texts := v_texts || v_row.rendered;
-    last_deleted_at := v_row.deleted_at;
-    last_id := v_row.id;
+    last_deleted_at := v_deleted.deleted_at;
+    last_id := v_deleted.id;
   end loop;
-  has_more := coalesce(has_more, false);
   bookmarks := array_to_string(v_texts, ',');
 end
 $$;

@@ -1,7 +1,6 @@
 -- Renders a bookmark as JSON text. Responses contain this text unchanged
 -- (docs/decisions/0182-postgres-renders-bookmarks.md). With `p_is_edit`, the text has no `created_at`, as in the
--- response to an edit. `read_trash` renders deleted bookmarks itself. If the argument is a row of a table, the planner
--- replaces the call with the expression below.
+-- response to an edit. If the argument is a row of a table, the planner replaces the call with the expression below.
 --
 -- Times are stored in whole milliseconds, and `to_json` drops trailing zeros of a fraction. So the expression adds a
 -- microsecond before `to_json`. Then it keeps the first 24 characters: the opening quote and the time up to its

@@ -9,7 +9,15 @@ import { canReach, giveFolder, type ServerAccount } from './server-account.ts';
  * The environment of the PostgreSQL programs. They do not inherit this process's environment, because it contains
  * secrets, and because variables such as PGPORT would change their behavior.
  */
-export const PROGRAM_ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC' };
+export const PROGRAM_ENVIRONMENT = {
+  LC_ALL: 'C',
+  TZ: 'UTC',
+  // These settings of glibc are numbers of bytes. They let a connection's process keep the memory that a page of
+  // bookmarks takes. Otherwise it would return the memory after each page and get it again, page by page
+  // (docs/decisions/0183-one-loop-for-a-page.md).
+  MALLOC_MMAP_THRESHOLD_: '4194304',
+  MALLOC_TRIM_THRESHOLD_: '8388608',
+};
 
 /** The PostgreSQL programs that the service runs, as absolute paths. */
 export interface Binaries {
