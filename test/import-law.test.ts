@@ -484,6 +484,16 @@ const REPORTS: Record<string, { file: string | Uint8Array; entries: object[]; na
       { url: b, tags: [], created_at: '2021-02-26T10:11:12.000Z' },
     ],
   },
+  'a file that Pocket2Linkding wrote': {
+    file: html(
+      `<DT><A HREF="${a}" ADD_DATE="1728576752" LAST_MODIFIED="1728576752" PRIVATE="1" TOREAD="0" TAGS="x,linkding:bookmarks.archived">A <T> & "b"</A>`,
+      `<DT><A HREF="${b}" ADD_DATE="1728576752" LAST_MODIFIED="1728576752" PRIVATE="1" TOREAD="1" TAGS="">B</A>`,
+    ),
+    entries: [
+      { url: a, title: 'A <T> & "b"', tags: ['x', 'archived'], created_at: '2024-10-10T16:12:32.000Z' },
+      { url: b, title: 'B', tags: ['toread'] },
+    ],
+  },
   'a damaged byte in UTF-8': {
     file: Buffer.concat([
       Buffer.from(html(`<DT><A HREF="${b}">üöä</A>`, `<DT><A HREF="${a}">A`)),

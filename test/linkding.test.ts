@@ -403,6 +403,17 @@ describe('lists of bookmarks', () => {
     expect([status, body.count]).toEqual([200, count]);
   });
 
+  test.each(['#hello(world)', '(#none or #Hello(world))', '#文字(测试) and #hello(world)'])(
+    'find tags with brackets in their names by %s',
+    async (query) => {
+      const tag_names = ['hello(world)', '文字(测试)'];
+      await ask('POST', '/bookmarks/', { url: 'https://a.example/', tag_names });
+      await ask('POST', '/bookmarks/', { url: 'https://b.example/', tag_names: ['hello'], title: 'world' });
+      const { body } = await ask('GET', `/bookmarks/?q=${encodeURIComponent(query)}`);
+      expect(body.results.map(({ url }: { url: string }) => url)).toEqual(['https://a.example/']);
+    },
+  );
+
   test('are sorted by date, by change or by title', async () => {
     const ids: number[] = [];
     for (const [title, date_added] of [

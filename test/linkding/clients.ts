@@ -34,6 +34,7 @@ export interface LinkdingClient {
 }
 
 const JSON_TYPE = { 'content-type': 'application/json' };
+const ACCEPT_JSON = { accept: 'application/json' };
 
 const text = z.string();
 const flag = z.boolean();
@@ -133,6 +134,9 @@ const PROFILE = z.object({
   permanent_notes: flag,
   search_preferences: z.object({ sort: text, shared: text, unread: text }),
 });
+/** The fields that linka needs. All others may be absent. */
+const LINKA_BOOKMARK = z.object({ id: wide, url: text, title: text, tag_names: names });
+const LINKA_LIST = z.object({ results: z.array(LINKA_BOOKMARK) });
 const BUNDLE = z.object({ id: wide, name: text, search: text });
 
 export const CLIENTS: LinkdingClient[] = [
@@ -523,7 +527,61 @@ export const CLIENTS: LinkdingClient[] = [
       act('delete', 'DELETE', '/api/bookmarks/{id}/', JSON_TYPE),
     ],
   },
+  {
+    name: 'linka',
+    repository: 'cmsax/linka',
+    commit: '8688e32',
+    requests: [
+      get('connect', '/api/bookmarks', z.unknown()),
+      get('list', '/api/bookmarks/?limit=10000', LINKA_LIST),
+      get('archive', '/api/bookmarks/archived/?limit=10000', LINKA_LIST),
+      get('list shared', '/api/bookmarks/shared/?limit=10000', LINKA_LIST),
+      get('search', '/api/bookmarks/?q=saved&limit=10000', LINKA_LIST),
+      get('get', '/api/bookmarks/{id}/', LINKA_BOOKMARK),
+      get('tags', '/api/tags/?limit=10000', z.object({ results: z.array(tag) })),
+      send('save', 'POST', '/api/bookmarks/', { ...NEW, website_title: '', website_description: '' }),
+      send('edit', 'PUT', '/api/bookmarks/{id}/', linkaForm('Edited')),
+      send('edit', 'PATCH', '/api/bookmarks/{id}/', { shared: true }),
+      act('archive', 'POST', '/api/bookmarks/{id}/archive/'),
+      act('delete', 'DELETE', '/api/bookmarks/{id}/'),
+    ],
+  },
+  {
+    name: 'linkding for Safari',
+    repository: 'phmagic/linkding-safari',
+    commit: '1c31118',
+    requests: [
+      get('connect', '/api/user/profile/', PROFILE, ACCEPT_JSON),
+      get('check', `/api/bookmarks/check/?url=${URL_PARAMETER}`, checkOf(whole, maybe), ACCEPT_JSON),
+      get(
+        'search',
+        '/api/bookmarks/?q=saved%20example&limit=10',
+        z.object({ results: z.array(z.object({ url: text, title: maybe })) }),
+        ACCEPT_JSON,
+      ),
+      {
+        ...send('save', 'POST', '/api/bookmarks/', { ...NEW, description: undefined }, whole),
+        headers: { ...JSON_TYPE, ...ACCEPT_JSON },
+      },
+    ],
+  },
+  {
+    name: 'linkding-healthcheck',
+    repository: 'sebw/linkding-healthcheck',
+    commit: '587c408',
+    requests: [
+      get('list', '/api/bookmarks/?limit=100', page(z.object({ id: wide, ...common, date_added: time }))),
+      send('edit', 'PATCH', '/api/bookmarks/{id}/', { tag_names: ['one', '@HEALTH_404'] }),
+    ],
+  },
 ];
+
+/** What linka's form sends: the bookmark as linkding returned it, with the fields that the user changed. */
+function linkaForm(title: string): object {
+  const { notes: _notes, ...fields } = EDITED;
+  const dates = { date_added: '2026-01-02T03:04:05.678901Z', date_modified: '2026-01-02T03:04:05.678901Z' };
+  return { ...fields, title, id: 1, website_title: '', website_description: '', ...dates };
+}
 
 /** The response to a check. Some clients cannot read null in the metadata. */
 function checkOf(bookmark: z.ZodType, metadata: z.ZodType) {

@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ROUTES } from '../../src/http/app.ts';
 import { makeFolder, removeFolder } from '../support/folders.ts';
+import { findProgram } from '../support/programs.ts';
 import { installFromRegistry } from '../support/registry.ts';
 import { useService } from '../support/service.ts';
 
@@ -20,6 +21,10 @@ const TOOLS = {
   'openapi-typescript': '7.13.0',
   '@hey-api/openapi-ts': '0.95.0',
   orval: '7.13.2',
+  // Contains OpenAPI Generator as a Java archive. Later versions of the package download it from elsewhere.
+  '@openapitools/openapi-generator-cli': '1.0.18-4.3.1',
+  // That version reads OpenAPI 3.0.
+  '@apiture/openapi-down-convert': '0.14.2',
   'openapi-to-postmanv2': '6.3.3',
   newman: '6.2.2',
   typescript: '5.9.3',
@@ -144,6 +149,134 @@ testWithTools('every endpoint works through a generated client', async () => {
   const code = await service.invite('generated@localhost');
   const { stdout } = await run(process.execPath, [target, `${service.origin}/api/v1`, code]);
   expect(JSON.parse(stdout).sort()).toEqual(ROUTES.map(({ path }) => path).sort());
+});
+
+/**
+ * Simplifies a schema for OpenAPI Generator 4, which knows neither unions of types nor constants that are booleans. Of
+ * a union, its first variant is kept.
+ */
+function simplify(_key: string, schema: { anyOf?: object[]; oneOf?: object[]; type?: unknown } | null) {
+  if (schema?.type === 'boolean') return { type: 'boolean' };
+  return schema?.anyOf?.[0] ?? schema?.oneOf?.[0] ?? schema;
+}
+
+/** Generates a client with OpenAPI Generator. */
+async function generate(language: string, target: string, packageName: string): Promise<void> {
+  const input = 'openapi-3.0.json';
+  await runTool('openapi-down-convert', '--input', 'openapi.json', '--output', input);
+  const document = JSON.parse(readFileSync(join(folder, input), 'utf8'));
+  writeFileSync(join(folder, input), JSON.stringify(document, simplify));
+  const options = ['-i', input, '-g', language, '-o', target, '--package-name', packageName];
+  await runTool('openapi-generator', 'generate', ...options);
+}
+
+/** Adds, edits, searches, syncs and deletes a bookmark, and prints what the client has read. */
+const PYTHON_PROGRAM = `
+import json, sys
+import bookmarks_api as api
+
+host, token = sys.argv[1:]
+configuration = api.Configuration(host=host)
+configuration.access_token = token
+bookmarks = api.BookmarksApi(api.ApiClient(configuration))
+added = bookmarks.bookmarks_add(api.BookmarksAddRequest(url='https://example.org/', tags=['one']))
+edited = bookmarks.bookmarks_edit(api.BookmarksEditRequest(id=added.id, title='T'))
+found = bookmarks.bookmarks_search(api.BookmarksSearchRequest(query='T', tags=['one']))
+synced = bookmarks.bookmarks_sync(api.BookmarksSyncRequest(cursor=added.id - 1))
+deleted = bookmarks.bookmarks_delete(api.BookmarksDeleteRequest(id=added.id))
+ids = [added.id, edited.id, found.bookmarks[0].id, synced.bookmarks[0].id, synced.cursor]
+print(json.dumps({'ids': ids, 'title': found.bookmarks[0].title, 'deleted': deleted.deleted}))
+`;
+
+/** Does the same. */
+const GO_PROGRAM = `
+package main
+
+import (
+	api "bookmarks"
+	"context"
+	"encoding/json"
+	"os"
+)
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func main() {
+	configuration := api.NewConfiguration()
+	configuration.Servers = api.ServerConfigurations{{URL: os.Args[1]}}
+	client := api.NewAPIClient(configuration).BookmarksApi
+	token := context.WithValue(context.Background(), api.ContextAccessToken, os.Args[2])
+	add := api.BookmarksAddRequest{Url: "https://example.org/", Tags: &[]string{"one"}}
+	added, _, err := client.BookmarksAdd(token).BookmarksAddRequest(add).Execute()
+	check(err)
+	edit := api.BookmarksEditRequest{Id: &added.Id, Title: api.PtrString("T")}
+	edited, _, err := client.BookmarksEdit(token).BookmarksEditRequest(edit).Execute()
+	check(err)
+	search := api.BookmarksSearchRequest{Query: api.PtrString("T"), Tags: &[]string{"one"}}
+	found, _, err := client.BookmarksSearch(token).BookmarksSearchRequest(search).Execute()
+	check(err)
+	sync := api.BookmarksSyncRequest{Cursor: api.PtrInt64(added.Id - 1)}
+	synced, _, err := client.BookmarksSync(token).BookmarksSyncRequest(sync).Execute()
+	check(err)
+	remove := api.BookmarksDeleteRequest{Id: &added.Id}
+	deleted, _, err := client.BookmarksDelete(token).BookmarksDeleteRequest(remove).Execute()
+	check(err)
+	ids := []int64{added.Id, edited.Id, found.Bookmarks[0].Id, synced.Bookmarks[0].Id, synced.Cursor}
+	result := map[string]interface{}{"ids": ids, "title": found.Bookmarks[0].Title, "deleted": deleted.Deleted}
+	check(json.NewEncoder(os.Stdout).Encode(result))
+}
+`;
+
+/** Runs a program that uses a generated client, and checks what it has read. */
+async function checkProgram(start: (...args: string[]) => Promise<{ stdout: string }>): Promise<void> {
+  const user = await service.user();
+  const { stdout } = await start(`${service.origin}/api/v1`, user.token);
+  const { ids, ...rest } = JSON.parse(stdout);
+  expect(rest).toEqual({ title: 'T', deleted: true });
+  expect(ids[0]).toBeGreaterThan(2 ** 32);
+  expect(ids).toEqual(Array(5).fill(ids[0]));
+  expect((await user.post('/bookmarks/list')).body.bookmarks).toEqual([]);
+}
+
+/** Returns what is missing for a client in this language, which needs these checks to pass. */
+async function findMissing(program: 'python' | 'go', hasLibraries: () => Promise<boolean>) {
+  if (!isInstalled) return 'the package registry cannot be reached';
+  if (findProgram('java') === undefined) return 'Java is not installed, which OpenAPI Generator needs';
+  if (findProgram(program) === undefined) return `${program} is not installed`;
+  return (await hasLibraries()) ? undefined : `a library that clients in ${program} need is not installed`;
+}
+
+test('a client in Python adds, edits, searches, syncs and deletes', async ({ skip }) => {
+  const modules = 'import urllib3, six, certifi, dateutil';
+  const missing = await findMissing('python', () =>
+    run('python3', ['-c', modules]).then(
+      () => true,
+      () => false,
+    ),
+  );
+  if (missing !== undefined) skip(missing);
+  await generate('python', 'python', 'bookmarks_api');
+  writeFileSync(join(folder, 'python/program.py'), PYTHON_PROGRAM);
+  await checkProgram((...args) => run('python3', [join(folder, 'python/program.py'), ...args]));
+});
+
+/** Where Debian installs libraries for Go. */
+const DEBIAN_GOPATH = '/usr/share/gocode';
+
+test('a client in Go adds, edits, searches, syncs and deletes', async ({ skip }) => {
+  const oauth2 = join(DEBIAN_GOPATH, 'src/golang.org/x/oauth2');
+  const missing = await findMissing('go', async () => existsSync(oauth2));
+  if (missing !== undefined) skip(missing);
+  await generate('go-experimental', 'go/src/bookmarks', 'bookmarks');
+  mkdirSync(join(folder, 'go/src/program'));
+  writeFileSync(join(folder, 'go/src/program/main.go'), GO_PROGRAM);
+  const environment = { GO111MODULE: 'off', GOPATH: `${join(folder, 'go')}:${DEBIAN_GOPATH}` };
+  const env = { ...process.env, ...environment, GOCACHE: join(folder, 'go/cache') };
+  await checkProgram((...args) => run('go', ['run', 'program', ...args], { env }));
 });
 
 testWithTools('a Postman collection has examples for bodies, and its reads run', async () => {

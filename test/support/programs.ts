@@ -47,6 +47,10 @@ const PROGRAMS = {
   firefox: { names: ['firefox-esr', 'firefox'], debianPackage: 'firefox-esr', instead: undefined },
   buku: { names: ['buku'], debianPackage: 'buku', instead: undefined },
   php: { names: ['php'], debianPackage: 'php-cli', instead: undefined },
+  // Languages of generated clients. Tests use them only if they are installed.
+  java: { names: ['java'], debianPackage: 'default-jre-headless', instead: undefined },
+  python: { names: ['python3'], debianPackage: 'python3', instead: undefined },
+  go: { names: ['go'], debianPackage: 'golang-go', instead: undefined },
   // A PostgreSQL server, together with `pg_dump` and other programs that the embedded Postgres lacks.
   postgresql: {
     names: ['postgres'],

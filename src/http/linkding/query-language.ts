@@ -25,10 +25,11 @@ interface Token {
 
 /**
  * Matches a token, or white space. A quoted text may contain escaped characters, and ends at the end of the query if
- * its closing quote is missing. A word ends at white space and at characters that begin another token.
+ * its closing quote is missing. A word ends at white space and at characters that begin another token. The name of a tag
+ * may contain brackets, such as `#hello(world)`.
  */
 const TOKEN =
-  /\s+|(?<bracket>[()])|(?<quote>["'])(?<quoted>(?:\\[\s\S]|(?!\k<quote>)[^\\])*)\\?(?:\k<quote>|$)|#(?<tag>[^\s()"']*)|!(?<keyword>[^\s()"']*)|(?<word>[^\s()"'#!]+)/gu;
+  /\s+|(?<bracket>[()])|(?<quote>["'])(?<quoted>(?:\\[\s\S]|(?!\k<quote>)[^\\])*)\\?(?:\k<quote>|$)|#(?<tag>(?:[^\s()"']+(?:\([^\s()"']*\)[^\s()"']*)*)?)|!(?<keyword>[^\s()"']*)|(?<word>[^\s()"'#!]+)/gu;
 
 const OPERATORS = ['and', 'or', 'not'] as const;
 
