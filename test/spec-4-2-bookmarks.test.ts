@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { startService, type TestUser, useService, useUser } from './support/service.ts';
 
 // Section 4.2 of docs/contract.md and decisions 8, 11, 12 and 28: add, edit and delete.
@@ -113,6 +113,27 @@ describe('on_duplicate of an add', () => {
     expect(await tagCounts(owner)).toEqual({ a: 1 });
     const changes = (await owner.post('/bookmarks/changes', { cursor })).body;
     expect(changes).toMatchObject({ bookmarks: [], tags: [], deleted: [] });
+  });
+
+  test('an add that returns an existing bookmark notifies no poll', async () => {
+    const owner = await service.user();
+    const notify = vi.spyOn(service.context.coordination.notifier, 'notify');
+    onTestFinished(() => notify.mockRestore());
+    const countAfter = async (body: object, headers: Record<string, string> = {}) => {
+      notify.mockClear();
+      expect((await owner.post('/bookmarks/add', { url: URL, ...body }, { headers })).status).toBeLessThan(
+        500,
+      );
+      return notify.mock.calls.filter(([channel]) => channel.endsWith(`:${owner.id}`)).length;
+    };
+    const key = { 'idempotency-key': 'once' };
+    // An add notifies the polls of additions and those of changes.
+    expect(await countAfter({ on_duplicate: 'return' }, key)).toBe(2);
+    expect(await countAfter({ on_duplicate: 'return', url: SAME })).toBe(0);
+    expect(await countAfter({ on_duplicate: 'error' })).toBe(0);
+    expect(await countAfter({})).toBe(2);
+    // A repeat notifies again, because the notification of the first request may be lost.
+    expect(await countAfter({ on_duplicate: 'return' }, key)).toBe(2);
   });
 
   test('with "error" refuses if one exists, and adds otherwise', async () => {

@@ -1,16 +1,18 @@
 -- Adds a bookmark as `add_bookmark` does, if the user has no bookmark of the same url. Otherwise it adds nothing and
--- checks no cap. It then returns the newest bookmark of this url or, with `p_is_error`, the outcome `bookmark_exists`.
+-- checks no cap. It then returns the newest bookmark of this url, and `existed` is true. With `p_is_error`, it returns
+-- the outcome `bookmark_exists` instead.
 create or replace function add_unless_saved(
   p_user_id bigint, p_token_hash bytea, p_bookmark jsonb, p_tag_names text[], p_tag_keys text[],
   p_free_limit bigint, p_tag_limit integer,
   p_idempotency_key text, p_request_hash bytea,
   p_is_error boolean,
-  out outcome text, out bookmark text
+  out outcome text, out bookmark text, out existed boolean
 )
 language plpgsql as $$
 declare
   v_saved text;
 begin
+  existed := false;
   select begun.outcome, begun.response into outcome, bookmark
   from begin_write(p_user_id, p_token_hash, p_idempotency_key, p_request_hash) begun;
   -- Return if the write is refused, or if the request's idempotency key already has a response.
@@ -34,6 +36,7 @@ begin
     outcome := 'bookmark_exists';
   else
     bookmark := v_saved;
+    existed := true;
     perform keep_response(p_user_id, p_idempotency_key, p_request_hash, bookmark);
   end if;
 end

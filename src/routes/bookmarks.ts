@@ -37,11 +37,16 @@ const add = principalRoute({
   response: schemas.bookmark,
   errors: ['LIMIT_EXCEEDED'],
   isIdempotent: true,
-  handle({ context, principal, body: { on_duplicate, ...bookmark }, idempotency }) {
+  async handle({ context, principal, body: { on_duplicate, ...fields }, idempotency }) {
     const { freeBookmarkLimit } = context.config;
-    return notifyAfter(context, principal, notifyPolls, () =>
-      addBookmark(context.database, principal, bookmark, freeBookmarkLimit, idempotency, on_duplicate),
+    const { bookmark } = await notifyAfter(
+      context,
+      principal,
+      notifyPolls,
+      () => addBookmark(context.database, principal, fields, freeBookmarkLimit, idempotency, on_duplicate),
+      ({ existed }) => !existed,
     );
+    return bookmark;
   },
 });
 

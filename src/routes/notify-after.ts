@@ -7,7 +7,8 @@ import { DatabaseUnavailable } from '../store/errors.ts';
 const LATE_COMMIT_MS = 7_000;
 
 /**
- * Runs a write, then calls `notify` to notify the user's polls. If the response of the database was lost, the write may
+ * Runs a write, then calls `notify` to notify the user's polls, unless `hasChanged` says that the write has changed
+ * nothing. If the response of the database was lost, the write may
  * have happened, or may still happen. In that case, this function notifies the polls immediately, throws the error of
  * the write, and notifies the polls again after `LATE_COMMIT_MS`.
  */
@@ -16,10 +17,11 @@ export async function notifyAfter<Result>(
   { userId }: Pick<Principal, 'userId'>,
   notify: (notifier: Notifier, userId: number) => void,
   write: () => Promise<Result>,
+  hasChanged: (result: Result) => boolean = () => true,
 ): Promise<Result> {
   try {
     const result = await write();
-    notify(notifier, userId);
+    if (hasChanged(result)) notify(notifier, userId);
     return result;
   } catch (error) {
     if (error instanceof DatabaseUnavailable && error.mayHaveRun) {

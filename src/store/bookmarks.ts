@@ -78,9 +78,10 @@ function urlColumns(url: string): { url_key: string; host: string } {
 }
 
 /**
- * Adds a bookmark and returns it as JSON text. Throws `LIMIT_EXCEEDED` if the user would have too many bookmarks or
- * tags. If the user already has bookmarks of the same url, `onDuplicate` decides what happens: `add` adds the bookmark
- * anyway, `return` adds nothing and returns the newest existing one, and `error` throws `VALIDATION_ERROR`.
+ * Adds a bookmark and returns it as JSON text. `existed` is true if nothing was added, because `onDuplicate` is `return`
+ * and the returned bookmark existed already. Throws `LIMIT_EXCEEDED` if the user would have too many bookmarks or tags.
+ * If the user already has bookmarks of the same url, `onDuplicate` decides what happens: `add` adds the bookmark anyway,
+ * `return` adds nothing and returns the newest existing one, and `error` throws `VALIDATION_ERROR`.
  */
 export async function addBookmark(
   db: Database,
@@ -89,12 +90,12 @@ export async function addBookmark(
   freeBookmarkLimit: number,
   idempotency?: Idempotency,
   onDuplicate: OnDuplicate = 'add',
-): Promise<string> {
+): Promise<{ bookmark: string; existed: boolean }> {
   const { tags: unsortedTags, ...fields } = bookmark;
   const tags = sortTags(unsortedTags);
   const stored = { ...fields, ...urlColumns(fields.url), search_text: searchText(fields) };
   const json = JSON.stringify(stored);
-  type Added = { outcome: Outcome | null; bookmark: string };
+  type Added = { outcome: Outcome | null; bookmark: string; existed: boolean };
   const rows = await db.at(principal.userId).write((sql) => {
     const commonArguments = sql`
       p_user_id => ${principal.userId}, p_token_hash => ${principal.hash},
@@ -102,11 +103,13 @@ export async function addBookmark(
       p_free_limit => ${freeBookmarkLimit}, p_tag_limit => ${BOUNDS.tagsPerUser},
       ${keyArguments(sql, idempotency)}`;
     return onDuplicate === 'add'
-      ? sql<Added[]>`select outcome, bookmark from add_bookmark(${commonArguments})`
+      ? sql<Added[]>`select outcome, bookmark, false as existed from add_bookmark(${commonArguments})`
       : sql<Added[]>`
-          select outcome, bookmark from add_unless_saved(${commonArguments}, p_is_error => ${onDuplicate === 'error'})`;
+          select outcome, bookmark, existed
+          from add_unless_saved(${commonArguments}, p_is_error => ${onDuplicate === 'error'})`;
   });
-  return requireSuccess(rows).bookmark;
+  const { bookmark: added, existed } = requireSuccess(rows);
+  return { bookmark: added, existed };
 }
 
 /** Sorts tags by their keys, because a bookmark shows its tags in this order. */

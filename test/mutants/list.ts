@@ -343,6 +343,12 @@ export const MUTANTS: readonly Mutant[] = [
       'test/spec-4-2-bookmarks.test.ts › with "return" returns the newest existing bookmark unchanged',
   },
   {
+    file: 'src/routes/bookmarks.ts',
+    from: '      ({ existed }) => !existed,\n',
+    to: '',
+    caughtBy: 'test/spec-4-2-bookmarks.test.ts › an add that returns an existing bookmark notifies no poll',
+  },
+  {
     file: 'sql/functions/search-bookmarks.sql',
     from: 'b.tag_ids @> alternative.tag_ids',
     to: 'b.tag_ids && alternative.tag_ids',

@@ -110,9 +110,9 @@ async function sendBookmarks(db: Database, owner: PrincipalKey): Promise<void> {
     comment: 'about a',
     tags: tagNames('One', 'Two'),
   };
-  const first = JSON.parse(await bookmarks.addBookmark(db, owner, fields, LIMIT, idempotency));
+  const first = JSON.parse((await bookmarks.addBookmark(db, owner, fields, LIMIT, idempotency)).bookmark);
   const plain = { ...fields, url: 'https://example.org/b', tags: tagNames() };
-  const second = JSON.parse(await bookmarks.addBookmark(db, owner, plain, LIMIT));
+  const second = JSON.parse((await bookmarks.addBookmark(db, owner, plain, LIMIT)).bookmark);
   await bookmarks.editBookmark(db, owner, first.id, { title: 'B', comment: '' });
   await bookmarks.editBookmark(db, owner, first.id, { tags: tagNames('Two', 'Three') });
   await bookmarks.addBookmark(db, owner, plain, LIMIT, { ...idempotency, key: 'unless saved' }, 'return');
