@@ -194,6 +194,9 @@ describe.concurrent('user', () => {
     expect(rest.users.map(({ id }: { id: number }) => id)).toContain(last.id);
     expect(rest.users.map(({ id }: { id: number }) => id)).not.toContain(first.id);
     expect(rest.has_more).toBe(false);
+    // The page is full, and it is the last one.
+    const full = await responseOf(`user list --after ${first.id} --limit ${rest.users.length}`);
+    expect(full).toEqual(rest);
     expectRefusal(await run('user list --limit 0'), /from 1 to 10000/);
   });
 
