@@ -199,7 +199,7 @@ function addReadingTools(server: McpServer, api: BookmarkApi): void {
     {
       title: 'List the trash',
       description:
-        'Returns deleted bookmarks, which restore_bookmark can restore, in ascending order of ids.',
+        'Returns deleted bookmarks, which restore_bookmark can restore, most recently deleted first.',
       annotations: READS,
       inputSchema: argumentsOf({
         cursor: z.string().optional().describe('The next_cursor of the last response'),

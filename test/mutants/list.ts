@@ -35,11 +35,36 @@ export const MUTANTS: readonly Mutant[] = [
       'test/own-tokens.test.ts › with /sessions/revoke-others ends all other sessions, and no API token',
   },
   {
+    file: 'src/admin/commands.ts',
+    from: 'users.length > limit',
+    to: 'users.length >= limit',
+    caughtBy: 'test/admin.test.ts › list goes through all users by id, in pages',
+  },
+  {
     file: 'src/cli/display-text.ts',
     from: '\\u202a-\\u202e\\u2066-\\u2069]+/g',
     to: '\\u202a-\\u202e]+/g',
     caughtBy:
       'test/formats.test.ts › displayed texts of users contain no control characters, overrides or isolates',
+  },
+  {
+    file: 'src/cli/environment.ts',
+    from: 'http.setGlobalProxyFromEnv(proxies);',
+    to: '',
+    caughtBy: 'test/cli-shell.test.ts › carries the requests, unless NO_PROXY names the host of the service',
+  },
+  {
+    file: 'src/coordination/redis-notifier.ts',
+    from: 'addChannels(this.#pending, this.#publishedBefore);',
+    to: '',
+    caughtBy:
+      'test/redis-faults.test.ts › a notification that only an abandoned server received is published again on the next one',
+  },
+  {
+    file: 'src/formats/csv.ts',
+    from: "  liked: 'favorite',\n",
+    to: '',
+    caughtBy: 'test/formats.test.ts › the folder Liked of Instapaper becomes the tag favorite',
   },
   {
     file: 'src/formats/dates.ts',
@@ -147,6 +172,13 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'p_trash_limit',
     caughtBy:
       'test/spec-4-6-trash.test.ts › the trash of a premium account holds more than that of a free account',
+  },
+  {
+    file: 'src/http/streamed-pages.ts',
+    from: 'const releaseReserved = outboundBacklog.hold(userId, PAGE_BYTES);',
+    to: 'const releaseReserved = () => {};',
+    caughtBy:
+      'test/spec-4-4-import-export.test.ts › reads a page only if there is room for it beside the pages that other exports are reading',
   },
   {
     file: 'src/routes/bookmarks.ts',
@@ -443,6 +475,13 @@ export const MUTANTS: readonly Mutant[] = [
       'test/two-way.test.ts › five devices that may die at any step lose no write, apply none twice, and overwrite nothing that they have not seen',
   },
   {
+    file: 'src/client/merge.ts',
+    from: 'const tags = mergeTags(row.tags, intent.addTags, intent.removeTags)',
+    to: 'const tags = mergeTags(row.tags, intent.addTags, [])',
+    caughtBy:
+      'test/two-way.test.ts › five devices that may die at any step lose no write, apply none twice, and overwrite nothing that they have not seen',
+  },
+  {
     file: 'src/client/mirror.ts',
     from: 'after === undefined || after === storeCursor',
     to: 'true',
@@ -467,6 +506,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'if (error.status === 0) return true ||',
     caughtBy:
       'test/client.test.ts › revocations, logouts and exchanges of invites are not retried after a lost connection',
+  },
+  {
+    file: 'src/client/retry.ts',
+    from: "error.code === 'RATE_LIMITED' ? stretchedMs : Math.max(stretchedMs, growingWaitMs)",
+    to: 'stretchedMs',
+    caughtBy: 'test/client.test.ts › a short Retry-After of repeated failures does not keep the waits short',
   },
   {
     file: 'src/client/sqlite-store.ts',
@@ -712,6 +757,12 @@ export const MUTANTS: readonly Mutant[] = [
     from: ", on_duplicate: 'error'",
     to: '',
     caughtBy: 'test/mcp.test.ts › writes and reads bookmarks, with versions',
+  },
+  {
+    file: 'src/mcp/server.ts',
+    from: '{ ...search, ...given, tags',
+    to: '{ ...given, ...search, tags',
+    caughtBy: 'test/mcp.test.ts › searches with operators and with the filters of the API, which all hold',
   },
   {
     file: 'src/observability/metrics.ts',
