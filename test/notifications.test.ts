@@ -21,9 +21,9 @@ import { silentLog } from './support/silent-log.ts';
 const WAIT_MS = 29_000;
 const NOTHING_LEFT = { channels: 0, holders: 0 };
 
-const openRegistry = (places = { maxHeld: 10_000, maxHeldPerHolder: 16 }) => {
+const openRegistry = (places = { maxHeld: 10_000, maxHeldPerHolder: 16 }, options = {}) => {
   const clock = new ManualClock();
-  return { clock, registry: new WaiterRegistry(clock, places), deadline: clock.now() + WAIT_MS };
+  return { clock, registry: new WaiterRegistry(clock, places, options), deadline: clock.now() + WAIT_MS };
 };
 
 describe('a waiter', () => {
@@ -61,6 +61,15 @@ describe('a waiter', () => {
     expect(ended).toBe(false);
     clock.advance(1);
     expect(await end).toBe('timeout');
+    expect(await waiter.next(deadline)).toBe('timeout');
+  });
+
+  test('ends with a check at its deadline if notifications of other processes cannot arrive', async () => {
+    const { registry, clock, deadline } = openRegistry(undefined, { hearsOthers: false });
+    const waiter = registry.register('user:1', 'token');
+    const end = waiter.next(deadline);
+    clock.advance(WAIT_MS);
+    expect(await end).toBe('check');
     expect(await waiter.next(deadline)).toBe('timeout');
   });
 

@@ -389,7 +389,7 @@ describe('the trash', () => {
 
   browserTest('is read page by page', async () => {
     const { browser, page } = await openWith(['Last']);
-    const bookmarks = Array.from({ length: 150 }, (_, at) => ({
+    const bookmarks = Array.from({ length: 250 }, (_, at) => ({
       url: `https://example.org/${at}`,
       title: `${at}`,
     }));
@@ -398,6 +398,11 @@ describe('the trash', () => {
     await page.getByRole('button', { name: 'Close' }).click();
     await page.getByRole('button', { name: 'Trash' }).click();
     await expect.poll(() => deletedTitles(page).then(({ length }) => length)).toBe(100);
+    const [first] = await deletedTitles(page);
+    await page.getByRole('button', { name: 'Restore all 100 shown' }).click();
+    // The next page takes the place of the restored bookmarks.
+    await expect.poll(() => deletedTitles(page)).not.toContain(first);
+    expect(await deletedTitles(page)).toHaveLength(100);
     await page.getByRole('button', { name: 'Load more' }).click();
     await expect.poll(() => deletedTitles(page).then(({ length }) => length)).toBe(151);
     await page.getByRole('button', { name: 'Empty the trash' }).click();

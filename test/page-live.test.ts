@@ -184,6 +184,33 @@ describe('changes elsewhere', () => {
     await page.getByText('81 of 10,000').waitFor();
   });
 
+  browserTest('leave the counts of tags right if these already counted a new bookmark', async () => {
+    const browser = await browsers.signedIn(one);
+    const bookmarks = Array.from({ length: 80 }, (_, at) => ({ url: `https://example.org/${at}` }));
+    await call(browser, '/import', { mode: 'merge', bookmarks });
+    const page = await browser.openTab();
+    let tagReads = 0;
+    // The bookmark is added after the page has its cursor, and before its tags. It is beyond the first page.
+    await page.route('**/tags/list', async (route) => {
+      tagReads += 1;
+      if (tagReads === 1)
+        await add(browser, 'Oldest', { tags: ['rare'], created_at: '2001-01-01T00:00:00Z' });
+      await route.continue();
+    });
+    const once = page
+      .getByRole('complementary', { name: 'Tags' })
+      .getByRole('button', { name: 'rare, 1 bookmark', exact: true });
+    await page.route('**/bookmarks/changes', async (route) => {
+      if (route.request().postDataJSON().from === undefined) await once.waitFor();
+      await route.continue();
+    });
+    await page.goto(one.origin);
+    // The page cannot know the counts, so it reads them again.
+    await expect.poll(() => tagReads).toBe(2);
+    await once.waitFor();
+    expect(browser.faults).toEqual([]);
+  });
+
   browserTest('appear even if an import has replaced all bookmarks', async () => {
     const browser = await browsers.signedIn(one);
     await add(browser, 'Before');

@@ -38,12 +38,16 @@ export function openTrash(): void {
   let isRead = false;
   let isBusy = false;
 
-  /** Runs an action unless another one is running. If the action fails, shows the error. Then draws the list again. */
+  /**
+   * Runs an action unless another one is running. If it leaves nothing to show, reads the next page. If the action fails,
+   * shows the error. Then draws the list again.
+   */
   const act = async (work: () => Promise<unknown>) => {
     if (isBusy) return;
     isBusy = true;
     try {
       await ask(work);
+      if (shown.length === 0 && cursor !== undefined) await ask(readMore);
     } catch (error) {
       notifyError(error);
     }
@@ -69,7 +73,6 @@ export function openTrash(): void {
       take(ids);
     }
     notifyBriefly(texts.restored(count, wanted.length));
-    if (shown.length === 0 && cursor !== undefined) await readMore();
   };
   const remove = async (bookmark: TrashedBookmark) => {
     if (!(await confirmDeletion(words.deleteAsk(titleOf(bookmark)), words.deleteButton))) return;

@@ -562,6 +562,13 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'src/coordination/waiters.ts',
+    from: '!(this.#connected && this.#hearsOthers)',
+    to: '!this.#connected',
+    caughtBy:
+      'test/notifications.test.ts › ends with a check at its deadline if notifications of other processes cannot arrive',
+  },
+  {
+    file: 'src/coordination/waiters.ts',
     from: 'waiter.mayHaveMissed = true;',
     to: '',
     caughtBy: "test/notifications.test.ts › a lost connection during a waiter's query causes one check",
@@ -845,6 +852,19 @@ export const MUTANTS: readonly Mutant[] = [
     from: '      stopping.abort();\n',
     to: '',
     caughtBy: 'test/page-live.test.ts › stop their poll while the page is in the back/forward cache',
+  },
+  {
+    file: 'src/web/tags-panel.ts',
+    from: ' || (sinceMs < readMs && page.bookmarks.length + page.deleted.length > 0)',
+    to: '',
+    caughtBy:
+      'test/page-live.test.ts › leave the counts of tags right if these already counted a new bookmark',
+  },
+  {
+    file: 'src/web/trash-screen.ts',
+    from: 'if (shown.length === 0 && cursor !== undefined) await ask(readMore);',
+    to: '',
+    caughtBy: 'test/page-bookmarks.test.ts › is read page by page',
   },
   {
     file: 'src/web/search-text.ts',
