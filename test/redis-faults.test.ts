@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { describeError } from '../src/observability/log.ts';
 import {
   DEGRADED,
   expectAlone,
@@ -358,6 +359,15 @@ describe('the connection to Redis', () => {
     const { url } = await startTls();
     const replica = await openReplica(url, 'test');
     expect(replica.state).toBe('degraded');
+  });
+
+  test('logs an error of Redis without its message, because that can contain arguments of the command', async () => {
+    const admin = openAdmin((await start()).url);
+    const error = await admin.call('NONSENSE', 'secret').catch((reason: Error) => reason);
+    expect(error).toMatchObject({ message: expect.stringContaining('secret') });
+    const logged = describeError(error);
+    expect(logged).toMatchObject({ name: 'ReplyError' });
+    expect(JSON.stringify(logged)).not.toContain('secret');
   });
 
   test('with a wrong password leaves the replica alone, and neither the log nor the reason contains the password', async () => {

@@ -772,6 +772,13 @@ export const MUTANTS: readonly Mutant[] = [
     caughtBy: 'test/mcp.test.ts › searches with operators and with the filters of the API, which all hold',
   },
   {
+    file: 'src/observability/log.ts',
+    from: "name === 'PostgresError' || name === 'ReplyError'",
+    to: "name === 'PostgresError'",
+    caughtBy:
+      'test/redis-faults.test.ts › logs an error of Redis without its message, because that can contain arguments of the command',
+  },
+  {
     file: 'src/observability/metrics.ts',
     from: 'if (held) this.#waits',
     to: 'if (!held) this.#waits',
