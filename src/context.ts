@@ -51,6 +51,8 @@ export interface Context {
   readonly requestPermits: Semaphore<number>;
   /** Lets one digest of a user's bookmarks run at a time. The key is the user's id. */
   readonly digestPermits: Semaphore<number>;
+  /** Lets one batch of a user's writes run at a time. The key is the user's id. */
+  readonly batchPermits: Semaphore<number>;
   /** Limits how many imports of one user write at a time. The key is the user's id. */
   readonly importPermits: Semaphore<number>;
   /** Parses and checks the bodies of imports. */
@@ -202,6 +204,7 @@ export async function openContext(
     overload,
     requestPermits,
     digestPermits: createPermits(1, PERMIT_WAIT_MS),
+    batchPermits: createPermits(1, PERMIT_WAIT_MS),
     preparers,
     importPermits: createUserPermits(config.databaseImportPoolSize, config.importWaitSeconds * 1_000),
     provider: config.signIn.provider && new Provider(config.signIn.provider),

@@ -454,6 +454,16 @@ const bookmarks: Field = {
   ],
 };
 
+/** The operations of a batch. A malformed operation is refused in its place, so the request succeeds. */
+const operations: Field = {
+  good: [[null], [{}], Array(500).fill({ do: 'edit', id: 1 })],
+  bad: [
+    ...cases('expected an array', true, 0, 'a', {}, { length: 1 }),
+    ...cases('may not be empty', []),
+    ...cases('at most 500 operations', Array(501).fill({})),
+  ],
+};
+
 /** Makes a field that accepts only these values. `rule` names them. */
 const choice = (rule: string, ...values: unknown[]): Field => ({
   good: values,
@@ -472,6 +482,7 @@ const FORMATS: Record<string, Field> = {
   without_phrases: phrases,
   any: alternatives,
   site,
+  operations,
   ids,
   items,
   if_updated_at: version,
@@ -542,7 +553,7 @@ test('the limits are those of the contract (section 2.5)', () => {
     list(
       'add_tags -100|after_id 0-9007199254740991|any -10|bookmarks -100000|comment -10000|confirm 1-254|cursor -200',
       'cursor -2000|cursor 0-9007199254740991|email 1-254|id 1-9007199254740991|ids 1-500',
-      'into_id 1-9007199254740991|items 1-500|limit 1-100|limit 1-500|name 1-255',
+      'into_id 1-9007199254740991|items 1-500|limit 1-100|limit 1-500|name 1-255|operations 1-500',
       'page 1-9007199254740991|parts 1-64|path 1-255|per_page 1-100|phrases -10|query -1000|redirect_uri -500',
       'remove_tags -100|site 1-253|tag -255|tags -100|title -2048|up_to_id 0-9007199254740991|url 1-8192|wait_seconds 0-30',
       'without_phrases -10|without_tags -100',
@@ -598,6 +609,7 @@ const ROUTE_CASES: Record<string, RouteCases> = {
     body: async (user) => ({ id: await newBookmark(user) }),
     instead: { ids: {}, items: {} },
   },
+  '/bookmarks/batch': { body: () => ({ operations: [{ do: 'add', url: 'http://a' }] }) },
   '/bookmarks/get': {
     body: async (user) => ({ id: await newBookmark(user) }),
     instead: { url: {} },
@@ -731,7 +743,8 @@ describe.for(ROUTES)('$path', (whole) => {
     for (const [field] of fields) {
       const response = await user.post(path, `{"${field}":${nested}}`);
       expect(response, field).toMatchObject({
-        status: path === '/import' && field === 'bookmarks' ? 200 : 400,
+        // An entry and an operation are refused in their place.
+        status: ['bookmarks', 'operations'].includes(field) ? 200 : 400,
       });
     }
     if (bodyLimit > 400_000 && path !== '/import')

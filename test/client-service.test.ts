@@ -107,6 +107,13 @@ describe('every endpoint', () => {
       });
     }
     expect((await client.listTrash()).bookmarks).toMatchObject([{ id: added.id }]);
+    const written = await client.writeBookmarks({
+      operations: [
+        { do: 'add', url: 'https://example.org/b' },
+        { do: 'edit', id: 1, title: 'none' },
+      ],
+    });
+    expect(written.results).toMatchObject([{ url: 'https://example.org/b' }, { code: 'NOT_FOUND' }]);
     const { restored } = await client.restoreBookmarks([added.id, 1]);
     expect(restored).toMatchObject([{ id: added.id }]);
     await client.deleteBookmark(restored[0]!.new_id);

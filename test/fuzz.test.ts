@@ -157,6 +157,31 @@ const FIELDS: Record<BodyField, fc.Arbitrary<unknown>> = {
   wait: fc.boolean(),
   wait_seconds: fc.integer({ min: -1, max: 31 }),
   from: fc.constantFrom('now', 'then'),
+  operations: fc.array(
+    fc.oneof(
+      {
+        weight: 4,
+        arbitrary: fc.record(
+          {
+            do: fc.constantFrom('add', 'edit', 'delete', 'Add'),
+            key: text,
+            url,
+            id,
+            title: text,
+            comment: text,
+            tags,
+            if_updated_at: time,
+            trash: fc.boolean(),
+            on_duplicate: fc.constantFrom('add', 'return', 'error'),
+          },
+          { requiredKeys: ['do'] },
+        ),
+      },
+      { weight: 1, arbitrary: junk },
+    ),
+    { maxLength: 6 },
+  ),
+  atomic: fc.boolean(),
   parts: fc.integer({ min: 0, max: 65 }),
   after_id: fc.oneof(id, fc.constant(0)),
   up_to_id: fc.oneof(id, fc.constant(0)),

@@ -49,6 +49,28 @@ test('another body or path with a used key is a VALIDATION_ERROR and changes not
   }
   expect(await count(user)).toBe(1);
   expect((await user.post('/tags/list')).body.tags).toEqual([]);
+  const session = await service.session();
+  const { id } = (await session.post('/tokens/create', { name: 'mine' })).body;
+  await session.post('/tokens/revoke', { id }, keyed('k'));
+  // The parsed fields are the same, so only the path differs.
+  expect((await session.post('/sessions/revoke', { id }, keyed('k'))).body).toMatchObject({
+    error: 'Idempotency-Key: was used for another request',
+  });
+});
+
+test('a body that says the same in another way is the same request', async () => {
+  const user = await service.user();
+  const first = await user.post('/bookmarks/add', { url: 'http://a/', tags: ['x'] }, keyed('k'));
+  const body = {
+    on_duplicate: 'add',
+    tags: [' x ', 'X'],
+    comment: '',
+    title: null,
+    url: ' http://a/',
+    more: 1,
+  };
+  expect((await user.post('/bookmarks/add', body, keyed('k'))).text).toBe(first.text);
+  expect(await count(user)).toBe(1);
 });
 
 describe('each write that returns no secret', () => {

@@ -68,6 +68,7 @@ describe.each([
       'add_bookmark',
       'edit_bookmark',
       'delete_bookmark',
+      'write_bookmarks',
       'restore_bookmark',
     ]);
     for (const { name, outputSchema } of tools) expect(outputSchema, name).toMatchObject({ type: 'object' });
@@ -111,6 +112,42 @@ describe.each([
       restored: [],
       missing: [added.id],
     });
+  });
+
+  test('writes several bookmarks, and never overwrites a change that the model has not seen', async () => {
+    await using client = closing(await open());
+    const url = `https://several.example/${Math.random()}`;
+    const write = (operations: object[], more: object = {}) =>
+      call(client, 'write_bookmarks', { operations, ...more });
+    const { results } = await write([
+      { do: 'add', url, title: 'A', comment: null },
+      { do: 'add', url, title: 'B' },
+      { do: 'edit', id: 1, title: 'C' },
+    ]);
+    const [added, again, refused] = results;
+    expect([added.title, again, refused.code]).toEqual(['A', added, 'VALIDATION_ERROR']);
+    const { id, updated_at } = added;
+    const done = await write([
+      { do: 'edit', id, if_updated_at: updated_at, tags: ['several'] },
+      { do: 'delete', id, if_updated_at: updated_at },
+      { do: 'delete', id },
+    ]);
+    expect(done.results).toMatchObject([
+      { tags: [{ name: 'several' }] },
+      { code: 'CONFLICT' },
+      { code: 'VALIDATION_ERROR' },
+    ]);
+    const version = { id, if_updated_at: done.results[0].updated_at };
+    const last = [
+      { do: 'delete', ...version },
+      { do: 'edit', ...version, title: 'late' },
+    ];
+    expect(await write(last, { atomic: true })).toEqual({
+      error: 'NOT_FOUND: operations[1]: the bookmark does not exist',
+    });
+    expect((await write([{ do: 'delete', ...version }])).results).toEqual([{ deleted: true }]);
+    expect((await call(client, 'list_trash')).bookmarks.map((each: { id: number }) => each.id)).toContain(id);
+    await call(client, 'restore_bookmark', { id });
   });
 
   test('searches with operators and with the filters of the API, which all hold', async () => {
@@ -290,7 +327,7 @@ test.each([
     const text = await response.text();
     const message = type === 'application/json' ? text : /^event: message\ndata: (.+)\n\n$/s.exec(text)![1]!;
     const { id, result } = JSON.parse(message);
-    expect([id, result.tools?.length ?? result.structuredContent.total]).toEqual([1, body === call ? 1 : 8]);
+    expect([id, result.tools?.length ?? result.structuredContent.total]).toEqual([1, body === call ? 1 : 9]);
   }
 });
 

@@ -29,6 +29,11 @@ const WRITES: [path: string, body: (ids: Ids) => object][] = [
   ['/bookmarks/edit', ({ bookmark }) => ({ ids: [bookmark], add_tags: ['late'] })],
   ['/bookmarks/delete', ({ bookmark }) => ({ ids: [bookmark] })],
   ['/bookmarks/delete', ({ bookmark }) => ({ ids: [bookmark], trash: true })],
+  ['/bookmarks/batch', ({ bookmark: id }) => ({ operations: [{ do: 'edit', id, title: 'late' }] })],
+  [
+    '/bookmarks/batch',
+    ({ bookmark: id }) => ({ operations: [{ do: 'delete', id, key: 'late' }], atomic: true }),
+  ],
   ['/trash/restore', ({ trashed }) => ({ ids: [trashed] })],
   ['/trash/delete', ({ trashed }) => ({ ids: [trashed] })],
   ['/trash/delete', () => ({ all: true })],

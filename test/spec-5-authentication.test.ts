@@ -27,6 +27,7 @@ const SCOPES: Record<keyof Endpoints, 'read' | 'write' | 'public'> = {
   '/bookmarks/add': 'write',
   '/bookmarks/edit': 'write',
   '/bookmarks/delete': 'write',
+  '/bookmarks/batch': 'write',
   '/bookmarks/get': 'read',
   '/bookmarks/search': 'read',
   '/bookmarks/list': 'read',

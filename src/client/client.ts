@@ -1,5 +1,7 @@
 import type {
   Account,
+  Batch,
+  BatchResults,
   Bookmark,
   BookmarkDeletion,
   BookmarkDigest,
@@ -47,7 +49,13 @@ import type {
   TrashList,
 } from '../domain/resources.ts';
 import { streamExport } from './export-stream.ts';
-import { type ClientOptions, type KeyedOptions, Requester, type RequestOptions } from './requester.ts';
+import {
+  type ClientOptions,
+  type KeyedOptions,
+  Requester,
+  type RequestOptions,
+  randomId,
+} from './requester.ts';
 
 /** The largest page sizes of `/bookmarks/list` and `/bookmarks/search` (docs/contract.md, section 8). */
 const LIST_LIMIT = 500;
@@ -151,6 +159,17 @@ export class EndpointClient {
   ): Promise<DeletedBookmarks> {
     const body = Array.isArray(bookmarks) ? { ids: bookmarks } : bookmarks;
     return this.requester.request('/bookmarks/delete', body, options);
+  }
+
+  /**
+   * Runs up to 500 adds, edits and deletions in order, in one request of at most 1 MiB (docs/contract.md, section 4.2).
+   * Resolves with the response or the error of each. With `atomic`, all happen or none, and the call rejects with the
+   * first refusal. Operations without a `key` get a random one, so a retry repeats none of them. For a first upload, use
+   * `importBookmarks`.
+   */
+  writeBookmarks({ operations, atomic }: Batch, options?: RequestOptions): Promise<BatchResults> {
+    const keyed = operations.map((operation) => ({ key: randomId(), ...operation }));
+    return this.requester.request('/bookmarks/batch', { operations: keyed, atomic }, options);
   }
 
   /**

@@ -105,12 +105,13 @@ export function parseBaseUrl(baseUrl: string): string {
  *
  * - `read` and `poll` change nothing, so they are retried. The service may hold a `poll`.
  * - `keyed` carries an `Idempotency-Key`, so it is retried and the service runs it once.
+ * - `batch` carries a key for each of its operations, so it is retried like `keyed`.
  * - `write` carries no key unless the caller passes one. Without a key, it is retried only if the service has certainly
  *   not processed it.
  * - `public` is retried like a `write` without a key. It carries no token and counts against the limit per address, not
  *   the token's quota.
  */
-type Kind = 'read' | 'poll' | 'keyed' | 'write' | 'public';
+type Kind = 'read' | 'poll' | 'keyed' | 'batch' | 'write' | 'public';
 
 /** The kind of request that each endpoint takes. The compiler reports a missing endpoint. */
 const KINDS: Readonly<Record<Path, Kind>> = {
@@ -123,6 +124,7 @@ const KINDS: Readonly<Record<Path, Kind>> = {
   '/bookmarks/add': 'keyed',
   '/bookmarks/edit': 'keyed',
   '/bookmarks/delete': 'keyed',
+  '/bookmarks/batch': 'batch',
   '/bookmarks/get': 'read',
   '/bookmarks/search': 'read',
   '/bookmarks/list': 'read',
@@ -246,7 +248,7 @@ export class Requester {
     const { clock, random } = this.timing;
     const { fetch, onRetry } = this.#options;
     const callId = randomId();
-    const isKeyed = 'idempotency-key' in prepared.headers;
+    const isKeyed = 'idempotency-key' in prepared.headers || KINDS[path] === 'batch';
     const isRepeatable = isKeyed || ['read', 'poll'].includes(KINDS[path]);
     const startedMs = Date.now();
     const unreachableUntilMs = clock.now() + (unreachableForMs ?? Number.POSITIVE_INFINITY);

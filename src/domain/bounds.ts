@@ -14,6 +14,7 @@ export const BOUNDS = {
   alternatives: 10,
   importEntries: 100_000,
   idsPerRequest: 500,
+  operationsPerBatch: 500,
 } as const;
 
 /** The sort orders of a search. The first is the default. The SQL function `search_bookmarks` knows only these. */

@@ -1,4 +1,6 @@
+import { hash } from 'node:crypto';
 import { invalid } from './errors.ts';
+import { canonicalJson } from './json.ts';
 
 /**
  * A client's `Idempotency-Key`, which makes it safe to retry a write. It is an addition to the specification, and
@@ -7,7 +9,7 @@ import { invalid } from './errors.ts';
  */
 export interface Idempotency {
   key: string;
-  /** SHA-256 of the path and the bytes of the body. */
+  /** See `keyRequest`. An import has the SHA-256 of its path and the bytes of its body. */
   requestHash: Buffer;
 }
 
@@ -18,3 +20,12 @@ export function parseIdempotencyKey(key: unknown): string {
   if (typeof key === 'string' && KEY.test(key)) return key;
   throw invalid('Idempotency-Key: expected 1 to 255 visible ASCII characters');
 }
+
+/**
+ * Returns the idempotency of a request with a key. The hash covers the endpoint's path below its mount, and the fields
+ * as `parseBody` returns them. So a key means the same in a request and in an operation of a batch.
+ */
+export const keyRequest = (key: string, path: string, fields: unknown): Idempotency => ({
+  key,
+  requestHash: hash('sha256', `${path}\n${canonicalJson(fields)}`, 'buffer'),
+});

@@ -53,3 +53,11 @@ function hasMoreStructure(bytes: Buffer, limit: number): boolean {
   for (const byte of bytes) if (byte === COMMA || byte === OPEN_BRACKET || byte === OPEN_BRACE) count += 1;
   return count > limit;
 }
+
+/** Returns JSON in which the fields of every object are sorted by name. Fields that are undefined are left out. */
+export const canonicalJson = (value: unknown): string =>
+  JSON.stringify(value, (_, each: unknown) =>
+    typeof each === 'object' && each !== null && !Array.isArray(each)
+      ? Object.fromEntries(Object.entries(each).sort(([one], [other]) => (one < other ? -1 : 1)))
+      : each,
+  );

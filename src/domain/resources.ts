@@ -243,6 +243,31 @@ export interface DeletedBookmarks extends SeveralDone {
   deleted: true;
 }
 
+/** One write of a batch: the fields of the request that does the same alone. */
+export type BatchOperation = {
+  /** Has the meaning of the header `Idempotency-Key` of that request. */
+  key?: string | undefined;
+} & (({ do: 'add' } & NewBookmark) | ({ do: 'edit' } & BookmarkEdit) | ({ do: 'delete' } & BookmarkDeletion));
+
+/** Why an operation of a batch was refused. */
+export interface Refusal {
+  error: string;
+  code: ErrorCode;
+}
+
+/** Writes that run in order, each as if it were sent alone. */
+export interface Batch {
+  /** 1 to 500. */
+  operations: BatchOperation[];
+  /** Whether all operations happen or none. Default: false. */
+  atomic?: boolean | undefined;
+}
+
+export interface BatchResults {
+  /** For each operation, in order, the response of its endpoint, or why it was refused. */
+  results: (Bookmark | EditedBookmark | Deleted | Refusal)[];
+}
+
 /** A bookmark in the trash, with its original `id`. */
 export interface TrashedBookmark extends Bookmark {
   deleted_at: string;
@@ -612,6 +637,7 @@ export interface Endpoints {
   '/bookmarks/add': { request: NewBookmark; response: Bookmark };
   '/bookmarks/edit': { request: AnyEdit; response: EditedBookmark | EditedBookmarks };
   '/bookmarks/delete': { request: AnyDeletion; response: Deleted | DeletedBookmarks };
+  '/bookmarks/batch': { request: Batch; response: BatchResults };
   '/bookmarks/get': { request: BookmarkChoice; response: ChosenBookmarks };
   '/bookmarks/search': { request: BookmarkSearch; response: FoundBookmarks };
   '/bookmarks/list': { request: ListPosition; response: BookmarkList };

@@ -57,7 +57,7 @@ async function respond(
   reply: FastifyReply,
 ): Promise<void> {
   const body = route.checksOwnBody ? undefined : parseBody(route.body, request.body);
-  const idempotency = route.isIdempotent ? readIdempotency(request, request.requestHash) : undefined;
+  const idempotency = route.isIdempotent ? readIdempotency(request, route, body) : undefined;
   const handle = async () => {
     const routeRequest = { context, body, request, reply, idempotency };
     const response =

@@ -14,6 +14,7 @@ import { parseShortJson } from '../domain/json.ts';
 import type { Principal } from '../domain/tokens.ts';
 import { accountRoutes, browserRoutes } from '../routes/account.ts';
 import { appPages, appWebRoutes } from '../routes/apps.ts';
+import { batchRoutes } from '../routes/batch.ts';
 import { bookmarkRoutes } from '../routes/bookmarks.ts';
 import { changesRoutes } from '../routes/changes.ts';
 import { deviceRoutes, exchangeDevice } from '../routes/device-codes.ts';
@@ -28,7 +29,7 @@ import { tagRoutes } from '../routes/tags.ts';
 import { tokenRoutes } from '../routes/tokens.ts';
 import { trashRoutes } from '../routes/trash.ts';
 import { addRoute, handleErrors } from './add-route.ts';
-import { Bodies, hashKeyedRequest } from './bodies.ts';
+import { Bodies } from './bodies.ts';
 import type { BodyReader } from './body-reader.ts';
 import { Connections } from './connections.ts';
 import { sendError } from './error-responses.ts';
@@ -53,7 +54,7 @@ declare module 'fastify' {
     bodyReader: BodyReader | undefined;
     /** Functions that release the bytes held for the body. Undefined if there is no body, and after the response. */
     heldBody: (() => void)[] | undefined;
-    /** Hash of the path and the body; undefined without an `Idempotency-Key`. */
+    /** Hash of the path and the body of an import; undefined without an `Idempotency-Key`. */
     requestHash: Buffer | undefined;
     /** Whether the request was held as a long poll. */
     wasHeld: boolean;
@@ -71,6 +72,7 @@ export const ROUTES = routesOfAll([
   exchangeCode,
   exchangeDevice,
   ...bookmarkRoutes,
+  ...batchRoutes,
   ...trashRoutes,
   ...searchRoutes,
   ...syncRoutes,
@@ -153,7 +155,6 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   app.addContentTypeParser('application/json', async (request: FastifyRequest) => {
     const { bodyLimit = DEFAULT_BODY_BYTES } = request.routeOptions;
     const bytes = await bodies.readWhole(request, bodyLimit);
-    request.requestHash = hashKeyedRequest(request)?.update(bytes).digest();
     return parseShortJson(bytes);
   });
 

@@ -2,8 +2,9 @@ import { createHash, type Hash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { invalid } from '../domain/errors.ts';
-import { type Idempotency, parseIdempotencyKey } from '../domain/idempotency.ts';
+import { type Idempotency, keyRequest, parseIdempotencyKey } from '../domain/idempotency.ts';
 import { BodyReader, ChunkPace } from './body-reader.ts';
+import type { Route } from './route.ts';
 
 /** Reads bodies at a limited pace for each user, and counts their bytes as held until the responses are sent. */
 export class Bodies {
@@ -85,19 +86,26 @@ function readKey(request: FastifyRequest): string | undefined {
 }
 
 /**
- * Starts the hash of a request with an `Idempotency-Key`. The caller adds the body to the hash. Returns undefined
- * without a key. Throws `VALIDATION_ERROR` for an invalid key.
+ * Starts the hash of a request with an `Idempotency-Key`, for a route that checks its own body. The caller adds the body
+ * to the hash. Returns undefined without a key. Throws `VALIDATION_ERROR` for an invalid key.
  */
-export function hashKeyedRequest(request: FastifyRequest): Hash | undefined {
+export function hashKeyedRequest(request: FastifyRequest, path: string): Hash | undefined {
   if (readKey(request) === undefined) return undefined;
-  return createHash('sha256').update(`${request.routeOptions.url}\n`);
+  return createHash('sha256').update(`${path}\n`);
 }
 
-/** Returns the `Idempotency-Key` of a request and the request's hash; undefined without a key. */
+/**
+ * Returns the `Idempotency-Key` of a request and the request's hash; undefined without a key. `body` is the parsed body.
+ * A route that checks its own body has set `request.requestHash`. Throws `VALIDATION_ERROR` for an invalid key.
+ */
 export function readIdempotency(
   request: FastifyRequest,
-  requestHash: Buffer | undefined,
+  { path, checksOwnBody }: Route,
+  body: unknown,
 ): Idempotency | undefined {
   const key = readKey(request);
-  return key === undefined || requestHash === undefined ? undefined : { key, requestHash };
+  if (key === undefined) return undefined;
+  if (!checksOwnBody) return keyRequest(key, path, body);
+  const { requestHash } = request;
+  return requestHash && { key, requestHash };
 }

@@ -144,6 +144,7 @@ function createBookmarkApi(
     addBookmark: (bookmark) => runWatched('/bookmarks/add', bookmark),
     editBookmark: (edit) => runWatched('/bookmarks/edit', edit) as Promise<EditedBookmark>,
     deleteBookmark: (deletion) => runWatched('/bookmarks/delete', deletion),
+    writeBookmarks: (batch) => runWatched('/bookmarks/batch', batch),
     listTrash: (position) => runWatched('/trash/list', position),
     restoreBookmarks: (ids) => runWatched('/trash/restore', { ids }),
   };

@@ -250,7 +250,7 @@ function operationOf(route: Route, shared: Shared, config: Config): Json {
       required: true,
       content: contentOf(
         `${name}Request`,
-        schemaOf(route.body, 'input', shared),
+        schemaOf(route.describedBody ?? route.body, 'input', shared),
         shared,
         route.exampleLeavesOut,
       ),

@@ -41,6 +41,8 @@ interface Described {
   bodyLimit?: number;
   /** Whether the handler checks the body itself. If so, only the reference uses the schema of the body. */
   checksOwnBody?: boolean;
+  /** The schema of the body for the reference, if the handler checks some of the fields itself. Default: `body`. */
+  describedBody?: z.ZodType;
   /** Whether requests may have an `Idempotency-Key`. */
   isIdempotent?: boolean;
   /**

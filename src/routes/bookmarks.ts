@@ -21,6 +21,11 @@ import * as schemas from './response-schemas.ts';
 
 /** Bookmarks: docs/contract.md, section 4.2, except search and sync. */
 
+export const addBody = z.object({
+  ...addedBookmark.shape,
+  on_duplicate: z.enum(['add', 'return', 'error']).default('add'),
+});
+
 const add = principalRoute({
   path: '/bookmarks/add',
   scope: 'write',
@@ -29,10 +34,7 @@ const add = principalRoute({
     'Creates tags that do not exist. By default, duplicates are allowed. If a bookmark with the same url exists, ' +
     '`on_duplicate: "return"` returns the newest one unchanged, and `"error"` gives a VALIDATION_ERROR. ' +
     '`created_at` defaults to now. `updated_at` equals `created_at`.',
-  body: z.object({
-    ...addedBookmark.shape,
-    on_duplicate: z.enum(['add', 'return', 'error']).default('add'),
-  }),
+  body: addBody,
   bodyLimit: BOOKMARK_BODY_BYTES,
   response: schemas.bookmark,
   errors: ['LIMIT_EXCEEDED'],
@@ -82,7 +84,7 @@ const edit = principalRoute({
   exampleLeavesOut: ['if_updated_at', 'ids', 'items', 'add_tags', 'remove_tags'],
   bodyLimit: BOOKMARK_BODY_BYTES,
   response: z.union([
-    z.strictObject(schemas.bookmark.omit({ created_at: true }).shape).meta({ id: 'EditedBookmark' }),
+    schemas.editedBookmark,
     z.object({ edited: z.literal(true), ...schemas.severalDone }).meta({ id: 'EditedBookmarks' }),
   ]),
   errors: ['NOT_FOUND', 'CONFLICT', 'LIMIT_EXCEEDED'],
@@ -133,7 +135,7 @@ const remove = principalRoute({
     ),
   exampleLeavesOut: ['if_updated_at', 'ids', 'items'],
   response: z.union([
-    z.strictObject(schemas.deleted.shape).meta({ id: 'DeletedBookmark' }),
+    schemas.deletedBookmark,
     z.object({ deleted: z.literal(true), ...schemas.severalDone }).meta({ id: 'DeletedBookmarks' }),
   ]),
   errors: ['NOT_FOUND', 'CONFLICT'],

@@ -120,7 +120,7 @@ export function addImportParser(scope: FastifyInstance, context: Context, bodies
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('application/json', async (request: FastifyRequest) => {
     const announced = request.headers['content-length'];
-    const requestHash = hashKeyedRequest(request);
+    const requestHash = hashKeyedRequest(request, importAll.path);
     // A body of up to `importInlineBytes` stays in memory until the response. A longer body is written to Postgres.
     const body = bodies.source(request, context.config.importInlineBytes);
     const received = await receiveImport(context, requirePrincipal(request), body, {

@@ -30,7 +30,15 @@ export const bookmark = z
   })
   .meta({ id: 'Bookmark' });
 
+/** The response to the edit of one bookmark. */
+export const editedBookmark = z
+  .strictObject(bookmark.omit({ created_at: true }).shape)
+  .meta({ id: 'EditedBookmark' });
+
 /** Fields of the response to an operation on several bookmarks: how many it handled, and the ids of the others. */
 export const severalDone = { count, missing: z.array(id), conflicts: z.array(id).optional() };
 
 export const deleted = z.object({ deleted: z.literal(true) }).meta({ id: 'Deleted' });
+
+/** The response to the deletion of one bookmark. */
+export const deletedBookmark = z.strictObject(deleted.shape).meta({ id: 'DeletedBookmark' });

@@ -24,10 +24,10 @@ import {
 } from './tokens.ts';
 
 /** A bookmark to add, as the schema `addedBookmark` returns it. */
-type AddedBookmark = z.output<typeof addedBookmark>;
+export type AddedBookmark = z.output<typeof addedBookmark>;
 
 /** The fields to change in a bookmark. A field that is absent stays unchanged. */
-type BookmarkChange = z.output<typeof bookmarkChange>;
+export type BookmarkChange = z.output<typeof bookmarkChange>;
 
 /** Consecutive bookmarks of a user. */
 export interface Page {
@@ -57,7 +57,7 @@ export function hrefKey(href: string): string {
  * What `addBookmark` does if the user already has a bookmark of the same url. The comment of `addBookmark` explains the
  * values.
  */
-type OnDuplicate = 'add' | 'return' | 'error';
+export type OnDuplicate = 'add' | 'return' | 'error';
 
 /** Matches the host of a url, after the scheme and an optional user. An IPv6 address is in brackets. */
 const HREF_HOST = /^https?:\/\/(?:[^/?#]*@)?(?<host>\[[^\]]*\]|[^/?#:]*)/;
@@ -77,6 +77,20 @@ function urlColumns(url: string): { url_key: string; host: string } {
   return { url_key: hrefKey(href), host: hrefHost(href) };
 }
 
+/** Returns the argument `p_bookmark` of `add_bookmark`. */
+export const storedBookmark = (fields: Omit<AddedBookmark, 'tags'>) => ({
+  ...fields,
+  ...urlColumns(fields.url),
+  search_text: searchText(fields),
+});
+
+/** Returns the argument `p_change` of `edit_bookmark`. */
+export const storedChange = (change: Omit<BookmarkChange, 'tags'>) => ({
+  ...change,
+  ...(change.url !== undefined && urlColumns(change.url)),
+  ...searchLines(change),
+});
+
 /**
  * Adds a bookmark and returns it as JSON text. `existed` is true if nothing was added, because `onDuplicate` is `return`
  * and the returned bookmark existed already. Throws `LIMIT_EXCEEDED` if the user would have too many bookmarks or tags.
@@ -93,8 +107,7 @@ export async function addBookmark(
 ): Promise<{ bookmark: string; existed: boolean }> {
   const { tags: unsortedTags, ...fields } = bookmark;
   const tags = sortTags(unsortedTags);
-  const stored = { ...fields, ...urlColumns(fields.url), search_text: searchText(fields) };
-  const json = JSON.stringify(stored);
+  const json = JSON.stringify(storedBookmark(fields));
   type Added = { outcome: Outcome | null; bookmark: string; existed: boolean };
   const rows = await db.at(principal.userId).write((sql) => {
     const commonArguments = sql`
@@ -113,7 +126,7 @@ export async function addBookmark(
 }
 
 /** Sorts tags by their keys, because a bookmark shows its tags in this order. */
-function sortTags(tags: TagNames): TagNames {
+export function sortTags(tags: TagNames): TagNames {
   const { names, keys } = tags;
   if (keys.length < 2) return tags;
   const sorted = keys
@@ -147,18 +160,13 @@ export async function editBookmark(
   { tags, ...change }: BookmarkChange,
   { ifUpdatedAt, idempotency }: WriteOptions = {},
 ): Promise<string> {
-  const stored = {
-    ...change,
-    ...(change.url !== undefined && urlColumns(change.url)),
-    ...searchLines(change),
-  };
   const rows = await db.at(principal.userId).write(
     (sql) => sql<Written[]>`
       select outcome, response
       from edit_bookmark(
         p_user_id => ${principal.userId}, p_token_hash => ${principal.hash}, p_id => ${id},
         p_if_updated_at => ${ifUpdatedAt ?? null}::timestamptz,
-        p_change => ${JSON.stringify(stored)}::text::jsonb,
+        p_change => ${JSON.stringify(storedChange(change))}::text::jsonb,
         p_tag_names => ${tags?.names ?? null}, p_tag_keys => ${tags?.keys ?? null},
         p_tag_limit => ${BOUNDS.tagsPerUser},
         ${keyArguments(sql, idempotency)}

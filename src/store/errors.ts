@@ -145,6 +145,22 @@ export function sqlStateOf(error: unknown): string | undefined {
   return systemCodeOf(error);
 }
 
+/** An operation of an atomic batch was refused, so Postgres has undone the whole batch. */
+export class BatchRefused extends Error {
+  override readonly name = 'BatchRefused';
+  /** The place of the operation in the batch, counted from 0. */
+  readonly place: number;
+  readonly outcome: string;
+
+  /** `detail` is that of the error in `write_batch`. */
+  constructor(detail: string) {
+    super('an operation of an atomic batch was refused');
+    const [place, outcome = ''] = detail.split(' ');
+    this.place = Number(place);
+    this.outcome = outcome;
+  }
+}
+
 /** Returns whether Postgres refused a row because its user does not exist. */
 function isUserMissing(error: Error): boolean {
   if (sqlStateOf(error) !== '23503' || !('constraint_name' in error)) return false;
@@ -153,7 +169,7 @@ function isUserMissing(error: Error): boolean {
 
 /**
  * Translates an error of the driver. If the database cannot serve now, returns `DatabaseUnavailable`. If the user was
- * deleted, returns `INVALID_TOKEN`. Returns all other errors unchanged. `sent` says whether the statement was written
+ * deleted, returns `INVALID_TOKEN`. If `write_batch` undid an atomic batch, returns `BatchRefused`. Returns all other errors unchanged. `sent` says whether the statement was written
  * to a connection.
  */
 export function translateError(error: unknown, sent: boolean): unknown {
@@ -161,6 +177,7 @@ export function translateError(error: unknown, sent: boolean): unknown {
   const code = systemCodeOf(error);
   const state = sqlStateOf(error);
   if (isUserMissing(error)) return invalidToken();
+  if (state === 'BM001' && 'detail' in error) return new BatchRefused(String(error.detail));
   const reason = state === undefined ? reasonOfSystemError(error) : reasonOfSqlState(state, error.message);
   if (reason === undefined) return error;
   // A statement that Postgres refused had no effect. If the connection was lost, the statement may have had an effect.

@@ -81,9 +81,14 @@ export function requireSuccess<Row extends { outcome: Outcome | null; detail?: s
 ): Row {
   const row = onlyRow(rows);
   if (row.outcome === null) return row;
-  if (!Object.hasOwn(ERROR_BY_OUTCOME, row.outcome))
-    throw new Error(`SQL returned the unknown outcome ${row.outcome}`);
-  throw ERROR_BY_OUTCOME[row.outcome](row.detail ?? '');
+  throw errorOf(row.outcome, row.detail ?? '');
+}
+
+/** Returns the error for an outcome. Throws if a function in `sql/` returned an outcome that is not listed here. */
+export function errorOf(outcome: string, detail = ''): ApiError {
+  if (!Object.hasOwn(ERROR_BY_OUTCOME, outcome))
+    throw new Error(`SQL returned the unknown outcome ${outcome}`);
+  return ERROR_BY_OUTCOME[outcome as Outcome](detail);
 }
 
 /** Returns the only row of a statement that always returns one row. Throws if there is no row. */

@@ -111,6 +111,7 @@ await data(api.bookmarksSearch({ body: { query: 'T', tags: ['one'] } }));
 await data(api.bookmarksSync({ body: { cursor: 0 } }));
 await data(api.bookmarksChanges(all));
 await data(api.bookmarksDigest(all));
+await data(api.bookmarksBatch({ body: { operations: [{ do: 'edit', id: added.id, comment: 'C' }] } }));
 const tag = await data(api.tagsCreate({ body: { name: 'two' } }));
 const other = await data(api.tagsCreate({ body: { name: 'three' } }));
 await data(api.tagsUpdate({ body: { id: tag.id, name: 'zwei' } }));

@@ -10,6 +10,39 @@ export interface Mutant {
 
 export const MUTANTS: readonly Mutant[] = [
   {
+    file: 'src/routes/batch.ts',
+    from: 'keyRequest(readKey(key), path, parsed)',
+    to: 'undefined',
+    caughtBy:
+      'test/spec-4-2-batch.test.ts › the same batch sent many times to two replicas at once happens once',
+  },
+  {
+    file: 'sql/functions/write-batch.sql',
+    from: 'from jsonb_array_elements(p_operations) loop',
+    to: 'from jsonb_array_elements(p_operations) order by value loop',
+    caughtBy:
+      'test/spec-4-2-batch.test.ts › runs adds, edits and deletions in order, and returns the response of each',
+  },
+  {
+    file: 'sql/functions/write-batch.sql',
+    from: 'if p_is_atomic and v_outcome is not null then',
+    to: 'if false then',
+    caughtBy: 'test/spec-4-2-batch.test.ts › the cap of the free tier refuses the whole batch',
+  },
+  {
+    file: 'sql/functions/write-batch.sql',
+    from: 'if not lock_account(p_user_id, p_token_hash) then',
+    to: 'if not token_is_valid(p_user_id, p_token_hash) then',
+    caughtBy: 'test/revocation-race.test.ts › %s changes nothing if its token is revoked while it waits',
+  },
+  {
+    file: 'sql/functions/read-digest.sql',
+    from: 'least(greatest(b.tag_ids[1], b.tag_ids[2]), b.tag_ids[3])',
+    to: 'b.tag_ids[2]',
+    caughtBy:
+      'test/spec-4-2-digest.test.ts › divides all bookmarks into 16 parts of about equal count, which cover all ids',
+  },
+  {
     file: 'src/routes/long-poll.ts',
     from: 'Math.min(given, config.syncWaitSeconds)',
     to: 'config.syncWaitSeconds',
@@ -713,9 +746,9 @@ export const MUTANTS: readonly Mutant[] = [
       'test/spec-1-requests.test.ts › a fault in a body gets its error after the responses to all valid requests',
   },
   {
-    file: 'src/http/bodies.ts',
-    from: 'request.routeOptions.url',
-    to: "''",
+    file: 'src/domain/idempotency.ts',
+    from: '${path}\\n${canonicalJson',
+    to: '${canonicalJson',
     caughtBy:
       'test/idempotency.test.ts › another body or path with a used key is a VALIDATION_ERROR and changes nothing',
   },

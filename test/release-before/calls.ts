@@ -1,6 +1,7 @@
 import { parseToken } from '../../src/domain/tokens.ts';
 import { prepareEntries } from '../../src/operations/import/batches.ts';
 import * as admin from '../../src/store/admin.ts';
+import { writeBatch } from '../../src/store/batch.ts';
 import * as bookmarks from '../../src/store/bookmarks.ts';
 import * as changes from '../../src/store/changes.ts';
 import type { Database } from '../../src/store/database.ts';
@@ -158,6 +159,19 @@ async function sendBookmarks(db: Database, owner: PrincipalKey): Promise<void> {
   await bookmarks.deleteBookmark(db, owner, second.id);
   await bookmarks.deleteBookmarks(db, owner, several, { trashLimit: LIMIT });
   await changes.readChanges(db, owner, position, 100);
+  const options = { isAtomic: false, freeBookmarkLimit: LIMIT, trashLimit: LIMIT };
+  const added = { ...fields, tags: tagNames('Batch') };
+  await writeBatch(
+    db,
+    owner,
+    [
+      { do: 'add', on_duplicate: 'add', ...added },
+      { do: 'add', on_duplicate: 'return', ...added, idempotency: { key: 'batch', requestHash: hashOf(9) } },
+      { do: 'edit', id: first.id, title: 'Batch' },
+      { do: 'delete', id: first.id, trash: true },
+    ],
+    options,
+  );
 }
 
 const entryOf = (n: number) => ({

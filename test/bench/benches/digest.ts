@@ -21,8 +21,8 @@ export const digest: Bench = {
         },
         body: '{}',
       });
-      const { parts } = await response.json();
-      if (parts.length !== 16) throw new Error(`no digest: ${response.status}`);
+      const { parts, error } = await response.json();
+      if (parts?.length !== 16) throw new Error(`no digest: ${response.status} ${error}`);
       // The first request warms up.
       if (n > 0) timesMs.push(performance.now() - begunMs);
     }
