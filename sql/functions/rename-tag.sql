@@ -8,9 +8,10 @@
 --
 -- After each step, every bookmark shows either the old or the new names. If a rename was interrupted, the client
 -- finishes it by sending the same request again. A request by path then finds no tag to rename. It rewrites the
--- remaining bookmarks all the same, and `response` is null in all its steps. If the new name of a tag below the given one would be too
--- long, `detail` is the tag's present name. If another tag already has one of the new names, `detail` is the name of
--- that other tag.
+-- remaining bookmarks all the same, and `response` is null in all its steps.
+--
+-- If the new name of a tag below the given one would be too long, `detail` is the tag's present name. If another tag
+-- already has one of the new names, `detail` is the name of that other tag.
 create or replace function rename_tag(
   p_user_id bigint, p_token_hash bytea, p_id bigint, p_path_key text, p_with_children boolean,
   p_name text, p_name_key text, p_after bigint, p_work integer, p_idempotency_key text, p_request_hash bytea,

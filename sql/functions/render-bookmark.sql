@@ -1,6 +1,8 @@
--- Renders a bookmark as JSON text. Responses contain this text unchanged
--- (docs/decisions/0182-postgres-renders-bookmarks.md). With `p_is_edit`, the text has no `created_at`, as in the
--- response to an edit. If the argument is a row of a table, the planner replaces the call with the expression below.
+-- Renders a bookmark as JSON text, which responses contain unchanged. With `p_is_edit`, the text has no `created_at`, as
+-- in the response to an edit.
+--
+-- If the argument is a row of a table or a row constructor, the planner replaces the call with the expression below.
+-- Record 0182 compares this with other ways to render (docs/decisions/0182-postgres-renders-bookmarks.md).
 --
 -- Times are stored in whole milliseconds, and `to_json` drops trailing zeros of a fraction. So the expression adds a
 -- microsecond before `to_json`. Then it keeps the first 24 characters: the opening quote and the time up to its

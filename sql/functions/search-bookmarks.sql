@@ -1,5 +1,5 @@
 -- Returns a page of the bookmarks that match a search, in the order `p_sort`, as JSON texts separated by commas. The
--- page has at most `p_limit` bookmarks and about `p_bytes` bytes, but at least one bookmark. `last_id` and `last_key`
+-- page has at most `p_limit` bookmarks and `p_bytes` bytes, but at least one bookmark. `last_id` and `last_key`
 -- are the position of the page's last bookmark in this order.
 --
 -- `p_filter` holds the conditions on a bookmark, under the names that `searchFilter` uses (src/domain/search.ts). All

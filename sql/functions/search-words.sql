@@ -1,5 +1,5 @@
 -- Returns a page of the bookmarks whose search texts contain all terms, newest first, as JSON texts separated by
--- commas. The page has at most `p_limit` bookmarks and about `p_bytes` bytes, but at least one bookmark. `total` is the
+-- commas. The page has at most `p_limit` bookmarks and `p_bytes` bytes, but at least one bookmark. `total` is the
 -- number of all matches, and `valid` says whether the token is valid. find-texts.sql describes `p_terms`, `p_patterns`
 -- and `p_bits`.
 create or replace function search_words(
