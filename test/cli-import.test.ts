@@ -55,6 +55,9 @@ test('names what it left out, what it changed, and which fields it did not read'
   const { code, out } = await run(['import', '-'], rows.join('\n'));
   expect(code).toBe(0);
   expect(out).toContain('Left out: 1\n  A script: javascript:1 (not a web page)');
+  const untitled = await run(['import', '-'], '[{"href":"about:x","toread":"no"},null,{"href":""}]');
+  expect(untitled.out).toContain('  about:x (not a web page)\n');
+  expect(untitled.out).toContain('  an entry (it has no url)\n');
   expect(out).toContain('Changed: 1\n  https://example.org/: an unreadable date was dropped: soon');
   expect(out).toContain('Not read: the fields rating');
   const western = await run(

@@ -269,9 +269,10 @@ async function writeSkipped(
 /** Describes what differs between the file and the import, except what the service refuses. */
 function describeDifferences({ leftOut, changes, unknownFields, guessedEncoding }: CheckedFile): string[] {
   const excerpt = (text: string) => toLine(text).slice(0, 60);
-  const omissions = leftOut.map(
-    ({ url, title, reason }) => `  ${excerpt(title || url)}: ${excerpt(url)} (${OMISSIONS[reason]})`,
-  );
+  const omissions = leftOut.map(({ url, title, reason }) => {
+    const name = [title, url].map(excerpt).filter(Boolean).join(': ') || 'an entry';
+    return `  ${name} (${OMISSIONS[reason]})`;
+  });
   const changed = changes.map(
     ({ url, change, text }) => `  ${excerpt(url)}: ${CHANGES[change]}: ${excerpt(text)}`,
   );
