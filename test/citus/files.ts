@@ -1,6 +1,7 @@
 /** The test files that also run on a sharded database. Each file has its own database on every node. */
 export const SHARDED_TESTS: readonly string[] = [
   'test/spec-4-1-account.test.ts',
+  'test/session-limit.test.ts',
   'test/spec-4-2-bookmarks.test.ts',
   'test/spec-4-2-changes.test.ts',
   'test/spec-4-2-get.test.ts',
