@@ -389,6 +389,7 @@ test('an add wakes all polls, an edit or a deletion those of changes, and a refu
     ],
     owner,
   );
+  await resultsOf([{ do: 'add', url: url(2), on_duplicate: 'return' }], owner);
   await batch(
     [
       { do: 'add', url: url(3) },

@@ -7,7 +7,7 @@
 create or replace function write_batch(
   p_user_id bigint, p_token_hash bytea, p_operations jsonb, p_is_atomic boolean,
   p_free_limit bigint, p_tag_limit integer, p_trash_limit bigint,
-  out outcome text, out outcomes text[], out responses text[]
+  out outcome text, out outcomes text[], out responses text[], out existed boolean[]
 )
 language plpgsql as $$
 declare
@@ -18,6 +18,7 @@ declare
   v_tag_keys text[];
   v_outcome text;
   v_response text;
+  v_existed boolean;
 begin
   if not lock_account(p_user_id, p_token_hash) then
     outcome := 'token';
@@ -25,9 +26,11 @@ begin
   end if;
   outcomes := '{}';
   responses := '{}';
+  existed := '{}';
   for v_operation in select value from jsonb_array_elements(p_operations) loop
     v_key := v_operation ->> 'key';
     v_hash := decode(v_operation ->> 'hash', 'hex');
+    v_existed := false;
     v_tag_names := null;
     v_tag_keys := null;
     if v_operation ? 'tag_keys' then
@@ -42,7 +45,7 @@ begin
         p_idempotency_key => v_key, p_request_hash => v_hash
       ) written;
     elsif v_operation ->> 'do' = 'add' then
-      select written.outcome, written.bookmark into v_outcome, v_response
+      select written.outcome, written.bookmark, written.existed into v_outcome, v_response, v_existed
       from add_unless_saved(
         p_user_id => p_user_id, p_token_hash => p_token_hash, p_bookmark => v_operation -> 'bookmark',
         p_tag_names => v_tag_names, p_tag_keys => v_tag_keys, p_free_limit => p_free_limit, p_tag_limit => p_tag_limit,
@@ -72,6 +75,7 @@ begin
     end if;
     outcomes := outcomes || coalesce(v_outcome, '');
     responses := responses || coalesce(v_response, '');
+    existed := existed || coalesce(v_existed, false);
   end loop;
 end
 $$;

@@ -210,10 +210,7 @@ export class EndpointClient {
     return this.requester.request('/bookmarks/changes', position, options);
   }
 
-  /**
-   * Returns digests of the bookmarks, with which a copy can be checked (docs/contract.md, section 4.2).
-   * `BookmarkClient.verify` does this.
-   */
+  /** Returns digests of the bookmarks, with which a copy can be checked (docs/contract.md, section 4.2). */
   digestBookmarks(range: DigestRange = {}, options?: RequestOptions): Promise<BookmarkDigest> {
     return this.requester.request('/bookmarks/digest', range, options);
   }

@@ -9,7 +9,7 @@ import type { BatchOperation, ErrorCode } from '../domain/resources.ts';
 import { parseBody } from '../domain/validation.ts';
 import { STATUS_BY_CODE } from '../http/error-responses.ts';
 import { principalRoute } from '../http/route.ts';
-import { atPlace, type BatchWrite, writeBatch } from '../store/batch.ts';
+import { atPlace, type BatchWrite, type Written, writeBatch } from '../store/batch.ts';
 import { trashLimitOf } from '../store/trash.ts';
 import { addBody } from './bookmarks.ts';
 import { notifyAfter } from './notify-after.ts';
@@ -129,10 +129,14 @@ const batch = principalRoute({
       freeBookmarkLimit: config.freeBookmarkLimit,
       trashLimit: trashLimitOf(config),
     };
-    let written: (string | ApiError)[] | undefined;
-    // As after single requests, refused operations notify nobody. Without a response, everything may have happened.
+    let written: (Written | ApiError)[] | undefined;
+    // As after single requests, operations that changed nothing notify nobody. Without a response, everything may have
+    // happened.
     const notify = (notifier: Notifier, userId: number) => {
-      const happened = writes.filter((_, n) => written === undefined || !isRefusal(written[n]));
+      const happened = writes.filter((_, n) => {
+        const result = written?.[n];
+        return result === undefined || !(isRefusal(result) || result.existed);
+      });
       if (happened.some((write) => write.do === 'add')) notifyPolls(notifier, userId);
       else if (happened.length > 0) notifyChangesPolls(notifier, userId);
     };
@@ -144,7 +148,7 @@ const batch = principalRoute({
       notifyAfter(context, principal, notify, write),
     );
     const results = read.map((each) => (isRefusal(each) ? each : done.shift()!));
-    const texts = results.map((each) => (isRefusal(each) ? JSON.stringify(each.body) : each));
+    const texts = results.map((each) => (isRefusal(each) ? JSON.stringify(each.body) : each.response));
     return `{"results":[${texts.join(',')}]}`;
   },
 });

@@ -21,6 +21,14 @@ export type BatchWrite = { idempotency?: Idempotency | undefined } & (
   | { do: 'delete'; id: number; if_updated_at?: string | undefined; trash: boolean }
 );
 
+/** What a write of a batch did. */
+export interface Written {
+  /** The response of the write's endpoint, as JSON text. */
+  response: string;
+  /** True if an add has added nothing, and its response is a bookmark that existed already. */
+  existed: boolean;
+}
+
 interface BatchOptions {
   /** Whether all writes happen or none. */
   isAtomic: boolean;
@@ -30,20 +38,19 @@ interface BatchOptions {
 }
 
 /**
- * Runs writes in order, in one statement. Returns the result of each: its response as JSON text, or the error for which
- * it was refused. With `isAtomic`, throws the first of these errors, and nothing has changed.
+ * Runs writes in order, in one statement. Returns the result of each, or the error for which it was refused. With `isAtomic`, throws the first of these errors, and nothing has changed.
  */
 export async function writeBatch(
   db: Database,
   principal: PrincipalKey,
   writes: readonly BatchWrite[],
   { isAtomic, freeBookmarkLimit, trashLimit }: BatchOptions,
-): Promise<(string | ApiError)[]> {
+): Promise<(Written | ApiError)[]> {
   const operations = JSON.stringify(writes.map(operationOf));
-  type Row = { outcome: Outcome | null; outcomes: string[]; responses: string[] };
+  type Row = { outcome: Outcome | null; outcomes: string[]; responses: string[]; existed: boolean[] };
   const written = db.at(principal.userId).write(
     (sql) => sql<Row[]>`
-      select outcome, outcomes, responses
+      select outcome, outcomes, responses, existed
       from write_batch(
         p_user_id => ${principal.userId}, p_token_hash => ${principal.hash},
         p_operations => ${operations}::text::jsonb, p_is_atomic => ${isAtomic},
@@ -54,8 +61,10 @@ export async function writeBatch(
   const rows = await written.catch((error) => {
     throw error instanceof BatchRefused ? atPlace(error.place, errorOf(error.outcome)) : error;
   });
-  const { outcomes, responses } = requireSuccess(rows);
-  return outcomes.map((outcome, place) => (outcome === '' ? responses[place]! : errorOf(outcome)));
+  const { outcomes, responses, existed } = requireSuccess(rows);
+  return outcomes.map((outcome, place) =>
+    outcome === '' ? { response: responses[place]!, existed: existed[place]! } : errorOf(outcome),
+  );
 }
 
 /** Returns the error of an operation as the error of its whole batch. The message names the operation. */

@@ -747,8 +747,8 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'src/domain/idempotency.ts',
-    from: '${path}\\n${canonicalJson',
-    to: '${canonicalJson',
+    from: 'path}\\n$',
+    to: "''}\\n$",
     caughtBy:
       'test/idempotency.test.ts › another body or path with a used key is a VALIDATION_ERROR and changes nothing',
   },
