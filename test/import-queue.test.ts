@@ -1,11 +1,16 @@
-import { fork } from 'node:child_process';
+import { execFile, fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import type { JobType } from 'bullmq';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openCoordination, startCounters, systemClock } from '../src/coordination/open.ts';
 import type { Coordination } from '../src/coordination/port.ts';
 import { ProcessImportQueue, type RunImport, watchRuns } from '../src/coordination/process-imports.ts';
+import { openAdmin } from './support/coordination.ts';
+import { listJobs } from './support/import-jobs.ts';
 import { startRedis, useRedis } from './support/redis.ts';
 import { accessTo } from './support/redis-access.ts';
 import { silentLog } from './support/silent-log.ts';
@@ -13,7 +18,7 @@ import { silentLog } from './support/silent-log.ts';
 /** Makes a function that runs imports. Tests can wait until an import begins, and decide when it ends. */
 const stageImports = () => {
   const begun: string[] = [];
-  const gates = new Map<string, PromiseWithResolvers<void>>();
+  const gates = new Map<string, PromiseWithResolvers<undefined>>();
   const gate = (id: string) => {
     if (!gates.has(id)) gates.set(id, Promise.withResolvers());
     return gates.get(id)!;
@@ -28,7 +33,7 @@ const stageImports = () => {
   const untilBegun = async (count: number) => {
     while (begun.length < count) await told.promise;
   };
-  return { begun, run, untilBegun, finish: (id: string) => gate(id).resolve() };
+  return { begun, run, untilBegun, finish: (id: string) => gate(id).resolve(undefined) };
 };
 
 describe('imports in the process', () => {
@@ -108,6 +113,9 @@ describe('imports through Redis', () => {
     onTestFinished(() => coordination.close());
     return coordination;
   };
+  /** Returns the ids of the imports whose jobs are in a state, oldest job first. */
+  const importsIn = async (prefix: string, state: JobType): Promise<string[]> =>
+    (await listJobs(server.url, prefix, [state])).map(({ data }) => data.id);
   const newPrefix = () => `test-${randomUUID()}`;
   const neverHere: RunImport = async () => {
     throw new Error('an import ran in the process that added it');
@@ -142,7 +150,8 @@ describe('imports through Redis', () => {
     const adder = await open(neverHere, prefix);
     const id = randomUUID();
     await addToRedis(adder, id);
-    expect(await server.client.hget(`{${prefix}}:imports:imp-${id}`, 'data')).toBe(JSON.stringify({ id }));
+    const [job] = await listJobs(server.url, prefix, ['waiting']);
+    expect(job!.data).toEqual({ id });
   });
 
   test('run once if they are added twice while queued, and again if they are added after their end', async () => {
@@ -186,38 +195,133 @@ describe('imports through Redis', () => {
     }, prefix);
     await imports.startWorker(1);
     await imports.add('a');
-    await expect.poll(() => counters.importsFailed).toBe(1);
-    await expect.poll(() => server.client.exists(`{${prefix}}:imports:imp-a`)).toBe(0);
+    await expect.poll(() => importsIn(prefix, 'failed')).toEqual(['a']);
     await imports.add('b');
     await imports.add('a');
-    await expect.poll(() => counters.importsDone).toBe(2);
+    await expect.poll(() => importsIn(prefix, 'completed')).toEqual(['b', 'a']);
     expect(begun).toEqual(['a', 'b', 'a']);
+    expect(counters).toMatchObject({ importsFailed: 1, importsDone: 2 });
   });
 
-  test('leave the queue once they begin, so that an import whose worker is killed can be added again', async () => {
+  test('whose worker is killed run on another worker, without being added again', async () => {
     const prefix = newPrefix();
-    const { imports, counters } = await open(async () => {}, prefix);
+    const { imports, counters } = await open(async () => undefined, prefix);
     const child = fork(new URL('./support/coordination-child.ts', import.meta.url), [server.url, prefix]);
     onTestFinished(() => void child.kill('SIGKILL'));
     expect((await once(child, 'message'))[0]).toBe('ready');
     await imports.add('a');
     expect((await once(child, 'message'))[0]).toBe('a');
-    await expect.poll(() => server.client.exists(`{${prefix}}:imports:imp-a`)).toBe(0);
+    expect(await importsIn(prefix, 'active')).toEqual(['a']);
     child.kill('SIGKILL');
     await imports.startWorker(1);
-    await imports.add('a');
-    await expect.poll(() => counters.importsDone).toBe(1);
+    await expect.poll(() => importsIn(prefix, 'completed'), { timeout: 15_000 }).toEqual(['a']);
+    expect(counters.importsDone).toBe(1);
   });
 
-  test('a job whose worker ends before it removes the job is taken over by another worker', async () => {
+  test('a job that has stalled too often fails, and the sweep can add its import again', async () => {
     const prefix = newPrefix();
-    const { imports, counters } = await open(async () => {}, prefix);
+    const { imports, counters } = await open(async () => undefined, prefix);
     await imports.add('a');
     const key = (name: string) => `{${prefix}}:imports:${name}`;
+    const [job] = await listJobs(server.url, prefix, ['waiting']);
+    await server.client.hset(key(job!.id!), 'stc', 100);
     await server.client.lmove(key('wait'), key('active'), 'RIGHT', 'LEFT');
     await imports.startWorker(1);
-    await expect.poll(() => counters.importsDone).toBe(1);
-    await expect.poll(() => server.client.exists(key('imp-a'))).toBe(0);
+    await expect.poll(() => importsIn(prefix, 'failed'), { timeout: 10_000 }).toEqual(['a']);
+    expect(counters.importsDone).toBe(0);
+    await imports.add('a');
+    await expect.poll(() => importsIn(prefix, 'completed')).toEqual(['a']);
+  });
+
+  test('can be added again after their job has ended, whether it completed or failed', async () => {
+    const prefix = newPrefix();
+    const codes = [undefined, 'LIMIT_EXCEEDED', undefined] as const;
+    let runs = 0;
+    const { imports } = await open(async () => codes[runs++], prefix);
+    await imports.startWorker(1);
+    const states = ['completed', 'failed'] as const;
+    const count = async () =>
+      Promise.all(states.map(async (state) => (await importsIn(prefix, state)).length));
+    await imports.add('a');
+    await expect.poll(count).toEqual([1, 0]);
+    await imports.add('a');
+    await expect.poll(count).toEqual([1, 1]);
+    await imports.add('a');
+    await expect.poll(count).toEqual([2, 1]);
+  });
+
+  test('that fail leave a job whose reason is a code, and nothing of the error', async () => {
+    const prefix = newPrefix();
+    const { imports } = await open(async (id) => {
+      if (id === 'refused') return 'VALIDATION_ERROR';
+      throw new Error('http://secret.example/ is wrong');
+    }, prefix);
+    await imports.startWorker(1);
+    await imports.add('refused');
+    await imports.add('thrown');
+    await expect.poll(() => importsIn(prefix, 'failed')).toEqual(['refused', 'thrown']);
+    const jobs = await listJobs(server.url, prefix, ['failed']);
+    expect(jobs.map(({ failedReason }) => failedReason)).toEqual(['VALIDATION_ERROR', 'ATTEMPT_FAILED']);
+    const stored = await Promise.all(
+      jobs.map(({ id }) => server.client.hgetall(`{${prefix}}:imports:${id}`)),
+    );
+    expect(JSON.stringify(stored)).not.toContain('secret');
+  });
+
+  test('that fail are listed by the command of the runbook', async () => {
+    const { imports } = await open(async () => 'LIMIT_EXCEEDED', 'bookmarks');
+    await imports.startWorker(1);
+    await imports.add('7-id');
+    await expect.poll(() => importsIn('bookmarks', 'failed')).toEqual(['7-id']);
+    const runbook = readFileSync(new URL('../docs/runbook.md', import.meta.url), 'utf8');
+    const [, script] = /node --input-type=module --eval '([^']*)'/.exec(runbook)!;
+    const env = { ...process.env, REDIS_URL: server.url };
+    const { stdout } = await promisify(execFile)('node', ['--input-type=module', '--eval', script!], { env });
+    expect(stdout).toMatch(/failed: 1/);
+    expect(stdout).toMatch(/^\d{4}-\S+Z 7-id LIMIT_EXCEEDED$/m);
+  });
+
+  test('leave the jobs of the latest hundred that completed', async () => {
+    const prefix = newPrefix();
+    const { imports, counters } = await open(async () => undefined, prefix);
+    await imports.startWorker(10);
+    const ids = Array.from({ length: 110 }, (_, n) => `${n}`);
+    for (const id of ids) await imports.add(id);
+    await expect.poll(() => counters.importsDone).toBe(110);
+    await expect.poll(() => importsIn(prefix, 'active')).toEqual([]);
+    expect(await importsIn(prefix, 'completed')).toHaveLength(100);
+    // A job leaves no other keys: one hash for each job, and the keys of the queue itself.
+    expect((await server.client.keys(`{${prefix}}:imports:*`)).length).toBeLessThan(110);
+  });
+
+  test('go on, and do not run twice, while the connections to Redis are replaced', async () => {
+    const own = await startRedis();
+    onTestFinished(() => own.stop());
+    const prefix = newPrefix();
+    const { begun, run, untilBegun, finish } = stageImports();
+    const coordination = await open(run, prefix, own.url);
+    const { imports, counters } = coordination;
+    await imports.startWorker(2);
+    await imports.add('a');
+    await untilBegun(1);
+    const active = async () => (await listJobs(own.url, prefix, ['active'])).map(({ data }) => data.id);
+    expect(await active()).toEqual(['a']);
+    const { degradations } = counters;
+    const admin = openAdmin(own.url);
+    await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await expect.poll(() => counters.degradations).toBeGreaterThan(degradations);
+    await expect.poll(() => coordination.state).toBe('shared');
+    await imports.add('b');
+    await untilBegun(2);
+    finish('b');
+    // The new worker takes the job of the first one, and waits for the run that still goes on.
+    await expect.poll(async () => (await listJobs(own.url, prefix, ['completed'])).length).toBe(1);
+    await expect
+      .poll(async () => (await listJobs(own.url, prefix, ['waiting'])).length, { timeout: 15_000 })
+      .toBe(0);
+    finish('a');
+    await expect.poll(active, { timeout: 15_000 }).toEqual([]);
+    expect(begun).toEqual(['a', 'b']);
   });
 
   // No sweep runs here. So the second worker gets the import only if the first worker gives it back.
@@ -250,8 +354,8 @@ describe('imports through Redis', () => {
     await stopped;
     expect(counters.importsDone).toBe(1);
     expect(begun).toEqual(['a']);
-    expect(await server.client.exists(`{${prefix}}:imports:imp-a`)).toBe(0);
-    expect(await server.client.exists(`{${prefix}}:imports:imp-b`)).toBe(1);
+    expect(await importsIn(prefix, 'completed')).toEqual(['a']);
+    expect(await importsIn(prefix, 'waiting')).toEqual(['b']);
   });
 
   test('a job that arrives while a worker is being stopped is left to another worker', async () => {
@@ -283,8 +387,8 @@ describe('imports through Redis', () => {
       const added = imports.add(`${turns}`);
       for (let turn = 0; turn < turns; turn += 1) await setImmediate();
       await Promise.all([added, imports.stopWorker(0)]);
-      const isQueued = await server.client.exists(`{${prefix}}:imports:imp-${turns}`);
-      expect(isQueued === 1 || begun.includes(`${turns}`), `after ${turns} turns`).toBe(true);
+      const waiting = await importsIn(prefix, 'waiting');
+      expect([...waiting, ...begun], `after ${turns} turns`).toContain(`${turns}`);
     }
   });
 

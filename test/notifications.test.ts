@@ -316,7 +316,7 @@ describe('notifications between replicas', () => {
       ...{ redis: accessTo(server.url, redisPrefix), windowSeconds: 60 },
       ...{ maxHeld: 100, maxHeldPerHolder: 16 },
     };
-    const parts = { log: silentLog, runImport: async () => {} };
+    const parts = { log: silentLog, runImport: async () => undefined };
     const replicas = await Promise.all(Array.from({ length: count }, () => openCoordination(options, parts)));
     onTestFinished(async () => {
       for (const replica of replicas) await replica.close();

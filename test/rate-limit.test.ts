@@ -272,7 +272,7 @@ describe('limiters of several replicas on one Redis', () => {
       maxHeld: 1,
       maxHeldPerHolder: 1,
     };
-    const parts = { log: silentLog, runImport: async () => {} };
+    const parts = { log: silentLog, runImport: async () => undefined };
     const replicas = await Promise.all(Array.from({ length: count }, () => openCoordination(options, parts)));
     onTestFinished(async () => {
       for (const replica of replicas) await replica.close();

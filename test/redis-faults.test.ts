@@ -300,6 +300,25 @@ describe('when Redis loses data or connections', () => {
     await expectShared(one, two);
   });
 
+  test('a worker asks a full Redis for jobs a few times a second, and takes jobs when there is room again', async () => {
+    const server = await start();
+    const [one] = await openPair(server.url);
+    const admin = openAdmin(server.url);
+    await admin.config('SET', 'maxmemory', '1');
+    const refused = async () =>
+      Number(/errorstat_OOM:count=(\d+)/.exec(String(await admin.info('errorstats')))?.[1] ?? 0);
+    const before = await refused();
+    const seconds = 2;
+    await one.imports.startWorker(2);
+    await sleep(1_000 * seconds);
+    // The limits' checks are refused too, at most five times a second.
+    expect((await refused()) - before).toBeLessThan(30 * seconds);
+    await admin.config('SET', 'maxmemory', '0');
+    await within(MAX_RETURN_MS, one.untilSays(SHARED));
+    await one.imports.add('a');
+    await expect.poll(() => one.imported).toEqual(['a']);
+  });
+
   test('replicas work alone while Redis is full, until there is room again', async () => {
     const server = await start();
     const [one, two] = await openPair(server.url);
@@ -324,7 +343,7 @@ describe('the connection to Redis', () => {
     return { server: await start({ port: 0, args, files }), url: `rediss://127.0.0.1:${tlsPort}` };
   };
 
-  test('takes three sockets, and a fourth one in a worker', async () => {
+  test('takes three sockets, and two more in a worker', async () => {
     const server = await start();
     const admin = openAdmin(server.url);
     const replica = await openReplica(server.url, 'test');
@@ -335,10 +354,10 @@ describe('the connection to Redis', () => {
     const connections = 3;
     expect(await count()).toBe(connections);
     await replica.imports.startWorker(1);
-    await expect.poll(count).toBe(connections + 1);
+    await expect.poll(count).toBe(connections + 2);
     await replica.imports.add('a');
     await expect.poll(() => replica.imported).toEqual(['a']);
-    expect(await count()).toBe(connections + 1);
+    expect(await count()).toBe(connections + 2);
     await replica.imports.stopWorker(0);
     await expect.poll(count).toBe(connections);
   });

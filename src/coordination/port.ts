@@ -137,10 +137,10 @@ export interface ImportQueue {
   /** Starts to run queued imports in this process, at most `concurrency` at a time. */
   startWorker(concurrency: number): Promise<void>;
   /**
-   * Stops taking imports, and waits up to `graceMs` for the running imports. Then stops those that still run. Resolves
-   * with the ids of the imports that other workers must run.
+   * Stops taking imports, and waits up to `graceMs` for the running imports. Then stops those that still run, so that
+   * other workers run them. Resolves within about two seconds of the grace time, even without Redis.
    */
-  stopWorker(graceMs: number): Promise<readonly string[]>;
+  stopWorker(graceMs: number): Promise<void>;
 }
 
 /** Thrown when a value cannot be kept or taken because Redis is unavailable. */

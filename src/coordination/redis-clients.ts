@@ -35,16 +35,18 @@ const FAIL_FAST: ConnectionOptions = {
   autoResubscribe: false,
 };
 
+const reconnectSoon = (attempt: number): number => backOff(attempt - 1, 100, 500);
+
 /**
- * Options of the connection on which BullMQ waits for jobs. Redis may send nothing on it for a long time, so there is
- * no socket timeout. The connection reconnects by itself.
+ * Options of the connections of a BullMQ worker. On one of them, BullMQ waits for jobs. Redis may send nothing on it for
+ * a long time, so there is no socket timeout. The connections reconnect by themselves.
  */
 const BLOCKING: ConnectionOptions = {
   ...FAIL_FAST,
   enableOfflineQueue: true,
   maxRetriesPerRequest: null,
   socketTimeout: undefined,
-  retryStrategy: (attempt) => backOff(attempt - 1, 100, 500),
+  retryStrategy: reconnectSoon,
 };
 
 /** How long the link waits at most until a cluster's clients have connected to all masters. */
@@ -174,31 +176,42 @@ export class RedisOpener {
 }
 
 /**
- * Opens another client to the server or cluster of `client`. BullMQ waits for jobs on the new client. If `client` uses
- * a single server, the new client reconnects by itself.
+ * Opens a client for a BullMQ worker, to the server or cluster of `client`. The worker sends its commands through the new
+ * client, and waits for jobs on a duplicate of it. Both reconnect by themselves.
  */
-export function duplicateForBlocking(client: RedisClient): RedisClient {
-  const duplicate =
+export function openWorkerClient(client: RedisClient): RedisClient {
+  const opened =
     client instanceof Redis
       ? client.duplicate(BLOCKING)
-      : guardAsking(client.duplicate([], { redisOptions: BLOCKING, enableOfflineQueue: true }));
-  duplicate.on('error', () => {});
-  return duplicate;
+      : guardAsking(
+          client.duplicate([], {
+            redisOptions: BLOCKING,
+            enableOfflineQueue: true,
+            clusterRetryStrategy: reconnectSoon,
+          }),
+        );
+  opened.on('error', () => {});
+  return opened;
 }
 
 /**
- * Handles the rejections of ASKING, a command that the cluster client sends by itself. ioredis ignores the promise of
- * this command. Without this handler, the loss of the connection before the reply would end the process.
+ * Handles the rejections of ASKING, a command that the client of a cluster sends by itself. ioredis ignores the promise
+ * of this command. Without this handler, the loss of the connection before the reply would end the process. Does
+ * nothing for a client of a single server.
  */
-function guardAsking(cluster: Cluster): Cluster {
-  return cluster.on('+node', (node: Redis) => {
+export function guardAsking<Client>(client: Client): Client {
+  if (!(client instanceof Cluster)) return client;
+  const guard = (node: Redis) => {
     const sendAsking = node.asking.bind(node);
     node.asking = () => {
       const reply = sendAsking();
       reply.catch(() => {});
       return reply;
     };
-  });
+  };
+  client.nodes().forEach(guard);
+  client.on('+node', guard);
+  return client;
 }
 
 /**

@@ -1,48 +1,55 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Queue, Worker } from 'bullmq';
+import { type Job, Queue, UnrecoverableError, WaitingError, Worker } from 'bullmq';
 import type { RedisKeys } from './keys.ts';
 import type { ImportQueue } from './port.ts';
-import type { ProcessImportQueue } from './process-imports.ts';
+import { type ProcessImportQueue, RunStopped } from './process-imports.ts';
 import { NOT_CONNECTED, REPLY_WAIT_MS, type Warn, withDeadline } from './redis-calls.ts';
-import { duplicateForBlocking, type RedisClient } from './redis-clients.ts';
+import { guardAsking, openWorkerClient, type RedisClient } from './redis-clients.ts';
 import type { RedisSide } from './redis-link.ts';
 
-/**
- * The interval of BullMQ's checks for stalled jobs. If a process dies between taking a job and removing it, another
- * process takes the job after two checks.
- */
+/** How long a worker holds the lock on its job. The worker renews the lock after half of this time. */
+const LOCK_MS = 6_000;
+
+/** The interval of BullMQ's checks for stalled jobs, which are jobs in progress whose lock has expired. */
 const STALLED_CHECK_MS = 3_000;
+
+/**
+ * How often BullMQ gives a job to another worker because its worker died. It is above the number of attempts of an
+ * import, because a job may also stall while Redis is unavailable. The row in Postgres counts the attempts.
+ */
+const MAX_STALLED = 10;
 
 /** The pause after a failed call, before a worker asks for jobs again. */
 const RETRY_PAUSE_MS = 500;
 
-/** How long closing the queue or a worker may take. */
+/** How long closing a worker may take after its last run. */
 const CLOSE_WAIT_MS = 1_000;
+
+/** How many jobs that succeeded and that failed are kept for operators, and for how many seconds. */
+const KEPT_DONE = { count: 100, age: 86_400 };
+const KEPT_FAILED = { count: 1_000, age: 7 * 86_400 };
+
+/** The reason of a failed job whose import stays queued. The log has the error. The sweep adds another job. */
+const ATTEMPT_FAILED = 'ATTEMPT_FAILED';
 
 interface ImportJob {
   id: string;
 }
 
-/** The name under which this process takes and removes jobs. BullMQ requires one, and calls it a token. */
-const TAKER = 'worker';
-
 /**
- * Passes each import to one of the workers through BullMQ. While Redis is unavailable, imports run in this process.
- * These are the steps of an import:
- *
- * 1. `add` puts a job with the import's id into the queue.
- * 2. One worker takes the job, passes the id to `local`, and immediately removes the job.
- * 3. `local` runs the import. From then on, the import's lease in Postgres names the worker. If the worker dies, the
- *    sweep of staged imports adds the import again.
+ * Passes each import to one of the workers through BullMQ. A job is one attempt to run an import, and ends with that
+ * attempt. The row of the import in Postgres decides whether the attempt may begin. So jobs may be lost, repeated, or
+ * run on two workers. While Redis is unavailable, imports run in this process.
  */
 export class RedisImportQueue implements ImportQueue {
   readonly #side: RedisSide;
   readonly #local: ProcessImportQueue;
   readonly #warn: Warn;
-  /** `#queue` and `#worker` use the link's client. When the link loses or replaces its client, they are closed. */
+  /** `#queue` uses the link's client. When the link loses or replaces its client, the queue and worker are replaced. */
   #queue: Queue<ImportJob> | undefined;
   #worker: ImportWorker | undefined;
-  #takesJobs = false;
+  /** How many jobs the worker may run at a time. Undefined if this process takes no jobs. */
+  #concurrency: number | undefined;
 
   /** `local` runs the imports of this process: those from the queue, and those that cannot be queued. */
   constructor(side: RedisSide, local: ProcessImportQueue, warn: Warn) {
@@ -62,21 +69,18 @@ export class RedisImportQueue implements ImportQueue {
   }
 
   async startWorker(concurrency: number): Promise<void> {
-    this.#takesJobs = true;
     await this.#local.startWorker(concurrency);
+    this.#concurrency = concurrency;
     this.#openWorker();
   }
 
-  async stopWorker(graceMs: number): Promise<string[]> {
-    this.#takesJobs = false;
+  async stopWorker(graceMs: number): Promise<void> {
     const worker = this.#worker;
     this.#worker = undefined;
-    await worker?.close();
-    const notBegun = worker?.takenTooLate ?? [];
-    const unfinished = [...(await this.#local.stopWorker(graceMs)), ...notBegun];
-    // If an import cannot be queued here, the sweep of staged imports queues it later.
-    await Promise.allSettled(unfinished.map((id) => this.#queueJob(id)));
-    return unfinished;
+    this.#concurrency = undefined;
+    const lastRun = this.#local.stopWorker(graceMs);
+    await worker?.close(lastRun);
+    await lastRun;
   }
 
   /** Stops using the link's client. Does not close the client. */
@@ -85,14 +89,17 @@ export class RedisImportQueue implements ImportQueue {
     if (this.#queue) await withDeadline(this.#queue.close(), CLOSE_WAIT_MS).catch(() => {});
   }
 
+  /**
+   * Adds a job. BullMQ adds none while an earlier job of the import waits or runs. An ended job does not matter, so the
+   * sweep can add an import again.
+   */
   async #queueJob(id: string): Promise<void> {
     if (this.#queue === undefined) throw new Error(NOT_CONNECTED);
-    // BullMQ adds nothing if the queue already has a job with this `jobId`.
-    await withDeadline(this.#queue.add('import', { id }, { jobId: `imp-${id}` }), REPLY_WAIT_MS);
+    await withDeadline(this.#queue.add('import', { id }, { deduplication: { id } }), REPLY_WAIT_MS);
     this.#side.counters.importsQueued += 1;
   }
 
-  /** Replaces the queue and the worker when the link's client changes. */
+  /** Replaces the queue and the worker when the link's client changes. Running imports continue. */
   #replaceClient(client: RedisClient | undefined): void {
     void this.#worker?.close();
     this.#worker = undefined;
@@ -107,15 +114,15 @@ export class RedisImportQueue implements ImportQueue {
       prefix: this.#side.keys.importsPrefix,
       skipVersionCheck: true,
       streams: { events: { maxLen: 100 } },
-      defaultJobOptions: { removeOnComplete: true },
+      defaultJobOptions: { removeOnComplete: KEPT_DONE, removeOnFail: KEPT_FAILED, stackTraceLimit: 0 },
     });
     return queue.on('error', (error) => this.#warnIfCurrent(client, error));
   }
 
   #openWorker(): void {
     const { client } = this.#side.link;
-    if (client === undefined || !this.#takesJobs) return;
-    this.#worker ??= new ImportWorker(this.#side.keys, this.#local, client, (error) =>
+    if (client === undefined || this.#concurrency === undefined) return;
+    this.#worker ??= new ImportWorker(this.#side.keys, this.#local, client, this.#concurrency, (error) =>
       this.#warnIfCurrent(client, error),
     );
   }
@@ -126,81 +133,72 @@ export class RedisImportQueue implements ImportQueue {
   }
 }
 
-/** Takes jobs from the queue while `local` can run their imports immediately. Waits for jobs on its own connection. */
+/** A BullMQ worker and its client. */
 class ImportWorker {
-  readonly #local: ProcessImportQueue;
-  readonly #onError: (error: unknown) => void;
+  readonly #client: RedisClient;
   readonly #worker: Worker<ImportJob>;
-  readonly #blocking: RedisClient;
-  readonly #loopEnd: Promise<void>;
-  #isClosed = false;
-  /** The ids of imports whose jobs were taken after the call of `close`. */
-  readonly takenTooLate: string[] = [];
 
   constructor(
     keys: RedisKeys,
     local: ProcessImportQueue,
     client: RedisClient,
+    concurrency: number,
     onError: (error: unknown) => void,
   ) {
-    this.#local = local;
-    this.#onError = onError;
-    this.#blocking = duplicateForBlocking(client);
-    this.#worker = openWorker(client, this.#blocking, (connection) => {
-      return new Worker<ImportJob>(keys.importsQueue, null, {
-        connection,
-        prefix: keys.importsPrefix,
-        skipVersionCheck: true,
-        lockDuration: STALLED_CHECK_MS,
-        stalledInterval: STALLED_CHECK_MS,
-      });
+    this.#client = openWorkerClient(client);
+    this.#worker = new Worker<ImportJob>(keys.importsQueue, (job, token) => runJob(local, job, token), {
+      connection: this.#client,
+      prefix: keys.importsPrefix,
+      skipVersionCheck: true,
+      concurrency,
+      lockDuration: LOCK_MS,
+      stalledInterval: STALLED_CHECK_MS,
+      maxStalledCount: MAX_STALLED,
+      runRetryDelay: RETRY_PAUSE_MS,
     });
-    this.#worker.on('error', onError);
-    void this.#worker.startStalledCheckTimer();
-    this.#loopEnd = this.#takeJobs();
+    this.#worker.on('error', (error) => {
+      onError(error);
+      void this.#pause();
+    });
+    // If the client never becomes ready, `close` ends it.
+    this.#worker.getBackend().blockingClient?.then(guardAsking, () => {});
   }
 
-  /** Stops taking jobs, and closes the connection on which it waited. Resolves after `CLOSE_WAIT_MS` at the latest. */
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    this.#blocking.disconnect();
-    const ends = Promise.all([this.#worker.close(true), this.#loopEnd]);
-    await withDeadline(ends, CLOSE_WAIT_MS).catch(() => {});
+  /** Takes no jobs for a while. By itself, BullMQ asks again immediately when Redis refuses its script. */
+  async #pause(): Promise<void> {
+    if (this.#worker.isPaused()) return;
+    await this.#worker.pause(true);
+    await sleep(RETRY_PAUSE_MS, undefined, { ref: false });
+    await this.#worker.resume();
   }
 
-  async #takeJobs(): Promise<void> {
-    while (!this.#isClosed) {
-      try {
-        await this.#local.untilPlace();
-        const job = await this.#worker.getNextJob(TAKER);
-        if (job === undefined) continue;
-        const { id } = job.data;
-        if (this.#isClosed) this.takenTooLate.push(id);
-        else this.#local.run(id);
-        await job.moveToCompleted(undefined, TAKER, false);
-      } catch (error) {
-        if (this.#isClosed) return;
-        this.#onError(error);
-        await sleep(RETRY_PAUSE_MS, undefined, { ref: false });
-      }
-    }
+  /**
+   * Takes no more jobs. Closes the connections once `lastRun` has resolved and BullMQ has stored how the jobs ended.
+   * Without Redis, it cannot store that, and the connections are closed one second after `lastRun`.
+   */
+  async close(lastRun?: Promise<void>): Promise<void> {
+    const closed = this.#worker.close();
+    await lastRun;
+    await withDeadline(closed, CLOSE_WAIT_MS).catch(() => {});
+    // `Worker.close(true)` would only wait for the call above, which does not resolve without Redis.
+    await withDeadline(this.#worker.getBackend().close(true), CLOSE_WAIT_MS).catch(() => {});
+    this.#client.disconnect();
   }
 }
 
 /**
- * Opens a BullMQ worker that waits for jobs on the connection `blocking`. BullMQ 6.7 has no option for this. The
- * constructor of `Worker` calls `client.duplicate()` once, to get that connection. So while the constructor runs,
- * `client.duplicate` is replaced by a function that returns `blocking`.
+ * Runs the import of a job. The reason of a failed job is a code, so that Redis stores no data of users. If this worker
+ * stops before the import has ended, gives the job back to the queue.
  */
-function openWorker(
-  client: RedisClient,
-  blocking: RedisClient,
-  open: (client: RedisClient) => Worker<ImportJob>,
-): Worker<ImportJob> {
-  Object.defineProperty(client, 'duplicate', { value: () => blocking, configurable: true });
-  try {
-    return open(client);
-  } finally {
-    Reflect.deleteProperty(client, 'duplicate');
-  }
+async function runJob(
+  local: ProcessImportQueue,
+  job: Job<ImportJob>,
+  token: string | undefined,
+): Promise<void> {
+  const code = await local.run(job.data.id).catch(async (error: unknown) => {
+    if (!(error instanceof RunStopped)) return ATTEMPT_FAILED;
+    await job.moveToWait(token);
+    throw new WaitingError();
+  });
+  if (code !== undefined) throw new UnrecoverableError(code);
 }

@@ -3,13 +3,14 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, inject, test } from 'vitest';
 import { claimImport } from '../../src/store/import-leases.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
 import { addressOf } from '../support/citus.ts';
 import { type Fleet, openFleet } from '../support/fleet.ts';
 import { findFaults } from '../support/invariants.ts';
-import { openPool } from '../support/pool.ts';
 import { findFreePort } from '../support/ports.ts';
 import { type Replica, scrape } from '../support/replica.ts';
 import type { ApiResponse } from '../support/responses.ts';
+import type { Backend } from '../support/sessions.ts';
 import { until } from '../support/until.ts';
 import type { Principal } from '../support/users.ts';
 
@@ -36,21 +37,120 @@ async function usersOfOneNode(fleet: Fleet, count: number): Promise<Principal[]>
 
 /** Tries to claim a user's only import, as another worker would. */
 async function claimFor(fleet: Fleet, { id: userId }: Principal) {
-  const database = await openPool({ url: fleet.databaseUrl });
   const [row] = await fleet.sql<{ id: string }[]>`select id from imports where user_id = ${userId}`;
-  return claimImport(database, { userId, id: row!.id, leaseId: randomUUID() });
+  const database = await openDatabase({ url: fleet.databaseUrl, max: 1 });
+  const claim = await claimImport(database, { userId, id: row!.id, leaseId: randomUUID() });
+  await database.close(0);
+  return claim;
 }
 
 const entries = (count: number) =>
   Array.from({ length: count }, (_, n) => ({ url: `http://entry/${n}`, tags: ['a', `tag-${n % 3}`] }));
 
+/** An import whose worker waits at a stage, where a test makes it fail. */
+interface Scene {
+  fleet: Fleet;
+  api: Replica;
+  user: Principal;
+  /** The worker that runs the import. */
+  doomed: Replica;
+  /** The session of Postgres in which the worker's statement waits. */
+  backend: Backend;
+  /** Lets the statement continue. */
+  release(): Promise<void>;
+}
+
+/** Locks that hold a worker at a stage one after the other, each with a text of the statement that waits for it. */
+type Holds = readonly { lock: (user: Principal) => string; statement: string }[];
+
+const lockTable = (table: string) => () => `lock table ${table} in access exclusive mode`;
+const CLAIM: Holds = [{ lock: lockTable('import_batches'), statement: 'from claim_import(' }];
+const BODY: Holds = [{ lock: lockTable('import_chunks'), statement: 'from import_chunks' }];
+const BATCH: Holds = [
+  ...BODY,
+  { lock: lockTable('import_batches'), statement: 'insert into import_batches' },
+];
+const TRANSACTION: Holds = [
+  {
+    lock: ({ id }) => `select from accounts where user_id = ${id} for no key update`,
+    statement: 'from import_bookmarks(',
+  },
+];
+
+const killAndRollBack = async ({ fleet, doomed, backend, release }: Scene) => {
+  await Promise.all([doomed.kill(), fleet.start('worker')]);
+  await backend.end();
+  await release();
+};
+
+/** Where a worker fails, and how. Afterwards, the import has happened once, and its request gets the result. */
+const failures: Record<string, { holds: Holds; fail: (scene: Scene) => Promise<unknown> }> = {
+  'killed while it claims the import': { holds: CLAIM, fail: killAndRollBack },
+  'killed while it reads the body': { holds: BODY, fail: killAndRollBack },
+  'killed while it stores a batch': { holds: BATCH, fail: killAndRollBack },
+  'killed during its transaction, which Postgres rolls back': { holds: TRANSACTION, fail: killAndRollBack },
+  'killed during its transaction, which Postgres still commits': {
+    holds: TRANSACTION,
+    fail: async ({ fleet, doomed, release }) => {
+      await Promise.all([doomed.kill(), fleet.start('worker')]);
+      await release();
+    },
+  },
+  'killed right after its transaction': {
+    holds: TRANSACTION,
+    fail: async ({ fleet, api, user, doomed, release }) => {
+      const poll = api.post('/bookmarks/sync', { wait: true }, user.token);
+      await doomed.freeze();
+      await release();
+      await until(async () => (await fleet.imports(user))[0] === 'done');
+      await doomed.kill();
+      // The replica that answers the import also notifies the poll, long before the poll would time out.
+      const told = Promise.race([poll, sleep(15_000)]);
+      expect((await told)?.body.bookmarks).toHaveLength(50);
+      await fleet.start('worker');
+    },
+  },
+  'killed during its transaction while Redis restarts empty': {
+    holds: TRANSACTION,
+    fail: async (scene) => Promise.all([scene.fleet.redis.restart(), killAndRollBack(scene)]),
+  },
+  'stopped while the import takes too long': {
+    holds: TRANSACTION,
+    fail: async ({ fleet, doomed, backend, release }) => {
+      const ended = doomed.stop();
+      await fleet.start('worker');
+      expect(await ended).toBe(0);
+      await backend.end();
+      await release();
+    },
+  },
+  'frozen during its transaction, in which no second worker runs the import': {
+    holds: TRANSACTION,
+    fail: async ({ fleet, user, doomed, release }) => {
+      await Promise.all([doomed.freeze(), fleet.start('worker')]);
+      const isOver = async () =>
+        (await fleet.sql`select from imports where user_id = ${user.id} and lease_until < now()`).length > 0;
+      await until(isOver);
+      expect(await fleet.blocked('from import_bookmarks(')).toHaveLength(1);
+      expect(await claimFor(fleet, user)).toMatchObject({ outcome: 'queued', attempts: 1 });
+      doomed.thaw();
+      await release();
+    },
+  },
+};
+
 describe.concurrent('an import whose worker fails', () => {
-  const body = { bookmarks: [...entries(50), { url: 'http://entry/0' }, { url: 'nonsense' }] };
+  // The errors are longer than a batch may be.
+  const invalid = Array.from({ length: 300 }, (_, n) => ({ url: `nonsense-${n}-${'x'.repeat(200)}` }));
+  const body = { bookmarks: [...entries(50), { url: 'http://entry/0' }, ...invalid] };
   const counts = { imported: 50, skipped: 1 };
 
   const expectWhole = async (fleet: Fleet, user: Principal, response: ApiResponse) => {
     expect(response.status).toBe(200);
-    expect(response.body).toMatchObject({ ...counts, errors: [{ index: 51, url: 'nonsense' }] });
+    expect(response.body).toMatchObject(counts);
+    expect(response.body.errors.map(({ index }: { index: number }) => index)).toEqual(
+      invalid.map((_, n) => 51 + n),
+    );
     expect(await fleet.urls(user)).toEqual(entries(50).map(({ url }) => url));
     const kept = await fleet.sql`select state, result from imports where user_id = ${user.id}`;
     expect(kept).toEqual([{ state: 'done', result: JSON.stringify(counts) }]);
@@ -60,63 +160,29 @@ describe.concurrent('an import whose worker fails', () => {
     const fleet = await openFleet({ env: { IMPORT_INLINE_BYTES: 0, ...env } });
     return { fleet, api: await fleet.start('api'), user: await fleet.user() };
   };
+  /** Checks the result of an import, and checks it again when no job is left. */
+  const expectOnce = async (fleet: Fleet, user: Principal, response: ApiResponse) => {
+    await expectWhole(fleet, user, response);
+    await until(async () => (await fleet.jobs()).length === 0);
+    await expectWhole(fleet, user, response);
+  };
 
-  test('before its transaction: another worker runs it, and the same request gets the result', async () => {
+  test.each(Object.entries(failures))('because it is %s, happens once', async (_, { holds, fail }) => {
     const { fleet, api, user } = await openWithApi();
-    await using _ = fleet;
+    await using _fleet = fleet;
     const response = api.post('/import', body, user.token);
     await until(async () => (await fleet.imports(user))[0] === 'queued');
-    const chunks = await fleet.hold('lock table import_chunks in access exclusive mode');
+    let hold = await fleet.hold(holds[0]!.lock(user));
     const doomed = await fleet.start('worker');
-    await fleet.untilBlocked('from import_chunks');
-    await Promise.all([doomed.kill(), fleet.start('worker')]);
-    await chunks.release();
-    await expectWhole(fleet, user, await response);
-  });
-
-  test('during its transaction: the transaction is rolled back, and another worker runs the import', async () => {
-    const { fleet, api, user } = await openWithApi();
-    await using _ = fleet;
-    const [doomed, account] = [await fleet.start('worker'), await fleet.holdAccount(user)];
-    const response = api.post('/import', body, user.token);
-    const backend = await fleet.untilBlocked('from import_bookmarks(');
-    await Promise.all([doomed.kill(), fleet.start('worker')]);
-    await backend.end();
-    await account.release();
-    await expectWhole(fleet, user, await response);
-  });
-
-  test('during its transaction, which Postgres still commits: the request gets the result', async () => {
-    const { fleet, api, user } = await openWithApi();
-    await using _ = fleet;
-    const [doomed, account] = [await fleet.start('worker'), await fleet.holdAccount(user)];
-    const response = api.post('/import', body, user.token);
-    await fleet.untilBlocked('from import_bookmarks(');
-    await Promise.all([doomed.kill(), fleet.start('worker')]);
-    await account.release();
-    await expectWhole(fleet, user, await response);
-    await until(async () => (await fleet.jobs()).length === 0);
-    await expectWhole(fleet, user, await response);
-  });
-
-  test('right after its transaction: the request gets the result, and the import does not run again', async () => {
-    const { fleet, api, user } = await openWithApi();
-    await using _ = fleet;
-    const [doomed, account] = [await fleet.start('worker'), await fleet.holdAccount(user)];
-    const poll = api.post('/bookmarks/sync', { wait: true }, user.token);
-    const response = api.post('/import', body, user.token);
-    await fleet.untilBlocked('from import_bookmarks(');
-    await doomed.freeze();
-    await account.release();
-    await until(async () => (await fleet.imports(user))[0] === 'done');
-    await doomed.kill();
-    await expectWhole(fleet, user, await response);
-    // The replica that answers the import also notifies the poll, long before the poll would time out.
-    const told = Promise.race([poll, sleep(15_000)]);
-    expect((await told)?.body.bookmarks).toHaveLength(50);
-    await fleet.start('worker');
-    await until(async () => (await fleet.jobs()).length === 0);
-    await expectWhole(fleet, user, await response);
+    let backend = await fleet.untilBlocked(holds[0]!.statement);
+    for (const { lock, statement } of holds.slice(1)) {
+      const next = await fleet.hold(lock(user));
+      await hold.release();
+      hold = next;
+      backend = await fleet.untilBlocked(statement);
+    }
+    await fail({ fleet, api, user, doomed, backend, release: () => hold.release() });
+    await expectOnce(fleet, user, await response);
   });
 
   test('is still run if Redis restarts empty while it is queued', async () => {
@@ -125,41 +191,10 @@ describe.concurrent('an import whose worker fails', () => {
     const response = api.post('/import', body, user.token);
     await until(async () => (await fleet.jobs()).length === 1);
     await Promise.all([fleet.redis.restart(), fleet.start('worker')]);
-    await expectWhole(fleet, user, await response);
+    await expectOnce(fleet, user, await response);
   });
 
-  test('by a kill during its transaction: another worker runs it, even if Redis restarts empty', async () => {
-    const { fleet, api, user } = await openWithApi();
-    await using _ = fleet;
-    const [doomed, account] = [await fleet.start('worker'), await fleet.holdAccount(user)];
-    const response = api.post('/import', body, user.token);
-    const backend = await fleet.untilBlocked('from import_bookmarks(');
-    await Promise.all([doomed.kill(), fleet.redis.restart(), fleet.start('worker')]);
-    await backend.end();
-    await account.release();
-    await expectWhole(fleet, user, await response);
-  });
-
-  test('by hanging during its transaction: the import runs once, and no second worker runs it meanwhile', async () => {
-    const { fleet, api, user } = await openWithApi();
-    await using _ = fleet;
-    const [hung, account] = [await fleet.start('worker'), await fleet.holdAccount(user)];
-    const response = api.post('/import', body, user.token);
-    await fleet.untilBlocked('from import_bookmarks(');
-    await Promise.all([hung.freeze(), fleet.start('worker')]);
-    const isOver = async () =>
-      (await fleet.sql`select from imports where user_id = ${user.id} and lease_until < now()`).length > 0;
-    await until(isOver);
-    expect(await fleet.blocked('from import_bookmarks(')).toHaveLength(1);
-    expect(await claimFor(fleet, user)).toMatchObject({ outcome: 'queued', attempts: 1 });
-    hung.thaw();
-    await account.release();
-    await expectWhole(fleet, user, await response);
-    await until(async () => (await fleet.jobs()).length === 0);
-    await expectWhole(fleet, user, await response);
-  });
-
-  test('three times is given up, counted, and logged with its id', async () => {
+  test('three times is given up, counted, logged with its id, and listed by BullMQ with its code', async () => {
     const { fleet, api, user } = await openWithApi();
     await using _ = fleet;
     const response = api.post('/import', body, user.token);
@@ -182,21 +217,9 @@ describe.concurrent('an import whose worker fails', () => {
     expect(line).toMatchObject({ importId: row!.id, user: user.id, attempts: 3 });
     expect((await scrape(port)).get('bookmarks_import_jobs_total{state="given_up"}')).toBe(1);
     expect(await fleet.urls(user)).toEqual([]);
-  });
-
-  test('because it is stopped while the import takes too long: another worker runs it', async () => {
-    const { fleet, api, user } = await openWithApi();
-    await using _ = fleet;
-    const [worker, account] = [await fleet.start('worker'), await fleet.holdAccount(user)];
-    const response = api.post('/import', body, user.token);
-    const backend = await fleet.untilBlocked('from import_bookmarks(');
-    const ended = worker.stop();
-    const heir = await fleet.start('worker');
-    expect(await ended).toBe(0);
-    await backend.end();
-    await account.release();
-    await expectWhole(fleet, user, await response);
-    expect(await heir.stop()).toBe(0);
+    await until(async () => (await fleet.jobs('failed')).length === 1);
+    const [job] = await fleet.jobs('failed');
+    expect(job).toMatchObject({ data: { id: `${user.id}-${row!.id}` }, failedReason: 'UNAVAILABLE' });
   });
 });
 
@@ -332,6 +355,8 @@ describe.concurrent('an import that waits', () => {
     const wrong = await api.post('/import', { bookmarks: {} }, user.token);
     expect([wrong.status, wrong.body.error]).toEqual([400, expect.stringContaining('bookmarks')]);
     expect(await fleet.imports(user)).toEqual(['done', 'done']);
+    await until(async () => (await fleet.jobs('failed')).length === 2);
+    for (const { failedReason } of await fleet.jobs('failed')) expect(failedReason).toBe('VALIDATION_ERROR');
   });
 
   /** Announces a body of three megabytes and sends two of them. Resolves when a part of the body is staged. */

@@ -1,10 +1,11 @@
-import { Redis } from 'ioredis';
+import type { Job, JobType } from 'bullmq';
 import postgres from 'postgres';
 import { inject } from 'vitest';
 import type { ServingRole } from '../../src/process/serve.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 import { nodesTemplate } from './citus.ts';
 import { createDatabase } from './database.ts';
+import { listJobs } from './import-jobs.ts';
 import { type RedisServer, startRedis } from './redis.ts';
 import { type Replica, type ReplicaEnv, startReplica } from './replica.ts';
 import { type Backend, findBlocked, holdAccount, holdLock, type Lock, untilBlocked } from './sessions.ts';
@@ -32,8 +33,8 @@ export interface Fleet extends AsyncDisposable {
   untilBlocked(text: string): Promise<Backend>;
   /** Returns the backends of statements that contain this text and wait for a lock now. */
   blocked(text: string): Promise<Backend[]>;
-  /** Returns the Redis keys of the import jobs that are waiting or running. */
-  jobs(): Promise<string[]>;
+  /** Returns the import jobs in these states. By default, those that are waiting or running. */
+  jobs(...states: JobType[]): Promise<Job[]>;
 }
 
 /** Options of a fleet. Without a database url, the fleet gets an empty database. */
@@ -75,16 +76,8 @@ export async function openFleet({ databaseUrl, env = {} }: FleetOptions = {}): P
     holdAccount: (user) => holdAccount(url, user),
     untilBlocked: (text) => untilBlocked(url, text),
     blocked: (text) => findBlocked(url, text),
-    jobs: () => listJobs(redis.url),
+    jobs: (...states) =>
+      listJobs(redis.url, 'bookmarks', states.length === 0 ? ['waiting', 'active'] : states),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
-}
-
-async function listJobs(redisUrl: string): Promise<string[]> {
-  const redis = new Redis(redisUrl);
-  try {
-    return await redis.keys('*:imports:imp-*');
-  } finally {
-    redis.disconnect();
-  }
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { importChannel, notifyPolls } from '../../coordination/channels.ts';
 import { ApiError } from '../../domain/errors.ts';
+import type { ErrorCode } from '../../domain/resources.ts';
 import { resumeTrace } from '../../observability/tracing.ts';
 import type { Database } from '../../store/database.ts';
 import { DatabaseUnavailable } from '../../store/errors.ts';
@@ -30,18 +31,25 @@ const RELEASE_INTERVAL_MS = 1_000;
 /**
  * Runs a staged import, unless another worker runs it. Parses its body, checks its entries, and writes them and the
  * result in one transaction. An import happens at most once, and is given up after three failed attempts
- * (docs/contract.md, decisions 21 and 34). If the database cannot be reached, rejects and leaves the import queued.
- * When `stop` aborts, releases the import, so that another worker can run it.
+ * (docs/contract.md, decisions 21 and 34). Resolves with the code of the error with which this run ended the import, if
+ * it did. If the database cannot be reached, rejects and leaves the import queued. When `stop` aborts, releases the
+ * import, so that another worker can run it.
  */
-export async function runImport(context: ImportContext, jobId: string, stop: AbortSignal): Promise<void> {
+export async function runImport(
+  context: ImportContext,
+  jobId: string,
+  stop: AbortSignal,
+): Promise<ErrorCode | undefined> {
   const staged = parseJobId(jobId);
-  if (staged === undefined) return;
+  if (staged === undefined) return undefined;
   const lease: Lease = { ...staged, leaseId: randomUUID() };
   const claim = await claimImport(context.database, lease);
-  if (claim?.outcome === 'claimed') await runClaimed(context, lease, claim, stop);
-  if (claim?.outcome === 'given up') noteGivenUp(context, lease, claim);
+  let code: ErrorCode | undefined;
+  if (claim?.outcome === 'claimed') code = await runClaimed(context, lease, claim, stop);
+  if (claim?.outcome === 'given up') code = noteGivenUp(context, lease, claim);
   // Notify even if an earlier worker ended the import, because that worker may have died before it notified.
   if (claim !== undefined && claim.outcome !== 'queued') notifyWaiters(context, lease);
+  return code;
 }
 
 function notifyWaiters({ coordination: { notifier } }: ImportContext, staged: StagedImport): void {
@@ -49,9 +57,11 @@ function notifyWaiters({ coordination: { notifier } }: ImportContext, staged: St
   notifyPolls(notifier, staged.userId);
 }
 
-function noteGivenUp({ log, metrics }: ImportContext, { userId, id }: Lease, { attempts }: Claim): void {
+/** Logs and counts an import that was given up. Returns the code of the error that its request gets. */
+function noteGivenUp({ log, metrics }: ImportContext, { userId, id }: Lease, { attempts }: Claim): ErrorCode {
   log.error({ importId: id, user: userId, attempts }, 'import given up: all its attempts failed');
   metrics.importEnded('given_up', 0);
+  return 'UNAVAILABLE';
 }
 
 async function runClaimed(
@@ -59,7 +69,7 @@ async function runClaimed(
   lease: Lease,
   { traceParent }: Claim,
   stop: AbortSignal,
-): Promise<void> {
+): Promise<ErrorCode | undefined> {
   const { clock } = context.coordination;
   const begunAt = clock.now();
   const lost = new AbortController();
@@ -71,10 +81,12 @@ async function runClaimed(
       rejectWhenAborted(signal),
     ]);
     if (end !== undefined) noteEnd(context, lease, end, clock.now() - begunAt, traceParent);
+    return end?.state === 'failed' ? end.error : undefined;
   } catch (error) {
     // If the worker lost its lease, `release` changes nothing, and the attempt counts.
     await release(context, lease, signal.aborted || isFaultOfDatabase(error));
     if (!signal.aborted) throw error;
+    return undefined;
   } finally {
     cancelRenewal();
   }
@@ -112,7 +124,7 @@ function keepLease({ coordination, database }: ImportContext, lease: Lease, lost
 }
 
 /** How an import ended: the number of entries in its body, or the code of the error in its response. */
-type ImportEnd = { state: 'done'; entries: number } | { state: 'failed'; error: string };
+type ImportEnd = { state: 'done'; entries: number } | { state: 'failed'; error: ErrorCode };
 
 function noteEnd(
   { log, metrics }: ImportContext,
