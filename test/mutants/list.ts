@@ -33,7 +33,8 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'sql/functions/write-batch.sql',
     from: 'if not lock_account(p_user_id, p_token_hash) then',
     to: 'if not token_is_valid(p_user_id, p_token_hash) then',
-    caughtBy: 'test/revocation-race.test.ts › %s changes nothing if its token is revoked while it waits',
+    caughtBy:
+      'test/revocation-race.test.ts › /bookmarks/batch changes nothing if its token is revoked while it waits',
   },
   {
     file: 'sql/functions/read-digest.sql',
