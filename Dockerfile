@@ -7,12 +7,12 @@
 FROM node:26.10.0-trixie-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-COPY src/store/patches src/store/patches
+COPY src/store/driver/patches src/store/driver/patches
 # The packages' install scripts do not run, because native parts of the packages are optional and come prebuilt.
 # patch-package patches the Postgres driver. The service does not start without that patch. Source maps, declarations
 # and documents are never used at run time.
 RUN npm ci --omit=dev --ignore-scripts \
-  && node_modules/.bin/patch-package --patch-dir src/store/patches --error-on-fail \
+  && node_modules/.bin/patch-package --patch-dir src/store/driver/patches --error-on-fail \
   && find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.?ts' -o -name '*.md' \) -delete
 RUN npm sbom --package-lock-only --sbom-format cyclonedx --sbom-type application > all-components.json
 COPY src src

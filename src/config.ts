@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { parseRedisAddress, type RedisAddress } from './coordination/redis-address.ts';
+import { parseRedisAddress, type RedisAddress } from './coordination/redis/address.ts';
 import {
   fileText,
   flag,
@@ -10,7 +10,7 @@ import {
   signInSettings,
   splitList,
 } from './sign-in/variables.ts';
-import { findUrlFault } from './store/database-url.ts';
+import { findUrlFault } from './store/driver/url.ts';
 
 /** The error for an invalid environment variable. The message names the variable and the fault, and has an example. */
 export class ConfigError extends Error {

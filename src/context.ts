@@ -1,28 +1,28 @@
-import { HeldBytes, OutboundBacklog } from './concurrency/held-bytes.ts';
-import { Semaphore } from './concurrency/semaphore.ts';
 import { type Config, ConfigError } from './config.ts';
 import { openCoordination } from './coordination/open.ts';
 import type { Coordination, RedisAccess } from './coordination/port.ts';
 import { unavailable } from './domain/errors.ts';
 import { systemCodeOf } from './domain/thrown.ts';
 import { KnownPrincipals } from './domain/tokens.ts';
+import { HeldBytes, OutboundBacklog } from './flow/held-bytes.ts';
+import { Overload } from './flow/overload.ts';
+import { Semaphore } from './flow/semaphore.ts';
+import { Preparers } from './imports/preparers.ts';
+import { runImport } from './imports/run.ts';
 import type { Logger } from './observability/log.ts';
 import { Metrics, serveMetrics } from './observability/metrics.ts';
 import { openTracing, traceCoordination, traceDatabase } from './observability/tracing.ts';
-import { Preparers } from './operations/import/preparers.ts';
-import { runImport } from './operations/import/run.ts';
-import { LastUses } from './operations/last-uses.ts';
-import { Overload } from './operations/overload.ts';
-import { CHANGES_PAGES, PageReader, SYNC_PAGES } from './operations/page-reads.ts';
 import { Provider } from './sign-in/provider.ts';
 import type { Page } from './store/bookmarks.ts';
 import type { ChangesPage, ChangesStart } from './store/changes.ts';
-import type { Database } from './store/database.ts';
-import { DatabaseFaults } from './store/database-faults.ts';
-import type { DatabaseUnavailable } from './store/errors.ts';
-import type { DatabaseOptions } from './store/open-database.ts';
-import { openPlaced } from './store/placed-database.ts';
-import { type DatabaseProbe, openProbe } from './store/probe.ts';
+import type { Database } from './store/driver/database.ts';
+import { DatabaseFaults } from './store/driver/database-faults.ts';
+import type { DatabaseUnavailable } from './store/driver/errors.ts';
+import type { DatabaseOptions } from './store/driver/open.ts';
+import { openPlaced } from './store/driver/placed-database.ts';
+import { type DatabaseProbe, openProbe } from './store/driver/probe.ts';
+import { LastUses } from './store/last-uses.ts';
+import { CHANGES_PAGES, PageReader, SYNC_PAGES } from './store/page-reads.ts';
 
 /** Everything that the routes and jobs of a process share. */
 export interface Context {

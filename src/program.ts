@@ -7,9 +7,9 @@ import { EmbeddedPostgresError } from './embedded/errors.ts';
 import { describeError } from './observability/log.ts';
 import { runMigrations } from './process/run-migrations.ts';
 import { type ServingRole, serve } from './process/serve.ts';
-import { DatabaseUnavailable } from './store/errors.ts';
-import { SchemaMismatch } from './store/migrations.ts';
-import { ShardingRefused } from './store/sharding.ts';
+import { DatabaseUnavailable } from './store/driver/errors.ts';
+import { SchemaMismatch } from './store/schema/migrations.ts';
+import { ShardingRefused } from './store/schema/sharding.ts';
 
 /** The commands of `node src/main.ts`: the roles of a serving process, `migrate`, and the admin commands. */
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseRedisAddress } from '../src/coordination/redis-address.ts';
+import { parseRedisAddress } from '../src/coordination/redis/address.ts';
 import { type Outcome, runCommand, runHere } from './support/command.ts';
 import { createDatabase, runOn } from './support/database.ts';
 import { openRedis } from './support/redis.ts';

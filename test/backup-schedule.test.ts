@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { migrate } from '../src/store/migrations.ts';
+import { migrate } from '../src/store/schema/migrations.ts';
 import { runOn } from './support/database.ts';
 import { makeFolder } from './support/folders.ts';
 import { provide } from './support/programs.ts';

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ApiError, type Bookmark, BookmarkClient } from '../src/client/index.ts';
 import type { Endpoints, ErrorCode } from '../src/domain/resources.ts';
-import { ROUTES } from '../src/http/app.ts';
 import { STATUS_BY_CODE } from '../src/http/error-responses.ts';
+import { ROUTES } from '../src/routes/app.ts';
 import { createDatabase } from './support/database.ts';
 import { startService, type TestService, useService } from './support/service.ts';
 

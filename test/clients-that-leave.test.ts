@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
-import { Connection } from '../src/http/connections.ts';
+import { Connection } from '../src/flow/connections.ts';
 import { openFleet } from './support/fleet.ts';
 
 /** Returns the head of a request, and the first bytes of its body. */

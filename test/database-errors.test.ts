@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { DatabaseUnavailable, translateError } from '../src/store/errors.ts';
+import { DatabaseUnavailable, translateError } from '../src/store/driver/errors.ts';
 
 // Tests which errors prove that a failed statement had no effect. What the service tells a client about a failed write
 // depends on this proof.

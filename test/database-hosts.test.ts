@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { findUrlFault } from '../src/store/database-url.ts';
-import { migrate } from '../src/store/migrations.ts';
+import { findUrlFault } from '../src/store/driver/url.ts';
+import { migrate } from '../src/store/schema/migrations.ts';
 import { createDatabase } from './support/database.ts';
 import { catchUnavailable, one, openPool, selectOne } from './support/pool.ts';
 import { findFreePort } from './support/ports.ts';

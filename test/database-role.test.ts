@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { migrate } from '../src/store/migrations.ts';
+import { migrate } from '../src/store/schema/migrations.ts';
 import { createDatabase, runOn } from './support/database.ts';
 import { openFleet } from './support/fleet.ts';
 

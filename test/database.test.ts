@@ -1,7 +1,7 @@
 import { setImmediate as yieldToLoop } from 'node:timers/promises';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { type DatabaseOptions, openDatabase } from '../src/store/open-database.ts';
+import { type DatabaseOptions, openDatabase } from '../src/store/driver/open.ts';
 import { createDatabase, runOn, type TestDatabase } from './support/database.ts';
 import { catchUnavailable, one, openPool, selectOne, throughPort } from './support/pool.ts';
 import { type FaultyProxy, startProxy } from './support/proxy.ts';

@@ -9,7 +9,7 @@ import { killSessions, untilRunning } from './support/sessions.ts';
 
 /**
  * Tests for faults of the driver that would affect the service. postgres 3.4.9 as published has each of these faults,
- * and the patch in src/store/patches fixes them.
+ * and the patch in src/store/driver/patches fixes them.
  */
 
 let database: TestDatabase;

@@ -4,9 +4,9 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SORTS } from '../src/domain/bounds.ts';
 import type { Endpoints } from '../src/domain/resources.ts';
-import { ROUTES } from '../src/http/app.ts';
 import { STATUS_BY_CODE } from '../src/http/error-responses.ts';
 import { BASE_PATH } from '../src/http/mount.ts';
+import { ROUTES } from '../src/routes/app.ts';
 import { findFaults } from './support/invariants.ts';
 import { useService, useUser } from './support/service.ts';
 

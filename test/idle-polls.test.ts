@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { parseRedisAddress } from '../src/coordination/redis-address.ts';
+import { parseRedisAddress } from '../src/coordination/redis/address.ts';
 import { parseToken } from '../src/domain/tokens.ts';
 import type { ChangesStart } from '../src/store/changes.ts';
 import { findPrincipal } from '../src/store/tokens.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { prepareEntries } from '../src/operations/import/batches.ts';
+import { prepareEntries } from '../src/imports/batches.ts';
 import { useService } from './support/service.ts';
 
 /** Tests how the entries of an import reach Postgres. */

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { parseToken } from '../src/domain/tokens.ts';
-import { prepareEntries } from '../src/operations/import/batches.ts';
-import type { Preparers } from '../src/operations/import/preparers.ts';
-import { runImport } from '../src/operations/import/run.ts';
-import { DatabaseUnavailable } from '../src/store/errors.ts';
+import { prepareEntries } from '../src/imports/batches.ts';
+import type { Preparers } from '../src/imports/preparers.ts';
+import { runImport } from '../src/imports/run.ts';
+import { DatabaseUnavailable } from '../src/store/driver/errors.ts';
 import {
   type Claim,
   claimImport,

@@ -8,7 +8,7 @@ import type { JobType } from 'bullmq';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openCoordination, startCounters, systemClock } from '../src/coordination/open.ts';
 import type { Coordination } from '../src/coordination/port.ts';
-import { ProcessImportQueue, type RunImport, watchRuns } from '../src/coordination/process-imports.ts';
+import { ProcessImportQueue, type RunImport, watchRuns } from '../src/coordination/process/imports.ts';
 import { openAdmin } from './support/coordination.ts';
 import { listJobs } from './support/import-jobs.ts';
 import { startRedis, useRedis } from './support/redis.ts';

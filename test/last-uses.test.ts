@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parseToken } from '../src/domain/tokens.ts';
-import { LastUses } from '../src/operations/last-uses.ts';
+import { LastUses } from '../src/store/last-uses.ts';
 import { startReplica } from './support/replica.ts';
 import { startService, type TestUser, useService } from './support/service.ts';
 import { holdLock } from './support/sessions.ts';

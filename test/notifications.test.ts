@@ -10,7 +10,7 @@ import { WaiterRegistry } from '../src/coordination/waiters.ts';
 import type { Principal } from '../src/domain/tokens.ts';
 import { readOrWait } from '../src/routes/long-poll.ts';
 import { notifyAfter } from '../src/routes/notify-after.ts';
-import { DatabaseUnavailable } from '../src/store/errors.ts';
+import { DatabaseUnavailable } from '../src/store/driver/errors.ts';
 import { wait } from './support/coordination.ts';
 import { ManualClock } from './support/manual-clock.ts';
 import { useRedis } from './support/redis.ts';

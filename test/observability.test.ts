@@ -3,7 +3,7 @@ import postgres from 'postgres';
 import { describe, expect, test } from 'vitest';
 import { describeError } from '../src/observability/log.ts';
 import { METRIC_NAMES } from '../src/observability/metrics.ts';
-import { migrate } from '../src/store/migrations.ts';
+import { migrate } from '../src/store/schema/migrations.ts';
 import { createDatabase, runOn, type TestDatabase } from './support/database.ts';
 import { findFreePort } from './support/ports.ts';
 import { startPostgres } from './support/postgres.ts';

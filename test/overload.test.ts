@@ -1,6 +1,6 @@
 import { createHistogram } from 'node:perf_hooks';
 import { expect, onTestFinished, test } from 'vitest';
-import { Overload } from '../src/operations/overload.ts';
+import { Overload } from '../src/flow/overload.ts';
 import { useService } from './support/service.ts';
 
 // Tests when a replica refuses requests early, and when it accepts them again. observability.test.ts tests how a

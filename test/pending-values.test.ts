@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { openCoordination } from '../src/coordination/open.ts';
 import { PENDING_KINDS, type PendingKind } from '../src/coordination/pending-kinds.ts';
 import type { Coordination } from '../src/coordination/port.ts';
-import { ProcessPendingValues } from '../src/coordination/process-pending.ts';
+import { ProcessPendingValues } from '../src/coordination/process/pending.ts';
 import { ManualClock } from './support/manual-clock.ts';
 import { openRedis, startRedis } from './support/redis.ts';
 import { accessTo } from './support/redis-access.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { urlOfNode } from '../src/store/database-url.ts';
-import { findShard, hashId } from '../src/store/placement.ts';
+import { findShard, hashId } from '../src/store/driver/placement.ts';
+import { urlOfNode } from '../src/store/driver/url.ts';
 import { useService } from './support/service.ts';
 
 const service = useService();

@@ -6,7 +6,7 @@ import postgres from 'postgres';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { migrateWithRetries } from '../src/process/run-migrations.ts';
 import type { ServingRole } from '../src/process/serve.ts';
-import { readSchemaFiles } from '../src/store/schema-files.ts';
+import { readSchemaFiles } from '../src/store/schema/schema-files.ts';
 import { type Outcome, runCommand, runHere, startCommand } from './support/command.ts';
 import { createDatabase, runOn, type TestDatabase } from './support/database.ts';
 import { startPostgres } from './support/postgres.ts';

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openCoordination, startCounters } from '../src/coordination/open.ts';
 import type { Quota, RateLimiter } from '../src/coordination/port.ts';
-import { ProcessWindow } from '../src/coordination/process-window.ts';
+import { ProcessWindow } from '../src/coordination/process/window.ts';
 import { RememberingLimiter } from '../src/coordination/remembering-limiter.ts';
 import { ManualClock } from './support/manual-clock.ts';
 import { useRedis } from './support/redis.ts';
@@ -156,7 +156,10 @@ describe('the memory of refusals', () => {
 });
 
 describe('the Redis script', () => {
-  const source = readFileSync(new URL('../src/coordination/sliding-window.lua', import.meta.url), 'utf8');
+  const source = readFileSync(
+    new URL('../src/coordination/redis/sliding-window.lua', import.meta.url),
+    'utf8',
+  );
   const asksTime = "redis.call('TIME')";
 
   /**

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { type Refusal, Semaphore, type SemaphoreOptions } from '../src/concurrency/semaphore.ts';
+import { type Refusal, Semaphore, type SemaphoreOptions } from '../src/flow/semaphore.ts';
 
 const semaphore = (options: Partial<SemaphoreOptions> = {}) =>
   new Semaphore<string>({

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import type { Database } from '../src/store/database.ts';
-import { type DatabaseOptions, openDatabase } from '../src/store/open-database.ts';
+import type { Database } from '../src/store/driver/database.ts';
+import { type DatabaseOptions, openDatabase } from '../src/store/driver/open.ts';
 import { createDatabase, runOn, type TestDatabase } from './support/database.ts';
 import { startPgBouncer } from './support/pgbouncer.ts';
 import { catchUnavailable, openPool, throughPort } from './support/pool.ts';

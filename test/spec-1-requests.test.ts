@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { buildApp } from '../src/http/app.ts';
+import { buildApp } from '../src/routes/app.ts';
 import { checkResponse, connectTo, sendRaw } from './support/responses.ts';
 import { startService, useService, useUser } from './support/service.ts';
 import { holdAccount, untilBlocked } from './support/sessions.ts';

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest';
-import { OutboundBacklog } from '../src/concurrency/held-bytes.ts';
-import { Semaphore } from '../src/concurrency/semaphore.ts';
+import { OutboundBacklog } from '../src/flow/held-bytes.ts';
+import { Semaphore } from '../src/flow/semaphore.ts';
 import { streamPages } from '../src/http/streamed-pages.ts';
-import { IMPORT_BODY_BYTES } from '../src/operations/import/receive.ts';
+import { IMPORT_BODY_BYTES } from '../src/imports/receive.ts';
 import { PAGE_BYTES } from '../src/store/bookmarks.ts';
 import { runOn } from './support/database.ts';
 import { connectTo } from './support/responses.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { Endpoints } from '../src/domain/resources.ts';
 import { parseToken } from '../src/domain/tokens.ts';
-import { ROUTES } from '../src/http/app.ts';
+import { ROUTES } from '../src/routes/app.ts';
 import { startService, useService, useUser } from './support/service.ts';
 
 // Section 5 of docs/contract.md and decisions 23 and 24: who may do what, and until when.

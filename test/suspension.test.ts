@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, inject, test } from 'vitest';
-import { parseRedisAddress } from '../src/coordination/redis-address.ts';
+import { parseRedisAddress } from '../src/coordination/redis/address.ts';
 import { deleteUser, suspendUser } from '../src/store/admin.ts';
 import { deleteExpiredTokens } from '../src/store/sweep.ts';
 import { newBrowser } from './support/browser-session.ts';

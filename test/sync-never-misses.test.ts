@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { parseRedisAddress } from '../src/coordination/redis-address.ts';
+import { parseRedisAddress } from '../src/coordination/redis/address.ts';
 import { createDatabase, runOn, type TestDatabase } from './support/database.ts';
 import { findFaults } from './support/invariants.ts';
 import { type RedisServer, startRedis } from './support/redis.ts';

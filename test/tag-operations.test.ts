@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Idempotency } from '../src/domain/idempotency.ts';
-import type { Database } from '../src/store/database.ts';
+import type { Database } from '../src/store/driver/database.ts';
 import { deleteTag, mergeTags, renameTag } from '../src/store/tags.ts';
 import type { PrincipalKey } from '../src/store/tokens.ts';
 import { runOn } from './support/database.ts';

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { foldText } from '../domain/text.ts';
 import { createInvite } from '../store/admin.ts';
-import type { Database } from '../store/database.ts';
+import type { Database } from '../store/driver/database.ts';
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
 

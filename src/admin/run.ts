@@ -5,9 +5,9 @@ import { openCoordination } from '../coordination/open.ts';
 import { attachEmbeddedPostgres } from '../embedded/postgres.ts';
 import { openLog } from '../observability/log.ts';
 import { type AuditedCommand, beginAudit, endAudit } from '../store/audit.ts';
-import type { Database } from '../store/database.ts';
-import { checkSchema, migrate } from '../store/migrations.ts';
-import { openDatabase } from '../store/open-database.ts';
+import type { Database } from '../store/driver/database.ts';
+import { openDatabase } from '../store/driver/open.ts';
+import { checkSchema, migrate } from '../store/schema/migrations.ts';
 
 /** Thrown when a command fails. The message tells the operator why. */
 export class CommandError extends Error {

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import type { Clock, Coordination, CoordinationOptions, Counters } from './port.ts';
-import { ProcessImportQueue, type RunImport, watchRuns } from './process-imports.ts';
-import { ProcessPendingValues } from './process-pending.ts';
-import { ProcessWindow } from './process-window.ts';
+import { ProcessImportQueue, type RunImport, watchRuns } from './process/imports.ts';
+import { ProcessPendingValues } from './process/pending.ts';
+import { ProcessWindow } from './process/window.ts';
 import { RememberingLimiter } from './remembering-limiter.ts';
 import { WaiterRegistry } from './waiters.ts';
 import { openLimiters } from './windows.ts';
@@ -52,7 +52,7 @@ export async function openCoordination(
   const waiters = new WaiterRegistry(clock, options, { hearsOthers: options.redis !== undefined });
   const imports = new ProcessImportQueue(runImport, clock, counters);
   if (options.redis !== undefined) {
-    const { openShared } = await import('./open-redis.ts');
+    const { openShared } = await import('./redis/open.ts');
     const { redis, windowSeconds } = options;
     return openShared({ redis, windowSeconds, log, clock, counters, waiters, imports });
   }

@@ -7,7 +7,7 @@
  */
 
 import type { PendingKind } from './pending-kinds.ts';
-import type { RedisAddress } from './redis-address.ts';
+import type { RedisAddress } from './redis/address.ts';
 import type { LimiterName } from './windows.ts';
 
 /** A monotonic clock in milliseconds, with timers. Tests pass a clock of their own. The default is `systemClock`. */

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { invalid } from '../domain/errors.ts';
 import { type Idempotency, keyRequest, parseIdempotencyKey } from '../domain/idempotency.ts';
-import { BodyReader, ChunkPace } from './body-reader.ts';
+import { BodyReader, ChunkPace } from '../flow/body-reader.ts';
 import type { Route } from './route.ts';
 
 /** Reads bodies at a limited pace for each user, and counts their bytes as held until the responses are sent. */

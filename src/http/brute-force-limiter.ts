@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
-import { Semaphore } from '../concurrency/semaphore.ts';
 import type { Context } from '../context.ts';
 import type { Quota, RateLimiter } from '../coordination/port.ts';
 import { ApiError } from '../domain/errors.ts';
 import type { ErrorCode } from '../domain/resources.ts';
 import type { PresentedToken } from '../domain/tokens.ts';
+import { Semaphore } from '../flow/semaphore.ts';
 import type { Credential } from '../observability/metrics.ts';
 import { addressKey, clientAddress, networkKey, refuse } from './quota-headers.ts';
 

@@ -4,7 +4,7 @@ import { ApiError, type ErrorBody, invalid, rateLimited, unavailable } from '../
 import type { ErrorCode } from '../domain/resources.ts';
 import { messageOf, systemCodeOf } from '../domain/thrown.ts';
 import { SignInError } from '../sign-in/sign-in-error.ts';
-import { DatabaseUnavailable, sqlStateOf } from '../store/errors.ts';
+import { DatabaseUnavailable, sqlStateOf } from '../store/driver/errors.ts';
 
 /** Turns every thrown error into a response of the same shape (docs/contract.md, section 7, decisions 2 and 3). */
 

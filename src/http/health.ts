@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Context } from '../context.ts';
-import { isNamedFault } from '../store/database-faults.ts';
-import type { DatabaseState } from '../store/probe.ts';
+import { isNamedFault } from '../store/driver/database-faults.ts';
+import type { DatabaseState } from '../store/driver/probe.ts';
 
 /** Endpoints that tell the operator and the platform whether the process is alive and whether it accepts requests. */
 

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import type { Context } from '../context.ts';
 import { ApiError, invalid, notFound } from '../domain/errors.ts';
+import type { Connections } from '../flow/connections.ts';
 import type { Bodies } from './bodies.ts';
-import type { Connections } from './connections.ts';
 import { SECURITY_HEADERS } from './error-responses.ts';
 import { WEB_PATH } from './mount.ts';
 import { reportAborted, reportRequests } from './report-requests.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { type ApiError, invalid, notFound } from '../domain/errors.ts';
-import type { Connections } from './connections.ts';
+import type { Connections } from '../flow/connections.ts';
 import { SECURITY_HEADERS, STATUS_BY_CODE } from './error-responses.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { crc32 } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
+import type { Connection } from '../flow/connections.ts';
 import type { AbortReason, RequestClass } from '../observability/metrics.ts';
-import type { Connection } from './connections.ts';
 import { isProbe } from './health.ts';
 import type { Route } from './route.ts';
 

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
-import type { OutboundBacklog } from '../concurrency/held-bytes.ts';
-import type { Semaphore } from '../concurrency/semaphore.ts';
 import { unavailable } from '../domain/errors.ts';
+import type { OutboundBacklog } from '../flow/held-bytes.ts';
+import type { Semaphore } from '../flow/semaphore.ts';
 import { PAGE_BYTES } from '../store/bookmarks.ts';
 
 /** Streams a long response page by page, so that it needs little memory (docs/contract.md, decisions 17 and 32). */

@@ -3,9 +3,9 @@ import { createServer, type Server } from 'node:http';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { type Coordination, SHARED_PARTS } from '../coordination/port.ts';
 import { SIGN_IN_OUTCOMES } from '../sign-in/sign-in-error.ts';
-import type { Database } from '../store/database.ts';
-import { UNAVAILABLE_REASONS } from '../store/errors.ts';
-import type { DatabaseProbe } from '../store/probe.ts';
+import type { Database } from '../store/driver/database.ts';
+import { UNAVAILABLE_REASONS } from '../store/driver/errors.ts';
+import type { DatabaseProbe } from '../store/driver/probe.ts';
 import { countStagedImports } from '../store/sweep.ts';
 import { REVISION, VERSION } from './version.ts';
 

@@ -9,8 +9,8 @@ import {
   trace,
 } from '@opentelemetry/api';
 import type { Coordination, Limiters, RateLimiter } from '../coordination/port.ts';
-import type { Database, Sql, Statement } from '../store/database.ts';
-import { sqlStateOf } from '../store/errors.ts';
+import type { Database, Sql, Statement } from '../store/driver/database.ts';
+import { sqlStateOf } from '../store/driver/errors.ts';
 import { VERSION } from './version.ts';
 
 /**

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, readConfig } from '../config.ts';
 import { openEmbeddedPostgres } from '../embedded/postgres.ts';
 import { type Logger, openLog } from '../observability/log.ts';
-import { DatabaseUnavailable, translateError } from '../store/errors.ts';
-import { migrate } from '../store/migrations.ts';
+import { DatabaseUnavailable, translateError } from '../store/driver/errors.ts';
+import { migrate } from '../store/schema/migrations.ts';
 
 /** The pause before the next try. A shorter pause gains nothing, because a failover of Postgres takes about 10 s. */
 const PAUSE_MS = 1_000;

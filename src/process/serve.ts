@@ -4,11 +4,11 @@ import { issueInvite } from '../admin/invites.ts';
 import { type Config, readConfig } from '../config.ts';
 import { type Context, listenError, openContext } from '../context.ts';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../embedded/postgres.ts';
-import { buildApp } from '../http/app.ts';
 import { healthRoutes } from '../http/health.ts';
 import { type Logger, openLog } from '../observability/log.ts';
 import { LISTENING } from '../observability/terminal-log.ts';
-import { checkSchema, migrate } from '../store/migrations.ts';
+import { buildApp } from '../routes/app.ts';
+import { checkSchema, migrate } from '../store/schema/migrations.ts';
 import { startSweeper } from './sweeper.ts';
 
 /** The life of a serving process: open, listen, wait for a signal, drain, and close in reverse order. */

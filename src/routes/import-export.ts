@@ -9,11 +9,11 @@ import { type Bodies, hashKeyedRequest } from '../http/bodies.ts';
 import { longestExport, longestImport } from '../http/client-timeouts.ts';
 import { principalRoute } from '../http/route.ts';
 import type { Pages } from '../http/streamed-pages.ts';
-import { importBody } from '../operations/import/entries.ts';
-import { IMPORT_BODY_BYTES, type ReceivedImport, receiveImport } from '../operations/import/receive.ts';
-import { importInline, importStaged } from '../operations/import/request.ts';
-import { OutcomeUnknown } from '../operations/import/response.ts';
-import type { Database } from '../store/database.ts';
+import { importBody } from '../imports/entries.ts';
+import { IMPORT_BODY_BYTES, type ReceivedImport, receiveImport } from '../imports/receive.ts';
+import { importInline, importStaged } from '../imports/request.ts';
+import { OutcomeUnknown } from '../imports/response.ts';
+import type { Database } from '../store/driver/database.ts';
 import { beginExport, readExportPage } from '../store/export.ts';
 import * as schemas from './response-schemas.ts';
 

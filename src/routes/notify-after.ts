@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts';
 import type { Notifier } from '../coordination/port.ts';
 import type { Principal } from '../domain/tokens.ts';
-import { DatabaseUnavailable } from '../store/errors.ts';
+import { DatabaseUnavailable } from '../store/driver/errors.ts';
 
 /** A statement ends at most this long after its connection was lost, because Postgres cancels statements after 6 s. */
 const LATE_COMMIT_MS = 7_000;

@@ -13,7 +13,6 @@ import {
   setLoginCookie,
   setSessionCookie,
 } from '../http/session-cookie.ts';
-import { completeLogin } from '../operations/complete-login.ts';
 import { beginLogin, type Intent, readBrowserKey, takeLogin } from '../sign-in/logins.ts';
 import type { Page } from '../sign-in/page.ts';
 import { signInPage } from '../sign-in/pages.ts';
@@ -21,6 +20,7 @@ import type { Provider } from '../sign-in/provider.ts';
 import { returnTo } from '../sign-in/return-to.ts';
 import { SignInError } from '../sign-in/sign-in-error.ts';
 import { findPrincipal, revokeToken } from '../store/tokens.ts';
+import { completeLogin } from './complete-login.ts';
 
 /** Signing in through the provider in a browser (docs/contract.md, decision 31). */
 

@@ -1,5 +1,5 @@
 import type { Scope, StoredSecret, TokenKind } from '../domain/tokens.ts';
-import type { Database, Sql } from './database.ts';
+import type { Database, Sql } from './driver/database.ts';
 import { onlyRow } from './outcomes.ts';
 
 /**

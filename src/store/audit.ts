@@ -1,5 +1,5 @@
-import type { Database } from './database.ts';
-import { sqlStateOf } from './errors.ts';
+import type { Database } from './driver/database.ts';
+import { sqlStateOf } from './driver/errors.ts';
 import { onlyRow } from './outcomes.ts';
 
 /** Reads and writes the table `audit`, which has one row for each command that an operator ran. */

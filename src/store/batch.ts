@@ -9,8 +9,8 @@ import {
   storedBookmark,
   storedChange,
 } from './bookmarks.ts';
-import type { Database } from './database.ts';
-import { BatchRefused } from './errors.ts';
+import type { Database } from './driver/database.ts';
+import { BatchRefused } from './driver/errors.ts';
 import { errorOf, type Outcome, requireSuccess } from './outcomes.ts';
 import type { PrincipalKey } from './tokens.ts';
 

@@ -5,7 +5,7 @@ import type { addedBookmark, bookmarkChange } from '../domain/bookmark-schemas.t
 import { BOUNDS, type BookmarkVersions, MAX_ID, type TagNames } from '../domain/fields.ts';
 import type { Idempotency } from '../domain/idempotency.ts';
 import { compareByCodePoints, searchedLine, searchText } from '../domain/text.ts';
-import type { Database, Sql } from './database.ts';
+import type { Database, Sql } from './driver/database.ts';
 import {
   keyArguments,
   type Outcome,

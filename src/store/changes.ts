@@ -1,5 +1,5 @@
 import { SHORT_PAGE } from './bookmarks.ts';
-import type { Database, Sql } from './database.ts';
+import type { Database, Sql } from './driver/database.ts';
 import { onlyRow, requireValidToken } from './outcomes.ts';
 import { hashesOf, type PrincipalKey, positionsExcept, tokenIsValid, usersOf } from './tokens.ts';
 

@@ -1,5 +1,5 @@
 import type { ChangesPosition } from './changes.ts';
-import type { Database } from './database.ts';
+import type { Database } from './driver/database.ts';
 import { requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 

@@ -1,5 +1,5 @@
 import { PAGE_BYTES } from './bookmarks.ts';
-import type { Database } from './database.ts';
+import type { Database } from './driver/database.ts';
 import { onlyRow, requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 

@@ -1,5 +1,5 @@
 import { createSecret, formatToken } from '../domain/tokens.ts';
-import type { Database } from './database.ts';
+import type { Database } from './driver/database.ts';
 import { onlyRow, requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 

@@ -1,4 +1,4 @@
-import type { Database } from './database.ts';
+import type { Database } from './driver/database.ts';
 import type { ImportBatch } from './imports.ts';
 import type { ImportState, StagedImport } from './staged-imports.ts';
 

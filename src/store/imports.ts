@@ -1,6 +1,6 @@
 import { BOUNDS } from '../domain/fields.ts';
 import type { Idempotency } from '../domain/idempotency.ts';
-import type { Database } from './database.ts';
+import type { Database } from './driver/database.ts';
 import { type Outcome, onlyRow, requireSuccess } from './outcomes.ts';
 import type { StagedImport } from './staged-imports.ts';
 import type { PrincipalKey } from './tokens.ts';

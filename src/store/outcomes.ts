@@ -12,7 +12,7 @@ import {
 } from '../domain/errors.ts';
 import { BOUNDS } from '../domain/fields.ts';
 import type { Idempotency } from '../domain/idempotency.ts';
-import type { Sql } from './database.ts';
+import type { Sql } from './driver/database.ts';
 
 /**
  * The error for each outcome that a function in `sql/` may return in place of a success. Some errors contain the column

@@ -2,7 +2,7 @@ import { BOUNDS } from '../domain/fields.ts';
 import type { Idempotency } from '../domain/idempotency.ts';
 import type { ApiToken } from '../domain/resources.ts';
 import type { Scope, StoredSecret, TokenKind } from '../domain/tokens.ts';
-import type { Database } from './database.ts';
+import type { Database } from './driver/database.ts';
 import { keyArguments, type Outcome, requireSuccess, requireValidToken, type Written } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 

@@ -1,6 +1,6 @@
 import { BOUNDS } from '../domain/fields.ts';
 import { createSecret, formatToken } from '../domain/tokens.ts';
-import type { Database } from './database.ts';
+import type { Database } from './driver/database.ts';
 import { type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 

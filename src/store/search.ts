@@ -2,7 +2,7 @@ import { bloomFilterBits } from '../domain/bloom-filters.ts';
 import type { Sort } from '../domain/bounds.ts';
 import type { SearchFilter } from '../domain/search.ts';
 import { PAGE_BYTES } from './bookmarks.ts';
-import type { Database, Sql } from './database.ts';
+import type { Database, Sql } from './driver/database.ts';
 import { requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 

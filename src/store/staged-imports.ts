@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Idempotency } from '../domain/idempotency.ts';
-import type { Database } from './database.ts';
+import type { Database } from './driver/database.ts';
 import { type Outcome, onlyRow, requireSuccess, requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 

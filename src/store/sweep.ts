@@ -1,5 +1,5 @@
 import { buildBloomFilter, MOST_FILTERED_BYTES } from '../domain/bloom-filters.ts';
-import type { Database, Sql } from './database.ts';
+import type { Database, Sql } from './driver/database.ts';
 import { onlyRow } from './outcomes.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { notFound } from '../domain/errors.ts';
 import { BOUNDS, type TagName } from '../domain/fields.ts';
 import type { Idempotency } from '../domain/idempotency.ts';
-import type { Database, Sql } from './database.ts';
-import { DatabaseUnavailable } from './errors.ts';
+import type { Database, Sql } from './driver/database.ts';
+import { DatabaseUnavailable } from './driver/errors.ts';
 import { keyArguments, type Outcome, requireSuccess, requireValidToken } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 

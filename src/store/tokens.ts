@@ -6,7 +6,7 @@ import {
   type Principal,
   type Scope,
 } from '../domain/tokens.ts';
-import type { Database, Sql } from './database.ts';
+import type { Database, Sql } from './driver/database.ts';
 import { requireValidToken } from './outcomes.ts';
 
 /** The part of a principal that every statement needs. */

@@ -2,7 +2,7 @@ import { BOUNDS } from '../domain/fields.ts';
 import type { Idempotency } from '../domain/idempotency.ts';
 import { foldText } from '../domain/text.ts';
 import { PAGE_BYTES } from './bookmarks.ts';
-import type { Database } from './database.ts';
+import type { Database } from './driver/database.ts';
 import { keyArguments, onlyRow, requireSuccess, requireValidToken, type Written } from './outcomes.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 

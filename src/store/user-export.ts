@@ -1,5 +1,5 @@
 import { PAGE_BYTES } from './bookmarks.ts';
-import type { Database } from './database.ts';
+import type { Database } from './driver/database.ts';
 import { onlyRow } from './outcomes.ts';
 
 /**

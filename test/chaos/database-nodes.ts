@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { migrate } from '../../src/store/migrations.ts';
+import { migrate } from '../../src/store/schema/migrations.ts';
 import { createShardedDatabase } from '../support/citus.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { runOn } from '../support/run-on.ts';

@@ -1,7 +1,7 @@
 import postgres from 'postgres';
 import type { ServingRole } from '../../src/process/serve.ts';
-import type { Database } from '../../src/store/database.ts';
-import { openDatabase } from '../../src/store/open-database.ts';
+import type { Database } from '../../src/store/driver/database.ts';
+import { openDatabase } from '../../src/store/driver/open.ts';
 import { nodesTemplate } from '../support/citus.ts';
 import { makeFolder } from '../support/folders.ts';
 import type { Balancer } from '../support/haproxy.ts';

@@ -1,6 +1,6 @@
 import postgres from 'postgres';
 import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
-import { openDatabase } from '../../src/store/open-database.ts';
+import { openDatabase } from '../../src/store/driver/open.ts';
 import { type CitusNode, copyShardedDatabase, nodeOf, type ShardedDatabase } from '../support/citus.ts';
 import { runOn } from '../support/run-on.ts';
 import { createPrincipal } from '../support/users.ts';

@@ -1,9 +1,9 @@
 import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject, onTestFinished, test, vi } from 'vitest';
-import { checkSchema, migrate } from '../../src/store/migrations.ts';
-import { openDatabase } from '../../src/store/open-database.ts';
-import { readSchemaFiles } from '../../src/store/schema-files.ts';
+import { openDatabase } from '../../src/store/driver/open.ts';
+import { checkSchema, migrate } from '../../src/store/schema/migrations.ts';
+import { readSchemaFiles } from '../../src/store/schema/schema-files.ts';
 import { createEmptyShardedDatabase, createShardedDatabase } from '../support/citus.ts';
 import { runOn } from '../support/database.ts';
 import { makeFolder, removeFolder } from '../support/folders.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, inject, onTestFinished, test } from 'vitest';
-import { parseRedisAddress } from '../../src/coordination/redis-address.ts';
+import { parseRedisAddress } from '../../src/coordination/redis/address.ts';
 import {
   type CitusNode,
   copyShardedDatabase,

@@ -1,6 +1,6 @@
 import { beforeAll, expect, inject, onTestFinished, test } from 'vitest';
-import type { Database } from '../../src/store/database.ts';
-import { openPlaced } from '../../src/store/placed-database.ts';
+import type { Database } from '../../src/store/driver/database.ts';
+import { openPlaced } from '../../src/store/driver/placed-database.ts';
 import { copyShardedDatabase, nodesTemplate, type ShardedDatabase } from '../support/citus.ts';
 import { runOn } from '../support/database.ts';
 import { startService } from '../support/service.ts';

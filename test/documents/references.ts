@@ -1,8 +1,8 @@
 import { dirname, join } from 'node:path';
-import { ROUTES } from '../../src/http/app.ts';
 import { BASE_PATH, WEB, WEB_API } from '../../src/http/mount.ts';
 import { METRIC_NAMES } from '../../src/observability/metrics.ts';
 import { browserRoutes } from '../../src/routes/account.ts';
+import { ROUTES } from '../../src/routes/app.ts';
 import { appWebRoutes } from '../../src/routes/apps.ts';
 import { deviceRoutes } from '../../src/routes/device-codes.ts';
 import { passkeyRoutes } from '../../src/routes/passkeys.ts';

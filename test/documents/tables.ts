@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { ConfigError, readConfig } from '../../src/config.ts';
-import { ROUTES } from '../../src/http/app.ts';
 import { STATUS_BY_CODE } from '../../src/http/error-responses.ts';
 import { METRIC_NAMES } from '../../src/observability/metrics.ts';
+import { ROUTES } from '../../src/routes/app.ts';
 import { type Markdown, tableOf } from './markdown.ts';
 import { listAdminCommands, listVariables } from './project.ts';
 import { spansIn } from './references.ts';

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline/promises';
 import { Command, InvalidArgumentError } from 'commander';
 import { BASE_PATH } from '../../src/http/mount.ts';
 import { isLoopback } from '../../src/sign-in/variables.ts';
-import { openDatabase } from '../../src/store/open-database.ts';
+import { openDatabase } from '../../src/store/driver/open.ts';
 import { runDay } from './day.ts';
 import { formatVerdict, judge } from './judge.ts';
 import { createUsers } from './users.ts';

@@ -1,6 +1,6 @@
 import { createSecret, formatToken } from '../../src/domain/tokens.ts';
 import { createApiToken, createUser, deleteUser } from '../../src/store/admin.ts';
-import type { Database } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/driver/database.ts';
 
 /** Users that exist for one run. Disposing deletes the users with everything that they added. */
 export interface LoadUsers extends AsyncDisposable {

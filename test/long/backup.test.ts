@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
 import { BookmarkClient, MemoryStore } from '../../src/client/index.ts';
 import type { Bookmark } from '../../src/domain/resources.ts';
-import { migrate } from '../../src/store/migrations.ts';
+import { migrate } from '../../src/store/schema/migrations.ts';
 import { runOn } from '../support/database.ts';
 import { type Fleet, openFleet } from '../support/fleet.ts';
 import { makeFolder } from '../support/folders.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { runImport } from '../../src/operations/import/run.ts';
+import { runImport } from '../../src/imports/run.ts';
 import {
   beginImport,
   jobIdOf,

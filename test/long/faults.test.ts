@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { migrate } from '../../src/store/migrations.ts';
+import { migrate } from '../../src/store/schema/migrations.ts';
 import { createDatabase, runOn } from '../support/database.ts';
 import { type Fleet, openFleet } from '../support/fleet.ts';
 import { findFaults } from '../support/invariants.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ROUTES } from '../../src/http/app.ts';
+import { ROUTES } from '../../src/routes/app.ts';
 import { makeFolder, removeFolder } from '../support/folders.ts';
 import { findProgram } from '../support/programs.ts';
 import { installFromRegistry } from '../support/registry.ts';

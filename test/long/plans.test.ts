@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { migrate } from '../../src/store/migrations.ts';
-import { openDatabase } from '../../src/store/open-database.ts';
+import { openDatabase } from '../../src/store/driver/open.ts';
+import { migrate } from '../../src/store/schema/migrations.ts';
 import { buildNextFilters } from '../../src/store/sweep.ts';
 import {
   BIG,

@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { BookmarkClient, type Clock, MemoryStore } from '../../src/client/index.ts';
 import { SqliteStore } from '../../src/client/sqlite-store.ts';
 import type { Bookmark, BookmarkTag } from '../../src/domain/resources.ts';
-import { migrate } from '../../src/store/migrations.ts';
+import { migrate } from '../../src/store/schema/migrations.ts';
 import { runOn } from '../support/database.ts';
 import { type Fleet, openFleet } from '../support/fleet.ts';
 import { findFaults } from '../support/invariants.ts';

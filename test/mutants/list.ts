@@ -88,7 +88,7 @@ export const MUTANTS: readonly Mutant[] = [
     caughtBy: 'test/cli-shell.test.ts › carries the requests, unless NO_PROXY names the host of the service',
   },
   {
-    file: 'src/coordination/redis-notifier.ts',
+    file: 'src/coordination/redis/notifier.ts',
     from: 'addChannels(this.#pending, this.#publishedBefore);',
     to: '',
     caughtBy:
@@ -167,7 +167,7 @@ export const MUTANTS: readonly Mutant[] = [
     caughtBy: 'test/suspension.test.ts › keeps an invite that was refused during the suspension',
   },
   {
-    file: 'src/coordination/sliding-window.lua',
+    file: 'src/coordination/redis/sliding-window.lua',
     from: "string.format('%d', number + 1)",
     to: 'now',
     caughtBy: 'test/rate-limit.test.ts › counts requests of the same microsecond separately',
@@ -255,21 +255,21 @@ export const MUTANTS: readonly Mutant[] = [
       'test/linkding.test.ts › a request without a body may have any content type, and one with a body only JSON',
   },
   {
-    file: 'src/operations/import/preparers.ts',
+    file: 'src/imports/preparers.ts',
     from: '      stopWatching();\n      if (message',
     to: '      if (message',
     caughtBy:
       'test/import-body.test.ts › the time of a slow database does not count towards the limit of parsing time',
   },
   {
-    file: 'src/operations/import/preparers.ts',
+    file: 'src/imports/preparers.ts',
     from: 'usedMs > usedBeforeMs && usedMs < limitMs / 2',
     to: 'false',
     caughtBy:
       'test/import-body.test.ts › a body is not refused because other processes leave little time to parse it',
   },
   {
-    file: 'src/operations/import/preparers.ts',
+    file: 'src/imports/preparers.ts',
     from: 'usedMs > usedBeforeMs && usedMs < limitMs / 2',
     to: 'usedMs < limitMs / 2',
     caughtBy:
@@ -555,20 +555,20 @@ export const MUTANTS: readonly Mutant[] = [
       'test/mirror-stores.test.ts › lets no other process write between the read and the write of an update',
   },
   {
-    file: 'src/concurrency/semaphore.ts',
+    file: 'src/flow/semaphore.ts',
     from: 'line.waiting >= maxWaiting',
     to: 'line.waiting > maxWaiting',
     caughtBy: 'test/semaphore.test.ts › callers beyond the limit of waiters are refused at once',
   },
   {
-    file: 'src/coordination/keep-pending.lua',
+    file: 'src/coordination/redis/keep-pending.lua',
     from: "local over = redis.call('zcard', KEYS[1]) + 1 -",
     to: "local over = redis.call('zcard', KEYS[1]) -",
     caughtBy:
       'test/pending-values.test.ts › the oldest values are deleted at the limit, so that many of them do not fill Redis',
   },
   {
-    file: 'src/coordination/process-pending.ts',
+    file: 'src/coordination/process/pending.ts',
     from: '    values?.delete(key);\n',
     to: '',
     caughtBy: 'test/pending-values.test.ts › a value can be taken once',
@@ -581,14 +581,14 @@ export const MUTANTS: readonly Mutant[] = [
       'test/device-codes.test.ts › of codes that a page creates at once, exactly one works, whatever order a device tries them in',
   },
   {
-    file: 'src/coordination/redis-pending.ts',
+    file: 'src/coordination/redis/pending.ts',
     from: 'client.getdel(name)',
     to: 'client.get(name)',
     caughtBy:
       'test/pending-values.test.ts › a value that one replica stores can be taken by another one, once',
   },
   {
-    file: 'src/coordination/sliding-window.lua',
+    file: 'src/coordination/redis/sliding-window.lua',
     from: 'if ahead > 0 then',
     to: 'if false then',
     caughtBy:
@@ -621,7 +621,7 @@ export const MUTANTS: readonly Mutant[] = [
       'test/bad-input.test.ts › if_updated_at: is accepted at its limits, and refused beyond them with a message that names it',
   },
   {
-    file: 'src/operations/import/entries.ts',
+    file: 'src/imports/entries.ts',
     from: 'compiledEntry.safeParse(dropNulls(raw),',
     to: 'compiledEntry.safeParse(raw,',
     caughtBy: 'test/bad-input.test.ts › merge mode enforces them, with imports up to 0 bytes inline',
@@ -733,14 +733,14 @@ export const MUTANTS: readonly Mutant[] = [
       'test/rate-limit.test.ts › marks all refusals of a key and window but the first, however often a slot becomes free',
   },
   {
-    file: 'src/http/connections.ts',
+    file: 'src/flow/connections.ts',
     from: 'this.#takenAtProgress + PROGRESS_BYTES',
     to: 'this.#takenAtProgress + 1',
     caughtBy:
       'test/clients-that-leave.test.ts › a connection is closed if its client reads less than 16 KiB within the stall time',
   },
   {
-    file: 'src/http/connections.ts',
+    file: 'src/flow/connections.ts',
     from: "await new Promise((resolve) => response.once('close', resolve));",
     to: '',
     caughtBy:
@@ -820,14 +820,14 @@ export const MUTANTS: readonly Mutant[] = [
       'test/observability.test.ts › every documented metric exists after traffic, and no label names a user',
   },
   {
-    file: 'src/operations/import/run.ts',
+    file: 'src/imports/run.ts',
     from: '.catch(() => true)',
     to: '.catch(() => false)',
     caughtBy:
       'test/import-lease.test.ts › stays with a worker that could not renew it, because the database may be back before the lease expires',
   },
   {
-    file: 'src/operations/import/run.ts',
+    file: 'src/imports/run.ts',
     from: 'signal.aborted || isFaultOfDatabase(error)',
     to: 'signal.aborted',
     caughtBy:

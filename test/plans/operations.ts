@@ -1,4 +1,4 @@
-import { prepareEntries } from '../../src/operations/import/batches.ts';
+import { prepareEntries } from '../../src/imports/batches.ts';
 import * as admin from '../../src/store/admin.ts';
 import {
   addBookmark,
@@ -10,7 +10,7 @@ import {
   readPage,
 } from '../../src/store/bookmarks.ts';
 import { readChanges } from '../../src/store/changes.ts';
-import type { Database } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/driver/database.ts';
 import { beginExport, readExportPage } from '../../src/store/export.ts';
 import { claimImport, releaseLease, renewLease, stageBatch } from '../../src/store/import-leases.ts';
 import { finishImport, importBookmarks } from '../../src/store/imports.ts';

@@ -1,11 +1,11 @@
 import { parseToken } from '../../src/domain/tokens.ts';
-import { prepareEntries } from '../../src/operations/import/batches.ts';
+import { prepareEntries } from '../../src/imports/batches.ts';
 import * as admin from '../../src/store/admin.ts';
 import { writeBatch } from '../../src/store/batch.ts';
 import * as bookmarks from '../../src/store/bookmarks.ts';
 import * as changes from '../../src/store/changes.ts';
-import type { Database } from '../../src/store/database.ts';
 import { readDigest } from '../../src/store/digest.ts';
+import type { Database } from '../../src/store/driver/database.ts';
 import * as exports from '../../src/store/export.ts';
 import * as identities from '../../src/store/identities.ts';
 import * as leases from '../../src/store/import-leases.ts';

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openEmbeddedPostgres } from '../../src/embedded/postgres.ts';
-import { migrate } from '../../src/store/migrations.ts';
-import { readSchemaFiles } from '../../src/store/schema-files.ts';
+import { migrate } from '../../src/store/schema/migrations.ts';
+import { readSchemaFiles } from '../../src/store/schema/schema-files.ts';
 import { makeFolder, removeFolder } from '../support/folders.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { recordService } from './calls.ts';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import type { Sql, Statement } from '../../src/store/database.ts';
-import type { SchemaFiles } from '../../src/store/schema-files.ts';
+import type { Sql, Statement } from '../../src/store/driver/database.ts';
+import type { SchemaFiles } from '../../src/store/schema/schema-files.ts';
 
 /** What the previous release requires of its database. `record.ts` writes this file, and tests read it. */
 

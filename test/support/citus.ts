@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { migrate } from '../../src/store/migrations.ts';
+import { migrate } from '../../src/store/schema/migrations.ts';
 import { runOn, type TestDatabase, withDatabase } from './run-on.ts';
 import { silentLog } from './silent-log.ts';
 

@@ -1,5 +1,5 @@
 import { createSecret, formatToken } from '../../src/domain/tokens.ts';
-import type { Database } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/driver/database.ts';
 import { type Outcome, requireSuccess } from '../../src/store/outcomes.ts';
 
 /** The properties of a session. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { inject } from 'vitest';
-import { migrate } from '../../src/store/migrations.ts';
+import { migrate } from '../../src/store/schema/migrations.ts';
 import { copyShardedDatabase } from './citus.ts';
 import { runOn, type TestDatabase, withDatabase } from './run-on.ts';
 import { silentLog } from './silent-log.ts';

@@ -2,7 +2,7 @@ import type { Job, JobType } from 'bullmq';
 import postgres from 'postgres';
 import { inject } from 'vitest';
 import type { ServingRole } from '../../src/process/serve.ts';
-import { openDatabase } from '../../src/store/open-database.ts';
+import { openDatabase } from '../../src/store/driver/open.ts';
 import { nodesTemplate } from './citus.ts';
 import { createDatabase } from './database.ts';
 import { listJobs } from './import-jobs.ts';

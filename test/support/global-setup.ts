@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { TestProject } from 'vitest/node';
-import { migrate } from '../../src/store/migrations.ts';
+import { migrate } from '../../src/store/schema/migrations.ts';
 import { hasContainerEngine, usesContainers } from './containers.ts';
 import { dropDatabasesOf, runOn, withDatabase } from './database.ts';
 import { removeFolder } from './folders.ts';

@@ -1,7 +1,7 @@
 import { expect, onTestFinished } from 'vitest';
-import type { Database } from '../../src/store/database.ts';
-import { DatabaseUnavailable } from '../../src/store/errors.ts';
-import { type DatabaseOptions, openDatabase } from '../../src/store/open-database.ts';
+import type { Database } from '../../src/store/driver/database.ts';
+import { DatabaseUnavailable } from '../../src/store/driver/errors.ts';
+import { type DatabaseOptions, openDatabase } from '../../src/store/driver/open.ts';
 
 /** Opens a pool that closes at the end of the test. It has two connections unless the options say otherwise. */
 export async function openPool(options: DatabaseOptions): Promise<Database> {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import type { ErrorCode } from '../../src/domain/resources.ts';
-import { ROUTES } from '../../src/http/app.ts';
 import { STATUS_BY_CODE } from '../../src/http/error-responses.ts';
 import { BASE_PATH } from '../../src/http/mount.ts';
+import { ROUTES } from '../../src/routes/app.ts';
 
 /** A response of the service. */
 export interface ApiResponse {

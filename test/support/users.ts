@@ -1,7 +1,7 @@
 import { foldText } from '../../src/domain/text.ts';
 import { createSecret, formatToken, type Scope } from '../../src/domain/tokens.ts';
 import { createApiToken, createUser } from '../../src/store/admin.ts';
-import type { Database } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/driver/database.ts';
 
 /** Options of a user. By default, the user has a free account, a new address, and a token with the scope `write`. */
 export interface UserOptions {

@@ -1,5 +1,5 @@
-import type { Database } from '../../src/store/database.ts';
-import { openDatabase } from '../../src/store/open-database.ts';
+import type { Database } from '../../src/store/driver/database.ts';
+import { openDatabase } from '../../src/store/driver/open.ts';
 
 /** A node of a plan, as `auto_explain` writes it. The rows and loops were counted while the statement ran. */
 interface PlanNode {

@@ -1,4 +1,4 @@
-import { hostsOf } from '../../../src/store/database-url.ts';
+import { hostsOf } from '../../../src/store/driver/url.ts';
 import { type KubernetesObject, nameOf } from '../objects.ts';
 import { findConfig, readContainerConfig } from './environment.ts';
 import { listHosts, readPooler } from './pooler.ts';

@@ -1,6 +1,6 @@
 import { MAX_ID } from '../../../src/domain/fields.ts';
-import { migrate } from '../../../src/store/migrations.ts';
-import { openDatabase } from '../../../src/store/open-database.ts';
+import { openDatabase } from '../../../src/store/driver/open.ts';
+import { migrate } from '../../../src/store/schema/migrations.ts';
 import { createShardedDatabase, nodesTemplate } from '../../support/citus.ts';
 import { post } from '../../support/post.ts';
 import { runOn, withDatabase } from '../../support/run-on.ts';

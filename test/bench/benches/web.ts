@@ -1,6 +1,6 @@
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { issueInvite } from '../../../src/admin/invites.ts';
-import { openDatabase } from '../../../src/store/open-database.ts';
+import { openDatabase } from '../../../src/store/driver/open.ts';
 import { provide } from '../../support/programs.ts';
 import type { Bench, Plan } from '../harness/bench.ts';
 import { COMMON_WORD, RARE_WORD, SECOND_WORD } from '../harness/collections.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { formatToken } from '../../../src/domain/tokens.ts';
-import { openDatabase } from '../../../src/store/open-database.ts';
+import { openDatabase } from '../../../src/store/driver/open.ts';
 import { buildNextFilters, findPendingFilters } from '../../../src/store/sweep.ts';
 import { makeRandom, makeTexts, type SampleText } from '../../support/texts.ts';
 import { runPsql } from './programs.ts';

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { openEmbeddedPostgres } from '../../../src/embedded/postgres.ts';
-import { migrate } from '../../../src/store/migrations.ts';
+import { migrate } from '../../../src/store/schema/migrations.ts';
 import { makeFolder, removeFolder } from '../../support/folders.ts';
 import { findMemoryFolder } from '../../support/memory-folder.ts';
 import { findFreePort, waitUntilListening } from '../../support/ports.ts';

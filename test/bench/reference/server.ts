@@ -28,7 +28,10 @@ app.post<{ Body: { user: number } }>('/row', async ({ body }) => {
   return row;
 });
 
-const SCRIPT = readFileSync(new URL('../../../src/coordination/sliding-window.lua', import.meta.url), 'utf8');
+const SCRIPT = readFileSync(
+  new URL('../../../src/coordination/redis/sliding-window.lua', import.meta.url),
+  'utf8',
+);
 
 /** The limit per user. The load cannot reach this many requests in the window. */
 const LIMIT = 100_000;

@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import { importedEntry } from '../domain/bookmark-schemas.ts';
+import { BOUNDS } from '../domain/fields.ts';
+import type { ImportError } from '../domain/resources.ts';
+import { cutText, searchText } from '../domain/text.ts';
+import { describeIssue, dropNulls, formatIssue } from '../domain/validation.ts';
+import { hrefHost, hrefKey } from '../store/bookmarks.ts';
+import { isOversized, MAX_ENTRY_BYTES } from './body.ts';
+
+/**
+ * The schema of the body, only for the API reference. Bodies are not checked against it: `checkEntry` checks entries
+ * one by one, so that an invalid entry does not make the others fail.
+ */
+export const importBody = z.object({
+  bookmarks: z.array(importedEntry).max(BOUNDS.importEntries),
+  mode: z.enum(['merge', 'replace']).default('merge'),
+});
+
+/** A parser that is generated from the entry's schema. For valid entries, it is faster than the schema. */
+const compiledEntry = z.compile(importedEntry);
+
+/** A valid entry (docs/contract.md, decision 18). */
+interface CheckedEntry {
+  urlKey: string;
+  tags: z.output<typeof importedEntry>['tags'];
+  /** The columns of the row as JSON, without the tags. */
+  row: string;
+}
+
+/**
+ * The maximum length of a text in an error, in code points. Longer texts are cut, so that responses stay short
+ * (docs/contract.md, decision 33).
+ */
+const ERROR_TEXT_LENGTH = 200;
+
+/** Checks a parsed entry. Returns the row to store, or the error for the response. */
+export function checkEntry(index: number, raw: unknown): CheckedEntry | ImportError {
+  if (isOversized(raw)) return toError(index, null, `at most ${MAX_ENTRY_BYTES} bytes`);
+  const result = compiledEntry.safeParse(dropNulls(raw), { error: describeIssue });
+  if (!result.success) {
+    const [issue] = result.error.issues;
+    // An issue with the whole entry has no path.
+    const message = issue!.path.length === 0 ? issue!.message : formatIssue(issue!);
+    return toError(index, urlOf(raw), message);
+  }
+  const { tags, ...fields } = result.data;
+  const { href } = new URL(fields.url);
+  const row = { ...fields, host: hrefHost(href), search_text: searchText(fields) };
+  return { urlKey: hrefKey(href), tags, row: JSON.stringify(row) };
+}
+
+const toError = (index: number, url: string | null, error: string): ImportError => ({
+  index,
+  url: url === null ? null : cutText(url, ERROR_TEXT_LENGTH),
+  code: 'VALIDATION_ERROR',
+  error: cutText(error, ERROR_TEXT_LENGTH),
+});
+
+function urlOf(raw: unknown): string | null {
+  const url = typeof raw === 'object' && raw !== null && 'url' in raw ? raw.url : undefined;
+  return typeof url === 'string' ? url : null;
+}

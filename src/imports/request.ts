@@ -1,0 +1,181 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { importChannel, notifyPolls } from '../coordination/channels.ts';
+import { ApiError, type ErrorBody, invalidToken, unavailable } from '../domain/errors.ts';
+import type { Idempotency } from '../domain/idempotency.ts';
+import type { Principal } from '../domain/tokens.ts';
+import { currentTraceParent } from '../observability/tracing.ts';
+import { DatabaseUnavailable } from '../store/driver/errors.ts';
+import { type ImportResult, importBookmarks } from '../store/imports.ts';
+import {
+  cancelImport,
+  type ImportState,
+  jobIdOf,
+  newImport,
+  queueImport,
+  readImport,
+  type StagedImport,
+} from '../store/staged-imports.ts';
+import { trashLimitOf } from '../store/trash.ts';
+import type { ImportContext } from './context.ts';
+import { type ImportResponse, OutcomeUnknown, streamResponse, writeResponse } from './response.ts';
+
+/**
+ * How the request of an import gets its response (docs/contract.md, decisions 19 and 21). Before a request gets a 503,
+ * its import is cancelled in Postgres, so that it cannot run later. If Postgres cannot confirm this, the connection
+ * is closed without a response.
+ */
+
+/** How often the request reads the state of its import if no notification comes. */
+const READ_INTERVAL_MS = 1_000;
+
+/** How long a draining replica waits for a worker that runs the import. */
+const DRAIN_WAIT_MS = 8_000;
+
+/** How long the request tries to cancel an import, or to fetch its result. */
+const CANCEL_WAIT_MS = 10_000;
+
+/** The pause before a failed statement is sent again. */
+const RETRY_INTERVAL_MS = 200;
+
+/** The `Retry-After`, in seconds, if an `Idempotency-Key` is refused because the account has too many kept results. */
+const KEPT_RETRY_SECONDS = 60;
+
+/** Imports a small body in this request. */
+export async function importInline(
+  context: ImportContext,
+  principal: Principal,
+  body: Buffer,
+  idempotency?: Idempotency,
+): Promise<ImportResponse> {
+  const { importDatabase, importPermits, config, preparers } = context;
+  const smallImport = newImport(principal.userId);
+  const prepared = await preparers.prepare(body);
+  const write = () =>
+    importBookmarks(
+      importDatabase,
+      principal,
+      smallImport.id,
+      prepared,
+      { bookmarks: config.freeBookmarkLimit, trash: trashLimitOf(config) },
+      idempotency,
+    );
+  const { result, errorBytes } = await importPermits.run(principal.userId, write).catch(async (error) => {
+    if (!(error instanceof DatabaseUnavailable && error.mayHaveRun)) throw error;
+    return resultOrThrow(await cancelOrFetch(context, smallImport));
+  });
+  notifyPolls(context.coordination.notifier, principal.userId);
+  // If an earlier request had the same `Idempotency-Key`, `result` is that request's result, whose errors are in the
+  // database.
+  if (errorBytes > 0) return streamResponse(context, smallImport, result);
+  return writeResponse(result, prepared.batch.errors);
+}
+
+/**
+ * Queues a staged import, waits until a worker has run it, and returns the response. If the client leaves first, the
+ * response is empty, but the import stays queued and runs (docs/contract.md, decision 21).
+ */
+export async function importStaged(
+  context: ImportContext,
+  principal: Principal,
+  staged: StagedImport,
+  hasClient: () => boolean,
+  idempotency?: Idempotency,
+): Promise<ImportResponse> {
+  const traceParent = currentTraceParent();
+  const queue = () => queueImport(context.database, principal, staged.id, { idempotency, traceParent });
+  let state = await waitForEnd(context, staged, queue);
+  if (state === undefined) {
+    if (!hasClient()) return '';
+    state = await cancelOrFetch(context, staged);
+    if (state.state === 'cancelled') context.metrics.importEnded('cancelled', 0);
+  }
+  const { result, errorBytes } = resultOrThrow(state);
+  // The worker notifies the polls too, unless it dies first.
+  notifyPolls(context.coordination.notifier, staged.userId);
+  return errorBytes > 0 ? streamResponse(context, staged, result) : writeResponse(result, '');
+}
+
+/** Queues a staged import and waits for its end. Returns its final state, or undefined if it has not ended in time. */
+async function waitForEnd(
+  context: ImportContext,
+  staged: StagedImport,
+  queue: () => Promise<void>,
+): Promise<ImportState | undefined> {
+  const { notifier, imports, clock } = context.coordination;
+  const jobId = jobIdOf(staged);
+  const waiter = notifier.register(importChannel(jobId), jobId);
+  let deadline = clock.now() + context.config.importWaitSeconds * 1_000;
+  let isDraining = false;
+  const queueAndAdd = async () => {
+    await unlessUnavailable(queue);
+    await imports.add(jobId);
+  };
+  try {
+    await queueAndAdd();
+    while (clock.now() < deadline) {
+      const state = await unlessUnavailable(() => readImport(context.database, staged).then(requireImport));
+      // `receiving` means that the import is not queued yet, because the statement that queues it was lost. Therefore,
+      // the statement is sent again. A worker ignores the job of an import that is not queued, so the job is added again.
+      if (state?.state === 'receiving') await queueAndAdd();
+      else if (state !== undefined && state.state !== 'queued') return state;
+      // While the replica drains, `waiter.next` returns immediately, so the loop must pause by itself.
+      if (isDraining) await sleep(RETRY_INTERVAL_MS);
+      else if ((await waiter.next(Math.min(deadline, clock.now() + READ_INTERVAL_MS))) === 'drain') {
+        isDraining = true;
+        deadline = Math.min(deadline, clock.now() + DRAIN_WAIT_MS);
+      }
+    }
+    return undefined;
+  } catch (error) {
+    // Cancels the import, so that it does not run after this request has failed. If the cancellation fails too, a
+    // queued import still runs. The sweep deletes an import that was not queued.
+    await cancelImport(context.database, staged).catch(() => {});
+    throw error;
+  } finally {
+    waiter.release();
+  }
+}
+
+/** Returns the result of a call, or undefined if the database does not respond. */
+async function unlessUnavailable<Result>(call: () => Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await call();
+  } catch (error) {
+    if (error instanceof DatabaseUnavailable) return undefined;
+    throw error;
+  }
+}
+
+/** Throws `INVALID_TOKEN` if the import does not exist. In that case, it was deleted together with its account. */
+function requireImport(state: ImportState | undefined): ImportState {
+  if (state === undefined) throw invalidToken();
+  return state;
+}
+
+/**
+ * Cancels the import, or returns its result if it has ended. Throws `INVALID_TOKEN` if the account was deleted, and
+ * `OutcomeUnknown` if the database does not respond in time.
+ */
+async function cancelOrFetch(context: ImportContext, staged: StagedImport): Promise<ImportState> {
+  const { clock } = context.coordination;
+  const deadline = clock.now() + CANCEL_WAIT_MS;
+  for (;;) {
+    try {
+      return requireImport(await cancelImport(context.database, staged));
+    } catch (error) {
+      if (!(error instanceof DatabaseUnavailable)) throw error;
+      if (clock.now() >= deadline)
+        throw new OutcomeUnknown('nobody knows whether an import was done', { cause: error });
+    }
+    await sleep(RETRY_INTERVAL_MS);
+  }
+}
+
+/** Returns the result of an import. Throws its error if it failed, and `UNAVAILABLE` if it was cancelled. */
+function resultOrThrow({ result, errorBytes }: ImportState): ImportResult {
+  if (result === null) throw unavailable('the import was not done and will not be', 5);
+  // The result of a failed import is the body of its error response, which begins with the field `error`.
+  if (!result.startsWith('{"error"')) return { result, errorBytes };
+  const { code, error }: ErrorBody = JSON.parse(result);
+  throw new ApiError(code, error, code === 'RATE_LIMITED' ? KEPT_RETRY_SECONDS : undefined);
+}
