@@ -3,10 +3,10 @@ import { openCoordination } from './coordination/open.ts';
 import type { Coordination, RedisAccess } from './coordination/port.ts';
 import { unavailable } from './domain/errors.ts';
 import { systemCodeOf } from './domain/thrown.ts';
-import { KnownPrincipals } from './domain/tokens.ts';
 import { HeldBytes, OutboundBacklog } from './flow/held-bytes.ts';
 import { Overload } from './flow/overload.ts';
 import { Semaphore } from './flow/semaphore.ts';
+import { KnownPrincipals } from './http/known-principals.ts';
 import { Preparers } from './imports/preparers.ts';
 import { runImport } from './imports/run.ts';
 import type { Logger } from './observability/log.ts';
@@ -53,6 +53,11 @@ export interface Context {
   readonly digestPermits: Semaphore<number>;
   /** Lets one batch of a user's writes run at a time. The key is the user's id. */
   readonly batchPermits: Semaphore<number>;
+  /**
+   * Limits lookups of tokens for client addresses that have used up their budget of failures. One lookup of each
+   * address runs at a time. Up to 100 other lookups of that address wait, each for at most one second.
+   */
+  readonly lookUpPermits: Semaphore<string>;
   /** Limits how many imports of one user write at a time. The key is the user's id. */
   readonly importPermits: Semaphore<number>;
   /** Parses and checks the bodies of imports. */
@@ -182,7 +187,13 @@ export async function openContext(
   const preparers = new Preparers();
   opened.defer(() => preparers.close());
   const received = new HeldBytes(RECEIVED_BYTES);
-  const overload = new Overload({ config, database, metrics, outboundBacklog, received });
+  const overload = new Overload({
+    limits: { eventLoopMs: config.overloadEventLoopMs, poolWaitMs: config.overloadPoolWaitMs },
+    pool: database,
+    outboundBacklog,
+    received,
+    onRefused: metrics.overloaded,
+  });
   opened.defer(() => overload.close());
   const requestPermits = createUserPermits(config.databasePoolSize, PERMIT_WAIT_MS);
   const closedWithContext = new AsyncDisposableStack();
@@ -205,6 +216,7 @@ export async function openContext(
     requestPermits,
     digestPermits: createPermits(1, PERMIT_WAIT_MS),
     batchPermits: createPermits(1, PERMIT_WAIT_MS),
+    lookUpPermits: new Semaphore<string>({ permits: 1, maxWaiting: 100, waitMs: 1_000 }),
     preparers,
     importPermits: createUserPermits(config.databaseImportPoolSize, config.importWaitSeconds * 1_000),
     provider: config.signIn.provider && new Provider(config.signIn.provider),

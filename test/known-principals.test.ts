@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { createSecret, formatToken, KnownPrincipals, parseToken } from '../src/domain/tokens.ts';
+import { createSecret, formatToken, parseToken } from '../src/domain/tokens.ts';
+import { KnownPrincipals } from '../src/http/known-principals.ts';
 
 // Tests what a replica remembers about valid tokens. It remembers a limited number of them, and each for a limited
 // time.

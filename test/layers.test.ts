@@ -20,14 +20,14 @@ describe('reading the environment', () => {
     'export const node = process;',
     'start(process);',
     "const name = 'env'; export const all = process[name];",
-  ])('is not allowed in operations: %s', (code) => {
-    expect(findBreaches('src/operations/a.ts', code)).toEqual([expect.stringContaining('environment')]);
+  ])('is not allowed in imports: %s', (code) => {
+    expect(findBreaches('src/imports/a.ts', code)).toEqual([expect.stringContaining('environment')]);
   });
 
   test('is allowed in two files, and other uses of process are allowed everywhere', () => {
     const code =
       'const { pid } = process;\nprocess.on(`exit`, () => {});\nexport const job = { process: pid }.process;';
-    expect(findBreaches('src/operations/a.ts', code)).toEqual([]);
+    expect(findBreaches('src/imports/a.ts', code)).toEqual([]);
     expect(findBreaches('src/config.ts', 'export const read = (env = process.env) => env;')).toEqual([]);
   });
 });
@@ -46,7 +46,7 @@ describe('SQL', () => {
     "export const text = 'create unique index one on users (email)';",
     "export const text = 'TRUNCATE users';",
   ])('is not allowed outside of the store: %s', (code) => {
-    expect(findBreaches('src/operations/a.ts', code)).not.toEqual([]);
+    expect(findBreaches('src/imports/a.ts', code)).not.toEqual([]);
     expect(findBreaches('src/store/a.ts', code)).toEqual([]);
   });
 
@@ -57,10 +57,10 @@ describe('SQL', () => {
     'begin where the last run ended, with a file',
     '/tags/update',
   ])('is not recognized in the text %j', (text) => {
-    expect(findBreaches('src/operations/a.ts', `export const text = ${JSON.stringify(text)};`)).toEqual([]);
+    expect(findBreaches('src/imports/a.ts', `export const text = ${JSON.stringify(text)};`)).toEqual([]);
   });
 });
 
 test('a file that cannot be parsed as TypeScript is an error', () => {
-  expect(() => findBreaches('src/operations/a.ts', 'import {')).toThrow('src/operations/a.ts');
+  expect(() => findBreaches('src/imports/a.ts', 'import {')).toThrow('src/imports/a.ts');
 });

@@ -6,11 +6,23 @@ import { useService } from './support/service.ts';
 // Tests when a replica refuses requests early, and when it accepts them again. observability.test.ts tests how a
 // replica reports that it is overloaded.
 
-const service = useService({ overloadEventLoopMs: 100 });
+const service = useService();
+
+/** What an `Overload` watches, with limits of this test. */
+const watched = () => {
+  const { database: pool, outboundBacklog, received } = service.context;
+  return {
+    limits: { eventLoopMs: 100, poolWaitMs: 0 },
+    pool,
+    outboundBacklog,
+    received,
+    onRefused: () => {},
+  };
+};
 
 test('a replica considers only the delays of the last half second', async () => {
   const delays = createHistogram();
-  const overload = new Overload(service.context, delays);
+  const overload = new Overload(watched(), delays);
   onTestFinished(() => overload.close());
   const record = (ms: number, times: number) => {
     for (let n = 0; n < times; n += 1) delays.record(ms * 1e6);
@@ -35,7 +47,7 @@ test('a replica considers only the delays of the last half second', async () => 
 
 test('while the bodies of all users together exceed their limit, only a body of at least 64 KiB is refused', () => {
   const { received } = service.context;
-  const overload = new Overload(service.context);
+  const overload = new Overload(watched());
   onTestFinished(() => overload.close());
   const release = received.hold(1, 1e12);
   onTestFinished(release);

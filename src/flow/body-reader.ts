@@ -1,5 +1,6 @@
-import { IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { invalid } from '../domain/errors.ts';
+import { pauseWith } from './node-internals.ts';
 
 /**
  * Reads request bodies at a limited pace. A client may send its body in chunks of one byte, and handling a chunk takes
@@ -76,12 +77,7 @@ export class BodyReader {
 
   constructor(body: IncomingMessage) {
     this.#body = body;
-    // After each chunk the stream calls `_read`, and Node's own `_read` (lib/_http_incoming.js) resumes the socket. So
-    // a paused socket stays paused only with this override. `body.pause()` does not help. It stops the socket only when
-    // the stream's buffer is full, which takes 65,536 events if chunks have one byte.
-    body._read = (bytes) => {
-      if (!this.#isPaused) IncomingMessage.prototype._read.call(body, bytes);
-    };
+    pauseWith(body, () => this.#isPaused);
     body.on('data', (chunk: Buffer) => this.#add(chunk));
     body.once('end', () => this.#finish('complete'));
     body.once('error', () => this.#finish('aborted'));

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { countTaken } from './node-internals.ts';
 
 /** Tracks connections: which requests each has open, and whether its client reads the responses. */
 
@@ -21,23 +22,6 @@ const PROGRESS_BYTES = 16 * 1_024;
  * stall time too late.
  */
 const CHECKS_PER_STALL = 30;
-
-/** Node's internal handle of a socket. Node's own socket timeout also uses `writeQueueSize` (lib/net.js). */
-interface StreamHandle {
-  /** Bytes passed to libuv. */
-  bytesWritten: number;
-  /** Bytes that libuv has not yet passed to the kernel. */
-  writeQueueSize: number;
-}
-
-/**
- * Returns how many bytes the kernel has taken from a socket. Unlike `socket.bytesWritten`, this number grows during a
- * large write.
- */
-function countTaken(socket: Socket): number {
-  const { _handle: handle } = socket as { _handle?: StreamHandle | null };
-  return handle ? handle.bytesWritten - handle.writeQueueSize : socket.bytesWritten;
-}
 
 /** A client's connection. Notices when the client stops reading its responses. */
 export class Connection {

@@ -1,9 +1,27 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import type { Config } from '../config.ts';
 import { unavailable } from '../domain/errors.ts';
-import type { Metrics, OverloadReason } from '../observability/metrics.ts';
-import type { Database } from '../store/driver/database.ts';
 import type { HeldBytes, OutboundBacklog } from './held-bytes.ts';
+import type { SemaphoreGauges } from './semaphore.ts';
+
+/**
+ * Why an overloaded replica refuses a request.
+ *
+ * - `event_loop`: the event loop is late.
+ * - `pool`: statements wait too long for a connection.
+ * - `unsent`: the clients of all users together leave too many bytes of responses unread.
+ * - `account`: the clients of this account leave too many bytes of responses unread.
+ * - `received`: the replica holds too many bytes of request bodies in total.
+ * - `account_received`: the replica holds too many bytes of request bodies of this account.
+ */
+export const OVERLOAD_REASONS = [
+  'event_loop',
+  'pool',
+  'unsent',
+  'account',
+  'received',
+  'account_received',
+] as const;
+type OverloadReason = (typeof OVERLOAD_REASONS)[number];
 
 /** How often the delay of the event loop is measured. */
 const SAMPLE_MS = 500;
@@ -24,12 +42,15 @@ const MESSAGES: Record<OverloadReason, string> = {
 };
 
 interface Watched {
-  config: Config;
-  database: Database;
-  metrics: Metrics;
+  /** The longest mean delay of the event loop, and the longest wait for a connection. 0 for no limit. */
+  limits: { eventLoopMs: number; poolWaitMs: number };
+  /** The pool of connections. */
+  pool: { readonly gauges: SemaphoreGauges };
   outboundBacklog: OutboundBacklog;
   /** The bytes of request bodies that are in memory. */
   received: HeldBytes;
+  /** Called for each refused request. */
+  onRefused: (reason: OverloadReason) => void;
 }
 
 /** Delays of the event loop since the last reset, in nanoseconds. */
@@ -88,21 +109,20 @@ export class Overload {
 
   /** Returns why to refuse a request, or undefined if it is not refused. */
   #reasonFor(userId: number | undefined): OverloadReason | undefined {
-    const { overloadEventLoopMs } = this.#watched.config;
-    if (overloadEventLoopMs > 0 && this.#delayMs > overloadEventLoopMs) return 'event_loop';
+    const { eventLoopMs } = this.#watched.limits;
+    if (eventLoopMs > 0 && this.#delayMs > eventLoopMs) return 'event_loop';
     if (this.#isPoolLate) return 'pool';
     const refusal = this.#watched.outboundBacklog.refusal(userId);
     return refusal === 'process' ? 'unsent' : refusal;
   }
 
   get #isPoolLate(): boolean {
-    const { config, database } = this.#watched;
-    const { overloadPoolWaitMs } = config;
-    return overloadPoolWaitMs > 0 && database.gauges.oldestWaitMs > overloadPoolWaitMs;
+    const { limits, pool } = this.#watched;
+    return limits.poolWaitMs > 0 && pool.gauges.oldestWaitMs > limits.poolWaitMs;
   }
 
   #throw(reason: OverloadReason): never {
-    this.#watched.metrics.overloaded(reason);
+    this.#watched.onRefused(reason);
     throw unavailable(MESSAGES[reason], 1 + Math.floor(Math.random() * 3));
   }
 

@@ -1,6 +1,9 @@
 /** Why a caller got no permit: its wait expired, the queue of its key is full, or the semaphore is closed. */
 export type Refusal = 'expired' | 'full' | 'closed';
 
+/** The error for a caller that gets no permit, if the options name no other. */
+export class NoPermit extends Error {}
+
 export interface SemaphoreOptions {
   /** The number of permits of each key. */
   permits: number;
@@ -8,8 +11,8 @@ export interface SemaphoreOptions {
   waitMs: number;
   /** The maximum number of waiters of each key; default: no limit. */
   maxWaiting?: number;
-  /** Returns the error for a caller that gets no permit. */
-  refusalError: (refusal: Refusal) => Error;
+  /** Returns the error for a caller that gets no permit; default: `NoPermit`. */
+  refusalError?: (refusal: Refusal) => Error;
   /** Called when it is a waiter's turn to get a permit, with the seconds that the waiter has waited. */
   onWaited?: ((seconds: number) => void) | undefined;
 }
@@ -67,11 +70,13 @@ class Line {
  */
 export class Semaphore<Key> {
   readonly #options: SemaphoreOptions;
+  readonly #refusalError: (refusal: Refusal) => Error;
   readonly #lines = new Map<Key, Line>();
   #isClosed = false;
 
   constructor(options: SemaphoreOptions) {
     this.#options = options;
+    this.#refusalError = options.refusalError ?? (() => new NoPermit());
   }
 
   /** Returns the current permits and waiters of a key. */
@@ -88,16 +93,16 @@ export class Semaphore<Key> {
    * caller, `waitMs` replaces the longest wait from the semaphore's options.
    */
   enter(key: Key, start: () => boolean, refuse: (error: Error) => void, waitMs = this.#options.waitMs): void {
-    const { permits, maxWaiting = Infinity, refusalError } = this.#options;
+    const { permits, maxWaiting = Infinity } = this.#options;
     if (this.#isClosed) {
-      refuse(refusalError('closed'));
+      refuse(this.#refusalError('closed'));
       return;
     }
     const line = this.#lineOf(key);
     if (line.inUse < permits) {
       line.inUse++;
       if (!start()) this.release(key);
-    } else if (line.waiting >= maxWaiting) refuse(refusalError('full'));
+    } else if (line.waiting >= maxWaiting) refuse(this.#refusalError('full'));
     else this.#wait(line, start, refuse, waitMs);
   }
 
@@ -154,7 +159,7 @@ export class Semaphore<Key> {
   /** Refuses all waiters and all later callers. Permits that are taken can still be given back. */
   close(): void {
     this.#isClosed = true;
-    for (const key of this.#lines.keys()) this.refuseWaiters(key, this.#options.refusalError('closed'));
+    for (const key of this.#lines.keys()) this.refuseWaiters(key, this.#refusalError('closed'));
   }
 
   #lineOf(key: Key): Line {
@@ -166,13 +171,12 @@ export class Semaphore<Key> {
   }
 
   #wait(line: Line, start: () => boolean, refuse: (error: Error) => void, waitMs: number): void {
-    const { refusalError } = this.#options;
     const waiter: Waiter = { start, refuse, since: performance.now(), timer: undefined, hasLeft: false };
     line.add(waiter);
     if (waitMs === 0) return;
     waiter.timer = setTimeout(() => {
       line.remove(waiter);
-      refuse(refusalError('expired'));
+      refuse(this.#refusalError('expired'));
     }, waitMs);
   }
 }

@@ -5,7 +5,7 @@ import type { Quota, RateLimiter } from '../coordination/port.ts';
 import { ApiError } from '../domain/errors.ts';
 import type { ErrorCode } from '../domain/resources.ts';
 import type { PresentedToken } from '../domain/tokens.ts';
-import { Semaphore } from '../flow/semaphore.ts';
+import { NoPermit } from '../flow/semaphore.ts';
 import type { Credential } from '../observability/metrics.ts';
 import { addressKey, clientAddress, networkKey, refuse } from './quota-headers.ts';
 
@@ -115,20 +115,6 @@ function budgetsOfEmail(context: Context, request: FastifyRequest, emailKey: str
   };
 }
 
-/** The error for a lookup that gets no permit of `lookUpPermits`. */
-class NoPermit extends Error {}
-
-/**
- * Permits to look up tokens for client addresses that have used up their budget of failures. One lookup of each address
- * runs at a time. Up to 100 other lookups of that address wait, each for at most one second.
- */
-const lookUpPermits = new Semaphore<string>({
-  permits: 1,
-  maxWaiting: 100,
-  waitMs: 1_000,
-  refusalError: () => new NoPermit(),
-});
-
 /**
  * Looks up a token that this replica does not remember. Once the budget of the client's address is used up, the lookups
  * of this address run one at a time. From then on, a wrong token gives `RATE_LIMITED`, and so does a lookup that gets
@@ -150,7 +136,7 @@ export function limitTokenFailures<Result>(
     countFailure(context, request, { credential: 'bearer', codes, counted }, lookUp);
   const refusal = limiter.refusal(key, TOKEN_FAILURES_PER_MINUTE);
   if (refusal === undefined) return lookUpCounted();
-  return lookUpPermits.run(key, lookUpCounted).catch((error: unknown) => {
+  return context.lookUpPermits.run(key, lookUpCounted).catch((error: unknown) => {
     throw error instanceof NoPermit ? countRefusal(context, request, 'bearer', refusal) : error;
   });
 }

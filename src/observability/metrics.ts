@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { type Coordination, SHARED_PARTS } from '../coordination/port.ts';
+import { OVERLOAD_REASONS } from '../flow/overload.ts';
 import { SIGN_IN_OUTCOMES } from '../sign-in/sign-in-error.ts';
 import type { Database } from '../store/driver/database.ts';
 import { UNAVAILABLE_REASONS } from '../store/driver/errors.ts';
@@ -34,19 +35,6 @@ interface FinishedRequest {
  */
 const ABORT_REASONS = ['stalled', 'client', 'service', 'unanswered'] as const;
 export type AbortReason = (typeof ABORT_REASONS)[number];
-
-/**
- * Why an overloaded replica refuses a request.
- *
- * - `event_loop`: the event loop is late.
- * - `pool`: statements wait too long for a connection.
- * - `unsent`: the clients of all users together leave too many bytes of responses unread.
- * - `account`: the clients of this account leave too many bytes of responses unread.
- * - `received`: the replica holds too many bytes of request bodies in total.
- * - `account_received`: the replica holds too many bytes of request bodies of this account.
- */
-const OVERLOAD_REASONS = ['event_loop', 'pool', 'unsent', 'account', 'received', 'account_received'] as const;
-export type OverloadReason = (typeof OVERLOAD_REASONS)[number];
 
 /** Credentials that an attacker may try to guess: invite codes and tokens. */
 const CREDENTIALS = ['invite', 'bearer'] as const;

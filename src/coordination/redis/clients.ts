@@ -1,6 +1,7 @@
 import { Cluster, Redis, type RedisOptions, ReplyError } from 'ioredis';
 import type { RedisAccess } from '../port.ts';
 import { readAccess } from './address.ts';
+import { guardAsking } from './asking.ts';
 import { backOff, chooseServer, untilReady, withDeadline } from './calls.ts';
 import { SentinelWatch } from './sentinels.ts';
 
@@ -11,7 +12,7 @@ export type RedisClient = Redis | Cluster;
 export interface RedisClients {
   /** Used for everything that has no client of its own. */
   main: RedisClient;
-  /** Used for rate limits whose windows do not slide (`redis-window.ts`). */
+  /** Used for rate limits whose windows do not slide (`window.ts`). */
   counting: RedisClient;
 }
 
@@ -192,26 +193,6 @@ export function openWorkerClient(client: RedisClient): RedisClient {
         );
   opened.on('error', () => {});
   return opened;
-}
-
-/**
- * Handles the rejections of ASKING, a command that the client of a cluster sends by itself. ioredis ignores the promise
- * of this command. Without this handler, the loss of the connection before the reply would end the process. Does
- * nothing for a client of a single server.
- */
-export function guardAsking<Client>(client: Client): Client {
-  if (!(client instanceof Cluster)) return client;
-  const guard = (node: Redis) => {
-    const sendAsking = node.asking.bind(node);
-    node.asking = () => {
-      const reply = sendAsking();
-      reply.catch(() => {});
-      return reply;
-    };
-  };
-  client.nodes().forEach(guard);
-  client.on('+node', guard);
-  return client;
 }
 
 /**

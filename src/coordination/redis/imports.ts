@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Job, Queue, UnrecoverableError, WaitingError, Worker } from 'bullmq';
 import type { ImportQueue } from '../port.ts';
 import { type ProcessImportQueue, RunStopped } from '../process/imports.ts';
+import { guardAsking } from './asking.ts';
 import { NOT_CONNECTED, REPLY_WAIT_MS, type Warn, withDeadline } from './calls.ts';
-import { guardAsking, openWorkerClient, type RedisClient } from './clients.ts';
+import { openWorkerClient, type RedisClient } from './clients.ts';
 import type { RedisKeys } from './keys.ts';
 import type { RedisSide } from './link.ts';
 

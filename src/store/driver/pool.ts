@@ -2,6 +2,7 @@ import { Semaphore, type SemaphoreGauges } from '../../flow/semaphore.ts';
 import type { Database, Sql, Statement } from './database.ts';
 import { DatabaseUnavailable, sqlStateOf, translateError } from './errors.ts';
 import type { SharedConnection } from './shared-connection.ts';
+import { wasSent } from './was-sent.ts';
 
 /** The limits of a pool. A time of 0 means no limit. */
 interface PoolLimits {
@@ -195,7 +196,7 @@ export class Pool implements Database {
   }
 
   #fail<T extends readonly unknown[]>(call: Call<T>, error: unknown, responsesBefore: number): void {
-    const failure = translateError(error, wasSent(call));
+    const failure = translateError(error, wasSent(call.statement));
     if (!(failure instanceof DatabaseUnavailable)) {
       this.#responses++;
       const sqlState = sqlStateOf(failure);
@@ -236,17 +237,9 @@ function finish({ timer }: Timed, settle: () => void): void {
  */
 function expire<T extends readonly unknown[]>(call: Call<T>): void {
   call.expired = true;
-  const isSent = wasSent(call);
+  const isSent = wasSent(call.statement);
   call.reject(new DatabaseUnavailable('deadline', isSent));
   if (!isSent) call.statement?.cancel();
-}
-
-/**
- * Returns whether the statement was written to a connection. If it was, postgres.js 3.4.9 has set `state` to that
- * connection.
- */
-function wasSent({ statement }: { statement: object | undefined }): boolean {
-  return statement !== undefined && !('state' in statement && statement.state === null);
 }
 
 /**
