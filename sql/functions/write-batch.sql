@@ -1,6 +1,7 @@
 -- Runs operations on bookmarks in order, each as if it were sent alone. `p_operations` is an array of objects with the
--- arguments of `add_bookmark`, `edit_bookmark` or `delete_bookmark`. Returns the outcome and the response of each; one of
--- both is empty. A refused operation changes nothing, and the next ones still run. The account stays locked until the last one has run.
+-- arguments of `add_bookmark`, `add_unless_saved`, `edit_bookmark` or `delete_bookmark`. Returns the outcome and the
+-- response of each; one of both is empty. A refused operation changes nothing, and the next ones still run. The account
+-- stays locked until the last one has run.
 --
 -- With `p_is_atomic`, the first refused operation raises the error BM001, which undoes everything. Its detail holds the
 -- place of the operation, counted from 0, and the outcome.

@@ -38,7 +38,8 @@ interface BatchOptions {
 }
 
 /**
- * Runs writes in order, in one statement. Returns the result of each, or the error for which it was refused. With `isAtomic`, throws the first of these errors, and nothing has changed.
+ * Runs writes in order, in one statement. Returns the result of each, or the error for which it was refused. With
+ * `isAtomic`, throws the first of these errors, and nothing has changed.
  */
 export async function writeBatch(
   db: Database,
