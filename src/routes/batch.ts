@@ -67,7 +67,12 @@ function tryReadOperation(given: unknown): BatchWrite | ApiError {
 
 const isRefusal = (result: unknown): result is ApiError => result instanceof ApiError;
 
-const key = z.string().min(1).max(255).optional();
+const key = z
+  .string()
+  .min(1)
+  .max(255)
+  .meta({ examples: ['5d2f7a0e-add-1'] })
+  .optional();
 
 const batch = principalRoute({
   path: '/bookmarks/batch',
