@@ -2,8 +2,10 @@
 export const SHARDED_TESTS: readonly string[] = [
   'test/spec-4-1-account.test.ts',
   'test/session-limit.test.ts',
+  'test/spec-4-2-batch.test.ts',
   'test/spec-4-2-bookmarks.test.ts',
   'test/spec-4-2-changes.test.ts',
+  'test/spec-4-2-digest.test.ts',
   'test/spec-4-2-get.test.ts',
   'test/spec-4-2-list.test.ts',
   'test/spec-4-2-search-options.test.ts',
