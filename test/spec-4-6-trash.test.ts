@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { parseToken } from '../src/domain/tokens.ts';
 import { deleteLeftovers } from '../src/process/sweeper.ts';
 import { findFaults } from './support/invariants.ts';
 import { runOn } from './support/run-on.ts';
@@ -267,9 +268,9 @@ describe('/trash/restore', () => {
     const names = `'{a,b}', '{a,b}'`;
     await runOn(
       service.database.url,
-      `select restore_bookmarks(user_id, token_hash, '{${id}}', ${names}, 100, 100, null, null)
-      from tokens
-      where user_id = ${user.id}`,
+      `select restore_bookmarks(
+        ${user.id}, decode('${parseToken(user.token)!.hash.toString('hex')}', 'hex'), '{${id}}', ${names}, 100, 100, null, null
+      )`,
     );
     expect((await user.post('/tags/list')).body.tags).toMatchObject([{ name: 'a', bookmark_count: 1 }]);
   });
