@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   type Bookmark,
   type BookmarkTag,
+  type CollectionStore,
   type IndexedDbStore,
   MirrorConflict,
   type MirrorPage,
@@ -58,6 +59,23 @@ interface ReadableStore {
   find(id: number): Bookmark | undefined | Promise<Bookmark | undefined>;
 }
 
+interface ReadableCollection extends ReadableStore {
+  /** Stores a bookmark that the service has returned for an add. */
+  storeAdded(bookmark: Bookmark): Promise<void>;
+  readAhead(): Promise<number[]>;
+}
+
+/** Adds a bookmark to the copy, and stores the bookmark that the service has returned. */
+async function storeAdded(store: CollectionStore, bookmark: Bookmark): Promise<void> {
+  const { tags: _tags, ...fields } = bookmark;
+  const intent = { kind: 'add' as const, bookmark: { ...fields, tags: [] }, onDuplicate: 'return' as const };
+  const { id } = await store.update(0, () => ({ writes: [{ id: 0, intent, seen: undefined }] }));
+  await store.update(id, () => ({ writes: [], row: bookmark }));
+}
+
+const withStoreAdded = <Store extends CollectionStore>(store: Store) =>
+  Object.assign(store, { storeAdded: (bookmark: Bookmark) => storeAdded(store, bookmark) });
+
 const pages = usePageServer();
 const browsers = useBrowser();
 
@@ -67,7 +85,7 @@ declare global {
 }
 
 /** A store in a page of the browser, with its own database. */
-class PageStore implements ReadableStore {
+class PageStore implements ReadableCollection {
   readonly #page: Page;
 
   private constructor(page: Page) {
@@ -96,11 +114,17 @@ class PageStore implements ReadableStore {
   bookmarks = () => this.#page.evaluate(() => globalThis.store.bookmarks());
   tags = () => this.#page.evaluate(() => globalThis.store.tags());
   find = (id: number) => this.#page.evaluate((id) => globalThis.store.find(id), id);
+  readAhead = () => this.#page.evaluate(() => globalThis.store.readAhead());
+  storeAdded = async (bookmark: Bookmark): Promise<void> =>
+    this.#page.evaluate(([code, bookmark]) => new Function(`return ${code}`)()(globalThis.store, bookmark), [
+      storeAdded.toString(),
+      bookmark,
+    ] as const);
 }
 
-const STORES: [string, () => Promise<ReadableStore>, typeof browserTest][] = [
-  ['in memory', async () => new MemoryStore(), test],
-  ['in a file', async () => new SqliteStore(nextFile()), test],
+const STORES: [string, () => Promise<ReadableCollection>, typeof browserTest][] = [
+  ['in memory', async () => withStoreAdded(new MemoryStore()), test],
+  ['in a file', async () => withStoreAdded(new SqliteStore(nextFile())), test],
   ['in IndexedDB', () => PageStore.open(), browserTest],
 ];
 
@@ -141,6 +165,17 @@ describe.each(STORES)('a store %s', (_, open, test) => {
     expect(await store.readCursor()).toBe('second');
     await store.apply(page({ reset: true, bookmarks: [old] }));
     expect([...(await store.bookmarks())]).toEqual([old]);
+  });
+
+  test('is ahead of its cursor only by the bookmarks that no page has contained', async () => {
+    const store = await open();
+    await store.apply(page({ reset: true, bookmarks: [bookmark(7, 'known')] }));
+    await store.storeAdded(bookmark(7, 'known'));
+    await store.storeAdded(bookmark(8, 'added'));
+    expect(await store.readAhead()).toEqual([8]);
+    await store.apply(page({ bookmarks: [bookmark(8, 'added')] }));
+    expect(await store.readAhead()).toEqual([]);
+    expect(await store.find(7)).toEqual(bookmark(7, 'known'));
   });
 
   test('renames a tag in every bookmark that has it, and removes a deleted tag from them', async () => {

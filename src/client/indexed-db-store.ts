@@ -274,7 +274,8 @@ async function writeChange(
   const { outbox, localIds, ahead } = tables;
   let id = row?.id ?? before.id;
   if (id !== before.id) localIds.put(id, before.id);
-  if (row && before.row === undefined) ahead.put(true, id);
+  // An add that was a duplicate returns a bookmark that the copy may have already.
+  if (row && (await resultOf(tables.bookmarks.count(id))) === 0) ahead.put(true, id);
   if (row) putBookmark(tables, row);
   if (row === null) removeBookmark(tables, id);
   for (const report of reports) tables.reports.add(report);

@@ -62,7 +62,8 @@ export class MemoryStore implements CollectionStore {
     const { row, writes, reports = [] } = work(before);
     let id = row?.id ?? before.id;
     if (id !== before.id) this.#idByLocal.set(before.id, id);
-    if (row && before.row === undefined) this.#ahead.add(id);
+    // An add that was a duplicate returns a bookmark that the copy may have already.
+    if (row && !this.#bookmarks.has(id)) this.#ahead.add(id);
     if (row) this.#put(row);
     if (row === null) this.#remove(id);
     this.#reports.push(...reports);

@@ -236,7 +236,8 @@ export class SqliteStore implements CollectionStore, Disposable {
       const id = row?.id ?? before.id;
       if (id !== before.id)
         this.#db.prepare('insert into local_ids (local_id, bookmark_id) values (?, ?)').run(before.id, id);
-      if (row && before.row === undefined)
+      // An add that was a duplicate returns a bookmark that the copy may have already.
+      if (row && this.find(id) === undefined)
         this.#runEach('insert into ahead (bookmark_id) values (?) on conflict do nothing', [id]);
       const bookmarks = row ? [row] : [];
       const deleted = row === null ? [id] : [];
