@@ -105,7 +105,8 @@ function checkTransition({ device, seq, row, before, after }: Transition, report
     const { tags, ...fields } = intent.bookmark;
     expect(after, where).toMatchObject(fields);
     expect(namesOf(after!.tags), where).toEqual([...tags].sort());
-    if (intent.onDuplicate !== 'add') expect(device.wasSaved.get(seq)![0], where).toBe(false);
+    // An earlier request with the same key may have had no effect, for example because the token was revoked.
+    if (intent.onDuplicate !== 'add') expect(device.wasSaved.get(seq), where).toContain(false);
     return;
   }
   if (after === undefined) {
