@@ -49,7 +49,7 @@ test.for([20, 22, 26])('the packed client and command line run on Node %i', asyn
   await cli('export', file);
   expect((await cli('import', file, '--dry-run')).stdout).toContain('1 bookmark');
   const mirror = await cli('mirror', join(folder, `${major}.sqlite`)).catch((error) => error);
-  if (major < 22) expect(mirror.stderr).toContain('Use Node 22.13 or newer');
+  if (major < 22) expect(mirror.stderr).toContain('needs Node 22.13 or newer');
   else expect(mirror.stdout).toContain('1 bookmark: 1 new or changed, 0 removed');
 
   const program = join(project, `program-${major}.js`);
