@@ -3,8 +3,8 @@
 -- changes to whom everything in the response is known (see `read_changes`). The parts cover the whole range of ids.
 -- There is at least one part, also if the range has no bookmarks.
 --
--- A digest is the SHA-256 of one line for each bookmark (docs/contract.md, section 4.2). Sorting is off, so that each
--- part is one read in the order of the key. It is on again for the ids of a bookmark's tags.
+-- A digest is the SHA-256 of one line for each bookmark (docs/contract.md, section 4.2). The planner avoids sorting, so
+-- that each part is one read in the order of the key.
 create or replace function read_digest(
   p_user_id bigint, p_after bigint, p_last bigint, p_parts integer,
   out parts text, out tags_digest text,

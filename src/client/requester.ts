@@ -22,8 +22,8 @@ export interface RequestOptions {
   /** Aborting this signal cancels the request, its waits and its retries. The call rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
   /**
-   * An attempt fails with `TIMEOUT` after this time without progress, in ms. The client adds 30 s for a poll with
-   * `wait`, `wait_seconds` for a poll with that field, and 240 s for an import, because the service may respond that late.
+   * An attempt fails with `TIMEOUT` after this time without progress, in ms. The client adds the longest wait of the
+   * service: 30 s for a poll with `wait`, `wait_seconds` for a poll with that field, and 240 s for an import.
    */
   timeoutMs?: number | undefined;
   /** How long a failed request is retried, in ms from the first failure. 0 disables retries. */
@@ -65,8 +65,9 @@ export interface ClientOptions {
   /** A session token or an API token. `exchangeInvite`, `exchangeDeviceCode` and `exchangeCode` need none. */
   token?: string | undefined;
   /**
-   * An attempt fails with `TIMEOUT` after this time without progress, in ms. Default: 30,000. The client adds 30 s for
-   * a poll with `wait`, `wait_seconds` for a poll with that field, and 240 s for an import, because the service may respond that late.
+   * An attempt fails with `TIMEOUT` after this time without progress, in ms. Default: 30,000. The client adds the
+   * longest wait of the service: 30 s for a poll with `wait`, `wait_seconds` for a poll with that field, and 240 s for
+   * an import.
    */
   timeoutMs?: number | undefined;
   /**
