@@ -105,22 +105,22 @@ async function waitForEnd(
   const jobId = jobIdOf(staged);
   const waiter = notifier.register(importChannel(jobId), jobId);
   let deadline = clock.now() + context.config.importWaitSeconds * 1_000;
+  let isQueued = false;
   let isDraining = false;
-  const queueAndAdd = async () => {
-    await unlessUnavailable(queue);
-    await imports.add(jobId);
-  };
   try {
-    await queueAndAdd();
     while (clock.now() < deadline) {
+      // If the statement that queues the import was lost, it is sent again. The job is added only afterwards: a worker
+      // that already has a job of this import ignores another one, and ends its job if the import is not queued.
+      if (!isQueued) {
+        isQueued = (await unlessUnavailable(() => queue().then(() => true))) ?? false;
+        if (isQueued) await imports.add(jobId);
+      }
       const state = await unlessUnavailable(() => readImport(context.database, staged).then(requireImport));
-      // `receiving` means that the import is not queued yet, because the statement that queues it was lost. Therefore,
-      // the statement is sent again. A worker ignores the job of an import that is not queued, so the job is added again.
-      if (state?.state === 'receiving') await queueAndAdd();
-      else if (state !== undefined && state.state !== 'queued') return state;
+      if (state?.state === 'done' || state?.state === 'cancelled') return state;
+      const pauseMs = isQueued ? READ_INTERVAL_MS : RETRY_INTERVAL_MS;
       // While the replica drains, `waiter.next` returns immediately, so the loop must pause by itself.
       if (isDraining) await sleep(RETRY_INTERVAL_MS);
-      else if ((await waiter.next(Math.min(deadline, clock.now() + READ_INTERVAL_MS))) === 'drain') {
+      else if ((await waiter.next(Math.min(deadline, clock.now() + pauseMs))) === 'drain') {
         isDraining = true;
         deadline = Math.min(deadline, clock.now() + DRAIN_WAIT_MS);
       }
