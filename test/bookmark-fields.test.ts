@@ -4,10 +4,12 @@ import { MemoryStore } from '../src/client/memory-store.ts';
 import { BOOKMARK_FIELDS, FIELD_NAMES, namesGivenTo } from '../src/domain/bookmark-fields.ts';
 import { sampleOf, samplesFor } from './support/bookmark-samples.ts';
 import { useService } from './support/service.ts';
+import { type ReadableStore, useStores } from './support/stores.ts';
 
 // Every field in `BOOKMARK_FIELDS` is accepted, stored, shown and compared as its description says.
 
 const service = useService();
+const { stores } = useStores();
 
 type Values = Record<string, unknown>;
 
@@ -31,7 +33,7 @@ type User = Awaited<ReturnType<typeof service.user>>;
 
 /** Returns the user's only bookmark in the response of each endpoint that shows bookmarks. */
 async function showEverywhere(user: User): Promise<Values[]> {
-  const paths = ['/bookmarks/list', '/bookmarks/search', '/bookmarks/sync', '/export'];
+  const paths = ['/bookmarks/list', '/bookmarks/search', '/bookmarks/sync', '/bookmarks/changes', '/export'];
   const pages = await Promise.all(paths.map((path) => user.post(path)));
   pages.push(await user.post('/bookmarks/get', { id: pages[0]!.body.bookmarks[0].id }));
   return pages.map(({ body }) => {
@@ -91,24 +93,60 @@ describe('the fields of a request', () => {
   );
 });
 
-test('a deleted bookmark keeps its fields in the trash, and a restored one has them again', async () => {
-  const user = await service.user();
-  const given = samplesFor('import', 1);
-  await user.post('/import', { bookmarks: [given] });
-  const { id } = (await user.post('/bookmarks/list')).body.bookmarks[0];
-  await user.post('/bookmarks/delete', { id, trash: true });
-  const [trashed] = (await user.post('/trash/list')).body.bookmarks;
-  expect(Object.keys(trashed)).toEqual(['id', ...FIELD_NAMES, 'deleted_at']);
-  expect(asGiven(trashed)).toMatchObject(sorted(given));
-  await user.post('/trash/restore', { ids: [id] });
-  await expectShown(user, given);
-  // An import in replace mode and a deletion use different statements to move bookmarks to the trash.
-  await user.post('/import', { mode: 'replace', bookmarks: [] });
-  const [replaced] = (await user.post('/trash/list')).body.bookmarks;
-  expect(asGiven(replaced)).toMatchObject(sorted(given));
-  await user.post('/trash/restore', { ids: [replaced.id] });
-  await expectShown(user, given);
+describe.each(stores)('with a local copy %s', (_, open, test) => {
+  test('every field survives an add, edits, the trash, a restore, a replace, an export and an import', async () => {
+    const user = await service.user();
+    const store = await open();
+    const shownFirst = async () => (await user.post('/bookmarks/list')).body.bookmarks[0];
+    const expectKept = async (expected: Values) => {
+      await expectShown(user, expected);
+      await applyChanges(user, store);
+      expect([...(await store.bookmarks())]).toEqual([await shownFirst()]);
+    };
+    const added = samplesFor('add', 1);
+    await user.post('/bookmarks/add', added);
+    await expectKept(added);
+    const { id } = await shownFirst();
+    const edit = samplesFor('edit', 2);
+    await user.post('/bookmarks/edit', { id, ...edit });
+    await expectKept({ ...added, ...edit });
+
+    // The values of an import are the most complete, because an import sets every field.
+    await user.post('/bookmarks/delete', { id });
+    const entry = samplesFor('import', 3);
+    await user.post('/import', { bookmarks: [entry] });
+    await expectKept(entry);
+    const imported = await shownFirst();
+    // A deletion and an import in replace mode use different statements to move bookmarks to the trash.
+    await user.post('/bookmarks/delete', { id: imported.id, trash: true });
+    await restoreOnly(user, imported);
+    await expectKept(entry);
+    const restored = await shownFirst();
+    await user.post('/import', { mode: 'replace', bookmarks: [] });
+    await restoreOnly(user, restored);
+    await expectKept(entry);
+
+    const { body: exported } = await user.post('/export');
+    await user.post('/import', { mode: 'replace', bookmarks: exported.bookmarks });
+    await expectKept(entry);
+  });
 });
+
+/** Applies all changes since the last call to a store. */
+async function applyChanges(user: User, store: ReadableStore): Promise<void> {
+  const after = await store.readCursor();
+  const { body } = await user.post('/bookmarks/changes', { ...(after !== undefined && { cursor: after }) });
+  expect(body.has_more).toBe(false);
+  await store.apply(body, after);
+}
+
+/** Restores the only bookmark in the trash. Expects that the trash shows the bookmark as it was. */
+async function restoreOnly(user: User, bookmark: Values): Promise<void> {
+  const { body } = await user.post('/trash/list');
+  expect(body.bookmarks).toEqual([{ ...bookmark, deleted_at: expect.any(String) }]);
+  expect(Object.keys(body.bookmarks[0])).toEqual(['id', ...FIELD_NAMES, 'deleted_at']);
+  await user.post('/trash/restore', { ids: [bookmark.id] });
+}
 
 test('an omitted field has its default', async () => {
   const [adding, importing] = [await service.user(), await service.user()];

@@ -1,35 +1,15 @@
-import { randomUUID } from 'node:crypto';
 import { readFileSync, statSync, truncateSync } from 'node:fs';
-import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
-import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  type Bookmark,
-  type BookmarkTag,
-  type CollectionStore,
-  type IndexedDbStore,
-  MirrorConflict,
-  type MirrorPage,
-} from '../src/client/index.ts';
+import { describe, expect, test } from 'vitest';
+import { type Bookmark, type BookmarkTag, MirrorConflict, type MirrorPage } from '../src/client/index.ts';
 import { MemoryStore } from '../src/client/memory-store.ts';
 import { SqliteStore, UnusableMirror } from '../src/client/sqlite-store.ts';
-import { samplesFor } from './support/bookmark-samples.ts';
-import { browserTest, useBrowser } from './support/browser.ts';
-import { makeFolder, removeFolder } from './support/folders.ts';
-import { usePageServer } from './support/pages.ts';
-import type { TestService } from './support/service.ts';
+import { type ReadableStore, useStores } from './support/stores.ts';
 
 /** Tests, without a service, the stores that a mirror can use. The stores get pages that the service could send. */
 
-let folder: string;
-beforeAll(() => {
-  folder = makeFolder('mirrors');
-});
-afterAll(() => removeFolder(folder));
-
-const nextFile = (): string => join(folder, `${randomUUID()}.sqlite`);
+const { stores: STORES, nextFile } = useStores();
 
 const page = (part: Partial<MirrorPage>): MirrorPage => ({
   reset: false,
@@ -51,83 +31,6 @@ const bookmark = (id: number, title: string, tags: BookmarkTag[] = []): Bookmark
   updated_at: '2026-01-31T12:00:00.000Z',
 });
 
-interface ReadableStore {
-  apply(page: MirrorPage, after?: string | undefined): Promise<number[]>;
-  readCursor(): Promise<string | undefined>;
-  bookmarks(): Iterable<Bookmark> | Promise<Bookmark[]>;
-  tags(): BookmarkTag[] | Promise<BookmarkTag[]>;
-  find(id: number): Bookmark | undefined | Promise<Bookmark | undefined>;
-}
-
-interface ReadableCollection extends ReadableStore {
-  /** Stores a bookmark that the service has returned for an add. */
-  storeAdded(bookmark: Bookmark): Promise<void>;
-  readAhead(): Promise<number[]>;
-}
-
-/** Adds a bookmark to the copy, and stores the bookmark that the service has returned. */
-async function storeAdded(store: CollectionStore, bookmark: Bookmark): Promise<void> {
-  const { tags: _tags, ...fields } = bookmark;
-  const intent = { kind: 'add' as const, bookmark: { ...fields, tags: [] }, onDuplicate: 'return' as const };
-  const { id } = await store.update(0, () => ({ writes: [{ id: 0, intent, seen: undefined }] }));
-  await store.update(id, () => ({ writes: [], row: bookmark }));
-}
-
-const withStoreAdded = <Store extends CollectionStore>(store: Store) =>
-  Object.assign(store, { storeAdded: (bookmark: Bookmark) => storeAdded(store, bookmark) });
-
-const pages = usePageServer();
-const browsers = useBrowser();
-
-declare global {
-  /** This variable exists only in the browser's page. */
-  var store: IndexedDbStore;
-}
-
-/** A store in a page of the browser, with its own database. */
-class PageStore implements ReadableCollection {
-  readonly #page: Page;
-
-  private constructor(page: Page) {
-    this.#page = page;
-  }
-
-  static async open(): Promise<PageStore> {
-    const page = await (await browsers.visitor({} as TestService)).open('/', pages.origin);
-    await page.evaluate(async (module) => {
-      globalThis.store = new (await import(module)).IndexedDbStore('test');
-    }, '/client.js');
-    return new PageStore(page);
-  }
-
-  async apply(page: MirrorPage, after?: string | undefined): Promise<number[]> {
-    const applied = await this.#page.evaluate(
-      ([page, after]) => globalThis.store.apply(page!, after).catch(({ name }) => name as string),
-      [page, after] as const,
-    );
-    if (applied === 'MirrorConflict') throw new MirrorConflict();
-    if (typeof applied === 'string') throw new Error(applied);
-    return applied;
-  }
-
-  readCursor = () => this.#page.evaluate(() => globalThis.store.readCursor());
-  bookmarks = () => this.#page.evaluate(() => globalThis.store.bookmarks());
-  tags = () => this.#page.evaluate(() => globalThis.store.tags());
-  find = (id: number) => this.#page.evaluate((id) => globalThis.store.find(id), id);
-  readAhead = () => this.#page.evaluate(() => globalThis.store.readAhead());
-  storeAdded = async (bookmark: Bookmark): Promise<void> =>
-    this.#page.evaluate(([code, bookmark]) => new Function(`return ${code}`)()(globalThis.store, bookmark), [
-      storeAdded.toString(),
-      bookmark,
-    ] as const);
-}
-
-const STORES: [string, () => Promise<ReadableCollection>, typeof browserTest][] = [
-  ['in memory', async () => withStoreAdded(new MemoryStore()), test],
-  ['in a file', async () => withStoreAdded(new SqliteStore(nextFile())), test],
-  ['in IndexedDB', () => PageStore.open(), browserTest],
-];
-
 describe.each(STORES)('a store %s', (_, open, test) => {
   test('is empty and has no cursor when it is new', async () => {
     const store = await open();
@@ -135,16 +38,6 @@ describe.each(STORES)('a store %s', (_, open, test) => {
     expect([...(await store.bookmarks())]).toEqual([]);
     expect(await store.tags()).toEqual([]);
     expect(await store.find(1)).toBeUndefined();
-  });
-
-  test('keeps every field of a bookmark', async () => {
-    const store = await open();
-    const tags = [{ id: 7, name: 'a' }];
-    const samples = samplesFor('import', 1);
-    const full = { ...bookmark(1, 'one'), ...samples, tags } as Bookmark;
-    await store.apply(page({ bookmarks: [full], tags }));
-    expect(await store.find(1)).toEqual(full);
-    expect([...(await store.bookmarks())]).toEqual([full]);
   });
 
   test('puts, replaces and removes bookmarks, and keeps the cursor', async () => {
