@@ -298,6 +298,7 @@ browserTest('a keyboard is enough to sign in, add, find, edit, delete, undo and 
   await keyboard.press('Enter');
   await page.getByText('No bookmarks yet').waitFor();
   await keyboard.press('n');
+  await page.locator('form.editor').waitFor();
   await keyboard.type('https://example.org/keys');
   await keyboard.press('Tab');
   await keyboard.type('By keys');

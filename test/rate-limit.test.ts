@@ -368,7 +368,8 @@ describe('limiters of several replicas on one Redis', () => {
     const refusal = limiters[0]!.addresses.refusal('key', LIMIT)!;
     expect(refusal.resetMs).toBeLessThanOrEqual(WINDOW_MS);
     await sleep(refusal.resetMs + 1);
-    expect(await consume(0)).toMatchObject({ admitted: true, remaining: LIMIT - 1 });
+    // The clocks of Redis and of this process may differ by some milliseconds. Refused calls do not count.
+    await expect.poll(() => consume(0)).toMatchObject({ admitted: true, remaining: LIMIT - 1 });
   });
 
   test('refuse a refused key from memory, without a call to Redis, until its slot is free', async () => {
