@@ -258,7 +258,7 @@ describe('a file', () => {
     const path = nextFile();
     const store = new SqliteStore(path);
     const other = new DatabaseSync(path, { timeout: 0 });
-    await store.update(1, () => {
+    await store.update([1], () => {
       expect(() => other.exec("insert into tags values (1, 'other')")).toThrow('database is locked');
       return {};
     });
@@ -271,12 +271,12 @@ describe('a file', () => {
     using store = new SqliteStore(path);
     using other = new SqliteStore(path);
     const intent = { kind: 'delete', bookmark: bookmark(1, 'one') } as const;
-    const { id } = await store.update(0, () => ({ writes: [{ id: 0, intent, seen: undefined }] }));
+    const [added] = await store.update([0], () => ({ writes: [{ id: 0, intent, seen: undefined }] }));
     store.bookmarks = function* () {
       yield* SqliteStore.prototype.bookmarks.call(this);
-      void other.update(id, () => ({ writes: [], row: bookmark(1, 'one') }));
+      void other.update([added!.id], () => ({ writes: [], row: bookmark(1, 'one') }));
     };
-    expect(await store.readAll()).toMatchObject({ rows: [], writes: [{ id }] });
+    expect(await store.readAll()).toMatchObject({ rows: [], writes: [{ id: added!.id }] });
     expect(await store.readAll()).toMatchObject({ rows: [{ id: 1 }], writes: [] });
   });
 

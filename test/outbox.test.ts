@@ -17,6 +17,8 @@ const bookmark = (fields: Partial<Bookmark> = {}): Bookmark => ({
   ...fields,
 });
 
+const results = (...list: object[]) => json({ results: list });
+
 const page = (fields: object = {}) =>
   json({
     reset: false,
@@ -73,7 +75,7 @@ describe('while the computer sleeps', () => {
     expect(await collection.sync()).toEqual([]);
     expect(fake.received.map(({ path }) => path)).toEqual([
       '/bookmarks/changes',
-      '/bookmarks/add',
+      '/bookmarks/batch',
       '/bookmarks/changes',
       '/bookmarks/get',
       '/bookmarks/changes',
@@ -123,10 +125,10 @@ test('a report that was added after the others were read is not acknowledged wit
     kind: 'kept',
     intent: { kind: 'delete', bookmark: bookmark() },
   });
-  await store.update(7, () => ({ reports: [report(2), report(4)] }));
+  await store.update([7], () => ({ reports: [report(2), report(4)] }));
   const read = await collection.reports();
   // Another process then adds a report about an earlier write to another bookmark.
-  await store.update(8, () => ({ reports: [report(3)] }));
+  await store.update([8], () => ({ reports: [report(3)] }));
   await collection.acknowledge(read);
   expect((await collection.reports()).map(({ seq }) => seq)).toEqual([3]);
 });
@@ -136,7 +138,7 @@ test('a bookmark that the service already had is not deleted by a deletion of th
     created_at: '2020-01-01T00:00:00.000Z',
     updated_at: '2020-01-01T00:00:00.000Z',
   });
-  const fake = new FakeService(page(), json(existing), page({ bookmarks: [existing] }));
+  const fake = new FakeService(page(), results(existing), page({ bookmarks: [existing] }), page());
   const collection = fake.client().collection(new MemoryStore());
   const { id } = await collection.add({ url: existing.url, on_duplicate: 'return' });
   await collection.delete(id);

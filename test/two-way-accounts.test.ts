@@ -33,17 +33,21 @@ describe('a token that is revoked in the middle of a push', () => {
     const { token } = await service.session(user.email);
     const store = new MemoryStore();
     let sent = 0;
-    const revoked = clientThat(token, '/bookmarks/add', async () => {
+    const revoked = clientThat(token, '/bookmarks/batch', async () => {
       sent += 1;
       if (sent === 2) await clientOf({ token }).logout();
     }).collection(store);
-    for (const n of [1, 2, 3]) await revoked.add({ url: `http://${n}/` });
+    const { id } = await revoked.add({ url: 'http://1/' });
+    // The second write of a bookmark needs a second batch.
+    await revoked.edit(id, { title: 'edited' });
+    await revoked.edit(id, { url: 'http://edited/' });
+    await revoked.add({ url: 'http://2/' });
     await expect(revoked.sync()).rejects.toMatchObject({ code: 'INVALID_TOKEN' });
     expect(await urlsOf(user)).toEqual(['http://1/']);
-    expect(await revoked.pending()).toHaveLength(2);
+    expect(await revoked.pending()).toHaveLength(3);
     const collection = clientOf(user).collection(store);
     expect(await collection.sync()).toEqual([]);
-    expect(await urlsOf(user)).toEqual(['http://1/', 'http://2/', 'http://3/']);
+    expect(await urlsOf(user)).toEqual(['http://edited/', 'http://2/']);
     expect(await collection.pending()).toEqual([]);
   });
 });
@@ -53,7 +57,7 @@ describe('a store used with the token of another account', () => {
     const [user, other] = [await service.user(), await service.user()];
     const store = new MemoryStore();
     const lost = () => Promise.reject(new TypeError('the connection is gone'));
-    const collection = clientThat(user.token, '/bookmarks/add', lost).collection(store);
+    const collection = clientThat(user.token, '/bookmarks/batch', lost).collection(store);
     await collection.add({ url: 'http://mine/' });
     await expect(collection.sync()).rejects.toMatchObject({ code: 'CONNECTION_LOST' });
     await expect(clientOf(other).collection(store).sync()).rejects.toMatchObject({

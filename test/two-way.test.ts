@@ -136,17 +136,21 @@ function checkTransition({ device, seq, row, before, after }: Transition, report
  * Fails if the service applied a write twice or out of order, or if an add or an edit was neither applied nor reported.
  */
 function checkWrites(device: Device, transitions: Transition[], reports: Report[], finalIds: Set<number>) {
-  const applied = transitions.filter((transition) => transition.device === device).map(({ seq }) => seq);
-  expect(applied, `${device.options.name}: in order, once each`).toEqual(
-    [...new Set(applied)].sort((a, b) => a - b),
-  );
+  const own = transitions.filter((transition) => transition.device === device);
+  const applied = own.map(({ seq }) => seq);
+  expect(new Set(applied).size, `${device.options.name}: once each`).toBe(applied.length);
+  const idOf = ({ before, after }: Transition) => (before ?? after)!.id;
+  for (const [id, ofOne] of Map.groupBy(own, idOf)) {
+    const seqs = ofOne.map(({ seq }) => seq);
+    expect(seqs, `${device.options.name} ${id}: in order`).toEqual(seqs.toSorted((a, b) => a - b));
+  }
   for (const { seq, intent } of device.wrote) {
-    const own = reports.filter((report) => report.seq === seq);
-    const where = `${device.options.name} ${seq}: ${JSON.stringify({ intent, own })}`;
-    const dropped = own.filter(({ kind }) => kind !== 'conflict').length;
+    const said = reports.filter((report) => report.seq === seq);
+    const where = `${device.options.name} ${seq}: ${JSON.stringify({ intent, said })}`;
+    const dropped = said.filter(({ kind }) => kind !== 'conflict').length;
     expect(dropped, where).toBeLessThanOrEqual(1);
     // A deleted bookmark never comes back under its id.
-    for (const { kind, id } of own)
+    for (const { kind, id } of said)
       if (kind === 'gone') expect([id > 0, finalIds.has(id)], where).toEqual([true, false]);
     // A client cannot tell its own adds of one url in the same millisecond apart, so it reports no duplicate.
     const isTwin = ({ seq: other, intent: twin }: PendingWrite) =>
@@ -157,7 +161,7 @@ function checkWrites(device: Device, transitions: Transition[], reports: Report[
       twin.bookmark.created_at === intent.bookmark.created_at;
     if (intent.kind === 'add' && !device.wrote.some(isTwin))
       expect(dropped + (applied.includes(seq) ? 1 : 0), where).toBe(1);
-    for (const report of own) {
+    for (const report of said) {
       // If an add is refused, the later writes to its bookmark are refused with it.
       const isDuplicate =
         intent.kind === 'add' && report.kind === 'refused' && report.code === 'VALIDATION_ERROR';
@@ -168,7 +172,7 @@ function checkWrites(device: Device, transitions: Transition[], reports: Report[
     if (intent.kind !== 'edit' || dropped > 0) continue;
     const fields = Object.keys(intent.fields);
     // If a conflict kept the service's value of a field, the device sends nothing for this field.
-    const keptTheirs = own
+    const keptTheirs = said
       .map((report) => report.conflict!)
       .filter(({ kept, theirs }) => kept === theirs).length;
     if (fields.length > keptTheirs) expect(applied, where).toContain(seq);

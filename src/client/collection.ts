@@ -4,7 +4,7 @@ import { parseTimestamp } from '../domain/timestamp.ts';
 import { type ConflictPolicy, mergeTags, showState, TEXT_FIELDS } from './merge.ts';
 import { MirrorConflict, mirrorBookmarks } from './mirror.ts';
 import type { BookmarkState, CollectionStore, Intent, PendingWrite, Report } from './outbox.ts';
-import { finishAttempt, type Pushing, pushWrites } from './push.ts';
+import { finishAttempts, type Pushing, pushWrites } from './push.ts';
 import type { Requester, RequestOptions } from './requester.ts';
 
 export interface CollectionOptions {
@@ -54,7 +54,7 @@ export class Collection {
    * service has assigned the final id.
    */
   async get(id: number): Promise<Bookmark | undefined> {
-    return showState(await this.#store.update(id, () => ({})));
+    return showState(await this.#store.read(id));
   }
 
   /**
@@ -95,8 +95,8 @@ export class Collection {
       },
       onDuplicate: on_duplicate,
     };
-    const state = await this.#store.update(0, () => ({ writes: [{ id: 0, intent, seen: undefined }] }));
-    return requireBookmark(state, state.id);
+    const [state] = await this.#store.update([0], () => ({ writes: [{ id: 0, intent, seen: undefined }] }));
+    return requireBookmark(state!, state!.id);
   }
 
   /** Changes the given fields. Rejects with `NotInCollection` if the bookmark does not exist. */
@@ -113,14 +113,15 @@ export class Collection {
    * Calls `decide` with the bookmark as the user sees it, and appends a write with the returned intent. Changes nothing
    * if `decide` returns undefined.
    */
-  #write(id: number, decide: (shown: Bookmark) => Intent | undefined): Promise<BookmarkState> {
-    return this.#store.update(id, (before) => {
+  async #write(id: number, decide: (shown: Bookmark) => Intent | undefined): Promise<BookmarkState> {
+    const [state] = await this.#store.update([id], (before) => {
       const intent = decide(requireBookmark(before, id));
       if (intent === undefined) return {};
       const lastWrite = before.writes.at(-1);
       const seen = lastWrite === undefined ? before.row?.updated_at : lastWrite.seen;
       return { writes: [...before.writes, { id: before.id, intent, seen }] };
     });
+    return state!;
   }
 
   /** Returns the writes that the service has not confirmed yet, in order. */
@@ -160,6 +161,7 @@ export class Collection {
       store: this.#store,
       policy: this.#policy,
       options,
+      pull: () => this.#pull(options),
     };
     for (let restarts = 0; ; restarts += 1) {
       try {
@@ -175,13 +177,13 @@ export class Collection {
 
   async #exchange(pushing: Pushing): Promise<void> {
     // The outcome of a request that was already sent must be known before a page is applied: see `requireNoAttempt`.
-    await finishAttempt(pushing);
+    await finishAttempts(pushing);
     // Changes are read before writes are sent. So each write is merged with the newest state, and the service rarely
     // refuses it with `CONFLICT`.
-    await this.#pull(pushing.options);
-    if ((await this.#store.readNext()) !== undefined) {
+    await pushing.pull();
+    if ((await this.#store.readOutbox(1)).length > 0) {
       await pushWrites(pushing);
-      await this.#pull(pushing.options);
+      await pushing.pull();
     }
   }
 

@@ -65,20 +65,24 @@ export class IndexedDbStore implements CollectionStore {
     });
   }
 
-  update(id: number, work: (state: BookmarkState) => StateChange): Promise<BookmarkState> {
+  update(ids: readonly number[], work: (state: BookmarkState) => StateChange): Promise<BookmarkState[]> {
     return this.#write(async (tables) => {
-      const before = await readState(tables, (await resultOf(tables.localIds.get(id))) ?? id);
-      const newId = await writeChange(tables, before, work(before));
-      return readState(tables, newId);
+      const states: BookmarkState[] = [];
+      for (const requestedId of ids) {
+        const before = await readState(tables, requestedId);
+        const id = await writeChange(tables, before, work(before));
+        states.push(await readState(tables, id));
+      }
+      return states;
     });
   }
 
-  readNext(): Promise<PendingWrite | undefined> {
-    return this.#read(readFirstWrite);
+  read(id: number): Promise<BookmarkState> {
+    return this.#read((tables) => readState(tables, id));
   }
 
-  readOutbox(): Promise<PendingWrite[]> {
-    return this.#read(({ outbox }) => resultOf(outbox.getAll()));
+  readOutbox(limit?: number): Promise<PendingWrite[]> {
+    return this.#read(({ outbox }) => resultOf(outbox.getAll(null, limit)));
   }
 
   readAll(): Promise<{ rows: Bookmark[]; writes: PendingWrite[] }> {
@@ -198,7 +202,9 @@ function abort(transaction: IDBTransaction): void {
 const readFirstWrite = async ({ outbox }: Tables): Promise<PendingWrite | undefined> =>
   (await resultOf<PendingWrite[]>(outbox.getAll(null, 1)))[0];
 
-async function readState(tables: Tables, id: number): Promise<BookmarkState> {
+/** Reads a bookmark. `requestedId` may be a negative id that the service's id has replaced. */
+async function readState(tables: Tables, requestedId: number): Promise<BookmarkState> {
+  const id = (await resultOf<number | undefined>(tables.localIds.get(requestedId))) ?? requestedId;
   const row = await findBookmark(tables, id);
   return { id, row, writes: await resultOf(tables.outbox.index('id').getAll(id)) };
 }

@@ -18,8 +18,8 @@ export class MemoryStore implements CollectionStore {
   readonly #bookmarks = new Map<number, StoredBookmark>();
   readonly #nameByTag = new Map<number, string>();
   #cursor: string | undefined;
-  /** In ascending order of `seq`. */
-  #writes: PendingWrite[] = [];
+  /** The pending writes of each bookmark, in order of `seq`. */
+  readonly #writes = new Map<number, PendingWrite[]>();
   #lastSeq = 0;
   /** The ids that the service has assigned, keyed by the negative ids that the bookmarks had before. */
   readonly #idByLocal = new Map<number, number>();
@@ -33,7 +33,7 @@ export class MemoryStore implements CollectionStore {
 
   async apply(page: MirrorPage, after?: string | undefined): Promise<number[]> {
     requireNext(page, after, this.#cursor);
-    requireNoAttempt(this.#writes[0]?.attempt);
+    requireNoAttempt(this.#outbox()[0]?.attempt);
     const bookmarks = omitOutdated(page, (id) => this.#bookmarks.get(id)?.updated_at);
     const changedTags = findChangedTags(page, (id) => this.#nameByTag.get(id));
     const retagged = this.#findTagged(changedTags);
@@ -57,9 +57,18 @@ export class MemoryStore implements CollectionStore {
     );
   }
 
-  async update(requestedId: number, work: (state: BookmarkState) => StateChange): Promise<BookmarkState> {
-    const before = this.#read(requestedId);
-    const { row, writes, reports = [] } = work(before);
+  async update(
+    ids: readonly number[],
+    work: (state: BookmarkState) => StateChange,
+  ): Promise<BookmarkState[]> {
+    return ids.map((requestedId) => {
+      const before = this.#readState(requestedId);
+      return this.#readState(this.#writeChange(before, work(before)));
+    });
+  }
+
+  /** Writes the changes that an `update` makes to a bookmark. Returns the bookmark's id, which may be new. */
+  #writeChange(before: BookmarkState, { row, writes, reports = [] }: StateChange): number {
     let id = row?.id ?? before.id;
     if (id !== before.id) this.#idByLocal.set(before.id, id);
     // An add that was a duplicate returns a bookmark that the copy may have already.
@@ -67,22 +76,25 @@ export class MemoryStore implements CollectionStore {
     if (row) this.#put(row);
     if (row === null) this.#remove(id);
     this.#reports.push(...reports);
-    if (writes === undefined) return this.#read(id);
-    const outbox = this.#writes.filter((write) => write.id !== before.id);
+    if (writes === undefined) return id;
+    this.#writes.delete(before.id);
+    const pending: PendingWrite[] = [];
     for (const write of writes) {
       if (write.seq === undefined) this.#lastSeq += 1;
       const seq = write.seq ?? this.#lastSeq;
       // A new bookmark has the id 0 until the write that adds it has a `seq`.
       if (id === 0) id = -seq;
-      outbox.push({ ...write, seq, id });
+      pending.push({ ...write, seq, id });
     }
-    this.#writes = outbox.sort((a, b) => a.seq - b.seq);
-    return this.#read(id);
+    // The bookmark that an add has found may have pending writes of its own.
+    const all = sortBySeq([...(this.#writes.get(id) ?? []), ...pending]);
+    if (all.length > 0) this.#writes.set(id, all);
+    return id;
   }
 
-  readNext = async (): Promise<PendingWrite | undefined> => this.#writes[0];
-  readOutbox = async (): Promise<PendingWrite[]> => [...this.#writes];
-  readAll = async () => ({ rows: [...this.bookmarks()], writes: [...this.#writes] });
+  read = async (id: number): Promise<BookmarkState> => this.#readState(id);
+  readOutbox = async (limit?: number): Promise<PendingWrite[]> => this.#outbox().slice(0, limit);
+  readAll = async () => ({ rows: [...this.bookmarks()], writes: this.#outbox() });
   readAhead = async (): Promise<number[]> => [...this.#ahead];
   readReports = async (): Promise<Report[]> => [...this.#reports];
 
@@ -91,10 +103,12 @@ export class MemoryStore implements CollectionStore {
   }
 
   /** Reads a bookmark. `requestedId` may be a negative id that the service's id has replaced. */
-  #read(requestedId: number): BookmarkState {
+  #readState(requestedId: number): BookmarkState {
     const id = this.#idByLocal.get(requestedId) ?? requestedId;
-    return { id, row: this.find(id), writes: this.#writes.filter((write) => write.id === id) };
+    return { id, row: this.find(id), writes: this.#writes.get(id) ?? [] };
   }
+
+  #outbox = (): PendingWrite[] => sortBySeq([...this.#writes.values()].flat());
 
   #put({ tags, ...fields }: Bookmark): void {
     for (const { id, name } of tags) this.#nameByTag.set(id, name);
@@ -133,6 +147,8 @@ export class MemoryStore implements CollectionStore {
     return sortTags([...this.#nameByTag].map(([id, name]) => ({ id, name })));
   }
 }
+
+const sortBySeq = (writes: PendingWrite[]): PendingWrite[] => writes.sort((a, b) => a.seq - b.seq);
 
 /** Returns a stored bookmark as the service would, with its tags sorted by name. */
 export function showStored(

@@ -44,11 +44,11 @@ export interface FieldConflict {
   kept: string;
 }
 
-/** A stored request. After a crash, it is sent again with the same body and key. */
+/** A stored operation of a batch. After a crash, it is sent again with the same fields and key. */
 export interface Attempt {
-  /** The `Idempotency-Key`. */
+  /** The operation's key. */
   key: string;
-  /** The body of the request. */
+  /** The operation's fields. */
   body: NewBookmark | BookmarkEdit | BookmarkDeletion;
   /** The `updated_at` of the bookmark when the request was made. Undefined for an add. */
   version: string | undefined;
@@ -71,7 +71,7 @@ export interface PendingWrite {
   seen: string | undefined;
   /**
    * The request. It is stored before it is sent for the first time, and is undefined until it is stored. Only the first
-   * write in the outbox can have an attempt.
+   * write of a bookmark can have an attempt. If any write in the outbox has one, the first write in the outbox has one.
    */
   attempt?: Attempt | undefined;
 }
@@ -123,15 +123,16 @@ export interface StateChange {
 
 /** Stores a copy of the collection, the outbox, and the reports. */
 export interface CollectionStore extends MirrorStore {
+  /** Returns a bookmark and its pending writes. */
+  read(id: number): Promise<BookmarkState>;
   /**
-   * Reads one bookmark and writes the changes that `work` returns, in one transaction. If `work` throws, nothing is
-   * written. The id 0 stands for a new bookmark. Resolves with the new state. `work` runs at most once.
+   * Reads bookmarks and writes the changes that `work` returns for each, one bookmark after the other, in one
+   * transaction. If `work` throws, nothing is written about that bookmark and the later ones. The id 0 stands for a new
+   * bookmark. Resolves with the new state of each. `work` runs at most once for each.
    */
-  update(id: number, work: (state: BookmarkState) => StateChange): Promise<BookmarkState>;
-  /** Returns the first write in the outbox. Undefined if the outbox is empty. */
-  readNext(): Promise<PendingWrite | undefined>;
-  /** Returns all writes in the outbox, in order. */
-  readOutbox(): Promise<PendingWrite[]>;
+  update(ids: readonly number[], work: (state: BookmarkState) => StateChange): Promise<BookmarkState[]>;
+  /** Returns the writes in the outbox, in order. With `limit`, returns only the first ones. */
+  readOutbox(limit?: number): Promise<PendingWrite[]>;
   /** Returns all bookmarks as the service last returned them, and the outbox, from one transaction. */
   readAll(): Promise<{ rows: Bookmark[]; writes: PendingWrite[] }>;
   /**

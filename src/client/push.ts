@@ -1,17 +1,21 @@
-import type { Bookmark, Deleted, EditedBookmark } from '../domain/resources.ts';
+import type { BatchOperation, BatchResults, Bookmark, EditedBookmark, Refusal } from '../domain/resources.ts';
+import { BatchRoom, MAX_OPERATIONS } from './batch-room.ts';
 import { ApiError } from './errors.ts';
 import { type ConflictPolicy, planWrite } from './merge.ts';
 import type { Attempt, BookmarkState, CollectionStore, PendingWrite, Report, StateChange } from './outbox.ts';
 import { KEY_LIFE_MS, type Requester, type RequestOptions, randomId } from './requester.ts';
 
 /**
- * Sends the writes of an outbox, in order. Each write goes through these steps. A crash after any step loses nothing.
+ * Sends the writes of an outbox in batches. Each batch goes through these steps. A crash after any step loses nothing.
  *
- * 1. begin: merge the write with the service's bookmark, and store the request and its key (`attempt`)
- * 2. send: send the same request under the same key until it is answered
- * 3. finish: in one transaction, store the bookmark from the response, remove the write, and add reports
+ * 1. begin: choose writes, merge each with the service's bookmark, and store the operations and their keys (`attempt`)
+ * 2. send: send the same operations under the same keys until they are answered
+ * 3. finish: store the bookmarks from the response, remove the writes, and add reports
  *
- * After `CONFLICT` or `NOT_FOUND`, the bookmark is read again, and the write returns to step 1.
+ * A write that `CONFLICT` or `NOT_FOUND` refused returns to step 1 after the changes of other clients have been read.
+ *
+ * Steps 1 and 3 are one transaction of the store each. They keep a rule: if any write has an attempt, the first write in
+ * the outbox has one. So a look at the first write shows whether the outcome of a batch is unknown.
  */
 
 /** The arguments that every step needs. */
@@ -20,105 +24,162 @@ export interface Pushing {
   store: CollectionStore;
   policy: ConflictPolicy;
   options: RequestOptions;
+  /** Reads the changes of other clients and applies them to the store. */
+  pull: () => Promise<void>;
 }
+
+/** A write whose operation is stored. */
+type Begun = PendingWrite & { attempt: Attempt };
+
+type Result = BatchResults['results'][number];
 
 /** Codes of refusals that are final: a repeat gets the same response. */
 const REFUSALS: ReadonlySet<string> = new Set(['VALIDATION_ERROR', 'LIMIT_EXCEEDED']);
 
+/** Codes of refusals which say that the copy is out of date. */
+const OUTDATED: ReadonlySet<string> = new Set(['CONFLICT', 'NOT_FOUND']);
+
+/** How long a write waits if the service cannot keep its response, in seconds. As after a single request. */
+const FULL_FOR_SECONDS = 60;
+
+/** How many writes are looked at for a batch. Later writes to the same bookmark take no place in the batch. */
+const MAX_CONSIDERED = 2 * MAX_OPERATIONS;
+
 /**
- * Finishes the write whose request may have reached the service, if there is such a write. A store refuses to apply
- * pages of changes until this write is finished.
+ * Finishes the batch that may have reached the service, if there is one. A store refuses to apply pages of changes until
+ * this batch is finished.
  */
-export async function finishAttempt(pushing: Pushing): Promise<void> {
+export async function finishAttempts(pushing: Pushing): Promise<void> {
   const { requester, store, options } = pushing;
-  const write = await store.readNext();
-  if (write?.attempt === undefined) return;
+  const writes = await store.readOutbox(MAX_CONSIDERED);
+  const begun = writes.filter((write): write is Begun => write.attempt !== undefined);
+  if (begun.length === 0) return;
   // The service accepts the cursor only from the account that received it. So if the token belongs to another account,
-  // this request fails, and that account does not receive the write.
+  // this request fails, and that account does not receive the writes.
   await requester.request('/bookmarks/changes', { cursor: await store.readCursor(), limit: 1 }, options);
-  await send(pushing, write, write.attempt);
+  await send(pushing, begun);
 }
 
 /**
- * Sends all writes. Rejects if the service cannot be reached or refuses the token. In that case, the remaining writes
- * stay in the outbox.
+ * Sends all writes. Rejects if the service cannot be reached, refuses the token, or has no room to keep the response to
+ * a write. In that case, the remaining writes stay in the outbox.
  */
 export async function pushWrites(pushing: Pushing): Promise<void> {
   for (;;) {
-    const write = await pushing.store.readNext();
-    if (write === undefined) return;
-    const attempt = write.attempt ?? (await begin(pushing, write));
-    if (attempt !== undefined) await send(pushing, write, attempt);
+    const writes = await pushing.store.readOutbox(MAX_CONSIDERED);
+    if (writes.length === 0) return;
+    // Another process may have begun a batch since `finishAttempts`.
+    if (writes[0]?.attempt !== undefined) await finishAttempts(pushing);
+    else await send(pushing, await begin(pushing, chooseWrites(writes)));
   }
 }
 
 /**
- * Stores the request for a write and returns the request. If there is nothing to send, it removes the write and returns
- * undefined. It also returns undefined if another process has stored the request or finished the write in the
+ * Returns the first write of each bookmark, in order. Later writes to the same bookmark need the version that the first
+ * one creates. They may be overtaken, except by an add: a deletion makes room below the account's cap, and a deletion or
+ * a new url decides whether an added url is a duplicate.
+ */
+function chooseWrites(outbox: readonly PendingWrite[]): PendingWrite[] {
+  const chosen = new Map<number, PendingWrite>();
+  let isAddBlocked = false;
+  for (const write of outbox) {
+    const { id, intent } = write;
+    if (intent.kind === 'add' && isAddBlocked) break;
+    if (!chosen.has(id)) chosen.set(id, write);
+    else if (intent.kind === 'delete' || (intent.kind === 'edit' && intent.fields.url)) isAddBlocked = true;
+  }
+  return [...chosen.values()].slice(0, MAX_OPERATIONS);
+}
+
+/**
+ * Stores the operations for the chosen writes, as many as fit into one batch, and returns these writes. Removes the
+ * writes for which there is nothing to send. Returns none if another process has begun or finished a batch in the
  * meantime.
  */
-async function begin({ store, policy }: Pushing, { id, seq }: PendingWrite): Promise<Attempt | undefined> {
-  let attempt: Attempt | undefined;
-  await store.update(id, (state) => {
-    const [write] = state.writes;
-    const isTakenByAnother = write?.seq !== seq || write.attempt !== undefined;
-    if (isTakenByAnother) return {};
+async function begin({ store, policy }: Pushing, chosen: readonly PendingWrite[]): Promise<Begun[]> {
+  const seqs = new Set(chosen.map(({ seq }) => seq));
+  const room = new BatchRoom();
+  const begun: Begun[] = [];
+  let isOver = false;
+  const plan = (state: BookmarkState): StateChange => {
+    const [write, ...later] = state.writes;
+    const isTakenByAnother = write === undefined || !seqs.has(write.seq) || write.attempt !== undefined;
+    isOver ||= isTakenByAnother;
+    if (isOver || write === undefined) return {};
     const plan = planWrite(write, state.row, policy);
-    if (plan.kind === 'gone' || plan.kind === 'kept') return drop(state, [toReport(write, plan.kind)]);
-    if (plan.kind === 'done') return drop(state, reportConflicts(write, plan.conflicts));
+    if (plan.kind !== 'send') {
+      // Without an attempt before it, the next write of this bookmark may now be the first write in the outbox.
+      isOver = begun.length === 0 && later.length > 0;
+      if (plan.kind === 'done') return drop(state, reportConflicts(write, plan.conflicts));
+      return drop(state, [toReport(write, plan.kind)]);
+    }
     const { body, version, conflicts } = plan;
-    attempt = { key: randomId(), body, version, conflicts, startedMs: Date.now() };
-    return { writes: [{ ...write, attempt }, ...state.writes.slice(1)] };
-  });
-  return attempt;
+    const next = { ...write, attempt: { key: randomId(), body, version, conflicts, startedMs: Date.now() } };
+    isOver = !room.take(toOperation(next));
+    if (isOver) return {};
+    begun.push(next);
+    return { writes: [next, ...later] };
+  };
+  await store.update(
+    chosen.map(({ id }) => id),
+    plan,
+  );
+  return begun;
 }
 
-/** Sends a stored request and handles the response. Throws unless the response decides what happens to the write. */
-async function send(pushing: Pushing, write: PendingWrite, attempt: Attempt): Promise<void> {
-  try {
-    const response = await request(pushing, write, attempt);
-    await finish(pushing, write, attempt, (state, first) =>
-      'deleted' in response ? { ...drop(state, []), row: null } : succeed(state, first, attempt, response),
-    );
-  } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
-    if (error.code === 'CONFLICT' || error.code === 'NOT_FOUND') await refresh(pushing, write, attempt);
-    else if (REFUSALS.has(error.code)) await refuse(pushing, write, attempt, error);
-    else throw error;
+const toOperation = ({ intent, attempt: { key, body } }: Begun): BatchOperation =>
+  ({ do: intent.kind, key, ...body }) as BatchOperation;
+
+/** Sends a batch and handles the response. Throws unless the response decides what happens to the writes. */
+async function send(pushing: Pushing, begun: readonly Begun[]): Promise<void> {
+  if (begun.length === 0) return;
+  const results = await request(pushing, begun);
+  await finish(pushing, begun, results);
+  const refusalOf = ({ attempt }: Begun): Refusal | undefined => {
+    const result = results.get(attempt.key);
+    return result !== undefined && 'code' in result ? result : undefined;
+  };
+  const outdated = begun.filter((write) => OUTDATED.has(refusalOf(write)?.code ?? ''));
+  if (outdated.length > 0) await pushing.pull();
+  for (const write of outdated) await refresh(pushing, write);
+  const limited = begun.map(refusalOf).find((refusal) => refusal?.code === 'RATE_LIMITED');
+  if (limited === undefined) return;
+  const { error, code } = limited;
+  throw new ApiError(error, { code, status: 429, retryAfterSeconds: FULL_FOR_SECONDS, requestId: '' });
+}
+
+/** Returns the result of each write, by key. */
+async function request(pushing: Pushing, begun: readonly Begun[]): Promise<Map<string, Result>> {
+  const { requester, options } = pushing;
+  const results = new Map<string, Result>();
+  for (const write of begun) {
+    const added = await findAdded(pushing, write);
+    if (added !== undefined) results.set(write.attempt.key, added);
   }
+  const unanswered = begun.filter(({ attempt }) => !results.has(attempt.key));
+  if (unanswered.length === 0) return results;
+  const operations = unanswered.map(toOperation);
+  const batch = await requester.request('/bookmarks/batch', { operations }, options).catch((error) => {
+    // A write that is too large for a batch is alone in its batch. The service then refuses the batch as a whole.
+    if (operations.length > 1 || !(error instanceof ApiError && REFUSALS.has(error.code))) throw error;
+    return { results: [{ error: error.message, code: error.code } as Refusal] };
+  });
+  batch.results.forEach((result, place) => void results.set(unanswered[place]!.attempt.key, result));
+  return results;
 }
 
-/** Changes the bookmark of a write, unless another process has already finished the attempt. */
-const finish = (
-  { store }: Pushing,
-  { id }: PendingWrite,
-  { key }: Attempt,
-  work: (state: BookmarkState, first: PendingWrite) => StateChange,
-): Promise<BookmarkState> =>
-  store.update(id, (state) => {
-    const [first] = state.writes;
-    return first?.attempt?.key === key ? work(state, first) : {};
-  });
-
-async function request(
+/**
+ * Looks for the bookmark that an earlier attempt of an add may have added. Returns undefined while the service knows the
+ * key of the add, because the add can then be sent again. With an expired key, that could create a second bookmark.
+ */
+async function findAdded(
   { requester, options }: Pushing,
-  { intent }: PendingWrite,
-  { key, body, startedMs }: Attempt,
-): Promise<Bookmark | EditedBookmark | Deleted> {
-  const keyedOptions = { ...options, idempotencyKey: key };
-  if ('id' in body) {
-    return intent.kind === 'delete'
-      ? requester.request('/bookmarks/delete', body, keyedOptions)
-      : requester.request('/bookmarks/edit', body, keyedOptions);
-  }
-  // With an expired key, a repeated add could create a second bookmark. So this function first looks for the bookmark
-  // that an earlier attempt may have added.
-  if (intent.kind === 'add' && !isFresh(startedMs)) {
-    const { bookmarks } = await requester.request('/bookmarks/get', { url: body.url }, options);
-    const added = bookmarks.find((bookmark) => isFromAdd(intent, bookmark));
-    if (added !== undefined) return added;
-  }
-  return requester.request('/bookmarks/add', body, keyedOptions);
+  { intent, attempt: { startedMs } }: Begun,
+): Promise<Bookmark | undefined> {
+  if (intent.kind !== 'add' || isFresh(startedMs)) return undefined;
+  const { url } = intent.bookmark;
+  const { bookmarks } = await requester.request('/bookmarks/get', { url }, options);
+  return bookmarks.find((bookmark) => isFromAdd(intent, bookmark));
 }
 
 /**
@@ -128,6 +189,31 @@ async function request(
 function isFresh(startedMs: number): boolean {
   const ageMs = Date.now() - startedMs;
   return ageMs >= 0 && ageMs < KEY_LIFE_MS;
+}
+
+/** Stores the results of a batch, except those that another process has already stored. */
+async function finish(
+  { store }: Pushing,
+  begun: readonly Begun[],
+  results: ReadonlyMap<string, Result>,
+): Promise<void> {
+  await store.update(
+    begun.map(({ id }) => id),
+    (state) => {
+      const [write] = state.writes;
+      const attempt = write?.attempt;
+      const result = attempt && results.get(attempt.key);
+      return result === undefined ? {} : settle(state, write!, attempt!, result);
+    },
+  );
+}
+
+/** Returns what to store after the response to a write. A write that was not decided stays, without its attempt. */
+function settle(state: BookmarkState, write: PendingWrite, attempt: Attempt, result: Result): StateChange {
+  if ('deleted' in result) return { ...drop(state, []), row: null };
+  if (!('code' in result)) return succeed(state, write, attempt, result);
+  if (REFUSALS.has(result.code)) return refuse(state, result);
+  return { writes: [{ ...write, attempt: undefined }, ...state.writes.slice(1)] };
 }
 
 /**
@@ -163,32 +249,28 @@ const isFromAdd = (
   { created_at }: Bookmark,
 ): boolean => Date.parse(bookmark.created_at) === Date.parse(created_at);
 
-/** Reads the bookmark from the service and drops the stored request, so that `begin` plans the write again. */
-async function refresh(pushing: Pushing, write: PendingWrite, attempt: Attempt): Promise<void> {
-  const { requester, options } = pushing;
-  const { bookmarks } = await requester.request('/bookmarks/get', { id: write.id }, options);
-  await finish(pushing, write, attempt, ({ writes: [, ...rest] }, first) => ({
-    writes: [{ ...first, attempt: undefined }, ...rest],
-    row: bookmarks[0] ?? null,
-  }));
+/**
+ * Reads a bookmark from the service if the changes have not shown why its write was refused. That happens if the copy is
+ * wrong about this bookmark.
+ */
+async function refresh(
+  { requester, store, options }: Pushing,
+  { id, attempt: { version } }: Begun,
+): Promise<void> {
+  if ((await store.read(id)).row?.updated_at !== version) return;
+  const { bookmarks } = await requester.request('/bookmarks/get', { id }, options);
+  await store.update([id], ({ row }) => (row?.updated_at === version ? { row: bookmarks[0] ?? null } : {}));
 }
 
 /** Removes a refused write. Also removes the later writes to the same bookmark if the refused write was an add. */
-async function refuse(
-  pushing: Pushing,
-  write: PendingWrite,
-  attempt: Attempt,
-  { code, message }: ApiError,
-): Promise<void> {
-  await finish(pushing, write, attempt, ({ id, writes }) => {
-    // Only a bookmark that the service does not have yet has a negative id. The first write to it is the add.
-    const isAdd = id < 0;
-    const refused = isAdd ? writes : writes.slice(0, 1);
-    const reports = refused.map(
-      ({ seq, intent }): Report => ({ seq, id, intent, kind: 'refused', code, message }),
-    );
-    return { writes: writes.slice(refused.length), reports };
-  });
+function refuse({ id, writes }: BookmarkState, { code, error: message }: Refusal): StateChange {
+  // Only a bookmark that the service does not have yet has a negative id. The first write to it is the add.
+  const isAdd = id < 0;
+  const refused = isAdd ? writes : writes.slice(0, 1);
+  const reports = refused.map(
+    ({ seq, intent }): Report => ({ seq, id, intent, kind: 'refused', code, message }),
+  );
+  return { writes: writes.slice(refused.length), reports };
 }
 
 /** Removes the first write and stores the reports. */

@@ -229,28 +229,37 @@ export class SqliteStore implements CollectionStore, Disposable {
     for (const value of values) statement.run(value);
   }
 
-  async update(requestedId: number, work: (state: BookmarkState) => StateChange): Promise<BookmarkState> {
-    return this.#transact(() => {
-      const before = this.#readState(requestedId);
-      const { row, writes, reports = [] } = work(before);
-      const id = row?.id ?? before.id;
-      if (id !== before.id)
-        this.#db.prepare('insert into local_ids (local_id, bookmark_id) values (?, ?)').run(before.id, id);
-      // An add that was a duplicate returns a bookmark that the copy may have already.
-      if (row && this.find(id) === undefined)
-        this.#runEach('insert into ahead (bookmark_id) values (?) on conflict do nothing', [id]);
-      const bookmarks = row ? [row] : [];
-      const deleted = row === null ? [id] : [];
-      this.#write({ reset: false, bookmarks, deleted, tags: [], deleted_tags: [] });
-      for (const report of reports) {
-        this.#db
-          .prepare('insert into reports (seq, report) values (?, ?)')
-          .run(report.seq, JSON.stringify(report));
-      }
-      if (writes === undefined) return this.#readState(id);
-      this.#runEach('delete from outbox where bookmark_id = ?', [before.id]);
-      return this.#readState(this.#appendWrites(id, writes));
-    });
+  async update(
+    ids: readonly number[],
+    work: (state: BookmarkState) => StateChange,
+  ): Promise<BookmarkState[]> {
+    return this.#transact(() =>
+      ids.map((requestedId) => {
+        const before = this.#readState(requestedId);
+        return this.#readState(this.#writeChange(before, work(before)));
+      }),
+    );
+  }
+
+  /** Writes the changes that an `update` makes to a bookmark. Returns the bookmark's id, which may be new. */
+  #writeChange(before: BookmarkState, { row, writes, reports = [] }: StateChange): number {
+    const id = row?.id ?? before.id;
+    if (id !== before.id)
+      this.#db.prepare('insert into local_ids (local_id, bookmark_id) values (?, ?)').run(before.id, id);
+    // An add that was a duplicate returns a bookmark that the copy may have already.
+    if (row && this.find(id) === undefined)
+      this.#runEach('insert into ahead (bookmark_id) values (?) on conflict do nothing', [id]);
+    const bookmarks = row ? [row] : [];
+    const deleted = row === null ? [id] : [];
+    this.#write({ reset: false, bookmarks, deleted, tags: [], deleted_tags: [] });
+    for (const report of reports) {
+      this.#db
+        .prepare('insert into reports (seq, report) values (?, ?)')
+        .run(report.seq, JSON.stringify(report));
+    }
+    if (writes === undefined) return id;
+    this.#runEach('delete from outbox where bookmark_id = ?', [before.id]);
+    return this.#appendWrites(id, writes);
   }
 
   /** Reads a bookmark. `requestedId` may be a negative id that the service's id has replaced. */
@@ -288,12 +297,13 @@ export class SqliteStore implements CollectionStore, Disposable {
     return id;
   }
 
-  readNext = async (): Promise<PendingWrite | undefined> => this.#findWrites('order by seq limit 1')[0];
-  readOutbox = async (): Promise<PendingWrite[]> => this.#findWrites('order by seq');
+  // A plain `begin` reads one snapshot and does not wait for writers. `begin immediate` would wait.
+  read = async (id: number): Promise<BookmarkState> => this.#transact(() => this.#readState(id), 'begin');
+  // SQLite takes -1 for no limit.
+  readOutbox = async (limit = -1): Promise<PendingWrite[]> => this.#findWrites('order by seq limit ?', limit);
   readAhead = async (): Promise<number[]> => this.#listNumbers('select bookmark_id from ahead');
 
   async readAll(): Promise<{ rows: Bookmark[]; writes: PendingWrite[] }> {
-    // A plain `begin` reads one snapshot and does not wait for writers. `begin immediate` would wait.
     return this.#transact(
       () => ({ rows: [...this.bookmarks()], writes: this.#findWrites('order by seq') }),
       'begin',

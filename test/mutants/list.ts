@@ -142,17 +142,29 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'src/client/push.ts',
-    from: '{ ...options, idempotencyKey: key }',
-    to: 'options',
+    from: '{ do: intent.kind, key, ...body }',
+    to: '{ do: intent.kind, key: randomId(), ...body }',
     caughtBy:
-      'test/two-way.test.ts › five devices that may die at any step lose no write, apply none twice, and overwrite nothing that they have not seen',
+      'test/outbox-batches.test.ts › sends a batch whose response was lost again, with the same keys, and to another replica',
   },
   {
     file: 'src/client/push.ts',
-    from: 'const write = await pushing.store.readNext();',
-    to: 'const write = (await pushing.store.readOutbox()).at(-1);',
+    from: 'return [...chosen.values()].slice(0, MAX_OPERATIONS);',
+    to: 'return [...chosen.values()].slice(0, MAX_OPERATIONS).reverse();',
+    caughtBy: 'test/outbox-batches.test.ts › sends the first write of 500 bookmarks at a time',
+  },
+  {
+    file: 'src/client/push.ts',
+    from: "if (intent.kind === 'add' && isAddBlocked) break;",
+    to: '',
+    caughtBy: 'test/outbox-batches.test.ts › lets no add overtake a deletion that makes room for it',
+  },
+  {
+    file: 'src/client/batch-room.ts',
+    from: 'Math.min(this.#bytes, this.#separators, this.#tags)',
+    to: 'this.#bytes',
     caughtBy:
-      'test/two-way.test.ts › five devices that may die at any step lose no write, apply none twice, and overwrite nothing that they have not seen',
+      'test/outbox-batches.test.ts › keeps its batches within the size and the number of values that the service accepts',
   },
   {
     file: 'sql/functions/sweep-tokens.sql',

@@ -39,8 +39,8 @@ interface ReadableCollection extends ReadableStore {
 async function storeAdded(store: CollectionStore, bookmark: Bookmark): Promise<void> {
   const { tags: _tags, ...fields } = bookmark;
   const intent = { kind: 'add' as const, bookmark: { ...fields, tags: [] }, onDuplicate: 'return' as const };
-  const { id } = await store.update(0, () => ({ writes: [{ id: 0, intent, seen: undefined }] }));
-  await store.update(id, () => ({ writes: [], row: bookmark }));
+  const [added] = await store.update([0], () => ({ writes: [{ id: 0, intent, seen: undefined }] }));
+  await store.update([added!.id], () => ({ writes: [], row: bookmark }));
 }
 
 const withStoreAdded = <Store extends CollectionStore>(store: Store) =>

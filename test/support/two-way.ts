@@ -57,6 +57,14 @@ export class Task {
   }
 }
 
+/** A write in a batch that a device sends. */
+interface SentWrite {
+  seq: number;
+  /** The bookmark as the device's store has it. */
+  row: Bookmark | undefined;
+  operation: { do: string; id?: number; url?: string };
+}
+
 /** A write that the service executed for a device. */
 export interface Transition {
   device: Device;
@@ -175,27 +183,47 @@ export class Device {
       return Response.json({ error: 'busy', code: 'UNAVAILABLE' }, { status: 503 });
     const origin = origins[Math.floor(random() * origins.length)]!;
     const target = url.replace(origins[0]!, origin);
-    const isWrite = /\/bookmarks\/(add|edit|delete)$/.test(url);
-    const sentWrite = await this.#store.readNext();
+    const isWrite = url.endsWith('/bookmarks/batch');
+    const outbox = await this.#store.readOutbox();
     const before = isWrite ? await readAll() : new Map<number, Bookmark>();
-    if (sentWrite?.intent.kind === 'add' && url.endsWith('/bookmarks/add')) {
-      const sentUrl = sentWrite.intent.bookmark.url;
-      const isSaved = [...before.values()].some((saved) => saved.url === sentUrl);
-      this.wasSaved.set(sentWrite.seq, [...(this.wasSaved.get(sentWrite.seq) ?? []), isSaved]);
+    const writes: SentWrite[] = [];
+    for (const operation of isWrite ? JSON.parse(String(init?.body)).operations : []) {
+      const { seq, id } = outbox.find(({ attempt }) => attempt?.key === operation.key)!;
+      writes.push({ seq, row: (await this.#store.read(id)).row, operation });
     }
-    const { row } = isWrite ? await this.#store.update(sentWrite!.id, () => ({})) : { row: undefined };
     const response = await fetch(target, { ...init, signal: null });
     const body = await response.text();
-    const after = isWrite ? await readAll() : before;
-    for (const id of new Set([...before.keys(), ...after.keys()])) {
-      const change = { before: before.get(id), after: after.get(id) };
-      if (JSON.stringify(change.before) !== JSON.stringify(change.after))
-        onTransition({ device: this, seq: sentWrite!.seq, row, ...change });
+    if (isWrite && response.status === 200) {
+      const after = await readAll();
+      this.#checkSaved(writes, JSON.parse(body).results, before);
+      for (const id of new Set([...before.keys(), ...after.keys()])) {
+        const change = { before: before.get(id), after: after.get(id) };
+        if (JSON.stringify(change.before) === JSON.stringify(change.after)) continue;
+        const { results } = JSON.parse(body);
+        const write = writes.find(({ operation }, at) =>
+          operation.do === 'add' ? change.before === undefined && results[at].id === id : operation.id === id,
+        )!;
+        onTransition({ device: this, seq: write.seq, row: write.row, ...change });
+      }
     }
     await this.#pause();
     this.#mayDie();
     if (this.#chance(this.faults)) throw new TypeError('the response was lost');
     return new Response(body, { status: response.status, headers: response.headers });
+  }
+
+  /** Notes for each add of a batch whether the account had a bookmark with its url at that moment. */
+  #checkSaved(writes: SentWrite[], results: Partial<Bookmark>[], before: Map<number, Bookmark>): void {
+    const urls = new Map([...before].map(([id, { url }]) => [id, url]));
+    writes.forEach(({ seq, operation }, at) => {
+      const { id, url } = results[at]!;
+      if (operation.do === 'add') {
+        const isSaved = [...urls.values()].includes(operation.url!);
+        this.wasSaved.set(seq, [...(this.wasSaved.get(seq) ?? []), isSaved]);
+      }
+      if (operation.do === 'delete') urls.delete(operation.id!);
+      else if (id !== undefined && url !== undefined) urls.set(id, url);
+    });
   }
 
   /** Revokes the device's token, as a person does after losing the device. */
