@@ -172,10 +172,11 @@ export async function openContext(
   const probe = await openProbe({ url: databaseUrl, prepare: config.databasePrepare });
   opened.defer(() => probe.close());
 
+  // An import needs the whole context, so one that the queue passes on earlier waits for it.
+  const completed = Promise.withResolvers<Context>();
   const untraced = await openCoordination(coordinationOptions(config), {
     log,
-    // `context` is assigned below. No import runs before that.
-    runImport: (id, stop) => runImport(context, id, stop),
+    runImport: async (id, stop) => runImport(await completed.promise, id, stop),
   });
   opened.defer(() => untraced.close());
   const coordination = otlpEndpoint === undefined ? untraced : traceCoordination(untraced);
@@ -233,6 +234,7 @@ export async function openContext(
   }
   // No step has failed. From here on, only `context.close` closes what was opened.
   closedWithContext.use(opened.move());
+  completed.resolve(context);
   return context;
 }
 

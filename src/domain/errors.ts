@@ -30,6 +30,10 @@ export class ApiError extends Error {
   }
 }
 
+/** Whether a thrown value is an `ApiError` with this code. */
+export const hasCode = (error: unknown, code: ErrorCode): error is ApiError =>
+  error instanceof ApiError && error.code === code;
+
 export const invalid = (message: string) => new ApiError('VALIDATION_ERROR', message);
 export const notFound = (what: string) => new ApiError('NOT_FOUND', `${what} does not exist`);
 export const invalidToken = () =>

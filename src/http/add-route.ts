@@ -2,12 +2,13 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Context } from '../context.ts';
+import { hasCode } from '../domain/errors.ts';
 import { parseBody } from '../domain/validation.ts';
 import { authenticate, confirmPrincipal, limitAddress, requirePrincipal } from './authentication.ts';
 import { countBacklog, holdPermit, refuseLongRead } from './backlog.ts';
 import { readIdempotency } from './bodies.ts';
 import { chooseEncoding, compressStream, isWorthCompressing } from './compression.ts';
-import { sendError, toApiError } from './error-responses.ts';
+import { sendError } from './error-responses.ts';
 import type { Mount } from './mount.ts';
 import { classOf } from './report-requests.ts';
 import type { ResponseBody, Route } from './route.ts';
@@ -78,7 +79,7 @@ const holdsSecret = ({ response }: Route): boolean =>
   response instanceof z.ZodObject && 'token' in response.shape;
 
 async function sendResponse(
-  context: Context,
+  context: Pick<Context, 'config' | 'outboundBacklog' | 'overload'>,
   route: Route,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -142,12 +143,12 @@ export function handleErrors(context: Context) {
  * after a held poll, because the browser may have a new session by then.
  */
 function clearCookieOfEndedSession(
-  context: Context,
+  context: Pick<Context, 'site'>,
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
   if (request.routeOptions.config.mount?.isForBrowser !== true) return;
-  if (toApiError(error)?.code !== 'INVALID_TOKEN' || request.wasHeld) return;
+  if (!hasCode(error, 'INVALID_TOKEN') || request.wasHeld) return;
   if (hasSessionCookie(context, request.headers.cookie)) clearSessionCookie(context, reply);
 }

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import type { Quota } from '../coordination/port.ts';
-import { ApiError, invalidToken, permissionDenied } from '../domain/errors.ts';
+import { type ApiError, hasCode, invalidToken, permissionDenied } from '../domain/errors.ts';
 import type { PresentedToken, Principal } from '../domain/tokens.ts';
 import { findPrincipal } from '../store/tokens.ts';
 import { limitTokenFailures } from './brute-force-limiter.ts';
@@ -25,6 +25,19 @@ import type { PrincipalRoute } from './route.ts';
 /** What a route requires of the token. */
 type Needs = Pick<PrincipalRoute, 'scope' | 'needsSession'>;
 
+/** What authentication needs of the process. */
+type AuthenticationContext = Pick<
+  Context,
+  | 'config'
+  | 'coordination'
+  | 'database'
+  | 'lastUses'
+  | 'lookUpPermits'
+  | 'metrics'
+  | 'overload'
+  | 'principals'
+>;
+
 /**
  * Finds the principal and counts the request. Throws `INVALID_TOKEN`, `ACCOUNT_SUSPENDED`, `RATE_LIMITED`,
  * `PERMISSION_DENIED`, or `UNAVAILABLE` under overload. Does not look up a token that this replica remembers, because
@@ -32,7 +45,7 @@ type Needs = Pick<PrincipalRoute, 'scope' | 'needsSession'>;
  * that the token has reached its rate limit.
  */
 export function authenticate(
-  context: Context,
+  context: AuthenticationContext,
   needs: Needs,
   token: PresentedToken | undefined,
   request: FastifyRequest,
@@ -51,14 +64,18 @@ export function authenticate(
 const TOO_MANY_OF_TOKEN = 'too many requests with this token';
 
 /** Returns the limit of the requests of a principal's token (docs/contract.md, section 8). */
-const tokenLimit = ({ config }: Context, { isPremium }: Principal): number =>
+const tokenLimit = ({ config }: Pick<Context, 'config'>, { isPremium }: Principal): number =>
   isPremium ? config.rateLimitRequestsPremium : config.rateLimitRequests;
 
 /**
  * Counts a request of the token and, if the operator limits accounts, of the account. Throws `RATE_LIMITED` if a limit
  * refuses it. The rate-limit headers always describe the token.
  */
-async function countRequest(context: Context, principal: Principal, reply: FastifyReply): Promise<void> {
+async function countRequest(
+  context: Pick<Context, 'config' | 'coordination'>,
+  principal: Principal,
+  reply: FastifyReply,
+): Promise<void> {
   const { config } = context;
   const { tokens, accounts } = context.coordination.limiters;
   const { key, userId, isPremium } = principal;
@@ -86,7 +103,7 @@ function refuseForAccount(reply: FastifyReply, refusal: Quota): ApiError {
 }
 
 async function admitToken(
-  context: Context,
+  context: AuthenticationContext,
   needs: Needs,
   token: PresentedToken,
   remembered: Principal | undefined,
@@ -115,9 +132,12 @@ export function requireScope({ scope, needsSession }: Needs, principal: Principa
  * Looks up a token in the database and remembers its principal. Records the use of the token if that is due. If the
  * token or its account is refused, forgets the token and throws `INVALID_TOKEN` or `ACCOUNT_SUSPENDED`.
  */
-async function lookUp(context: Context, token: PresentedToken): Promise<Principal> {
+async function lookUp(
+  context: Pick<Context, 'database' | 'lastUses' | 'principals'>,
+  token: PresentedToken,
+): Promise<Principal> {
   const principal = await findPrincipal(context.database, token).catch((error: unknown) => {
-    if (toApiError(error)?.code === 'ACCOUNT_SUSPENDED') context.principals.forget(token);
+    if (hasCode(error, 'ACCOUNT_SUSPENDED')) context.principals.forget(token);
     throw error;
   });
   if (principal === undefined) {
@@ -140,7 +160,7 @@ export function requirePrincipal({ principal }: FastifyRequest): Principal {
  * `UNAVAILABLE` under overload. `limiterName` chooses the limiter.
  */
 export async function limitAddress(
-  context: Context,
+  context: Pick<Context, 'config' | 'coordination' | 'overload'>,
   request: FastifyRequest,
   reply: FastifyReply,
   limiterName: 'addresses' | 'logins' = 'addresses',
@@ -158,7 +178,7 @@ export async function limitAddress(
  * throws `INVALID_TOKEN` or `ACCOUNT_SUSPENDED`, which the caller must send instead of `error`.
  */
 export async function confirmPrincipal(
-  context: Context,
+  context: Pick<Context, 'database' | 'principals'>,
   request: FastifyRequest,
   reply: FastifyReply,
   error: unknown,
@@ -182,11 +202,14 @@ export async function confirmPrincipal(
 }
 
 /** Returns the error for a token that is refused now; undefined if the token is valid. */
-async function findRefusal({ database }: Context, token: PresentedToken): Promise<ApiError | undefined> {
+async function findRefusal(
+  { database }: Pick<Context, 'database'>,
+  token: PresentedToken,
+): Promise<ApiError | undefined> {
   try {
     return (await findPrincipal(database, token)) === undefined ? invalidToken() : undefined;
   } catch (error) {
-    if (error instanceof ApiError && error.code === 'ACCOUNT_SUSPENDED') return error;
+    if (hasCode(error, 'ACCOUNT_SUSPENDED')) return error;
     throw error;
   }
 }

@@ -15,7 +15,7 @@ const SHORT_BYTES = 65_536;
  * refused if the user now has too many unread bytes.
  */
 export function holdPermit(
-  { requestPermits, overload }: Context,
+  { requestPermits, overload }: Pick<Context, 'overload' | 'requestPermits'>,
   request: FastifyRequest,
   respond: () => Promise<void>,
 ): Promise<void> {
@@ -32,13 +32,17 @@ export function holdPermit(
  * account are notified together, and each gets a page. So the account may have reached its limit since the request was
  * first checked. Refusing a read is safe, because a read changes nothing.
  */
-export function refuseLongRead({ overload }: Context, { principal }: FastifyRequest, text: string): void {
+export function refuseLongRead(
+  { overload }: Pick<Context, 'overload'>,
+  { principal }: FastifyRequest,
+  text: string,
+): void {
   if (text.length > SHORT_BYTES) overload.refuse(principal?.userId);
 }
 
 /** Counts those bytes of a response that the socket has not taken yet, until the response is sent or aborted. */
 export function countBacklog(
-  { outboundBacklog }: Context,
+  { outboundBacklog }: Pick<Context, 'outboundBacklog'>,
   { principal }: FastifyRequest,
   { raw }: FastifyReply,
 ): void {
@@ -48,7 +52,7 @@ export function countBacklog(
 
 /** Returns a response as a stream that reads its pages while the client reads. The caller holds no permit. */
 export async function streamResponse(
-  { requestPermits, outboundBacklog, config }: Context,
+  { requestPermits, outboundBacklog, config }: Pick<Context, 'config' | 'outboundBacklog' | 'requestPermits'>,
   request: FastifyRequest,
   pages: Pages,
 ): Promise<Readable> {

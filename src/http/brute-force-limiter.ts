@@ -58,7 +58,7 @@ const TOKEN_FAILURES_PER_MINUTE = 600;
  * of all routes share the same budgets.
  */
 export async function limitWrongCodes<Result>(
-  context: Context,
+  context: Pick<Context, 'config' | 'coordination' | 'metrics'>,
   request: FastifyRequest,
   emailKey: string | undefined,
   exchange: () => Promise<Result>,
@@ -80,7 +80,10 @@ export async function limitWrongCodes<Result>(
  * Returns the budgets of a request that names no e-mail address. All clients share one budget. When strangers have used
  * it up, each network can still try one code a minute.
  */
-function budgetsWithoutEmail(context: Context, request: FastifyRequest): CodeBudgets {
+function budgetsWithoutEmail(
+  context: Pick<Context, 'config' | 'coordination'>,
+  request: FastifyRequest,
+): CodeBudgets {
   const { codeFailures: limiter } = context.coordination.limiters;
   const limit = context.config.inviteFailuresPerMinute;
   const ofNetwork = { limiter, key: `try:${networkKey(clientAddress(request))}`, limit: 1 };
@@ -97,7 +100,11 @@ function budgetsWithoutEmail(context: Context, request: FastifyRequest): CodeBud
  * each client has one for all e-mail addresses. When very many networks have failed for an e-mail address, each network
  * that has not failed can still try one code an hour.
  */
-function budgetsOfEmail(context: Context, request: FastifyRequest, emailKey: string): CodeBudgets {
+function budgetsOfEmail(
+  context: Pick<Context, 'coordination'>,
+  request: FastifyRequest,
+  emailKey: string,
+): CodeBudgets {
   const { namedCodeFailures: limiter } = context.coordination.limiters;
   const { ofPair, ofAddress, ofEmail } = FAILURES_PER_HOUR;
   const client = clientAddress(request);
@@ -122,7 +129,7 @@ function budgetsOfEmail(context: Context, request: FastifyRequest, emailKey: str
  * call to Redis unless it fails.
  */
 export function limitTokenFailures<Result>(
-  context: Context,
+  context: Pick<Context, 'coordination' | 'lookUpPermits' | 'metrics' | 'principals'>,
   request: FastifyRequest,
   token: PresentedToken,
   lookUp: () => Promise<Result>,
@@ -153,7 +160,7 @@ interface Failures {
  * `RATE_LIMITED` instead of the error.
  */
 async function countFailure<Result>(
-  context: Context,
+  context: Pick<Context, 'metrics'>,
   request: FastifyRequest,
   { credential, codes, counted }: Failures,
   attempt: () => Promise<Result>,
@@ -173,7 +180,7 @@ async function countFailure<Result>(
 
 /** Counts a refused attempt, and returns its error. */
 function countRefusal(
-  { metrics }: Context,
+  { metrics }: Pick<Context, 'metrics'>,
   request: FastifyRequest,
   credential: Credential,
   refusal: Quota,

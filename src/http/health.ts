@@ -20,7 +20,12 @@ const nameState = (state: DatabaseState): string =>
  */
 export function healthRoutes(
   app: FastifyInstance,
-  { coordination, databaseFaults, lifecycle, probe }: Context,
+  {
+    coordination,
+    databaseFaults,
+    lifecycle,
+    probe,
+  }: Pick<Context, 'coordination' | 'databaseFaults' | 'lifecycle' | 'probe'>,
 ): void {
   app.get('/livez', async () => ({ status: 'ok' }));
   app.get('/readyz', async (_request, reply) => {

@@ -111,7 +111,10 @@ function formatReply(text: string, isJson: boolean): { type: string; body: strin
  * Throws `PERMISSION_DENIED` for requests from pages of other origins that are not in `CORS_ORIGINS`. The protocol
  * requires this check against DNS rebinding.
  */
-function refuseForeignOrigin({ config, site }: Context, { headers }: FastifyRequest): void {
+function refuseForeignOrigin(
+  { config, site }: Pick<Context, 'config' | 'site'>,
+  { headers }: FastifyRequest,
+): void {
   const { origin } = headers;
   if (origin === undefined || origin === site.origin || config.corsOrigins.includes(origin)) return;
   throw permissionDenied('Origin: expected one of CORS_ORIGINS');
@@ -122,7 +125,7 @@ function refuseForeignOrigin({ config, site }: Context, { headers }: FastifyRequ
  * a token that was revoked meanwhile, and defects of the service.
  */
 function createBookmarkApi(
-  { database }: Context,
+  { database }: Pick<Context, 'database'>,
   principal: Principal,
   run: RunEndpoint,
   onFault: (error: unknown) => void,

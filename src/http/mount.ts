@@ -55,7 +55,7 @@ const JSON_TYPE = /^application\/json *(;|$)/i;
  * barrier, only JSON is accepted. JSON from another origin needs a preflight, and preflights for these paths are
  * refused.
  */
-function refuseForeignPage({ site }: Context, { headers }: FastifyRequest): void {
+function refuseForeignPage({ site }: Pick<Context, 'site'>, { headers }: FastifyRequest): void {
   if (headers.origin === undefined || ![site.origin, site.namedOrigin].includes(headers.origin))
     throw permissionDenied(`Origin: expected ${site.origin}`);
   if (!JSON_TYPE.test(headers['content-type'] ?? ''))

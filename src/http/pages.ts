@@ -19,7 +19,7 @@ export interface PageRequest {
 /** Adds a page. `handle` returns the page, or the address to redirect to. */
 export function addPage(
   app: FastifyInstance,
-  context: Context,
+  context: Pick<Context, 'config' | 'coordination' | 'metrics' | 'overload'>,
   url: string,
   handle: (pageRequest: PageRequest) => Promise<Page | string>,
 ): void {
@@ -36,7 +36,7 @@ export function addPage(
 }
 
 /** Returns the public origin. Throws `UNAVAILABLE` if the service does not listen yet. */
-export function originOf({ site: { origin } }: Context): string {
+export function originOf({ site: { origin } }: Pick<Context, 'site'>): string {
   if (origin === undefined) throw unavailable('the service is starting');
   return origin;
 }
@@ -67,7 +67,7 @@ const redirect = (reply: FastifyReply, address: string): FastifyReply =>
 /**
  * Returns the page for a thrown error. An invalid or rate-limited request is neither counted nor logged as a failure.
  */
-function pageOf(context: Context, error: unknown, request: FastifyRequest): Page {
+function pageOf(context: Pick<Context, 'config' | 'metrics'>, error: unknown, request: FastifyRequest): Page {
   const providerName = context.config.signIn.provider?.name;
   if (error instanceof SignInError) {
     context.metrics.signInEnded(error.fault);

@@ -34,7 +34,7 @@ const listCookies = (header: string | undefined, name: string): string[] =>
   });
 
 /** Whether the request has a session cookie, valid or not. */
-export const hasSessionCookie = ({ site }: Context, header: string | undefined): boolean =>
+export const hasSessionCookie = ({ site }: Pick<Context, 'site'>, header: string | undefined): boolean =>
   listCookies(header, nameOf(site.origin)).length > 0;
 
 /** Returns the session token in a `Cookie` header; undefined if there is none, or if the cookie holds an API token. */
@@ -50,28 +50,38 @@ export function readSessionCookie(
  * Sets the session cookie for the longest time that a session can last. The server decides when the session really
  * ends.
  */
-export function setSessionCookie({ site, config }: Context, reply: FastifyReply, token: string): void {
+export function setSessionCookie(
+  { site, config }: Pick<Context, 'config' | 'site'>,
+  reply: FastifyReply,
+  token: string,
+): void {
   const maxAgeSeconds = Math.max(MAX_SESSION_DAYS, config.sessionDays) * 86_400;
   addCookie(reply, site.origin, nameOf(site.origin), token, maxAgeSeconds);
   addCookie(reply, site.origin, HINT, '1', maxAgeSeconds, false);
 }
 
 /** Returns the secret that a browser keeps in a cookie while its user signs in through the provider. */
-export const readLoginCookie = ({ site }: Context, header: string | undefined): string | undefined =>
-  readCookie(header, nameOf(site.origin, 'login'));
+export const readLoginCookie = (
+  { site }: Pick<Context, 'site'>,
+  header: string | undefined,
+): string | undefined => readCookie(header, nameOf(site.origin, 'login'));
 
 /** Sets the cookie with the browser's secret for logins. The cookie lasts for as long as a login may take. */
-export function setLoginCookie({ site }: Context, reply: FastifyReply, secret: string): void {
+export function setLoginCookie({ site }: Pick<Context, 'site'>, reply: FastifyReply, secret: string): void {
   addCookie(reply, site.origin, nameOf(site.origin, 'login'), secret, LOGIN_SECONDS);
 }
 
 /** Clears the session cookie after a request has ended its own session. Does nothing for requests to the API. */
-export function forgetSession(context: Context, request: FastifyRequest, reply: FastifyReply): void {
+export function forgetSession(
+  context: Pick<Context, 'site'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
   if (request.routeOptions.config.mount?.isForBrowser === true) clearSessionCookie(context, reply);
 }
 
 /** Clears the session cookie. */
-export function clearSessionCookie({ site }: Context, reply: FastifyReply): void {
+export function clearSessionCookie({ site }: Pick<Context, 'site'>, reply: FastifyReply): void {
   addCookie(reply, site.origin, nameOf(site.origin), '', 0);
   addCookie(reply, site.origin, HINT, '', 0, false);
 }

@@ -32,7 +32,10 @@ export const beginRound = (usersPerGroup = USERS_PER_GROUP): Round => ({ after: 
  * Builds the filters of all users. Repeats rounds until every block has a filter, or until the process drains. A user
  * whose work never ends or always fails does not block other users, because each round goes on to the next group.
  */
-export async function buildPendingFilters(context: Context, round = beginRound()): Promise<void> {
+export async function buildPendingFilters(
+  context: Pick<Context, 'database' | 'lifecycle'>,
+  round = beginRound(),
+): Promise<void> {
   let hasPending = true;
   while (hasPending && !context.lifecycle.draining) {
     hasPending = false;
@@ -48,7 +51,10 @@ export async function buildPendingFilters(context: Context, round = beginRound()
  * Resolves with true if some blocks of the group still have no filter. Resolves with false if all have a filter, or if
  * the process drains.
  */
-async function serveNextUsers({ database, lifecycle }: Context, round: Round): Promise<boolean> {
+async function serveNextUsers(
+  { database, lifecycle }: Pick<Context, 'database' | 'lifecycle'>,
+  round: Round,
+): Promise<boolean> {
   const group = await findPendingFilters(database, round.after, round.usersPerGroup);
   const isLastGroup = group.length < round.usersPerGroup;
   round.after = isLastGroup ? 0 : (group.at(-1) ?? 0);

@@ -80,7 +80,10 @@ const INTERRUPTED = 130;
  * fragment, which browsers do not send. On loopback, the page signs in with this code immediately. On any other host,
  * it only fills in the field for the code.
  */
-async function greet({ database, site }: Context, listeningOrigin: string): Promise<void> {
+async function greet(
+  { database, site }: Pick<Context, 'database' | 'site'>,
+  listeningOrigin: string,
+): Promise<void> {
   const invite = await issueInvite(database, EMAIL, INVITE_DAYS);
   const link = await issueInvite(database, EMAIL, LINK_DAYS);
   const origin = site.namedOrigin ?? site.origin ?? listeningOrigin;
@@ -135,7 +138,9 @@ async function listen(app: FastifyInstance, { host, port }: Config): Promise<voi
   }
 }
 
-function buildHealthApp(context: Context): FastifyInstance {
+function buildHealthApp(
+  context: Pick<Context, 'coordination' | 'databaseFaults' | 'lifecycle' | 'probe'>,
+): FastifyInstance {
   const app = fastify();
   healthRoutes(app, context);
   return app;
@@ -169,7 +174,7 @@ function endOnSignal(context: Context, stack: AsyncDisposableStack): void {
 
 /** Drains for `drainMs`, then closes everything. Resolves at most `limitMs` later, even if something is still open. */
 async function close(
-  { coordination, log }: Context,
+  { coordination, log }: Pick<Context, 'coordination' | 'log'>,
   stack: AsyncDisposableStack,
   drainMs: number,
   limitMs: number,

@@ -28,7 +28,10 @@ const FILTER_INTERVAL_MS = 3_000;
  */
 const REQUEUE_AFTER_MS = 3_000;
 
-async function requeueImports({ database, coordination }: Context): Promise<void> {
+async function requeueImports({
+  database,
+  coordination,
+}: Pick<Context, 'coordination' | 'database'>): Promise<void> {
   for (const staged of await findQueuedImports(database, REQUEUE_AFTER_MS)) {
     await coordination.imports.add(jobIdOf(staged));
   }
@@ -37,16 +40,25 @@ async function requeueImports({ database, coordination }: Context): Promise<void
 /**
  * Deletes old and abandoned imports. This runs often, because an abandoned upload blocks its user's next large import.
  */
-async function deleteAbandonedImports({ database, log }: Context): Promise<void> {
+async function deleteAbandonedImports({ database, log }: Pick<Context, 'database' | 'log'>): Promise<void> {
   const deleted = await deleteOldImports(database);
   if (deleted > 0) log.info({ deleted }, 'deleted old imports');
 }
 
-const writeLastUses = ({ lastUses, database, config }: Context): Promise<void> =>
+const writeLastUses = ({
+  lastUses,
+  database,
+  config,
+}: Pick<Context, 'config' | 'database' | 'lastUses'>): Promise<void> =>
   lastUses.write(database, config.sessionDays);
 
 /** Deletes expired rows in batches, until none are left or the process drains. */
-export async function deleteLeftovers({ config, database, lifecycle, log }: Context): Promise<void> {
+export async function deleteLeftovers({
+  config,
+  database,
+  lifecycle,
+  log,
+}: Pick<Context, 'config' | 'database' | 'lifecycle' | 'log'>): Promise<void> {
   let deleted = 0;
   // Each function deletes one batch, and resolves with the number of deleted rows.
   const deleteBatches = [

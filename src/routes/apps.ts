@@ -25,7 +25,10 @@ export function appPages(app: FastifyInstance, context: Context): void {
 }
 
 /** Returns the approval page, or the sign-in page if nobody is signed in. Opening either page changes nothing. */
-async function askForApproval(context: Context, { request }: PageRequest): Promise<Page> {
+async function askForApproval(
+  context: Pick<Context, 'config' | 'database' | 'site'>,
+  { request }: PageRequest,
+): Promise<Page> {
   const { config, database } = context;
   const appRequest = parseBody(appRequestSchema(config.signIn.appRedirects), readParameters(request));
   const principal = await findBrowserPrincipal(context, request);

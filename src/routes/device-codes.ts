@@ -106,7 +106,7 @@ export const deviceRoutes = [
  * if it belongs to an account with another e-mail address.
  */
 async function exchangeDeviceCode(
-  context: Context,
+  context: Pick<Context, 'config' | 'coordination' | 'database'>,
   { code, emailKey }: { code: string; emailKey?: string | undefined },
   client: string | null,
 ): Promise<Session> {

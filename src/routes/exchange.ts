@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { Context } from '../context.ts';
 import { notifyPolls } from '../coordination/channels.ts';
 import { nameClient } from '../domain/client-name.ts';
-import { ApiError, notFound } from '../domain/errors.ts';
+import { hasCode, notFound } from '../domain/errors.ts';
 import type { Session } from '../domain/resources.ts';
 import { parseToken } from '../domain/tokens.ts';
 import { publicRoute } from '../http/route.ts';
@@ -45,7 +45,7 @@ export const exchangeCode = publicRoute({
  * exchange, ends the session and returns undefined.
  */
 async function openApprovedSession(
-  context: Context,
+  context: Pick<Context, 'config' | 'coordination' | 'database' | 'principals'>,
   exchange: z.output<typeof exchangeSchema>,
   client: string | null,
 ): Promise<Session | undefined> {
@@ -71,7 +71,10 @@ async function openApprovedSession(
  * Ends the session that the first use of a repeated code opened, if there is one. One of the two senders may have
  * stolen the code (RFC 6749, section 4.1.2).
  */
-async function endRepeated(context: Context, code: string): Promise<void> {
+async function endRepeated(
+  context: Pick<Context, 'coordination' | 'database' | 'principals'>,
+  code: string,
+): Promise<void> {
   const { pending } = context.coordination;
   const session = await noteRepeat(pending, code);
   if (session === undefined) return;
@@ -85,11 +88,14 @@ async function endRepeated(context: Context, code: string): Promise<void> {
 }
 
 /** Ends a session on every replica, if it still exists. */
-async function endSession(context: Context, session: ExchangedSession): Promise<void> {
+async function endSession(
+  context: Pick<Context, 'coordination' | 'database' | 'principals'>,
+  session: ExchangedSession,
+): Promise<void> {
   const revoke = () => revokeToken(context.database, session);
   try {
     await notifyAfter(context, session, notifyPolls, revoke);
   } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== 'INVALID_TOKEN') throw error;
+    if (!hasCode(error, 'INVALID_TOKEN')) throw error;
   }
 }

@@ -39,7 +39,10 @@ export function checkWait({ value, issues }: z.core.ParsePayload<Wait>): void {
 }
 
 /** Returns the longest time that a request may be held, in seconds. 0 means that the request does not wait. */
-export function readWaitSeconds({ config }: Context, { wait, wait_seconds: given }: Wait): number {
+export function readWaitSeconds(
+  { config }: Pick<Context, 'config'>,
+  { wait, wait_seconds: given }: Wait,
+): number {
   if (given !== undefined) return Math.min(given, config.syncWaitSeconds);
   return wait === true ? config.syncWaitSeconds : 0;
 }
@@ -76,7 +79,7 @@ interface PollEnd<Page> {
  * that ends with the event `timeout` does not need to look for changes (docs/design.md, "The end of a poll").
  */
 export async function readOrWait<Page>(
-  context: Context,
+  context: Pick<Context, 'coordination' | 'metrics'>,
   request: FastifyRequest,
   reply: FastifyReply,
   poll: Poll<Page>,
@@ -126,7 +129,7 @@ interface WaitResult<Page> {
  * `INVALID_TOKEN`.
  */
 async function waitForNews<Page>(
-  { coordination: { clock, notifier }, metrics }: Context,
+  { coordination: { clock, notifier }, metrics }: Pick<Context, 'coordination' | 'metrics'>,
   { principal, waitSeconds, read, check, hasNews }: Poll<Page>,
   waiter: Waiter,
 ): Promise<WaitResult<Page>> {

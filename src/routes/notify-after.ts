@@ -13,7 +13,7 @@ const LATE_COMMIT_MS = 7_000;
  * the write, and notifies the polls again after `LATE_COMMIT_MS`.
  */
 export async function notifyAfter<Result>(
-  { coordination: { notifier, clock } }: Context,
+  { coordination: { notifier, clock } }: Pick<Context, 'coordination'>,
   { userId }: Pick<Principal, 'userId'>,
   notify: (notifier: Notifier, userId: number) => void,
   write: () => Promise<Result>,

@@ -40,7 +40,7 @@ export function signInRoutes(app: FastifyInstance, context: Context): void {
 
 /** Looks up the session of a browser in the database. Returns undefined if the browser has no valid session. */
 export async function findBrowserPrincipal(
-  { database, site }: Context,
+  { database, site }: Pick<Context, 'database' | 'site'>,
   { headers }: FastifyRequest,
 ): Promise<Principal | undefined> {
   const token = readSessionCookie(headers.cookie, site.origin);
@@ -56,7 +56,10 @@ const loginQuery = z.object({
  * Returns the address at the provider to which the browser is redirected. If somebody is signed in and no fresh login
  * is required, returns the target `return_to` instead. Without a provider, returns the sign-in page.
  */
-async function beginSignIn(context: Context, { request, reply }: PageRequest): Promise<Page | string> {
+async function beginSignIn(
+  context: Pick<Context, 'coordination' | 'database' | 'provider' | 'site'>,
+  { request, reply }: PageRequest,
+): Promise<Page | string> {
   const { return_to: returnTo, fresh } = parseBody(loginQuery, readParameters(request));
   const isFresh = fresh === 'true';
   const principal = await findBrowserPrincipal(context, request);
@@ -71,7 +74,7 @@ async function beginSignIn(context: Context, { request, reply }: PageRequest): P
  * requires a fresh login. Throws `PERMISSION_DENIED` without a provider.
  */
 export async function sendToProvider(
-  context: Context,
+  context: Pick<Context, 'coordination' | 'provider' | 'site'>,
   { request, reply }: Pick<PageRequest, 'request' | 'reply'>,
   intent: Intent,
   returnTo: string,
@@ -92,7 +95,7 @@ export async function sendToProvider(
  * address to redirect to.
  */
 async function finishSignIn(
-  context: Context,
+  context: Pick<Context, 'config' | 'coordination' | 'database' | 'metrics' | 'principals' | 'site'>,
   provider: Provider,
   { request, reply }: PageRequest,
 ): Promise<string> {
@@ -122,7 +125,10 @@ function readCallback(request: FastifyRequest): Record<string, string> {
 }
 
 /** Ends the browser's previous session. Ignores failures of the database, because the new session works anyway. */
-async function endSession(context: Context, principal: Principal): Promise<void> {
+async function endSession(
+  context: Pick<Context, 'coordination' | 'database' | 'principals'>,
+  principal: Principal,
+): Promise<void> {
   await revokeToken(context.database, principal).catch(() => {});
   context.principals.forget(principal);
   notifyPolls(context.coordination.notifier, principal.userId);

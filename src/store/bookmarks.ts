@@ -5,7 +5,7 @@ import type { addedBookmark, bookmarkChange } from '../domain/bookmark-schemas.t
 import { BOUNDS, type BookmarkVersions, MAX_ID, type TagNames } from '../domain/fields.ts';
 import type { Idempotency } from '../domain/idempotency.ts';
 import { compareByCodePoints, searchedLine, searchText } from '../domain/text.ts';
-import type { Database, Sql } from './driver/database.ts';
+import type { Database, Sql, Statement } from './driver/database.ts';
 import {
   keyArguments,
   type Outcome,
@@ -287,8 +287,16 @@ export async function deleteBookmarks(
 /** The approximate size limit of a page in bytes. A bookmark that is larger gets a page of its own. */
 export const PAGE_BYTES = 1_048_576;
 
-/** Pages of at most this many bookmarks are read by `readShort`. */
-export const SHORT_PAGE = 100;
+/** Pages of at most this many bookmarks or changes are read by `readShort`. */
+const SHORT_PAGE = 100;
+
+/** Runs a statement that reads a page of at most `limit` bookmarks or changes. */
+export const readPageBy = <T extends readonly unknown[]>(
+  db: Database,
+  limit: number,
+  run: (sql: Sql) => Statement<T>,
+  deadlineMs?: number,
+): Promise<T> => (limit <= SHORT_PAGE ? db.readShort(run, deadlineMs) : db.read(run, deadlineMs));
 
 /**
  * Returns at most `limit` bookmarks with ids above `afterId`, by ascending id. A reader that passes `lastId` of a page
@@ -301,8 +309,9 @@ export async function readPage(
   limit: number,
   deadlineMs?: number,
 ): Promise<Page> {
-  const readMethod = limit <= SHORT_PAGE ? 'readShort' : 'read';
-  const rows = await db.at(principal.userId)[readMethod](
+  const rows = await readPageBy(
+    db.at(principal.userId),
+    limit,
     (sql) => sql<({ valid: boolean } & Page)[]>`
       select page.valid, ${pageColumns(sql)}
       from ${pageAfter(sql, principal, afterId, limit)}`,

@@ -1,4 +1,4 @@
-import { SHORT_PAGE } from './bookmarks.ts';
+import { readPageBy } from './bookmarks.ts';
 import type { Database, Sql } from './driver/database.ts';
 import { onlyRow, requireValidToken } from './outcomes.ts';
 import { hashesOf, type PrincipalKey, positionsExcept, tokenIsValid, usersOf } from './tokens.ts';
@@ -53,8 +53,9 @@ export async function readChanges(
   limit: number,
   deadlineMs?: number,
 ): Promise<ChangesPage> {
-  const readMethod = limit <= SHORT_PAGE ? 'readShort' : 'read';
-  const rows = await db.at(principal.userId)[readMethod](
+  const rows = await readPageBy(
+    db.at(principal.userId),
+    limit,
     (sql) => sql<({ valid: boolean } & ChangesPage)[]>`
       select ${tokenIsValid(sql, principal)} as valid, ${columns(sql)}
       from ${pageFrom(sql, principal.userId, start, limit)}`,

@@ -1,4 +1,4 @@
-import { ApiError, invalid, notFound } from '../../domain/errors.ts';
+import { hasCode, invalid, notFound } from '../../domain/errors.ts';
 import type { Bookmark, EditedBookmark } from '../../domain/resources.ts';
 import type { RunEndpoint } from '../run-endpoint.ts';
 import type { Pages } from '../streamed-pages.ts';
@@ -136,7 +136,7 @@ async function editBookmark(run: RunEndpoint, id: number, fields: SentFields): P
       const edited = (await run('/bookmarks/edit', edit)) as EditedBookmark;
       return await format(run, { ...edited, created_at: current.created_at });
     } catch (error) {
-      const isConflict = error instanceof ApiError && error.code === 'CONFLICT';
+      const isConflict = hasCode(error, 'CONFLICT');
       if (!isConflict || tries === EDIT_TRIES) throw error;
     }
   }
