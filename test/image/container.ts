@@ -8,8 +8,11 @@ export interface Container {
   /** The result of the image's health check: `starting`, `healthy` or `unhealthy`. */
   readHealth(): Promise<string>;
   isRunning(): Promise<boolean>;
-  /** Waits until the container has ended. Resolves with its exit code and everything that it has printed. */
-  wait(): Promise<{ code: number; output: string }>;
+  /**
+   * Waits until the container has ended. Resolves with its exit code and everything that it has printed. `stdout` is the
+   * part that it has printed to its standard output.
+   */
+  wait(): Promise<{ code: number; output: string; stdout: string }>;
 }
 
 /**
@@ -37,8 +40,9 @@ export async function startContainer(
     wait: async () => {
       const code = Number(await engine.docker('wait', name));
       const output = await engine.run('docker', ['logs', name]);
+      const stdout = await engine.docker('logs', name);
       await engine.docker('rm', name);
-      return { code, output };
+      return { code, output, stdout };
     },
   };
 }

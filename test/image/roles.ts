@@ -20,9 +20,9 @@ export interface Image {
 }
 
 async function finish({ engine, name }: Image, args: readonly string[], env: Env): Promise<string> {
-  const { code, output } = await (await startContainer(engine, name, args, env)).wait();
+  const { code, output, stdout } = await (await startContainer(engine, name, args, env)).wait();
   assert.equal(code, 0, `${args.join(' ')} ended with ${code}: ${output}`);
-  return output;
+  return stdout;
 }
 
 /** A container whose role serves until SIGTERM. */
