@@ -83,21 +83,12 @@ create table trash (
   -- the id that the bookmark had before it was deleted
   id bigint,
   deleted_at timestamptz not null,
-  url_key uuid not null,
-  created_at timestamptz not null,
-  updated_at timestamptz not null,
-  host text collate "C" not null,
-  search_text text collate "C" not null,
-  url text collate "C" not null,
-  title text collate "C" not null,
-  comment text collate "C" not null,
-  -- the tags that the bookmark had when it was deleted, as JSON text
-  tags text collate "C" not null,
+  -- the row of `bookmarks` as JSON; if a column was added later, the JSON lacks it
+  bookmark jsonb not null,
   constraint trash_pkey primary key (user_id, id)
 );
 
 alter table trash alter column user_id set statistics 0;
-alter table trash alter column search_text set storage external;
 
 create index trash_newest on trash (user_id, deleted_at, id);
 create index trash_deleted_at on trash (deleted_at);

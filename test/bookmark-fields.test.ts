@@ -185,16 +185,10 @@ test('a local copy sends every field of an add and of an edit, and keeps every f
   }
 });
 
-test('a replica of an older release, which does not know a field, leaves it at its default', async () => {
+test('a field that a replica of an older release does not know stays unchanged or has its default', async () => {
   const user = await service.user();
   const { sql } = service.context.database;
-  const known = {
-    url: 'https://example.org/',
-    title: '',
-    comment: '',
-    url_key: crypto.randomUUID(),
-    search_text: '',
-  };
+  const known = { url: 'https://example.org/', url_key: crypto.randomUUID(), search_text: 'x' };
   const [token] = await sql<
     { hash: Buffer }[]
   >`select token_hash as hash from tokens where user_id = ${user.id}`;
@@ -203,15 +197,38 @@ test('a replica of an older release, which does not know a field, leaves it at i
       ${user.id}, ${token!.hash}, ${JSON.stringify(known)}::text::jsonb, '{}', '{}', 100, 100, null, null
     )`;
   expect(added!.outcome).toBeNull();
-  expect(JSON.parse(added!.bookmark)).toMatchObject(defaults);
+  for (const bookmark of await showEverywhere(user)) expect(bookmark).toMatchObject(defaults);
+
+  const { id } = JSON.parse(added!.bookmark);
+  const edit = samplesFor('edit', 1);
+  await user.post('/bookmarks/edit', { id, ...edit });
+  const [edited] = await sql<{ outcome: string | null }[]>`
+    select outcome from edit_bookmark(
+      ${user.id}, ${token!.hash}, ${id}, null, '{"host":"example.org"}', null, null, 100, null, null
+    )`;
+  expect(edited!.outcome).toBeNull();
+  await expectShown(user, edit);
+
   const [imported] = await sql<{ outcome: string | null }[]>`
     select * from import_bookmarks(
       ${user.id}, ${token!.hash}, ${crypto.randomUUID()}, null, true,
-      0, array[${crypto.randomUUID()}::uuid], '{""}', '[{"url":"https://example.org/","search_text":"x"}]', '',
+      0, array[${crypto.randomUUID()}::uuid], '{""}', ${Buffer.from(JSON.stringify([known]))}, '',
       '{}', '{}', 0, 100, 100, 100, null, null
     )`;
   expect(imported!.outcome).toBeNull();
   for (const bookmark of await showEverywhere(user)) expect(bookmark).toMatchObject(defaults);
+});
+
+test('a field that was described after a bookmark was moved to the trash has its default there', async () => {
+  const user = await service.user();
+  const { id } = (await user.post('/bookmarks/add', samplesFor('add', 1))).body;
+  await user.post('/bookmarks/delete', { id, trash: true });
+  const { tags: _, ...columns } = defaults;
+  await service.context.database.sql`
+    update trash set bookmark = bookmark - ${Object.keys(columns)}::text[] where user_id = ${user.id} and id = ${id}`;
+  expect((await user.post('/trash/list')).body.bookmarks).toMatchObject([columns]);
+  expect((await user.post('/trash/restore', { ids: [id] })).status).toBe(200);
+  for (const bookmark of await showEverywhere(user)) expect(bookmark).toMatchObject(columns);
 });
 
 test('the API reference names every field where a request may contain it and where a response shows it', async () => {

@@ -28,7 +28,6 @@ declare
   v_floor bigint;
   v_min_id bigint;
   v_now timestamptz;
-  v_created_at timestamptz;
   v_bookmark bookmarks;
   v_unpacked integer;
 begin
@@ -101,7 +100,6 @@ begin
     end if;
   end if;
 
-  v_created_at := coalesce((p_bookmark ->> 'created_at')::timestamptz, date_trunc('milliseconds', clock_timestamp()));
   -- If the id is more than 200,000 above `v_min_id`, this function does not take the fast path, because
   -- `raise_high_water_mark` must record such an id.
   v_id := nextval(to_regclass('bookmarks_id_seq'));
@@ -109,15 +107,10 @@ begin
     v_id := next_id('bookmarks_id_seq', v_floor);
     perform raise_high_water_mark(p_user_id, v_id);
   end if;
-  insert into bookmarks (
-    user_id, id, created_at, updated_at, tag_ids, tags, url_key, host, search_text, url, title, comment
-  )
-  values (
-    p_user_id, v_id, v_created_at, v_created_at, v_tag_ids, render_tags(v_tags),
-    (p_bookmark ->> 'url_key')::uuid, coalesce(p_bookmark ->> 'host', ''), p_bookmark ->> 'search_text',
-    p_bookmark ->> 'url', p_bookmark ->> 'title', p_bookmark ->> 'comment'
-  )
-  returning * into v_bookmark;
+  v_bookmark := new_bookmark(
+    jsonb_populate_record(bookmark_defaults(), p_bookmark), p_user_id, v_id, v_tag_ids, render_tags(v_tags), v_now
+  );
+  insert into bookmarks values (v_bookmark.*);
   bookmark := render_bookmark(v_bookmark);
   -- 64 bookmarks fill about one block.
   if v_unpacked >= 64 then

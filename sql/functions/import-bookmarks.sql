@@ -214,27 +214,24 @@ begin
       join tags on tags.place = refs.place
       group by refs.tag_set
     )
-    insert into bookmarks (
-      user_id, id, created_at, updated_at, tag_ids, tags, url_key, host, search_text, url, title, comment
-    )
-    select
-      p_user_id, nextval('bookmarks_id_seq'),
-      coalesce(entry.created_at, v_now), coalesce(entry.updated_at, entry.created_at, v_now),
-      coalesce(sets.tag_ids, '{}'), coalesce(sets.tags, '[]'),
-      entry.url_key, coalesce(entry.host, ''), entry.search_text,
-      entry.url, coalesce(entry.title, ''), coalesce(entry.comment, '')
-    from rows from (
-      unnest(v_batch.url_keys, v_batch.tag_sets, v_is_new_in_batch),
-      json_to_recordset(convert_from(v_batch.entries, 'UTF8')::json) as (
-        url text, title text, comment text, created_at timestamptz, updated_at timestamptz, host text, search_text text
-      )
-    ) with ordinality as entry (
-      url_key, tag_set, is_new, url, title, comment, created_at, updated_at, host, search_text, n
-    )
-    left join sets on sets.tag_set = entry.tag_set
-    where entry.is_new
-    -- The rows take their ids in this order, so the ids ascend with the entries.
-    order by entry.n;
+    insert into bookmarks
+    select (new.bookmark).*
+    from (
+      select new_bookmark(
+        entry.bookmark, p_user_id, nextval('bookmarks_id_seq'), coalesce(sets.tag_ids, '{}'), coalesce(sets.tags, '[]'), v_now
+      ) as bookmark
+      from (
+        select json_populate_recordset(bookmark_defaults(), convert_from(v_batch.entries, 'UTF8')::json) as bookmark,
+          unnest(v_batch.tag_sets) as tag_set, unnest(v_is_new_in_batch) as is_new,
+          generate_series(1, cardinality(v_is_new_in_batch)) as n
+      ) entry
+      left join sets on sets.tag_set = entry.tag_set
+      where entry.is_new
+      -- The rows take their ids in this order, so the ids ascend with the entries.
+      order by entry.n
+      -- `offset` keeps this query a step of its own. Without it, Postgres would call `new_bookmark` for each column.
+      offset 0
+    ) new;
   end loop;
   perform raise_high_water_mark(p_user_id, next_id('bookmarks_id_seq'));
   -- 64 bookmarks fill about one block.

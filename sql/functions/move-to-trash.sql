@@ -25,19 +25,15 @@ begin
     if v_bookmark_count > v_limit then
       select id into v_after_id from bookmarks where user_id = p_user_id order by id desc offset v_limit limit 1;
     end if;
-    insert into trash (
-      user_id, id, deleted_at, url_key, created_at, updated_at, host, search_text, url, title, comment, tags
-    )
-    select user_id, id, v_now, url_key, created_at, updated_at, host, search_text, url, title, comment, tags
-    from bookmarks
-    where user_id = p_user_id and id > coalesce(v_after_id, 0);
+    insert into trash (user_id, id, deleted_at, bookmark)
+    select b.user_id, b.id, v_now, to_jsonb(row(b.*)::bookmarks)
+    from bookmarks b
+    where b.user_id = p_user_id and b.id > coalesce(v_after_id, 0);
   else
-    insert into trash (
-      user_id, id, deleted_at, url_key, created_at, updated_at, host, search_text, url, title, comment, tags
-    )
-    select user_id, id, v_now, url_key, created_at, updated_at, host, search_text, url, title, comment, tags
-    from bookmarks
-    where user_id = p_user_id and id = any (p_ids);
+    insert into trash (user_id, id, deleted_at, bookmark)
+    select b.user_id, b.id, v_now, to_jsonb(row(b.*)::bookmarks)
+    from bookmarks b
+    where b.user_id = p_user_id and b.id = any (p_ids);
   end if;
   get diagnostics v_copied_count = row_count;
   v_surplus := least(v_trash_count + v_copied_count - v_limit, v_copied_count + 1000);

@@ -22,7 +22,8 @@ declare
   v_tags_by_key jsonb;
   -- for each used name in `p_tag_names`, the `id`, the `text` and the normalized name (`key`) of the user's tag
   v_tags_by_name jsonb;
-  v_row record;
+  v_row trash;
+  v_bookmark bookmarks;
   v_tag_ids bigint[];
   v_all_tag_ids bigint[] := '{}';
   v_rendered text;
@@ -81,15 +82,12 @@ begin
       coalesce(array_agg((tag ->> 'id')::bigint order by tag ->> 'key' collate "C"), '{}'),
       render_tags(string_agg(tag ->> 'text', ',' order by tag ->> 'key' collate "C"))
     into v_tag_ids, v_rendered
-    from json_array_elements(v_row.tags::json) old_tag
+    from json_array_elements((v_row.bookmark ->> 'tags')::json) old_tag
     cross join lateral (select v_tags_by_name -> (old_tag ->> 'name') as tag) current_tag;
-    insert into bookmarks (
-      user_id, id, created_at, updated_at, tag_ids, tags, url_key, host, search_text, url, title, comment
-    )
-    values (
-      p_user_id, v_id, v_row.created_at, v_row.updated_at, v_tag_ids, v_rendered,
-      v_row.url_key, v_row.host, v_row.search_text, v_row.url, v_row.title, v_row.comment
+    v_bookmark := new_bookmark(
+      jsonb_populate_record(bookmark_defaults(), v_row.bookmark), p_user_id, v_id, v_tag_ids, v_rendered, now()
     );
+    insert into bookmarks values (v_bookmark.*);
     v_restored := v_restored || format('{"id":%s,"new_id":%s}', v_row.id, v_id);
     v_all_tag_ids := v_all_tag_ids || v_tag_ids;
     v_id := nextval('bookmarks_id_seq');

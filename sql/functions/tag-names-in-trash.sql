@@ -2,7 +2,7 @@
 create or replace function tag_names_in_trash(p_user_id bigint, p_ids bigint[]) returns text[]
 language plpgsql stable as $$
 declare
-  v_tags text[] := array(select tags from trash where user_id = p_user_id and id = any (p_ids) and tags <> '[]');
+  v_tags text[] := array(select bookmark ->> 'tags' from trash where user_id = p_user_id and id = any (p_ids));
 begin
   return array(
     select distinct tag ->> 'name'

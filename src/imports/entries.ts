@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { importedEntry } from '../domain/bookmark-schemas.ts';
 import { BOUNDS } from '../domain/fields.ts';
 import type { ImportError } from '../domain/resources.ts';
-import { cutText, searchText } from '../domain/text.ts';
+import { cutText } from '../domain/text.ts';
 import { describeIssue, dropNulls, formatIssue } from '../domain/validation.ts';
-import { hrefHost, hrefKey } from '../store/bookmarks.ts';
+import { storedBookmark } from '../store/bookmarks.ts';
 import { isOversized, MAX_ENTRY_BYTES } from './body.ts';
 
 /**
@@ -44,9 +44,8 @@ export function checkEntry(index: number, raw: unknown): CheckedEntry | ImportEr
     return toError(index, urlOf(raw), message);
   }
   const { tags, ...fields } = result.data;
-  const { href } = new URL(fields.url);
-  const row = { ...fields, host: hrefHost(href), search_text: searchText(fields) };
-  return { urlKey: hrefKey(href), tags, row: JSON.stringify(row) };
+  const row = storedBookmark(fields);
+  return { urlKey: row.url_key, tags, row: JSON.stringify(row) };
 }
 
 const toError = (index: number, url: string | null, error: string): ImportError => ({

@@ -48,7 +48,7 @@ export interface Page {
 export const urlKey = (url: string): string => hrefKey(new URL(url).href);
 
 /** Returns the key of a url, like `urlKey`. `href` is the WHATWG serialization of the url. */
-export function hrefKey(href: string): string {
+function hrefKey(href: string): string {
   const hex = hash('sha256', href, 'hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;
 }
@@ -77,8 +77,11 @@ function urlColumns(url: string): { url_key: string; host: string } {
   return { url_key: hrefKey(href), host: hrefHost(href) };
 }
 
-/** Returns the argument `p_bookmark` of `add_bookmark`. */
-export const storedBookmark = (fields: Omit<AddedBookmark, 'tags'>) => ({
+/**
+ * Returns the columns of a bookmark, except its id and tags, as `add_bookmark` and `import_bookmarks` take them. An
+ * absent column gets its default.
+ */
+export const storedBookmark = <Fields extends Omit<AddedBookmark, 'tags'>>(fields: Fields) => ({
   ...fields,
   ...urlColumns(fields.url),
   search_text: searchText(fields),

@@ -19,7 +19,7 @@ export interface ImportBatch {
    * the import's list of tags, counted from 1 and separated by blanks.
    */
   tagSets: string;
-  /** A JSON array with the other columns of each entry. If a column is absent, it gets the default of its field. */
+  /** A JSON array with the result of `storedBookmark` for each entry. */
   entries: Uint8Array;
   /** The errors of invalid entries: JSON objects, separated by commas. */
   errors: string;

@@ -341,9 +341,9 @@ export const MUTANTS: readonly Mutant[] = [
       'test/spec-4-6-trash.test.ts › refuses to exceed a limit under any concurrency, and then restores nothing',
   },
   {
-    file: 'sql/functions/restore-bookmarks.sql',
-    from: 'v_row.created_at, v_row.updated_at',
-    to: 'v_row.created_at, now()',
+    file: 'sql/functions/new-bookmark.sql',
+    from: 'coalesce(p_bookmark.updated_at, p_bookmark.created_at)',
+    to: 'p_now',
     caughtBy:
       'test/spec-4-6-trash.test.ts › returns a bookmark to the collection with a new id and all its fields, and followers see it',
   },
