@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { buffer, text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
 import { SORTS } from '../src/domain/bounds.ts';
@@ -110,6 +111,37 @@ test('sync FILE prints conflicts once, and fails if a change was not applied', a
   });
 });
 
+test('sync FILE --verify sends changes, repairs the file and prints what was wrong', async () => {
+  const { user, file, run, offline, all } = await openShell();
+  for (const tags of [['x'], ['x'], []]) await user.post('/bookmarks/add', { url: 'http://a/', tags });
+  await run(['sync', file]);
+  const [a, b, c] = await all();
+  const [tag] = a!.tags;
+  await offline('edit', String(c!.id), '--title', 'new');
+  using db = new DatabaseSync(file);
+  db.exec(`delete from bookmarks where id = ${a!.id};
+    delete from bookmark_tags where bookmark_id = ${b!.id};
+    update tags set name = 'y'`);
+  const expected = { code: 0, out: '3 bookmarks; 0 local changes processed; verified, 0 faults repaired\n' };
+  expect(await run(['sync', file, '--verify'])).toMatchObject({
+    code: 0,
+    out: `tag ${tag!.id}: had another name in the file
+${a!.id}: was missing in the file
+${b!.id}: had other tags in the file
+3 bookmarks; 1 local change processed; verified, 3 faults repaired
+`,
+  });
+  expect(await run(['sync', file, '--verify'])).toMatchObject(expected);
+  expect(JSON.parse((await offline('list', '--json')).out).bookmarks).toEqual(await all());
+  db.exec(`update bookmarks set updated_at = '2001-01-01T00:00:00.000Z' where id = ${a!.id}`);
+  expect(JSON.parse((await run(['sync', file, '--verify', '--json'])).out)).toEqual({
+    bookmarks: 3,
+    pending: 0,
+    reports: [],
+    faults: [{ kind: 'stale', bookmark: a!.id }],
+  });
+});
+
 test('an invalid change is refused before it is stored', async () => {
   const { file, run, offline } = await openShell();
   expect(await offline('add', 'mailto:a@b')).toMatchObject({ code: 2 });
@@ -121,6 +153,7 @@ test('an invalid change is refused before it is stored', async () => {
   expect((await run(['rm', '-1'])).err).toContain('--offline FILE');
   expect(await run(['sync', file, '--follow'])).toMatchObject({ code: 2 });
   expect(await run(['sync', '--on-conflict', 'mine'])).toMatchObject({ code: 2 });
+  expect(await run(['sync', '--verify'])).toMatchObject({ code: 2 });
   expect((await offline('list')).out).toBe('');
 });
 

@@ -60,6 +60,43 @@ describe.each(STORES)('a store %s', (_, open, test) => {
     expect([...(await store.bookmarks())]).toEqual([old]);
   });
 
+  test('replaces a version that is known to be wrong by an older one', async () => {
+    const store = await open();
+    const wrong = { ...bookmark(1, 'wrong'), updated_at: '2026-02-01T12:00:00.000Z' };
+    const right = bookmark(1, 'right');
+    await store.apply(page({ bookmarks: [wrong] }));
+    await store.apply(
+      page({ bookmarks: [right], wrongVersions: { 1: right.updated_at, 2: wrong.updated_at } }),
+    );
+    expect(await store.find(1)).toEqual(wrong);
+    await store.apply(page({ bookmarks: [right], wrongVersions: { 1: wrong.updated_at } }));
+    expect(await store.find(1)).toEqual(right);
+  });
+
+  test('returns versions of a range in order of ids, and all tags, with the cursor', async () => {
+    const store = await open();
+    expect(await store.readVersions({ afterId: 0, upToId: 9 })).toEqual({ cursor: undefined, versions: [] });
+    const tags = [3, 1, 2].map((id) => ({ id, name: `${id}` }));
+    const ids = [30, -5, 10, 20, 2 ** 53 - 1];
+    await store.apply(
+      page({ bookmarks: ids.map((id) => bookmark(id, '', id === 20 ? tags : [])), cursor: 'c' }),
+    );
+    const read = async (afterId: number, upToId: number, limit?: number) => {
+      const { cursor, versions } = await store.readVersions({ afterId, upToId }, limit);
+      expect(cursor).toBe('c');
+      return versions.map(({ id, updated_at, tagIds }) => [id, updated_at.slice(0, 4), tagIds.toSorted()]);
+    };
+    expect(await read(10, 30)).toEqual([
+      [20, '2026', [1, 2, 3]],
+      [30, '2026', []],
+    ]);
+    const all = await read(Number.MIN_SAFE_INTEGER, 2 ** 53 - 1);
+    expect(all.map(([id]) => id)).toEqual([-5, 10, 20, 30, 2 ** 53 - 1]);
+    expect((await read(0, 30, 2)).map(([id]) => id)).toEqual([10, 20]);
+    const { cursor, tags: stored } = await store.readTags();
+    expect([cursor, new Set(stored)]).toEqual(['c', new Set(tags)]);
+  });
+
   test('is ahead of its cursor only by the bookmarks that no page has contained', async () => {
     const store = await open();
     await store.apply(page({ reset: true, bookmarks: [bookmark(7, 'known')] }));

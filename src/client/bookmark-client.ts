@@ -3,6 +3,23 @@ import { Collection, type CollectionOptions } from './collection.ts';
 import { type FollowOptions, followBookmarks, type SyncBatch } from './follow.ts';
 import { type MirrorBatch, type MirrorOptions, mirrorBookmarks } from './mirror.ts';
 import type { CollectionStore } from './outbox.ts';
+import type { CopyFault } from './repair.ts';
+import type { RequestOptions } from './requester.ts';
+import { verifyCopy } from './verify.ts';
+
+/** A local copy that follows the service. An iteration applies the changes to the store, and yields them. */
+export interface Mirror extends AsyncIterable<MirrorBatch> {
+  /**
+   * Compares the copy with the service, repairs it, and resolves with what was wrong. A right copy of an ordinary account
+   * costs one request, also while other clients write. The comparison covers the ids, `updated_at` and tags of all
+   * bookmarks, and the names of all tags. It leaves the store's cursor where it is, so you may call it while an
+   * iteration runs.
+   *
+   * Rejects with `MirrorConflict` if the copy has not been filled, or if a write to the store is in progress. Rejects
+   * with a `TypeError` in a browser on a page without TLS.
+   */
+  verify(options?: RequestOptions): Promise<CopyFault[]>;
+}
 
 /**
  * The client of the Bookmark Service: one method per endpoint, plus `sync`, `listAll`, `searchAll`, `mirror` and
@@ -32,8 +49,12 @@ export class BookmarkClient extends EndpointClient {
    * connections and temporary errors for as long as they last. It throws if the service refuses the request, for
    * example because the token was revoked.
    */
-  mirror(options: MirrorOptions): AsyncGenerator<MirrorBatch, void, undefined> {
-    return mirrorBookmarks(this.requester, options);
+  mirror(options: MirrorOptions): Mirror {
+    const { store, signal } = options;
+    return {
+      [Symbol.asyncIterator]: () => mirrorBookmarks(this.requester, options),
+      verify: (requestOptions) => verifyCopy(this.requester, store, { signal, ...requestOptions }),
+    };
   }
 
   /**

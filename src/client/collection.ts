@@ -5,7 +5,9 @@ import { type ConflictPolicy, mergeTags, showState, TEXT_FIELDS } from './merge.
 import { MirrorConflict, mirrorBookmarks } from './mirror.ts';
 import type { BookmarkState, CollectionStore, Intent, PendingWrite, Report } from './outbox.ts';
 import { finishAttempts, type Pushing, pushWrites } from './push.ts';
+import type { CopyFault } from './repair.ts';
 import type { Requester, RequestOptions } from './requester.ts';
+import { verifyCopy } from './verify.ts';
 
 export interface CollectionOptions {
   /**
@@ -26,7 +28,7 @@ export class NotInCollection extends Error {
   override readonly name = 'NotInCollection';
 }
 
-/** How long `sync` tries to reach the service by default, in ms. An app that is offline then learns it soon. */
+/** How long `sync` and `verify` try to reach the service by default, in ms. An offline app then learns it soon. */
 const UNREACHABLE_FOR_MS = 3_000;
 
 /** How many times one `sync` may start again because another process has changed the same store. */
@@ -149,13 +151,34 @@ export class Collection {
    * and the next `sync` continues where this one stopped.
    */
   sync(options: RequestOptions = {}): Promise<Report[]> {
+    return this.#run(options, async (pushing) => {
+      await this.#exchange(pushing);
+      return this.reports();
+    });
+  }
+
+  /**
+   * Brings the copy up to date, compares it with the service, repairs it, and resolves with what was wrong: see
+   * `Mirror.verify`. Sends no pending writes. Call it before `sync`, so that a pending edit finds a bookmark that the
+   * copy has lost. A request that gets no response is retried as in `sync`.
+   */
+  verify(options: RequestOptions = {}): Promise<CopyFault[]> {
+    return this.#run(options, async (pushing) => {
+      await finishAttempts(pushing);
+      await pushing.pull();
+      return verifyCopy(this.#requester, this.#store, pushing.options);
+    });
+  }
+
+  /** Calls `work` after earlier calls have ended. Calls it again if another process has changed the store meanwhile. */
+  #run<T>(options: RequestOptions, work: (pushing: Pushing) => Promise<T>): Promise<T> {
     const unreachableForMs = options.unreachableForMs ?? options.retryForMs ?? UNREACHABLE_FOR_MS;
-    const run = this.#syncing.then(() => this.#sync({ ...options, unreachableForMs }));
+    const run = this.#syncing.then(() => this.#repeat({ ...options, unreachableForMs }, work));
     this.#syncing = run.catch(() => {});
     return run;
   }
 
-  async #sync(options: RequestOptions): Promise<Report[]> {
+  async #repeat<T>(options: RequestOptions, work: (pushing: Pushing) => Promise<T>): Promise<T> {
     const pushing: Pushing = {
       requester: this.#requester,
       store: this.#store,
@@ -165,8 +188,7 @@ export class Collection {
     };
     for (let restarts = 0; ; restarts += 1) {
       try {
-        await this.#exchange(pushing);
-        return await this.reports();
+        return await work(pushing);
       } catch (error) {
         // `MirrorConflict` means that another process is sending a write or has applied a page in the meantime. The
         // loop then starts again from the new state.

@@ -1,8 +1,9 @@
 /** `bookmark-service/client`: the client of the Bookmark Service, for Node and browsers. */
 
 export type * from '../domain/resources.ts';
-export { BookmarkClient } from './bookmark-client.ts';
+export { BookmarkClient, type Mirror } from './bookmark-client.ts';
 export { Collection, type CollectionOptions, type LocalEdit, NotInCollection } from './collection.ts';
+export type { BookmarkVersion, IdRange } from './digests.ts';
 export { ApiError, type ApiErrorDetails, type ClientErrorCode } from './errors.ts';
 export type { FollowOptions, SyncBatch } from './follow.ts';
 export { IndexedDbStore } from './indexed-db-store.ts';
@@ -26,6 +27,7 @@ export type {
   StateChange,
   TextField,
 } from './outbox.ts';
+export type { CopyFault } from './repair.ts';
 export type { ClientOptions, KeyedOptions, RequestOptions, RetryEvent } from './requester.ts';
 export {
   formatTag,

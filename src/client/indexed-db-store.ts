@@ -1,4 +1,5 @@
 import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
+import type { IdRange } from './digests.ts';
 import { type StoredBookmark, showStored, sortTags } from './memory-store.ts';
 import {
   findChangedTags,
@@ -99,6 +100,27 @@ export class IndexedDbStore implements CollectionStore {
 
   readAhead(): Promise<number[]> {
     return this.#read(async ({ ahead }) => (await resultOf(ahead.getAllKeys())).map(Number));
+  }
+
+  readVersions({ afterId, upToId }: IdRange, limit?: number) {
+    return this.#read(async ({ position, bookmarks }) => {
+      const range = IDBKeyRange.bound(afterId, upToId, true);
+      const [cursor, versions] = await Promise.all([
+        resultOf<string | undefined>(position.get(CURSOR)),
+        resultOf<StoredBookmark[]>(bookmarks.getAll(range, limit)),
+      ]);
+      return { cursor, versions };
+    });
+  }
+
+  readTags() {
+    return this.#read(async ({ position, tags }) => {
+      const [cursor, all] = await Promise.all([
+        resultOf<string | undefined>(position.get(CURSOR)),
+        resultOf<BookmarkTag[]>(tags.getAll()),
+      ]);
+      return { cursor, tags: all };
+    });
   }
 
   readReports(): Promise<Report[]> {

@@ -1,5 +1,6 @@
 import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
 import { compareByCodePoints, foldText } from '../domain/text.ts';
+import { type IdRange, isInRange } from './digests.ts';
 import {
   findChangedTags,
   type MirrorPage,
@@ -96,7 +97,13 @@ export class MemoryStore implements CollectionStore {
   readOutbox = async (limit?: number): Promise<PendingWrite[]> => this.#outbox().slice(0, limit);
   readAll = async () => ({ rows: [...this.bookmarks()], writes: this.#outbox() });
   readAhead = async (): Promise<number[]> => [...this.#ahead];
+  readTags = async () => ({ cursor: this.#cursor, tags: this.tags() });
   readReports = async (): Promise<Report[]> => [...this.#reports];
+
+  async readVersions(range: IdRange, limit?: number) {
+    const versions = [...this.#bookmarks.values()].filter(({ id }) => isInRange(id, range));
+    return { cursor: this.#cursor, versions: versions.sort((a, b) => a.id - b.id).slice(0, limit) };
+  }
 
   async dropReports(seqs: readonly number[]): Promise<void> {
     this.#reports = this.#reports.filter(({ seq }) => !seqs.includes(seq));

@@ -1,4 +1,5 @@
 import type { Bookmark, BookmarkTag, Changes } from '../domain/resources.ts';
+import type { BookmarkVersion, IdRange } from './digests.ts';
 import { type Requester, type RequestOptions, WITHOUT_END } from './requester.ts';
 import { POLL_PAUSE_MS, PollPause } from './timing.ts';
 
@@ -26,6 +27,17 @@ export interface MirrorStore {
    * `CollectionStore.readAhead`.
    */
   readAhead?(): Promise<number[]>;
+  /**
+   * Returns what a digest covers of the bookmarks in a range of ids, in ascending order of ids, and the store's cursor,
+   * from one transaction. With `limit`, returns at most so many bookmarks. Only `Mirror.verify` and
+   * `Collection.verify` need it.
+   */
+  readVersions?(
+    range: IdRange,
+    limit?: number,
+  ): Promise<{ cursor?: string | undefined; versions: BookmarkVersion[] }>;
+  /** Returns all tags and the store's cursor, from one transaction. Needed like `readVersions`. */
+  readTags?(): Promise<{ cursor?: string | undefined; tags: BookmarkTag[] }>;
 }
 
 /**
@@ -62,21 +74,28 @@ export function requireNoAttempt(attempt: object | undefined): void {
  * Returns the bookmarks of a page, without those that the store has in a newer version. The store has a newer version
  * if another process sent a write after the page was read, and stored the response. `findVersion` returns the stored
  * `updated_at` of a bookmark, which grows with each change. A page with `reset` replaces everything, so none of its
- * bookmarks is left out.
+ * bookmarks is left out. Neither is a bookmark whose stored version is known to be wrong.
  */
 export function omitOutdated(
-  { reset, bookmarks }: MirrorPage,
+  { reset, bookmarks, wrongVersions }: MirrorPage,
   findVersion: (id: number) => string | undefined,
 ): Bookmark[] {
   if (reset) return bookmarks;
   return bookmarks.filter(({ id, updated_at }) => {
     const storedVersion = findVersion(id);
-    return storedVersion === undefined || updated_at >= storedVersion;
+    if (storedVersion === undefined || storedVersion === wrongVersions?.[id]) return true;
+    return updated_at >= storedVersion;
   });
 }
 
-/** A page of `/bookmarks/changes`, as a store applies it. */
-export type MirrorPage = Omit<Changes, 'has_more' | 'waited'>;
+/** A page of `/bookmarks/changes`, or a repair, as a store applies it. */
+export interface MirrorPage extends Omit<Changes, 'has_more' | 'waited'> {
+  /**
+   * Stored versions that a verification found to be wrong, by the bookmark's id. The page replaces them even if its own
+   * version is older.
+   */
+  wrongVersions?: Readonly<Record<number, string>> | undefined;
+}
 
 export interface MirrorOptions {
   store: MirrorStore;

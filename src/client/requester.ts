@@ -1,5 +1,6 @@
 import type { Endpoints } from '../domain/resources.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
+import { toHex } from './digests.ts';
 import { ApiError } from './errors.ts';
 import { Quota } from './quota.ts';
 import { retryDelayMs } from './retry.ts';
@@ -32,6 +33,8 @@ export interface RequestOptions {
    * How long a request that gets no response is retried, in ms from its start. Default: `retryForMs` alone decides.
    */
   unreachableForMs?: number | undefined;
+  /** Returns whether an error is final. The request is then not retried. Default: the client decides. */
+  isFinal?: ((error: ApiError) => boolean) | undefined;
   /** Called with the number of bytes of the body sent so far, and the length of the body. Not supported in browsers. */
   onUpload?: OnUpload | undefined;
   /** Called with the headers of each response, also if the request is then retried. */
@@ -242,7 +245,14 @@ export class Requester {
 
   async #sendWithRetries<T>(
     path: Path,
-    { signal, onUpload, onHeaders, retryForMs = this.#options.retryForMs, unreachableForMs }: RequestOptions,
+    {
+      signal,
+      onUpload,
+      onHeaders,
+      retryForMs = this.#options.retryForMs,
+      unreachableForMs,
+      isFinal,
+    }: RequestOptions,
     prepared: Prepared,
     read: (response: OpenResponse, requestId: string) => Promise<T>,
   ): Promise<T> {
@@ -271,7 +281,7 @@ export class Requester {
         );
         return await read(response, requestId);
       } catch (error) {
-        if (!(error instanceof ApiError)) throw error;
+        if (!(error instanceof ApiError) || isFinal?.(error)) throw error;
         // All attempts so far have failed.
         const failures = attempt;
         const waitMs = retryDelayMs(error, failures, isRepeatable, random);
@@ -291,6 +301,5 @@ export class Requester {
 
 /** Returns 128 random bits as 32 hexadecimal digits. Also works on pages without TLS, unlike `crypto.randomUUID`. */
 export function randomId(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+  return toHex(crypto.getRandomValues(new Uint8Array(16)));
 }

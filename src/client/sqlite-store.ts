@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
 import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
 import { messageOf } from '../domain/thrown.ts';
+import type { IdRange } from './digests.ts';
 import { sortTags } from './memory-store.ts';
 import {
   findChangedTags,
@@ -65,6 +66,8 @@ const SELECT_BOOKMARKS = `
       where bt.bookmark_id = b.id
     ) as tags
   from bookmarks b`;
+
+const SELECT_CURSOR = 'select cursor from position';
 
 const SELECT_WRITES = 'select seq, bookmark_id, pending from outbox';
 
@@ -164,12 +167,12 @@ export class SqliteStore implements CollectionStore, Disposable {
   }
 
   async readCursor(): Promise<string | undefined> {
-    return this.#finder('select cursor from position')();
+    return this.#finder(SELECT_CURSOR)();
   }
 
   async apply(page: MirrorPage, after?: string | undefined): Promise<number[]> {
     return this.#transact(() => {
-      requireNext(page, after, this.#finder('select cursor from position')());
+      requireNext(page, after, this.#finder(SELECT_CURSOR)());
       requireNoAttempt(this.#findWrites('order by seq limit 1')[0]?.attempt);
       const retagged = this.#findTagged(page);
       const bookmarks = omitOutdated(page, this.#finder('select updated_at from bookmarks where id = ?'));
@@ -308,6 +311,30 @@ export class SqliteStore implements CollectionStore, Disposable {
       () => ({ rows: [...this.bookmarks()], writes: this.#findWrites('order by seq') }),
       'begin',
     );
+  }
+
+  async readVersions({ afterId, upToId }: IdRange, limit = -1) {
+    // A negative limit is none.
+    const query = this.#db.prepare(`
+      select b.id, b.updated_at,
+        (select group_concat(bt.tag_id) from bookmark_tags bt where bt.bookmark_id = b.id) as tag_ids
+      from bookmarks b
+      where b.id > ? and b.id <= ?
+      order by b.id
+      limit ?`);
+    return this.#transact(() => {
+      const rows = query.all(afterId, upToId, limit);
+      const versions = rows.map(({ id, updated_at, tag_ids }) => ({
+        id: Number(id),
+        updated_at: String(updated_at),
+        tagIds: tag_ids === null ? [] : String(tag_ids).split(',').map(Number),
+      }));
+      return { cursor: this.#finder(SELECT_CURSOR)(), versions };
+    }, 'begin');
+  }
+
+  async readTags() {
+    return this.#transact(() => ({ cursor: this.#finder(SELECT_CURSOR)(), tags: this.tags() }), 'begin');
   }
 
   async readReports(): Promise<Report[]> {

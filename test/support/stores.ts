@@ -6,9 +6,11 @@ import {
   type Bookmark,
   type BookmarkTag,
   type CollectionStore,
+  type IdRange,
   type IndexedDbStore,
   MirrorConflict,
   type MirrorPage,
+  type MirrorStore,
 } from '../../src/client/index.ts';
 import { MemoryStore } from '../../src/client/memory-store.ts';
 import { SqliteStore } from '../../src/client/sqlite-store.ts';
@@ -20,9 +22,7 @@ import type { TestService } from './service.ts';
 /** The three stores of the client, each with a name, a function that opens an empty one, and the `test` to use. */
 
 /** The methods of a store that tests use. */
-export interface ReadableStore {
-  apply(page: MirrorPage, after?: string | undefined): Promise<number[]>;
-  readCursor(): Promise<string | undefined>;
+export interface ReadableStore extends MirrorStore {
   bookmarks(): Iterable<Bookmark> | Promise<Bookmark[]>;
   tags(): BookmarkTag[] | Promise<BookmarkTag[]>;
   find(id: number): Bookmark | undefined | Promise<Bookmark | undefined>;
@@ -33,6 +33,8 @@ interface ReadableCollection extends ReadableStore {
   /** Stores a bookmark that the service has returned for an add. */
   storeAdded(bookmark: Bookmark): Promise<void>;
   readAhead(): Promise<number[]>;
+  readVersions: Required<MirrorStore>['readVersions'];
+  readTags: Required<MirrorStore>['readTags'];
 }
 
 /** Adds a bookmark to the copy, and stores the bookmark that the service has returned. */
@@ -82,6 +84,12 @@ class PageStore implements ReadableCollection {
   tags = () => this.#page.evaluate(() => globalThis.store.tags());
   find = (id: number) => this.#page.evaluate((id) => globalThis.store.find(id), id);
   readAhead = () => this.#page.evaluate(() => globalThis.store.readAhead());
+  readVersions = (range: IdRange, limit?: number) =>
+    this.#page.evaluate(([range, limit]) => globalThis.store.readVersions(range, limit), [
+      range,
+      limit,
+    ] as const);
+  readTags = () => this.#page.evaluate(() => globalThis.store.readTags());
   storeAdded = async (bookmark: Bookmark): Promise<void> =>
     this.#page.evaluate(([code, bookmark]) => new Function(`return ${code}`)()(globalThis.store, bookmark), [
       storeAdded.toString(),

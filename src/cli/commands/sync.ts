@@ -15,6 +15,7 @@ interface SyncOptions {
   cursor?: string;
   cursorFile?: string;
   onConflict?: 'theirs' | 'mine';
+  verify?: boolean;
 }
 
 /** Adds the command `sync`. */
@@ -40,27 +41,30 @@ export function addSyncCommand(program: Command, run: Run): void {
         'with a file: which value to keep if both sides changed a field (default: theirs)',
       ).choices(['theirs', 'mine']),
     )
+    .option('--verify', 'with a file: first compare it with the service, and repair what is wrong')
     .addHelpText(
       'after',
       '\nWith --json, each line is one bookmark. With --follow, lines can also be {"deleted": ID},' +
         '\n{"tag": {"id": ID, "name": NAME}}, {"deleted_tag": ID}, or {"reset": true}: start again with an empty copy.' +
-        '\nWith a file, it prints conflicts and refused changes, and exits with 1 if a local change was not applied.',
+        '\nWith a file, it prints conflicts and refused changes, and exits with 1 if a local change was not applied.' +
+        '\nWith --verify, it also prints what was wrong in the file. Without a fault, that costs one more short request.',
     )
     .action(run(sync));
 }
 
 async function sync(session: Session, file: string | undefined, options: SyncOptions): Promise<void> {
   if (file !== undefined) {
-    const { onConflict = 'theirs', ...others } = options;
+    const { onConflict = 'theirs', verify = false, ...others } = options;
     if (Object.values(others).some(Boolean))
       throw new CliError(
-        'with a file, the only possible option is --on-conflict',
+        'with a file, the only possible options are --on-conflict and --verify',
         'To keep a file up to date, use bookmarks mirror --follow',
       );
-    return syncFile(session, file, onConflict);
+    return syncFile(session, file, { onConflict, verify });
   }
   if (options.onConflict !== undefined)
     throw new CliError('--on-conflict needs a file', 'bookmarks sync FILE --on-conflict mine');
+  if (options.verify) throw new CliError('--verify needs a file', 'bookmarks sync FILE --verify');
   const client = await openOwnClient(session);
   const start = await findStart(session, client, options);
   if (options.follow) await follow(session, client, start, options.cursorFile);
