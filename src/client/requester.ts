@@ -1,3 +1,4 @@
+import { REQUEST_KINDS } from '../domain/request-kinds.ts';
 import type { Endpoints } from '../domain/resources.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
 import { toHex } from './digests.ts';
@@ -105,69 +106,19 @@ export function parseBaseUrl(baseUrl: string): string {
 }
 
 /**
- * How a request to an endpoint is sent.
- *
- * - `read` and `poll` change nothing, so they are retried. The service may hold a `poll`.
- * - `keyed` carries an `Idempotency-Key`, so it is retried and the service runs it once.
- * - `batch` carries a key for each of its operations, so it is retried like `keyed`.
- * - `write` carries no key unless the caller passes one. Without a key, it is retried only if the service has certainly
- *   not processed it.
- * - `public` is retried like a `write` without a key. It carries no token and counts against the limit per address, not
- *   the token's quota.
- */
-type Kind = 'read' | 'poll' | 'keyed' | 'batch' | 'write' | 'public';
-
-/** The kind of request that each endpoint takes. The compiler reports a missing endpoint. */
-const KINDS: Readonly<Record<Path, Kind>> = {
-  '/user/profile': 'read',
-  '/auth/invite': 'public',
-  '/auth/device': 'public',
-  '/auth/exchange': 'public',
-  '/logout': 'write',
-  '/account/get': 'read',
-  '/bookmarks/add': 'keyed',
-  '/bookmarks/edit': 'keyed',
-  '/bookmarks/delete': 'keyed',
-  '/bookmarks/batch': 'batch',
-  '/bookmarks/get': 'read',
-  '/bookmarks/search': 'read',
-  '/bookmarks/list': 'read',
-  '/bookmarks/sync': 'poll',
-  '/bookmarks/changes': 'poll',
-  '/bookmarks/digest': 'read',
-  '/trash/list': 'read',
-  '/trash/restore': 'keyed',
-  '/trash/delete': 'keyed',
-  '/tags/list': 'read',
-  '/tags/create': 'keyed',
-  '/tags/update': 'keyed',
-  '/tags/delete': 'keyed',
-  '/tags/merge': 'keyed',
-  '/export': 'read',
-  '/account/delete': 'write',
-  '/tokens/list': 'read',
-  '/tokens/create': 'write',
-  '/tokens/revoke': 'write',
-  '/sessions/list': 'read',
-  '/sessions/revoke': 'write',
-  '/sessions/revoke-others': 'write',
-  '/import': 'keyed',
-};
-
-/**
  * Returns how long the service may take before it responds, in ms. The service holds a poll with `wait` for up to 29 s.
  * An import may take 2 minutes to upload and 2 minutes to run.
  */
 function holdMs(path: Path, body: object): number {
   if (path === '/import') return 240_000;
-  if (KINDS[path] !== 'poll') return 0;
+  if (REQUEST_KINDS[path] !== 'poll') return 0;
   if ('wait_seconds' in body && typeof body.wait_seconds === 'number') return body.wait_seconds * 1_000;
   return 'wait' in body && body.wait === true ? 30_000 : 0;
 }
 
 /** Returns the header with the caller's key, or with a random key if the endpoint's requests always carry one. */
 function keyHeader(path: Path, callersKey: string | undefined): Record<string, string> {
-  const key = callersKey ?? (KINDS[path] === 'keyed' ? randomId() : undefined);
+  const key = callersKey ?? (REQUEST_KINDS[path] === 'keyed' ? randomId() : undefined);
   return key === undefined ? {} : { 'idempotency-key': key };
 }
 
@@ -236,7 +187,7 @@ export class Requester {
       body: JSON.stringify(body),
       headers: {
         'content-type': 'application/json',
-        ...(token !== undefined && KINDS[path] !== 'public' && { authorization: `Bearer ${token}` }),
+        ...(token !== undefined && REQUEST_KINDS[path] !== 'public' && { authorization: `Bearer ${token}` }),
         ...keyHeader(path, idempotencyKey),
       },
       timeoutMs: (timeoutMs ?? this.#options.timeoutMs) + holdMs(path, body),
@@ -259,8 +210,8 @@ export class Requester {
     const { clock, random } = this.timing;
     const { fetch, onRetry } = this.#options;
     const callId = randomId();
-    const isKeyed = 'idempotency-key' in prepared.headers || KINDS[path] === 'batch';
-    const isRepeatable = isKeyed || ['read', 'poll'].includes(KINDS[path]);
+    const isKeyed = 'idempotency-key' in prepared.headers || REQUEST_KINDS[path] === 'batch';
+    const isRepeatable = isKeyed || ['read', 'poll'].includes(REQUEST_KINDS[path]);
     const startedMs = Date.now();
     const unreachableUntilMs = clock.now() + (unreachableForMs ?? Number.POSITIVE_INFINITY);
     let firstFailureMs: number | undefined;
@@ -269,7 +220,7 @@ export class Requester {
       const requestId = `${callId}.${attempt}`;
       const headers = { ...prepared.headers, 'x-request-id': requestId };
       try {
-        const quotaNumber = KINDS[path] === 'public' ? undefined : await this.#quota.admit(signal);
+        const quotaNumber = REQUEST_KINDS[path] === 'public' ? undefined : await this.#quota.admit(signal);
         const readHeaders = (received: Headers) => {
           if (quotaNumber !== undefined) this.#quota.read(quotaNumber, received);
           onHeaders?.(received);

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Context } from '../context.ts';
 import { hasCode } from '../domain/errors.ts';
+import { acceptsKey } from '../domain/request-kinds.ts';
 import { parseBody } from '../domain/validation.ts';
 import { authenticate, confirmPrincipal, limitAddress, requirePrincipal } from './authentication.ts';
 import { countBacklog, holdPermit, refuseLongRead } from './backlog.ts';
@@ -58,7 +59,7 @@ async function respond(
   reply: FastifyReply,
 ): Promise<void> {
   const body = route.checksOwnBody ? undefined : parseBody(route.body, request.body);
-  const idempotency = route.isIdempotent ? readIdempotency(request, route, body) : undefined;
+  const idempotency = acceptsKey(route.path) ? readIdempotency(request, route, body) : undefined;
   const handle = async () => {
     const routeRequest = { context, body, request, reply, idempotency };
     const response =

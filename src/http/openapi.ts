@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Config } from '../config.ts';
 import { MAX_ID } from '../domain/fields.ts';
+import { acceptsKey } from '../domain/request-kinds.ts';
 import type { ErrorCode } from '../domain/resources.ts';
 import { CLIENT_MARGIN_SECONDS } from './client-timeouts.ts';
 import { STATUS_BY_CODE } from './error-responses.ts';
@@ -244,7 +245,7 @@ function operationOf(route: Route, shared: Shared, config: Config): Json {
     operationId: OPERATION_IDS[route.path] ?? route.path.slice(1).replaceAll('/', '_'),
     tags: [route.path.split('/')[1]],
     ...(isPublic && { security: [] }),
-    ...(route.isIdempotent && { parameters: [IDEMPOTENCY_KEY] }),
+    ...(acceptsKey(route.path) && { parameters: [IDEMPOTENCY_KEY] }),
     requestBody: {
       description: `At most ${formatBytes(route.bodyLimit ?? DEFAULT_BODY_BYTES)}. A larger body is a VALIDATION_ERROR.`,
       required: true,

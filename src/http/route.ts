@@ -22,7 +22,7 @@ export interface RouteRequest<Body> {
   body: Body;
   request: FastifyRequest;
   reply: FastifyReply;
-  /** Set if the route accepts an `Idempotency-Key` and the request has one. */
+  /** Set if the endpoint accepts an `Idempotency-Key` (`request-kinds.ts`) and the request has one. */
   idempotency?: Idempotency | undefined;
 }
 
@@ -43,8 +43,6 @@ interface Described {
   checksOwnBody?: boolean;
   /** The schema of the body for the reference, if the handler checks some of the fields itself. Default: `body`. */
   describedBody?: z.ZodType;
-  /** Whether requests may have an `Idempotency-Key`. */
-  isIdempotent?: boolean;
   /**
    * Whether requests may wait for a long time. If so, the handler takes the user's permits itself, and holds none while
    * it waits.

@@ -38,7 +38,6 @@ const add = principalRoute({
   bodyLimit: BOOKMARK_BODY_BYTES,
   response: schemas.bookmark,
   errors: ['LIMIT_EXCEEDED'],
-  isIdempotent: true,
   async handle({ context, principal, body: { on_duplicate, ...fields }, idempotency }) {
     const { freeBookmarkLimit } = context.config;
     const { bookmark } = await notifyAfter(
@@ -88,7 +87,6 @@ const edit = principalRoute({
     z.object({ edited: z.literal(true), ...schemas.severalDone }).meta({ id: 'EditedBookmarks' }),
   ]),
   errors: ['NOT_FOUND', 'CONFLICT', 'LIMIT_EXCEEDED'],
-  isIdempotent: true,
   handle({ context, principal, idempotency, body }) {
     const { id: oneId, if_updated_at: ifUpdatedAt, ids: severalIds = [], items, ...fields } = body;
     const versions = items ?? { ids: severalIds };
@@ -139,7 +137,6 @@ const remove = principalRoute({
     z.object({ deleted: z.literal(true), ...schemas.severalDone }).meta({ id: 'DeletedBookmarks' }),
   ]),
   errors: ['NOT_FOUND', 'CONFLICT'],
-  isIdempotent: true,
   handle({ context, principal, idempotency, body }) {
     const { id: oneId, if_updated_at: ifUpdatedAt, ids: severalIds = [], items } = body;
     const versions = items ?? { ids: severalIds };

@@ -74,7 +74,6 @@ const importAll = principalRoute({
   checksOwnBody: true,
   isHeld: true,
   longestSeconds: longestImport,
-  isIdempotent: true,
   bodyLimit: IMPORT_BODY_BYTES,
   response: z.object({
     imported: schemas.count,

@@ -34,7 +34,6 @@ const create = principalRoute({
   body: z.object({ name: tagName }),
   response: z.object({ id, name: schemas.tagName, created_at: schemas.timestampText }),
   errors: ['LIMIT_EXCEEDED'],
-  isIdempotent: true,
   handle: ({ context, principal, body, idempotency }) =>
     notifyAfter(context, principal, notifyChangesPolls, () =>
       createTag(context.database, principal, toTagName(body.name), idempotency),
@@ -82,7 +81,6 @@ const update = principalRoute({
     z.object({ name: schemas.tagName, renamed: schemas.count }).meta({ id: 'RenamedTags' }),
   ]),
   errors: ['NOT_FOUND'],
-  isIdempotent: true,
   handle: ({ context, principal, body, idempotency }) =>
     notifyAfter(context, principal, notifyChangesPolls, () =>
       renameTag(context.database, principal, toTagChoice(body), toTagName(body.name), idempotency),
@@ -101,7 +99,6 @@ const remove = principalRoute({
   exampleLeavesOut: ['path'],
   response: schemas.deleted,
   errors: ['NOT_FOUND'],
-  isIdempotent: true,
   handle: ({ context, principal, body, idempotency }) =>
     notifyAfter(context, principal, notifyChangesPolls, () =>
       deleteTag(context.database, principal, toTagChoice(body), idempotency),
@@ -120,7 +117,6 @@ const merge = principalRoute({
   }),
   response: countedTag,
   errors: ['NOT_FOUND'],
-  isIdempotent: true,
   handle: ({ context, principal, body, idempotency }) =>
     notifyAfter(context, principal, notifyChangesPolls, () =>
       mergeTags(context.database, principal, body.id, body.into_id, idempotency),

@@ -93,7 +93,6 @@ const revoke = principalRoute({
   body: z.object({ id }),
   response: revoked,
   errors: ['NOT_FOUND'],
-  isIdempotent: true,
   handle: (tokenRequest) => revokeById(tokenRequest, { kind: 'api', id: tokenRequest.body.id }),
 });
 
@@ -135,7 +134,6 @@ const revokeSession = principalRoute({
   body: z.object({ id }),
   response: revoked,
   errors: ['NOT_FOUND'],
-  isIdempotent: true,
   handle: (tokenRequest) => revokeById(tokenRequest, { kind: 'session', id: tokenRequest.body.id }),
 });
 
@@ -147,7 +145,6 @@ const revokeOthers = principalRoute({
   description: 'API tokens remain valid.',
   body: z.object({}),
   response: z.object({ revoked: schemas.count }),
-  isIdempotent: true,
   async handle({ context, principal, idempotency }) {
     // The sessions must end even if the code for another device cannot be cancelled. While Redis cannot be reached,
     // nobody can use that code anyway.

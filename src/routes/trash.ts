@@ -54,7 +54,6 @@ const restore = principalRoute({
     missing: z.array(id),
   }),
   errors: ['LIMIT_EXCEEDED'],
-  isIdempotent: true,
   handle({ context, principal, body, idempotency }) {
     const { freeBookmarkLimit } = context.config;
     return notifyAfter(context, principal, notifyPolls, () =>
@@ -74,7 +73,6 @@ const remove = principalRoute({
     .check(exactlyOne('ids', 'all')),
   exampleLeavesOut: ['all'],
   response: z.object({ deleted: z.literal(true), count: schemas.count }),
-  isIdempotent: true,
   // Without `ids`, the request has `all`.
   handle: ({ context, principal, body, idempotency }) =>
     deleteFromTrash(context.database, principal, body.ids, idempotency),
