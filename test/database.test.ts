@@ -1,6 +1,9 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { setImmediate as yieldToLoop } from 'node:timers/promises';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { BOUNDS } from '../src/domain/bounds.ts';
+import { PAGE_BYTES } from '../src/store/bookmarks.ts';
 import { type DatabaseOptions, openDatabase } from '../src/store/driver/open.ts';
 import { createDatabase, runOn, type TestDatabase } from './support/database.ts';
 import { catchUnavailable, one, openPool, selectOne, throughPort } from './support/pool.ts';
@@ -40,6 +43,28 @@ test('int8 values are numbers, and one beyond 2^53 is an error instead of a wron
   expect(row).toEqual({ id: 2 ** 53 - 1, ids: [1, 2] });
   await expect(database.read((sql) => sql`select 9007199254740993 as id`)).rejects.toThrow(/no safe integer/);
   expect(await selectOne(database)).toEqual(one);
+});
+
+test('the functions and the service have the same limits, and each limit is written once', async () => {
+  const folder = new URL('../sql/functions/', import.meta.url);
+  const files = readdirSync(folder).filter((file) => file.endsWith('.sql') && file !== 'limit-of.sql');
+  const code = files.map((file) => readFileSync(new URL(file, folder), 'utf8')).join('\n');
+  const names = new Set([...code.matchAll(/limit_of\('(\w*)'\)/g)].map(([, name]) => name!));
+  const database = await open();
+  const rows = await database.read(
+    (sql) => sql<{ name: string; value: number | null }[]>`
+      select name, limit_of(name) as value from unnest(${[...names]}::text[]) as name`,
+  );
+  const limits = Object.fromEntries(rows.map(({ name, value }) => [name, value]));
+  expect(limits).toEqual({
+    page_bytes: PAGE_BYTES,
+    tag_name: BOUNDS.tagName,
+    premium_trash: 100_000,
+    block_bookmarks: 64,
+    ids_per_tick: 200_000,
+  });
+  const numbers = Object.values(limits).join('|');
+  expect(code.match(new RegExp(`^(?!\\s*--).*\\b(${numbers})\\b`, 'gm'))).toBeNull();
 });
 
 test('an absent value is null', async () => {

@@ -100,10 +100,10 @@ begin
     end if;
   end if;
 
-  -- If the id is more than 200,000 above `v_min_id`, this function does not take the fast path, because
+  -- If the id is too far above `v_min_id`, this function does not take the fast path, because
   -- `raise_high_water_mark` must record such an id.
   v_id := nextval(to_regclass('bookmarks_id_seq'));
-  if (v_id > v_floor and v_id - v_min_id between 0 and 200000) is not true then
+  if (v_id > v_floor and v_id - v_min_id between 0 and limit_of('ids_per_tick')) is not true then
     v_id := next_id('bookmarks_id_seq', v_floor);
     perform raise_high_water_mark(p_user_id, v_id);
   end if;
@@ -112,8 +112,7 @@ begin
   );
   insert into bookmarks values (v_bookmark.*);
   bookmark := render_bookmark(v_bookmark);
-  -- 64 bookmarks fill about one block.
-  if v_unpacked >= 64 then
+  if v_unpacked >= limit_of('block_bookmarks') then
     perform pack_texts(p_user_id);
   end if;
   if p_idempotency_key is not null then

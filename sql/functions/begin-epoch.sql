@@ -8,9 +8,9 @@ declare
 begin
   -- If this node has no row in `epoch` yet, this call inserts one.
   perform current_epoch();
-  -- Both arguments of `greatest` are a multiple of 200,000 plus the number of the node. So two nodes never get the same
+  -- Both arguments of `greatest` are a multiple of `ids_per_tick` plus the number of the node. So two nodes never get the same
   -- epoch.
-  update epoch set number = greatest(number + 200000, v_min_id + node);
+  update epoch set number = greatest(number + limit_of('ids_per_tick'), v_min_id + node);
   return (select max(number) from epoch);
 end
 $$;

@@ -34,7 +34,7 @@ begin
       when (recorded.system_identifier, recorded.database_id, recorded.timeline)
         = (excluded.system_identifier, excluded.database_id, excluded.timeline)
       then recorded.number
-      else greatest(excluded.number, recorded.number + 200000)
+      else greatest(excluded.number, recorded.number + limit_of('ids_per_tick'))
     end,
     system_identifier = excluded.system_identifier,
     database_id = excluded.database_id,

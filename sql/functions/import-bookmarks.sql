@@ -234,8 +234,7 @@ begin
     ) new;
   end loop;
   perform raise_high_water_mark(p_user_id, next_id('bookmarks_id_seq'));
-  -- 64 bookmarks fill about one block.
-  if v_new_count > 0 and v_account.unpacked >= 64 then
+  if v_new_count > 0 and v_account.unpacked >= limit_of('block_bookmarks') then
     perform pack_texts(p_user_id);
   end if;
   result := '{"imported":' || v_new_count || ',"skipped":' || p_skipped + cardinality(v_is_new) - v_new_count || '}';

@@ -6,5 +6,5 @@
 create or replace function min_id_now() returns bigint
 language sql volatile as $$
   -- 17672256000 is the beginning of 2026 in tenths of a second since 1970.
-  select ((date_part('epoch', clock_timestamp()) * 10)::bigint - 17672256000) * 200000
+  select ((date_part('epoch', clock_timestamp()) * 10)::bigint - 17672256000) * limit_of('ids_per_tick')
 $$;

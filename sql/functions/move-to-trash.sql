@@ -16,7 +16,7 @@ declare
   v_last_id bigint;
   v_now timestamptz := date_trunc('milliseconds', clock_timestamp());
 begin
-  select case when is_premium then 100000 else p_trash_limit end, trash_count, bookmark_count
+  select case when is_premium then limit_of('premium_trash') else p_trash_limit end, trash_count, bookmark_count
   into v_limit, v_trash_count, v_bookmark_count
   from accounts
   where user_id = p_user_id;

@@ -28,12 +28,12 @@ begin
         from bookmarks
         where user_id = p_user_id and id > v_packed_to
         order by id
-        limit 64
+        limit limit_of('block_bookmarks')
       ) next
       window in_order as (order by id rows unbounded preceding)
     ) counted;
     -- All remaining texts were read, and they do not fill a block.
-    exit when v_read_count < 64 and v_fitting_count = v_read_count;
+    exit when v_read_count < limit_of('block_bookmarks') and v_fitting_count = v_read_count;
     insert into search_blocks (user_id, last_id, ids, texts) values (p_user_id, v_ids[1], v_ids, v_texts);
     insert into search_signatures (user_id, last_id) values (p_user_id, v_ids[1]);
     v_packed_to := v_ids[1];

@@ -38,7 +38,7 @@ begin
     limit p_limit + 1
   loop
     v_bytes := v_bytes + coalesce(octet_length(v_changed.object), 0);
-    has_more := count = p_limit or count > 0 and v_bytes > 1048576;
+    has_more := count = p_limit or count > 0 and v_bytes > limit_of('page_bytes');
     exit when has_more;
     if v_changed.kind = 'tag' and v_changed.object is null then
       v_deleted_tags := v_deleted_tags || v_changed.object_id;

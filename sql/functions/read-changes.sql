@@ -83,10 +83,10 @@ begin
     has_more := v_page.has_more;
   end if;
 
-  if not has_more and v_remaining_limit > 0 and v_bytes < 1048576 then
+  if not has_more and v_remaining_limit > 0 and v_bytes < limit_of('page_bytes') then
     -- 2^53 - 1 is the highest possible id.
     select * into v_page
-    from read_page(p_user_id, bookmark_id, 9007199254740991, v_remaining_limit, (1048576 - v_bytes)::integer);
+    from read_page(p_user_id, bookmark_id, 9007199254740991, v_remaining_limit, (limit_of('page_bytes') - v_bytes)::integer);
     if v_page.count > 0 then
       bookmarks := concat_ws(',', nullif(bookmarks, ''), v_page.bookmarks);
       bookmark_id := v_page.last_id;

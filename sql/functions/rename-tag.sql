@@ -52,13 +52,12 @@ begin
   end if;
   if v_ids <> '{}' then
     v_prefix := '^([^/]*/){' || 1 + length(v_old_key) - length(replace(v_old_key, '/', '')) || '}';
-    -- A tag name has at most 255 characters.
     select
       array_agg(
         case when id = v_id then p_name_key else p_name_key || '/' || regexp_replace(name_key, v_prefix, '') end
       ),
       min(name) filter (
-        where id is distinct from v_id and length(p_name || '/' || regexp_replace(name, v_prefix, '')) > 255
+        where id is distinct from v_id and length(p_name || '/' || regexp_replace(name, v_prefix, '')) > limit_of('tag_name')
       )
     into v_keys, detail
     from tags

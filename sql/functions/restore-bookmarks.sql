@@ -102,8 +102,7 @@ begin
   set bookmark_count = bookmark_count + cardinality(v_ids), unpacked = unpacked + cardinality(v_ids),
     trash_count = trash_count - cardinality(v_ids)
   where user_id = p_user_id;
-  -- 64 bookmarks fill about one block.
-  if v_account.unpacked + cardinality(v_ids) >= 64 then
+  if v_account.unpacked + cardinality(v_ids) >= limit_of('block_bookmarks') then
     perform pack_texts(p_user_id);
   end if;
   response := '{"restored":[' || array_to_string(v_restored, ',')

@@ -214,7 +214,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'sql/functions/move-to-trash.sql',
-    from: 'case when is_premium then 100000 else p_trash_limit end',
+    from: "case when is_premium then limit_of('premium_trash') else p_trash_limit end",
     to: 'p_trash_limit',
     caughtBy:
       'test/spec-4-6-trash.test.ts › the trash of a premium account holds more than that of a free account',
