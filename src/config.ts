@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { parseRedisAddress, type RedisAddress } from './coordination/redis/address.ts';
+import { DEFAULT_WAITS } from './domain/waits.ts';
 import {
   fileText,
   flag,
@@ -246,7 +247,7 @@ const SETTINGS = {
   maxWaiters: variable('MAX_WAITERS', integer(1, 1_000_000, 12_000)),
   freeBookmarkLimit: variable('FREE_BOOKMARK_LIMIT', integer(0, 1_000_000_000, 10_000)),
   importInlineBytes: variable('IMPORT_INLINE_BYTES', integer(0, 67_108_864, 1_048_576)),
-  importWaitSeconds: variable('IMPORT_WAIT_SECONDS', integer(1, 3_600, 120)),
+  importWaitSeconds: variable('IMPORT_WAIT_SECONDS', integer(1, 3_600, DEFAULT_WAITS.importWaitSeconds)),
   importConcurrency: variable('IMPORT_CONCURRENCY', integer(1, 64, 2)),
   importStagedBytes: variable('IMPORT_STAGED_BYTES', integer(1, 1_099_511_627_776, 4_294_967_296)),
   sessionDays: variable('SESSION_DAYS', integer(1, 3_650, 90)),
@@ -281,7 +282,10 @@ const SETTINGS = {
   ),
   /** The proxies whose `X-Forwarded-For` is trusted: their number, or a list of their networks. `false` means none. */
   trustProxy: variable('TRUST_PROXY', trustProxy),
-  requestTimeoutSeconds: variable('REQUEST_TIMEOUT_SECONDS', integer(1, 3_600, 120)),
+  requestTimeoutSeconds: variable(
+    'REQUEST_TIMEOUT_SECONDS',
+    integer(1, 3_600, DEFAULT_WAITS.requestTimeoutSeconds),
+  ),
   /** Whether responses are compressed for clients that accept compression. */
   compress: variable(
     'COMPRESS',

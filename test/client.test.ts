@@ -3,6 +3,8 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ApiError, BookmarkClient, type SyncBatch } from '../src/client/index.ts';
+import { DEFAULT_WAITS, longestImport } from '../src/domain/waits.ts';
+import { CLIENT_MARGIN_SECONDS } from '../src/http/client-timeouts.ts';
 import { FakeService, hang, json, lose, type Received, refusal, turn } from './support/fake-service.ts';
 
 /** Tests of the client with a clock that only the tests advance. */
@@ -386,7 +388,10 @@ describe('timeouts', () => {
     expect(await timeoutOf((client) => client.syncBookmarks({ wait: true }))).toBeCloseTo(60_000, -2);
     expect(await timeoutOf((client) => client.readChanges({ wait: true }))).toBeCloseTo(60_000, -2);
     expect(await timeoutOf((client) => client.readChanges({ wait_seconds: 5 }))).toBeCloseTo(35_000, -2);
-    expect(await timeoutOf((client) => client.importBookmarks({ bookmarks: [] }))).toBeCloseTo(270_000, -2);
+    expect(await timeoutOf((client) => client.importBookmarks({ bookmarks: [] }))).toBeCloseTo(
+      (longestImport(DEFAULT_WAITS) + CLIENT_MARGIN_SECONDS) * 1_000,
+      -2,
+    );
   });
 
   test('a slow response is accepted as long as bytes arrive', async () => {

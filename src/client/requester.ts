@@ -1,5 +1,6 @@
 import { REQUEST_KINDS } from '../domain/request-kinds.ts';
 import type { Endpoints } from '../domain/resources.ts';
+import { DEFAULT_WAITS, longestImport } from '../domain/waits.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
 import { toHex } from './digests.ts';
 import { ApiError } from './errors.ts';
@@ -25,7 +26,7 @@ export interface RequestOptions {
   signal?: AbortSignal | undefined;
   /**
    * An attempt fails with `TIMEOUT` after this time without progress, in ms. The client adds the longest wait of the
-   * service: 30 s for a poll with `wait`, `wait_seconds` for a poll with that field, and 240 s for an import.
+   * service: 30 s for a poll with `wait`, `wait_seconds` for a poll with that field, and 360 s for an import.
    */
   timeoutMs?: number | undefined;
   /** How long a failed request is retried, in ms from the first failure. 0 disables retries. */
@@ -70,7 +71,7 @@ export interface ClientOptions {
   token?: string | undefined;
   /**
    * An attempt fails with `TIMEOUT` after this time without progress, in ms. Default: 30,000. The client adds the
-   * longest wait of the service: 30 s for a poll with `wait`, `wait_seconds` for a poll with that field, and 240 s for
+   * longest wait of the service: 30 s for a poll with `wait`, `wait_seconds` for a poll with that field, and 360 s for
    * an import.
    */
   timeoutMs?: number | undefined;
@@ -107,10 +108,9 @@ export function parseBaseUrl(baseUrl: string): string {
 
 /**
  * Returns how long the service may take before it responds, in ms. The service holds a poll with `wait` for up to 29 s.
- * An import may take 2 minutes to upload and 2 minutes to run.
  */
 function holdMs(path: Path, body: object): number {
-  if (path === '/import') return 240_000;
+  if (path === '/import') return longestImport(DEFAULT_WAITS) * 1_000;
   if (REQUEST_KINDS[path] !== 'poll') return 0;
   if ('wait_seconds' in body && typeof body.wait_seconds === 'number') return body.wait_seconds * 1_000;
   return 'wait' in body && body.wait === true ? 30_000 : 0;

@@ -8,10 +8,6 @@ import type { Config } from '../config.ts';
 /** A held poll. */
 export const longestPoll = ({ syncWaitSeconds }: Config): number => syncWaitSeconds;
 
-/** An import: its body arrives, then it waits for its turn, and then its statement runs. */
-export const longestImport = ({ requestTimeoutSeconds, importWaitSeconds }: Config): number =>
-  requestTimeoutSeconds + 2 * importWaitSeconds;
-
 /** An export of the largest account to a slow client. The service itself sets no limit. */
 export const longestExport = (): number => 3_600;
 

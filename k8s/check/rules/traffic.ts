@@ -1,4 +1,5 @@
-import { longestExport, longestImport, longestPoll } from '../../../src/http/client-timeouts.ts';
+import { longestImport } from '../../../src/domain/waits.ts';
+import { longestExport, longestPoll } from '../../../src/http/client-timeouts.ts';
 import { PUBLIC_PATHS } from '../../../src/http/public-paths.ts';
 import { type KubernetesObject, nameOf } from '../objects.ts';
 import { readDurationSeconds, readQuantity } from '../quantity.ts';
