@@ -105,10 +105,14 @@ describe('imports in the process', () => {
 describe('imports through Redis', () => {
   const server = useRedis();
 
-  const open = async (runImport: RunImport, redisPrefix: string, url = server.url) => {
+  const open = async (
+    runImport: RunImport,
+    redisPrefix: string,
+    { url = server.url, log = silentLog } = {},
+  ) => {
     const coordination = await openCoordination(
       { redis: accessTo(url, redisPrefix), windowSeconds: 1, maxHeld: 1, maxHeldPerHolder: 1 },
-      { log: silentLog, runImport },
+      { log, runImport },
     );
     onTestFinished(() => coordination.close());
     return coordination;
@@ -218,6 +222,23 @@ describe('imports through Redis', () => {
     expect(counters.importsDone).toBe(1);
   });
 
+  test('that lose their locks are logged once a minute, and without the ids of their jobs', async () => {
+    const prefix = newPrefix();
+    const { run, untilBegun, finish } = stageImports();
+    const reasons: string[] = [];
+    const warn = ({ reason }: { reason: string }) => void reasons.push(reason);
+    const { imports } = await open(run, prefix, { log: { ...silentLog, warn } as typeof silentLog });
+    await imports.startWorker(3);
+    for (const id of ['a', 'b', 'c']) await imports.add(id);
+    await untilBegun(3);
+    const jobs = await listJobs(server.url, prefix, ['active']);
+    expect(await server.client.del(jobs.map((job) => `{${prefix}}:imports:${job.id}:lock`))).toBe(3);
+    for (const id of ['a', 'b', 'c']) finish(id);
+    await expect.poll(() => reasons.length).toBeGreaterThan(0);
+    await imports.stopWorker(0);
+    expect(reasons).toEqual(['Missing lock for job …. moveToFinished']);
+  });
+
   test('a job that has stalled too often fails, and the sweep can add its import again', async () => {
     const prefix = newPrefix();
     const { imports, counters } = await open(async () => undefined, prefix);
@@ -299,7 +320,7 @@ describe('imports through Redis', () => {
     onTestFinished(() => own.stop());
     const prefix = newPrefix();
     const { begun, run, untilBegun, finish } = stageImports();
-    const coordination = await open(run, prefix, own.url);
+    const coordination = await open(run, prefix, { url: own.url });
     const { imports, counters } = coordination;
     await imports.startWorker(2);
     await imports.add('a');
@@ -395,7 +416,7 @@ describe('imports through Redis', () => {
   test('run in the process that adds them while Redis is unavailable, and the process does not wait for Redis', async () => {
     await using own = await startRedis();
     const { run, untilBegun, finish } = stageImports();
-    const { imports, counters } = await open(run, newPrefix(), own.url);
+    const { imports, counters } = await open(run, newPrefix(), { url: own.url });
     await own.kill();
     await imports.add('a');
     await untilBegun(1);
@@ -407,8 +428,8 @@ describe('imports through Redis', () => {
     await using own = await startRedis();
     const prefix = newPrefix();
     const { run, untilBegun, finish } = stageImports();
-    const adder = await open(neverHere, prefix, own.url);
-    const worker = await open(run, prefix, own.url);
+    const adder = await open(neverHere, prefix, { url: own.url });
+    const worker = await open(run, prefix, { url: own.url });
     await worker.imports.startWorker(1);
     await addToRedis(adder, 'a');
     await untilBegun(1);
@@ -428,7 +449,7 @@ describe('imports through Redis', () => {
       const child = fork(new URL('./support/coordination-child.ts', import.meta.url), [own.url, 'test']);
       onTestFinished(() => void child.kill('SIGKILL'));
       await once(child, 'message');
-      const adder = await open(neverHere, 'test', own.url);
+      const adder = await open(neverHere, 'test', { url: own.url });
       const begun = once(child, 'message');
       await addToRedis(adder, 'a');
       expect((await begun)[0]).toBe('a');

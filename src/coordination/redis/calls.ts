@@ -73,9 +73,15 @@ export function chooseServer<T>(servers: readonly T[], attempt: number): T {
 /** Matches everything after the code of an error reply. */
 const AFTER_CODE = / .*/s;
 
-/** Describes an error for the log. For an error reply, returns only the code, because the rest may contain keys. */
+/** The id of a job in a message of BullMQ, such as `could not renew lock for job 12`. */
+const JOB_ID = /(?<= job )[\w-]+/;
+
+/**
+ * Describes an error for the log. For an error reply, returns only the code, because the rest may contain keys. Leaves
+ * out the id of a job, so that equal errors of several jobs have equal descriptions.
+ */
 export function describeRedisError(error: unknown): string {
-  const text = error instanceof Error ? error.message || error.name : 'unknown';
+  const text = error instanceof Error ? (error.message || error.name).replace(JOB_ID, '…') : 'unknown';
   return error instanceof ReplyError ? text.replace(AFTER_CODE, '') : text;
 }
 
