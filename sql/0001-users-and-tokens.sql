@@ -140,8 +140,10 @@ create table idempotency_keys (
   key text collate "C",
   -- SHA-256 of the path and the body
   request_hash bytea not null,
-  -- JSON text; the errors of an import are in `idempotency_errors`
+  -- JSON text; for an import, without its errors
   response text not null,
+  -- the import whose response this is, and whose row in `imports` has the errors; null for other requests
+  import_id uuid,
   -- the number of bytes that this response adds to `accounts.kept_bytes`
   bytes bigint not null,
   created_at timestamptz not null default now(),
@@ -152,19 +154,6 @@ create table idempotency_keys (
 create index idempotency_keys_created_at on idempotency_keys (created_at);
 
 alter table idempotency_keys alter column user_id set statistics 0;
-
--- The errors of imports whose responses are kept under an idempotency key. A row holds the JSON text of several
--- errors, exactly as in the response. `position` gives the order of the rows.
-create table idempotency_errors (
-  user_id bigint,
-  key text collate "C",
-  position integer,
-  errors text collate "C" not null,
-  constraint idempotency_errors_pkey primary key (user_id, key, position),
-  constraint idempotency_errors_key foreign key (user_id, key) references idempotency_keys (user_id, key) on delete cascade
-);
-
-alter table idempotency_errors alter column user_id set statistics 0;
 
 -- Passkeys are WebAuthn credentials with which a user signs in.
 create table passkeys (

@@ -603,10 +603,10 @@ describe('responses that are stored for Idempotency-Keys', () => {
   const keptBytes = async ({ id }: TestUser): Promise<number> => {
     const [row] = await runOn<{ kept: string }>(
       service.database.url,
-      `select coalesce(sum(octet_length(response)), 0) + coalesce((
-        select sum(octet_length(errors)) from idempotency_errors where user_id = ${id}
-      ), 0) as kept
-      from idempotency_keys where user_id = ${id}`,
+      `select coalesce(sum(octet_length(k.response) + coalesce(octet_length(i.errors), 0)), 0) as kept
+      from idempotency_keys k
+      left join imports i on i.user_id = k.user_id and i.id = k.import_id
+      where k.user_id = ${id}`,
     );
     return Number(row!.kept);
   };

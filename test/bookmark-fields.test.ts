@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { BookmarkClient } from '../src/client/bookmark-client.ts';
 import { MemoryStore } from '../src/client/memory-store.ts';
 import { BOOKMARK_FIELDS, FIELD_NAMES, namesGivenTo } from '../src/domain/bookmark-fields.ts';
+import { beginSmallImport } from '../src/store/import-leases.ts';
 import { sampleOf, samplesFor } from './support/bookmark-samples.ts';
 import { useService } from './support/service.ts';
 import { type ReadableStore, useStores } from './support/stores.ts';
@@ -209,11 +210,13 @@ test('a field that a replica of an older release does not know stays unchanged o
   expect(edited!.outcome).toBeNull();
   await expectShown(user, edit);
 
+  const lease = { userId: user.id, id: crypto.randomUUID(), leaseId: crypto.randomUUID() };
+  await beginSmallImport(service.context.database, { userId: user.id, hash: token!.hash }, lease, undefined);
   const [imported] = await sql<{ outcome: string | null }[]>`
     select * from import_bookmarks(
-      ${user.id}, ${token!.hash}, ${crypto.randomUUID()}, null, true,
+      ${user.id}, ${lease.id}, ${lease.leaseId}, true,
       0, array[${crypto.randomUUID()}::uuid], '{""}', ${Buffer.from(JSON.stringify([known]))}, '',
-      '{}', '{}', 0, 100, 100, 100, null, null
+      '{}', '{}', 0, 100, 100, 100
     )`;
   expect(imported!.outcome).toBeNull();
   for (const bookmark of await showEverywhere(user)) expect(bookmark).toMatchObject(defaults);

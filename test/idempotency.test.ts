@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { runOn } from './support/database.ts';
 import { findFaults } from './support/invariants.ts';
 import { type TestUser, useService } from './support/service.ts';
+import { until } from './support/until.ts';
 
 const service = useService();
 const other = useService({ importInlineBytes: 0 }, { beside: service });
@@ -199,6 +200,64 @@ test.each([
   const reused = await replica().post('/import', { bookmarks: [] }, options);
   expect(reused.body.code).toBe('VALIDATION_ERROR');
 });
+
+/** Returns the body of an import. Its errors take several reads, and have characters of several bytes. */
+const bodyWithErrors = () => ({
+  bookmarks: [
+    { url: 'http://a/' },
+    ...Array.from({ length: 300 }, (_, n) => ({ url: `${n} ${'ü😀'.repeat(90)}` })),
+  ],
+});
+
+const keptErrors = ({ id }: TestUser) =>
+  runOn(
+    service.database.url,
+    `select octet_length(i.errors) as bytes, k.bytes - octet_length(k.response) - octet_length(k.key) - 100 as counted
+    from imports i
+    left join idempotency_keys k on k.user_id = i.user_id and k.import_id = i.id
+    where i.user_id = ${id} and i.errors is not null`,
+  );
+
+test.each([
+  ['small', () => service],
+  ['staged', () => other],
+])('the errors of a %s import with a key are stored once, and every repeat gets them', async (_, replica) => {
+  const user = await service.user();
+  const options = { token: user.token, ...keyed('import') };
+  const first = await replica().post('/import', bodyWithErrors(), options);
+  expect(first.body.imported).toBe(1);
+  expect(first.body.errors).toHaveLength(300);
+  for (const each of [service, other, service, other])
+    expect((await each.post('/import', bodyWithErrors(), options)).text).toBe(first.text);
+  const bytes = String(Buffer.byteLength(JSON.stringify(first.body.errors)) - 2);
+  expect(await keptErrors(user)).toEqual([{ bytes: Number(bytes), counted: bytes }]);
+  expect(await findFaults(service.database.url)).toEqual([]);
+});
+
+test('simultaneous imports with the same key, small and staged, happen once and get the same response', async () => {
+  const user = await service.user();
+  const options = { token: user.token, ...keyed('storm') };
+  const responses = await Promise.all(
+    [service, other, service, service].map((each) => each.post('/import', bodyWithErrors(), options)),
+  );
+  expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  expect(new Set(responses.map(({ text }) => text)).size).toBe(1);
+  expect(responses[0]!.body.imported).toBe(1);
+  expect(await keptErrors(user)).toHaveLength(1);
+});
+
+test.each([
+  ['small', () => service],
+  ['staged', () => other],
+])(
+  'the errors of a %s import without a key are not stored once its response was sent',
+  async (_, replica) => {
+    const user = await service.user();
+    const { body } = await replica().post('/import', bodyWithErrors(), { token: user.token });
+    expect(body.errors).toHaveLength(300);
+    await until(async () => (await keptErrors(user)).length === 0);
+  },
+);
 
 test('a refused request does not use up its key', async () => {
   const user = await service.user();

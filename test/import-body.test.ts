@@ -92,7 +92,7 @@ test('a body whose parsing needs too much memory is refused, and the next one is
   const refused = preparers.prepare(body);
   const next = preparers.prepare(Buffer.from(JSON.stringify(entries)));
   await expect(refused).rejects.toThrow('body: is too complex to be parsed');
-  expect(await next).toMatchObject({ entries: 1, batch: { errors: '' } });
+  expect(await next).toMatchObject({ entries: 1, batch: { errors: Buffer.alloc(0) } });
   preparers.close();
 });
 
@@ -255,7 +255,7 @@ describe('a slow upload', () => {
       now += 10_000;
       await runOn(
         service.database.url,
-        `update imports set touched_at = touched_at - interval '50 seconds' where user_id = ${user.id}`,
+        `update imports set expires_at = expires_at - interval '50 seconds' where user_id = ${user.id}`,
       );
       await deleteOldImports(service.context.database);
       return parts.shift();

@@ -8,7 +8,6 @@ import { DatabaseUnavailable } from '../src/store/driver/errors.ts';
 import {
   type Claim,
   claimImport,
-  type Lease,
   refuseImport,
   releaseLease,
   renewLease,
@@ -17,10 +16,12 @@ import {
 import { finishImport } from '../src/store/imports.ts';
 import {
   beginImport,
+  cancelImport,
+  type ImportKey,
   jobIdOf,
+  type Lease,
   newImport,
   queueImport,
-  type StagedImport,
   stageChunk,
 } from '../src/store/staged-imports.ts';
 import { findQueuedImports } from '../src/store/sweep.ts';
@@ -42,7 +43,7 @@ describe('the lease of a staged import', () => {
   let service: TestService;
   let user: TestUser;
   let response: Promise<ApiResponse>;
-  let staged: StagedImport;
+  let staged: ImportKey;
 
   beforeAll(async () => {
     service = await startService({ importInlineBytes: 0 });
@@ -139,6 +140,21 @@ describe('the lease of a staged import', () => {
     expect((await response).body).toMatchObject({ imported: 3 });
   });
 
+  test('does not keep the import from being cancelled while it waits for the account', async () => {
+    const { database, importDatabase } = service.context;
+    const lease = newLease();
+    await claim(lease);
+    await using account = await holdAccount(service.database.url, user);
+    const prepared = await prepareEntries({ replace: false, entries: body.bookmarks });
+    const finished = finishImport(importDatabase, lease, prepared, { bookmarks: 10, trash: 10 });
+    await untilBlocked(service.database.url, 'import_bookmarks');
+    expect(await cancelImport(database, staged)).toMatchObject({ state: 'cancelled' });
+    expect((await response).status).toBe(503);
+    await account.release();
+    expect(await finished).toBeUndefined();
+    expect((await user.post('/export')).body.count).toBe(0);
+  });
+
   test('is void for a worker after another worker got it: the old holder writes nothing', async () => {
     const { database } = service.context;
     await user.post('/bookmarks/add', { url: 'http://kept/' });
@@ -147,7 +163,7 @@ describe('the lease of a staged import', () => {
     await expire();
     await claim();
     const nothing = await prepareEntries({ replace: true, entries: [] });
-    expect(await finishImport(database, old, nothing, { bookmarks: 10, trash: 10 })).toBe(false);
+    expect(await finishImport(database, old, nothing, { bookmarks: 10, trash: 10 })).toBeUndefined();
     await refuseImport(database, old, '{"error":"none","code":"VALIDATION_ERROR"}');
     expect(await rows()).toMatchObject([{ state: 'queued', attempts: 2 }]);
     expect((await user.post('/bookmarks/search')).body.total).toBe(1);

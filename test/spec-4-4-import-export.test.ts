@@ -578,9 +578,9 @@ describe('a staged import as a job (decision 21)', () => {
     const setUnread = (bytes: number) =>
       runOn(
         service.database.url,
-        `insert into imports (user_id, id, state, bytes, result, error_bytes)
-        values (${user.id}, '00000000-0000-0000-0000-000000000001', 'done', 0, '{}', ${bytes})
-        on conflict (user_id, id) do update set error_bytes = excluded.error_bytes`,
+        `insert into imports (user_id, id, is_staged, state, result, errors)
+        values (${user.id}, '00000000-0000-0000-0000-000000000001', true, 'done', '{}', convert_to(repeat('e', ${bytes}), 'UTF8'))
+        on conflict (user_id, id) do update set errors = excluded.errors`,
       );
     await setUnread(16_777_217);
     expect((await importInto(user, [{ url: URL }])).body.code).toBe('RATE_LIMITED');
@@ -595,6 +595,24 @@ describe('a staged import as a job (decision 21)', () => {
     const chunks = `select 1 from import_chunks where user_id = ${user.id}`;
     expect(await runOn(service.database.url, chunks)).toEqual([]);
   });
+});
+
+test('a small import has a row before it writes, which ends with it', async () => {
+  await using own = await startService({ freeBookmarkLimit: 1 });
+  const rows = () =>
+    runOn<{ state: string }>(own.database.url, 'select state, is_staged from imports order by created_at');
+  const user = await own.user();
+  await user.post('/import', '{"broken');
+  expect(await rows()).toEqual([]);
+  await using account = await holdAccount(own.database.url, user);
+  const response = importInto(user, [{ url: URL }]);
+  await untilBlocked(own.database.url, 'import_bookmarks');
+  expect(await rows()).toEqual([{ state: 'queued', is_staged: false }]);
+  await account.release();
+  expect((await response).status).toBe(200);
+  const refused = await importInto(user, [{ url: `${URL}2` }]);
+  expect(refused.body.code).toBe('LIMIT_EXCEEDED');
+  expect((await rows()).map(({ state }) => state)).toEqual(['done', 'cancelled']);
 });
 
 describe('export (decision 17)', () => {

@@ -1,7 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Context } from '../src/context.ts';
+import type { Idempotency } from '../src/domain/idempotency.ts';
+import { parseToken } from '../src/domain/tokens.ts';
 import { beginRound, buildPendingFilters } from '../src/process/pending-filters.ts';
 import { deleteLeftovers, startSweeper } from '../src/process/sweeper.ts';
+import { beginSmallImport, claimImport, refuseImport } from '../src/store/import-leases.ts';
+import { beginImport, cancelImport, queueImport } from '../src/store/staged-imports.ts';
 import { deleteOldImports, deleteOldResponses } from '../src/store/sweep.ts';
 import { runOn } from './support/database.ts';
 import { useService } from './support/service.ts';
@@ -40,30 +45,52 @@ test('a sweep deletes exactly the expired tokens, invites and idempotency keys',
 
 test('a sweep keeps a finished import for an hour, a waiting one for a day, and a stopped upload for a minute', async () => {
   const user = await service.user();
+  const { database } = service.context;
   const { url } = service.database;
-  const ages: [state: string, age: string, isKept: boolean][] = [
-    ['receiving', '59 seconds', true],
-    ['receiving', '61 seconds', false],
-    ['queued', '23 hours 59 minutes', true],
-    ['queued', '24 hours 1 minute', false],
-    ['done', '59 minutes', true],
-    ['done', '61 minutes', false],
-    ['cancelled', '59 minutes', true],
-    ['cancelled', '61 minutes', false],
+  const principal = { userId: user.id, hash: parseToken(user.token)!.hash };
+  const idempotency = { key: 'k', requestHash: Buffer.alloc(32) };
+  const begin = (id: string) => beginImport(database, principal, id, 1, 1_000_000);
+  const queue = (id: string, keyed?: { idempotency: Idempotency }) =>
+    begin(id).then(() => queueImport(database, principal, id, { ...keyed }));
+  const end = (id: string) => runOn(url, `select end_import(${user.id}, '${id}', 'done', '{}')`);
+  const lease = (id: string) => ({ userId: user.id, id, leaseId: randomUUID() });
+  const states: Record<string, (id: string) => Promise<unknown>> = {
+    receiving: begin,
+    queued: queue,
+    done: (id) => queue(id).then(() => end(id)),
+    'done with a key': (id) => queue(id, { idempotency }).then(() => end(id)),
+    refused: async (id) => {
+      await queue(id, { idempotency });
+      const own = lease(id);
+      await claimImport(database, own);
+      await refuseImport(database, own, '{"error":"","code":"VALIDATION_ERROR"}');
+    },
+    cancelled: (id) => queue(id).then(() => cancelImport(database, { userId: user.id, id })),
+    small: (id) => beginSmallImport(database, principal, lease(id), undefined),
+  };
+  const ages: [state: string, keptFor: string, deletedAfter: string][] = [
+    ['receiving', '59 seconds', '61 seconds'],
+    ['queued', '23 hours 59 minutes', '24 hours 1 minute'],
+    ['done', '59 minutes', '61 minutes'],
+    ['done with a key', '24 hours 59 minutes', '25 hours 1 minute'],
+    ['refused', '59 minutes', '61 minutes'],
+    ['cancelled', '59 minutes', '61 minutes'],
+    ['small', '23 hours 59 minutes', '24 hours 1 minute'],
   ];
-  for (const [state, age, isKept] of ages) {
-    await runOn(
-      url,
-      `delete from imports where user_id = ${user.id};
-      insert into imports (user_id, id, bytes, state, result, touched_at)
-      values (
-        ${user.id}, gen_random_uuid(), 0, '${state}',
-        case '${state}' when 'done' then '{}' end, now() - interval '${age}'
-      )`,
-    );
-    await deleteOldImports(service.context.database);
-    const left = await runOn(url, `select 1 from imports where user_id = ${user.id}`);
-    expect(left.length, `${state} for ${age}`).toBe(isKept ? 1 : 0);
+  for (const [state, keptFor, deletedAfter] of ages) {
+    const id = randomUUID();
+    await states[state]!(id);
+    const countAfter = async (age: string): Promise<number> => {
+      await runOn(url, `update imports set expires_at = expires_at - interval '${age}' where id = '${id}'`);
+      await deleteOldImports(database);
+      const left = await runOn(
+        url,
+        `update imports set expires_at = expires_at + interval '${age}' where id = '${id}' returning 1`,
+      );
+      return left.length;
+    };
+    expect(await countAfter(keptFor), `${state} for ${keptFor}`).toBe(1);
+    expect(await countAfter(deletedAfter), `${state} for ${deletedAfter}`).toBe(0);
   }
 });
 
@@ -72,10 +99,13 @@ test('a sweep keeps an upload that continues during the sweep', async () => {
   const { url } = service.database;
   await runOn(
     url,
-    `insert into imports (user_id, id, bytes, state, touched_at)
-    values (${user.id}, gen_random_uuid(), 0, 'receiving', now() - interval '61 seconds')`,
+    `insert into imports (user_id, id, is_staged, state, expires_at)
+    values (${user.id}, gen_random_uuid(), true, 'receiving', now() - interval '1 second')`,
   );
-  const upload = await holdLock(url, `update imports set touched_at = now() where user_id = ${user.id}`);
+  const upload = await holdLock(
+    url,
+    `update imports set expires_at = now() + interval '1 minute' where user_id = ${user.id}`,
+  );
   const sweep = deleteOldImports(service.context.database);
   await untilBlocked(url, 'sweep_imports');
   await upload.commit();
@@ -106,8 +136,8 @@ test('only processes with a worker queue a waiting import again', async () => {
   const user = await service.user();
   await runOn(
     service.database.url,
-    `insert into imports (user_id, id, bytes, state, touched_at)
-    values (${user.id}, gen_random_uuid(), 0, 'queued', now() - interval '1 minute')`,
+    `insert into imports (user_id, id, is_staged, state, touched_at)
+    values (${user.id}, gen_random_uuid(), true, 'queued', now() - interval '1 minute')`,
   );
   const startCounting = (hasWorker: boolean) => {
     const added: string[] = [];

@@ -9,10 +9,10 @@ jobs=${JOBS:-1}
 # pg_dump can run several jobs only if the backup is a folder.
 if [ "$jobs" -gt 1 ]; then format=(--format=directory "--jobs=$jobs"); else format=(--format=custom); fi
 rm -rf "$file.part"
-# Leaves out the rows of imports. By the time the backup is restored, the requests of the imports that were in progress
-# during the dump have failed. So the restored database must not run these imports. A dump that fails leaves only a file
-# or folder whose name ends in .part.
-pg_dump "${format[@]}" --exclude-table-data=imports --exclude-table-data=import_chunks \
-  --exclude-table-data=import_batches --exclude-table-data=import_errors --file="$file.part" --dbname="$DATABASE_URL"
+# Leaves out the bodies of imports. By the time the backup is restored, the requests of the imports that were in progress
+# during the dump have failed. So the restored database must not run these imports. Without its body, a worker refuses an
+# import. A dump that fails leaves only a file or folder whose name ends in .part.
+pg_dump "${format[@]}" --exclude-table-data=import_chunks --exclude-table-data=import_batches \
+  --file="$file.part" --dbname="$DATABASE_URL"
 mv "$file.part" "$file"
 echo "backup: $file"

@@ -16,7 +16,10 @@ begin
     outcome := 'token';
     return;
   end if;
-  if (select sum(error_bytes) from imports where user_id = p_user_id and state = 'done') > 16777216 then
+  -- Errors that are kept for an idempotency key count in `accounts.kept_bytes` instead.
+  if 16777216 < (
+    select sum(octet_length(errors)) from imports where user_id = p_user_id and idempotency_key is null
+  ) then
     outcome := 'import_unread';
     return;
   end if;
@@ -25,8 +28,8 @@ begin
     outcome := 'import_full';
     return;
   end if;
-  insert into imports (user_id, id, bytes) values (p_user_id, p_import_id, p_bytes)
-  on conflict (user_id) where state in ('receiving', 'queued') do nothing;
+  insert into imports (user_id, id, is_staged, bytes) values (p_user_id, p_import_id, true, p_bytes)
+  on conflict (user_id) where is_staged and state in ('receiving', 'queued') do nothing;
   if not found then
     outcome := 'import_busy';
   end if;

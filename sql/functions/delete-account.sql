@@ -14,8 +14,8 @@ begin
   select email_key into v_email_key from users where id = p_user_id;
   perform from invites where email_key = v_email_key order by code for update;
   perform from users where id = p_user_id for no key update;
-  perform from imports where user_id = p_user_id order by id for update;
   perform from accounts where user_id = p_user_id for update;
+  perform from imports where user_id = p_user_id order by id for update;
   perform from tokens where user_id = p_user_id order by token_hash for update;
   outcome := check_fresh_session(p_user_id, p_token_hash);
   if outcome is null and v_email_key is distinct from p_email_key then

@@ -2,7 +2,7 @@
 -- deletion is kept.
 --
 -- All functions lock rows in the same order, so that they cannot deadlock: first the invites, then the user, then the
--- large imports, then the account, then the tokens in the order of their hashes.
+-- account, then the imports, then the tokens in the order of their hashes.
 --
 -- The account is deleted before the bookmarks. So a writer that waits for the lock on the account's row finds no
 -- account afterwards, and writes nothing.
@@ -17,8 +17,8 @@ begin
   if not found then
     return false;
   end if;
-  delete from imports where user_id = v_id;
   perform from accounts where user_id = v_id for update;
+  delete from imports where user_id = v_id;
   perform from tokens where user_id = v_id order by token_hash for update;
   delete from accounts where user_id = v_id;
   delete from bookmarks where user_id = v_id;

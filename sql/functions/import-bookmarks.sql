@@ -1,8 +1,7 @@
--- Writes the entries of an import and its result in one transaction.
---
--- A small import gives `p_token_hash`, the token of the request. A large import gives `p_lease_id`, the lease of the
--- worker. The token and the idempotency key of a large import are in its row of `imports`. The outcome is `import_over`
--- if the worker no longer holds the lease, or if a crash of the server has emptied the unlogged table `import_batches`.
+-- Writes the entries of an import and its result in one transaction. The token and the idempotency key are in the
+-- import's row of `imports`. The outcome is `import_over` if the caller no longer holds the lease `p_lease_id`, or if a
+-- crash of the server has emptied the unlogged table `import_batches`. If an earlier import had the same idempotency
+-- key, this import only gets its result: `repeats` is the id of the earlier import.
 --
 -- The entries come in batches. The first `p_batches` batches are in `import_batches`. The last batch comes with the
 -- call: `p_url_keys`, `p_tag_sets`, `p_entries` and `p_errors` are like the columns of `import_batches`. `p_tag_names`
@@ -16,16 +15,18 @@
 -- loops. The planner may also misjudge how many rows a user has. So no statement joins a table with an array
 -- (docs/decisions/0093-plans-that-stay-good.md).
 create or replace function import_bookmarks(
-  p_user_id bigint, p_token_hash bytea, p_import_id uuid, p_lease_id uuid, p_replace boolean,
-  p_batches integer, p_url_keys uuid[], p_tag_sets text[], p_entries bytea, p_errors text,
+  p_user_id bigint, p_import_id uuid, p_lease_id uuid, p_replace boolean,
+  p_batches integer, p_url_keys uuid[], p_tag_sets text[], p_entries bytea, p_errors bytea,
   p_tag_names text[], p_tag_keys text[], p_skipped bigint,
   p_free_limit bigint, p_trash_limit bigint, p_tag_limit integer,
-  p_idempotency_key text, p_request_hash bytea,
-  out outcome text, out result text, out error_bytes bigint
+  out outcome text, out result text, out repeats uuid
 )
 language plpgsql set plan_cache_mode = force_custom_plan as $$
 declare
+  v_import record;
   v_account accounts;
+  -- the size in bytes of the import's errors, with the commas between them
+  v_error_bytes bigint;
   v_batch record;
   -- the number of entries before a batch, and the number of entries up to the batch's end
   v_batch_start integer := 0;
@@ -48,41 +49,44 @@ declare
   v_now timestamptz;
 begin
   -- Check the lease, the token and the idempotency key.
-  if p_lease_id is not null then
-    select token_hash, idempotency_key, request_hash into p_token_hash, p_idempotency_key, p_request_hash
-    from imports
-    where user_id = p_user_id and id = p_import_id and state = 'queued' and lease_id = p_lease_id
-    for update;
-    if not found
-      or p_batches <> (select count(*) from import_batches where user_id = p_user_id and import_id = p_import_id)
-    then
-      outcome := 'import_over';
-      return;
-    end if;
-  end if;
+  -- While the function waits for the lock on the account, the import can still be cancelled.
   select * into v_account from accounts where user_id = p_user_id for no key update;
-  if not found or not token_is_valid(p_user_id, p_token_hash) then
+  select is_staged, token_hash, idempotency_key, request_hash into v_import
+  from imports
+  where user_id = p_user_id and id = p_import_id and state = 'queued' and lease_id = p_lease_id
+  for update;
+  if not found
+    or p_batches <> (select count(*) from import_batches where user_id = p_user_id and import_id = p_import_id)
+  then
+    outcome := 'import_over';
+    return;
+  end if;
+  if not token_is_valid(p_user_id, v_import.token_hash) then
     outcome := 'token';
     return;
   end if;
-  select k.outcome, k.response into outcome, result
-  from find_response(p_user_id, p_idempotency_key, p_request_hash) k;
+  select kept.outcome, kept.response, kept.import_id into outcome, result, repeats
+  from find_response(p_user_id, v_import.idempotency_key, v_import.request_hash) kept;
   if outcome is not null then
     return;
   end if;
   if result is not null then
-    error_bytes := repeat_import(p_user_id, p_import_id, result, p_idempotency_key);
+    perform end_import(p_user_id, p_import_id, 'done', result, p_repeats => repeats);
     return;
   end if;
-  error_bytes := octet_length(p_errors) + (
-    select coalesce(sum(pg_column_size(errors)) filter (where errors <> ''), 0)
-    from import_batches
-    where user_id = p_user_id and import_id = p_import_id
+  v_error_bytes := (
+    select sum(octet_length(errors) + 1) - 1
+    from (
+      select errors from import_batches where user_id = p_user_id and import_id = p_import_id
+      union all
+      select p_errors
+    ) lists
+    where errors <> ''
   );
-  if p_idempotency_key is not null and error_bytes > kept_room(p_user_id) then
+  if v_import.idempotency_key is not null and v_error_bytes > kept_room(p_user_id) then
     -- A user's kept responses may take 16 MiB. Errors of more than 16,000,000 bytes need nearly all of that, so a later
     -- attempt would hardly help.
-    outcome := case when error_bytes > 16000000 then 'response_too_long' else 'responses_full' end;
+    outcome := case when v_error_bytes > 16000000 then 'response_too_long' else 'responses_full' end;
     return;
   end if;
 
@@ -238,10 +242,25 @@ begin
     perform pack_texts(p_user_id);
   end if;
   result := '{"imported":' || v_new_count || ',"skipped":' || p_skipped + cardinality(v_is_new) - v_new_count || '}';
-  perform keep_import(p_user_id, p_import_id, result, p_errors, error_bytes, p_idempotency_key, p_request_hash);
-  -- The caller of a small import has the errors already, and reads none from `import_errors`.
-  if p_lease_id is null then
-    error_bytes := 0;
+  perform keep_response(
+    p_user_id, v_import.idempotency_key, v_import.request_hash, result,
+    p_import_id => p_import_id, p_error_bytes => v_error_bytes
+  );
+  -- The request of a small import has the errors in memory. This statement builds the list, because each variable that
+  -- held the list would need memory for it.
+  if v_error_bytes > 0 and (v_import.is_staged or v_import.idempotency_key is not null) then
+    update imports
+    set errors = (
+      select string_agg(errors, ',' order by position)
+      from (
+        select position, errors from import_batches where user_id = p_user_id and import_id = p_import_id
+        union all
+        select p_batches, p_errors
+      ) lists
+      where errors <> ''
+    )
+    where user_id = p_user_id and id = p_import_id;
   end if;
+  perform end_import(p_user_id, p_import_id, 'done', result);
 end
 $$;

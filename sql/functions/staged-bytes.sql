@@ -4,5 +4,5 @@
 create or replace function staged_bytes() returns bigint
 language sql as $$
   select coalesce(sum((staged ->> 'bytes')::bigint), 0)::bigint
-  from rows_of_node('imports', $q$select sum(bytes) as bytes from %s where state in ('receiving', 'queued')$q$) staged
+  from rows_of_node('imports', $q$select sum(bytes) as bytes from %s where is_staged and state in ('receiving', 'queued')$q$) staged
 $$;

@@ -14,14 +14,17 @@ begin
   if not found then
     return;
   end if;
+  perform from accounts a where a.user_id = suspend_user.id for update;
   -- A user has at most one large import in progress.
   import_ids := array(
-    select i.id from imports i where i.user_id = suspend_user.id and i.state in ('receiving', 'queued') for update
+    select i.id
+    from imports i
+    where i.user_id = suspend_user.id and i.is_staged and i.state in ('receiving', 'queued')
+    for update
   );
   if cardinality(import_ids) > 0 then
     perform end_import(suspend_user.id, import_ids[1], 'cancelled');
   end if;
-  perform from accounts a where a.user_id = suspend_user.id for update;
   update accounts a
   set suspended_at = coalesce(a.suspended_at, v_now)
   where a.user_id = suspend_user.id

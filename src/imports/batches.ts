@@ -144,7 +144,7 @@ class BatchBuilder {
       urlKeys: `{${this.#urlKeys.join(',')}}`,
       tagSets: this.#tagSets.length === 0 ? '{}' : `{"${this.#tagSets.join('","')}"}`,
       entries: Buffer.concat(this.#bytes),
-      errors: this.#errors.join(','),
+      errors: Buffer.from(this.#errors.join(',')),
     };
   }
 

@@ -2,13 +2,7 @@ import type { Hash } from 'node:crypto';
 import { invalid, invalidToken, unavailable } from '../domain/errors.ts';
 import type { Principal } from '../domain/tokens.ts';
 import { DatabaseUnavailable } from '../store/driver/errors.ts';
-import {
-  beginImport,
-  cancelImport,
-  newImport,
-  type StagedImport,
-  stageChunk,
-} from '../store/staged-imports.ts';
+import { beginImport, cancelImport, type ImportKey, newImport, stageChunk } from '../store/staged-imports.ts';
 import { freeBytes } from './body.ts';
 import type { ImportContext } from './context.ts';
 
@@ -28,7 +22,7 @@ const CHUNK_BYTES = 49_152;
 const STAGE_INTERVAL_MS = 10_000;
 
 /** What was received: the body itself if it is small, or else the staged import whose body is in Postgres. */
-export type ReceivedImport = Buffer | StagedImport;
+export type ReceivedImport = Buffer | ImportKey;
 
 /**
  * A body that is being received. `next` returns the next bytes, or undefined at the end. It throws `VALIDATION_ERROR`
@@ -86,7 +80,7 @@ class Upload {
   /** The number of all bytes of the body so far. */
   #bytes = 0;
   /** The import in Postgres. Undefined while the whole body is in memory. */
-  #staged: StagedImport | undefined;
+  #staged: ImportKey | undefined;
   /** The number of chunks so far. It is the position of the next chunk. */
   #chunks = 0;
   /** When the latest chunk was given to Postgres, or when the import began if there is no chunk yet. */

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { importChannel, notifyPolls } from '../coordination/channels.ts';
 import { ApiError, type ErrorBody, invalidToken, unavailable } from '../domain/errors.ts';
@@ -5,19 +6,27 @@ import type { Idempotency } from '../domain/idempotency.ts';
 import type { Principal } from '../domain/tokens.ts';
 import { currentTraceParent } from '../observability/tracing.ts';
 import { DatabaseUnavailable } from '../store/driver/errors.ts';
-import { type ImportResult, importBookmarks } from '../store/imports.ts';
+import { beginSmallImport } from '../store/import-leases.ts';
+import { finishImport, type PreparedImport } from '../store/imports.ts';
 import {
   cancelImport,
+  type ImportKey,
   type ImportState,
   jobIdOf,
+  type Lease,
   newImport,
   queueImport,
   readImport,
-  type StagedImport,
 } from '../store/staged-imports.ts';
 import { trashLimitOf } from '../store/trash.ts';
 import type { ImportContext } from './context.ts';
-import { type ImportResponse, OutcomeUnknown, streamResponse, writeResponse } from './response.ts';
+import {
+  type ImportResponse,
+  OutcomeUnknown,
+  readResponse,
+  type StoredResult,
+  writeResponse,
+} from './response.ts';
 
 /**
  * How the request of an import gets its response (docs/contract.md, decisions 19 and 21). Before a request gets a 503,
@@ -47,27 +56,41 @@ export async function importInline(
   body: Buffer,
   idempotency?: Idempotency,
 ): Promise<ImportResponse> {
-  const { importDatabase, importPermits, config, preparers } = context;
-  const smallImport = newImport(principal.userId);
+  const { database, importPermits, preparers } = context;
+  const { userId } = principal;
   const prepared = await preparers.prepare(body);
-  const write = () =>
-    importBookmarks(
-      importDatabase,
-      principal,
-      smallImport.id,
-      prepared,
-      { bookmarks: config.freeBookmarkLimit, trash: trashLimitOf(config) },
-      idempotency,
-    );
-  const { result, errorBytes } = await importPermits.run(principal.userId, write).catch(async (error) => {
-    if (!(error instanceof DatabaseUnavailable && error.mayHaveRun)) throw error;
-    return resultOrThrow(await cancelOrFetch(context, smallImport));
+  const lease: Lease = { ...newImport(userId), leaseId: randomUUID() };
+  const state = await importPermits.run(userId, async () => {
+    await beginSmallImport(database, principal, lease, idempotency);
+    return writeSmall(context, lease, prepared);
   });
-  notifyPolls(context.coordination.notifier, principal.userId);
-  // If an earlier request had the same `Idempotency-Key`, `result` is that request's result, whose errors are in the
-  // database.
-  if (errorBytes > 0) return streamResponse(context, smallImport, result);
-  return writeResponse(result, prepared.batch.errors);
+  const stored = resultOrThrow(state);
+  notifyPolls(context.coordination.notifier, userId);
+  // The result of an earlier import with the same `Idempotency-Key` comes with the errors of that import.
+  if (stored.errorsId !== lease.id) return readResponse(context, userId, stored);
+  return writeResponse(stored.result, new TextDecoder().decode(prepared.batch.errors));
+}
+
+/** Writes a small import, and returns its final state. If the import was refused, cancels it and throws the error. */
+async function writeSmall(
+  context: ImportContext,
+  lease: Lease,
+  prepared: PreparedImport,
+): Promise<ImportState> {
+  const { database, importDatabase, config } = context;
+  try {
+    const limits = { bookmarks: config.freeBookmarkLimit, trash: trashLimitOf(config) };
+    const written = await finishImport(importDatabase, lease, prepared, limits);
+    if (written?.repeats === null)
+      return { state: 'done', result: written.result, errorsId: lease.id, errorBytes: 0 };
+  } catch (error) {
+    if (!(error instanceof DatabaseUnavailable && error.mayHaveRun)) {
+      // If this fails, the row stays until the sweep deletes it. Nobody else has the lease, so the import never runs.
+      await cancelImport(database, lease).catch(() => {});
+      throw error;
+    }
+  }
+  return cancelOrFetch(context, lease);
 }
 
 /**
@@ -77,7 +100,7 @@ export async function importInline(
 export async function importStaged(
   context: ImportContext,
   principal: Principal,
-  staged: StagedImport,
+  staged: ImportKey,
   hasClient: () => boolean,
   idempotency?: Idempotency,
 ): Promise<ImportResponse> {
@@ -89,16 +112,16 @@ export async function importStaged(
     state = await cancelOrFetch(context, staged);
     if (state.state === 'cancelled') context.metrics.importEnded('cancelled', 0);
   }
-  const { result, errorBytes } = resultOrThrow(state);
+  const stored = resultOrThrow(state);
   // The worker notifies the polls too, unless it dies first.
   notifyPolls(context.coordination.notifier, staged.userId);
-  return errorBytes > 0 ? streamResponse(context, staged, result) : writeResponse(result, '');
+  return readResponse(context, staged.userId, stored);
 }
 
 /** Queues a staged import and waits for its end. Returns its final state, or undefined if it has not ended in time. */
 async function waitForEnd(
   context: ImportContext,
-  staged: StagedImport,
+  staged: ImportKey,
   queue: () => Promise<void>,
 ): Promise<ImportState | undefined> {
   const { notifier, imports, clock } = context.coordination;
@@ -156,7 +179,7 @@ function requireImport(state: ImportState | undefined): ImportState {
  * Cancels the import, or returns its result if it has ended. Throws `INVALID_TOKEN` if the account was deleted, and
  * `OutcomeUnknown` if the database does not respond in time.
  */
-async function cancelOrFetch(context: ImportContext, staged: StagedImport): Promise<ImportState> {
+async function cancelOrFetch(context: ImportContext, staged: ImportKey): Promise<ImportState> {
   const { clock } = context.coordination;
   const deadline = clock.now() + CANCEL_WAIT_MS;
   for (;;) {
@@ -172,10 +195,10 @@ async function cancelOrFetch(context: ImportContext, staged: StagedImport): Prom
 }
 
 /** Returns the result of an import. Throws its error if it failed, and `UNAVAILABLE` if it was cancelled. */
-function resultOrThrow({ result, errorBytes }: ImportState): ImportResult {
+function resultOrThrow({ result, errorsId, errorBytes }: ImportState): StoredResult {
   if (result === null) throw unavailable('the import was not done and will not be', 5);
   // The result of a failed import is the body of its error response, which begins with the field `error`.
-  if (!result.startsWith('{"error"')) return { result, errorBytes };
+  if (!result.startsWith('{"error"')) return { result, errorsId, errorBytes };
   const { code, error }: ErrorBody = JSON.parse(result);
   throw new ApiError(code, error, code === 'RATE_LIMITED' ? KEPT_RETRY_SECONDS : undefined);
 }

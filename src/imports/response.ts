@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DatabaseUnavailable } from '../store/driver/errors.ts';
-import { deleteErrors, readErrors, readImport, type StagedImport } from '../store/staged-imports.ts';
+import { deleteErrors, type ImportKey, type ImportState, readErrors } from '../store/staged-imports.ts';
 import type { ImportContext } from './context.ts';
 
 /** The responses of imports. An import may have many errors, so its response may be a stream. */
@@ -26,23 +26,30 @@ const head = (result: string): string => `${result.slice(0, -1)},"errors":[`;
 /** Returns the response of an import whose errors are in memory. `errors` contains JSON objects separated by commas. */
 export const writeResponse = (result: string, errors: string): string => `${head(result)}${errors}]}`;
 
+/** The result of an import whose errors are in the database. */
+export interface StoredResult extends Pick<ImportState, 'errorsId' | 'errorBytes'> {
+  result: string;
+}
+
 /**
- * Returns the response of an import whose errors are in the database, and deletes the errors at the end. If the first
- * errors cannot be read, throws `OutcomeUnknown`, because an error response would mean that nothing was imported. If
- * later errors are missing, the stream fails, so that the client does not take the response for complete.
+ * Returns the response of an import whose errors are in the database, and deletes the errors at the end, unless they are
+ * kept for an idempotency key. If the first errors cannot be read, throws `OutcomeUnknown`, because an error response
+ * would mean that nothing was imported. If later errors are missing, the stream fails, so that the client does not take
+ * the response for complete.
  */
-export async function streamResponse(
+export async function readResponse(
   context: ImportContext,
-  staged: StagedImport,
-  result: string,
-): Promise<Readable> {
-  const parts = writeParts(context, staged, result);
+  userId: number,
+  stored: StoredResult,
+): Promise<ImportResponse> {
+  if (stored.errorBytes === 0) return writeResponse(stored.result, '');
+  const parts = writeParts(context, userId, stored);
   const first = await parts.next();
-  return Readable.from(startWith(first.value as string, parts), { objectMode: true, highWaterMark: 1 });
+  return Readable.from(startWith(first.value as Buffer, parts), { objectMode: true, highWaterMark: 1 });
 }
 
 /** Yields a first part that was read already, then the later parts. Always ends `laterParts`, to run its `finally`. */
-async function* startWith(first: string, laterParts: AsyncGenerator<string>): AsyncGenerator<string> {
+async function* startWith(first: Buffer, laterParts: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   try {
     yield first;
     yield* laterParts;
@@ -53,27 +60,23 @@ async function* startWith(first: string, laterParts: AsyncGenerator<string>): As
 
 async function* writeParts(
   context: ImportContext,
-  staged: StagedImport,
-  result: string,
-): AsyncGenerator<string> {
+  userId: number,
+  { result, errorsId, errorBytes }: StoredResult,
+): AsyncGenerator<Buffer> {
   const { database } = context;
+  const key: ImportKey = { userId, id: errorsId };
   try {
-    // Positions begin at 0, so the first read begins after -1.
-    let part = await untilRead(context, () => readErrors(database, staged, -1));
-    let prefix = head(result);
-    while (part !== undefined) {
-      yield prefix + part.errors;
-      prefix = ',';
-      const { position } = part;
-      part = await untilRead(context, () => readErrors(database, staged, position));
+    for (let offset = 0; offset < errorBytes; ) {
+      const position = offset;
+      const errors = await untilRead(context, () => readErrors(database, key, position));
+      if (!errors?.length) throw new OutcomeUnknown('errors of an import have gone');
+      offset += errors.length;
+      yield position === 0 ? Buffer.concat([Buffer.from(head(result)), errors]) : errors;
     }
-    const state = await untilRead(context, () => readImport(database, staged));
-    // If the errors were deleted meanwhile, some of them may be missing from the response.
-    if (!state?.errorBytes) throw new OutcomeUnknown('errors of an import have gone');
-    yield ']}';
+    yield Buffer.from(']}');
   } finally {
     // If this fails, the sweep deletes the errors later.
-    await deleteErrors(database, staged).catch(() => {});
+    await deleteErrors(database, key).catch(() => {});
   }
 }
 

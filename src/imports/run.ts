@@ -11,14 +11,13 @@ import {
   claimImport,
   LEASE_MS,
   LEASE_RENEWAL_MS,
-  type Lease,
   refuseImport,
   releaseLease,
   renewLease,
   stageBatch,
 } from '../store/import-leases.ts';
 import { finishImport, type ImportBatch, type PreparedImport } from '../store/imports.ts';
-import { jobIdOf, parseJobId, readChunks, type StagedImport } from '../store/staged-imports.ts';
+import { type ImportKey, jobIdOf, type Lease, parseJobId, readChunks } from '../store/staged-imports.ts';
 import { trashLimitOf } from '../store/trash.ts';
 import { freeBytes } from './body.ts';
 import type { ImportContext } from './context.ts';
@@ -52,7 +51,7 @@ export async function runImport(
   return code;
 }
 
-function notifyWaiters({ coordination: { notifier } }: ImportContext, staged: StagedImport): void {
+function notifyWaiters({ coordination: { notifier } }: ImportContext, staged: ImportKey): void {
   notifier.notify(importChannel(jobIdOf(staged)));
   notifyPolls(notifier, staged.userId);
 }
@@ -177,11 +176,11 @@ async function prepareAndWrite(
   try {
     // All checks come before the statement that takes the user's lock.
     const prepared = await prepare(context, lease, signal);
-    const isWritten = await finishImport(importDatabase, lease, prepared, {
+    const written = await finishImport(importDatabase, lease, prepared, {
       bookmarks: config.freeBookmarkLimit,
       trash: trashLimitOf(config),
     });
-    return isWritten ? { state: 'done', entries: prepared.entries } : undefined;
+    return written && { state: 'done', entries: prepared.entries };
   } catch (error) {
     if (error instanceof LeaseLost) return undefined;
     if (!(error instanceof ApiError)) throw error;
@@ -205,7 +204,7 @@ function prepare(
 }
 
 /** Yields the body of a staged import. Reads the next chunks while the consumer uses the current ones. */
-async function* readBody(db: Database, staged: StagedImport): AsyncGenerator<Buffer, undefined> {
+async function* readBody(db: Database, staged: ImportKey): AsyncGenerator<Buffer, undefined> {
   // Positions begin at 0, so the first read begins after -1.
   let nextChunks = readChunks(db, staged, -1);
   for (;;) {

@@ -1,18 +1,15 @@
+import type { Idempotency } from '../domain/idempotency.ts';
 import type { Database } from './driver/database.ts';
 import type { ImportBatch } from './imports.ts';
-import type { ImportState, StagedImport } from './staged-imports.ts';
+import { requireValidToken } from './outcomes.ts';
+import type { ImportState, Lease } from './staged-imports.ts';
+import { type PrincipalKey, tokenIsValid } from './tokens.ts';
 
 /**
- * The leases of staged imports (docs/contract.md, decision 34). A lease says which worker runs an import, and until
- * when. This file also has the statements that stage batches, and that end an import with an error. `finishImport` in
- * `imports.ts` writes the bookmarks.
+ * The leases of imports (docs/contract.md, decision 34). A lease says which process runs an import, and until when. This
+ * file also has the statements that stage batches, and that end an import with an error. `finishImport` in `imports.ts`
+ * writes the bookmarks.
  */
-
-/** A worker's claim of an import. Only the worker that holds the lease may write the data of this import. */
-export interface Lease extends StagedImport {
-  /** A new id for each claim. */
-  leaseId: string;
-}
 
 /** The duration of a lease. If a worker dies, another one can claim its import after this time at the latest. */
 export const LEASE_MS = 9_000;
@@ -24,6 +21,30 @@ export const LEASE_RENEWAL_MS = 3_000;
  * How many workers may begin an import. If this many have failed, the import would probably make the next one fail too.
  */
 const MAX_ATTEMPTS = 3;
+
+/**
+ * Adds the row of a small import, together with a lease that never ends. So the import can be written only with this
+ * lease, or be cancelled. Throws `INVALID_TOKEN` if the token was revoked.
+ */
+export async function beginSmallImport(
+  db: Database,
+  principal: PrincipalKey,
+  { id, leaseId }: Lease,
+  idempotency: Idempotency | undefined,
+): Promise<void> {
+  const rows = await db.write(
+    (sql) => sql<{ valid: boolean }[]>`
+      insert into imports (
+        user_id, id, is_staged, state, token_hash, idempotency_key, request_hash, lease_id, lease_until, expires_at
+      )
+      select
+        ${principal.userId}, ${id}, false, 'queued', ${principal.hash}, ${idempotency?.key ?? null},
+        ${idempotency?.requestHash ?? null}, ${leaseId}, 'infinity', now() + interval '1 day'
+      where ${tokenIsValid(sql, principal)}
+      returning true as valid`,
+  );
+  requireValidToken(rows);
+}
 
 /** The outcome of a claim: `claimed`, `given up`, or the state of an import that could not be claimed. */
 export interface Claim {
@@ -127,7 +148,8 @@ export async function refuseImport(
     (sql) => sql`
       with refused as (
         update imports
-        set state = 'done', result = ${result}, touched_at = now(), lease_id = null, lease_until = null
+        set state = 'done', result = ${result}, touched_at = now(), expires_at = now() + interval '1 hour',
+          lease_id = null, lease_until = null
         where user_id = ${userId} and id = ${id} and state = 'queued' and lease_id = ${leaseId}
         returning id
       ), chunks as (

@@ -9,31 +9,37 @@ import { type PrincipalKey, tokenIsValid } from './tokens.ts';
  * large import is staged in Postgres.
  */
 
-/** The key of a staged import in the table `imports`. */
-export interface StagedImport {
+/** The key of an import in the table `imports`. */
+export interface ImportKey {
   userId: number;
   id: string;
 }
 
+/** A process's claim of an import. Only the process that holds the lease may write the data of this import. */
+export interface Lease extends ImportKey {
+  /** A new id for each claim. */
+  leaseId: string;
+}
+
 /** Returns the key of a new import. Nothing is stored yet. */
-export const newImport = (userId: number): StagedImport => ({ userId, id: randomUUID() });
+export const newImport = (userId: number): ImportKey => ({ userId, id: randomUUID() });
 
 /**
  * Returns the name of a staged import in the queue. The name contains the user's id, because every statement for the
  * import needs that id.
  */
-export const jobIdOf = ({ userId, id }: StagedImport): string => `${userId}-${id}`;
+export const jobIdOf = ({ userId, id }: ImportKey): string => `${userId}-${id}`;
 
 /** A name that `jobIdOf` returns. */
 const JOB_ID = /^(?<userId>\d{1,16})-(?<id>[0-9a-f-]{36})$/;
 
 /** Returns the staged import with this name in the queue. Returns undefined if `jobIdOf` cannot return the name. */
-export function parseJobId(jobId: string): StagedImport | undefined {
+export function parseJobId(jobId: string): ImportKey | undefined {
   const { userId, id } = JOB_ID.exec(jobId)?.groups ?? {};
   return userId === undefined || id === undefined ? undefined : { userId: Number(userId), id };
 }
 
-/** The state of a staged import. */
+/** The state of an import. */
 export interface ImportState {
   state: 'receiving' | 'queued' | 'done' | 'cancelled';
   /**
@@ -41,7 +47,9 @@ export interface ImportState {
    * which the import ended.
    */
   result: string | null;
-  /** The size in bytes of the import's errors in `import_errors`. */
+  /** The import whose row has the errors of the result: this one, or an earlier one with the same idempotency key. */
+  errorsId: string;
+  /** The size of the stored errors in bytes. */
   errorBytes: number;
 }
 
@@ -70,14 +78,14 @@ export async function beginImport(
 /** Stages the next bytes of a body. Returns false if the import was cancelled meanwhile. */
 export async function stageChunk(
   db: Database,
-  { userId, id }: StagedImport,
+  { userId, id }: ImportKey,
   position: number,
   bytes: Buffer,
 ): Promise<boolean> {
   const rows = await db.write(
     (sql) => sql`
       with receiving as (
-        update imports set touched_at = now()
+        update imports set expires_at = now() + interval '1 minute'
         where user_id = ${userId} and id = ${id} and state = 'receiving'
         returning user_id, id
       )
@@ -111,6 +119,7 @@ export async function queueImport(
         update imports
         set state = 'queued',
           touched_at = now(),
+          expires_at = now() + interval '1 day',
           token_hash = ${principal.hash},
           bytes = (
             select coalesce(sum(octet_length(c.bytes)), 0)
@@ -128,16 +137,15 @@ export async function queueImport(
   requireValidToken(rows);
 }
 
-/** Reads the state of a staged import. Returns undefined if there is no such import. */
-export async function readImport(
-  db: Database,
-  { userId, id }: StagedImport,
-): Promise<ImportState | undefined> {
+/** Reads the state of an import. Returns undefined if there is no such import. */
+export async function readImport(db: Database, { userId, id }: ImportKey): Promise<ImportState | undefined> {
   const [row] = await db.read(
     (sql) => sql<ImportState[]>`
-      select state, result, error_bytes as "errorBytes"
-      from imports
-      where user_id = ${userId} and id = ${id}`,
+      select i.state, i.result, coalesce(i.repeats, i.id) as "errorsId",
+        coalesce(octet_length(kept.errors), 0) as "errorBytes"
+      from imports i
+      left join imports kept on kept.user_id = ${userId} and kept.id = coalesce(i.repeats, i.id)
+      where i.user_id = ${userId} and i.id = ${id}`,
   );
   return row;
 }
@@ -148,7 +156,7 @@ const CHUNKS_TOGETHER = 16;
 /** Reads some of the staged chunks after a position. The result is empty after the last chunk. */
 export async function readChunks(
   db: Database,
-  { userId, id }: StagedImport,
+  { userId, id }: ImportKey,
   afterPosition: number,
 ): Promise<{ position: number; bytes: Buffer }[]> {
   const rows = await db.read(
@@ -162,48 +170,44 @@ export async function readChunks(
   return [...rows];
 }
 
-/** Reads the next errors after a position. The import must be done. Returns undefined after the last errors. */
+/** How many bytes of the errors one statement reads. */
+const ERRORS_TOGETHER = 65_536;
+
+/** Reads the next bytes of an import's errors, from an offset. Returns undefined if the errors were deleted. */
 export async function readErrors(
   db: Database,
-  { userId, id }: StagedImport,
-  afterPosition: number,
-): Promise<{ position: number; errors: string } | undefined> {
+  { userId, id }: ImportKey,
+  offset: number,
+): Promise<Buffer | undefined> {
   const [row] = await db.read(
-    (sql) => sql<{ position: number; errors: string }[]>`
-      select position, errors
-      from import_errors
-      where user_id = ${userId} and import_id = ${id} and position > ${afterPosition}
-      order by position
-      limit 1`,
+    (sql) => sql<{ errors: Buffer | null }[]>`
+      select substring(errors from ${offset}::integer + 1 for ${ERRORS_TOGETHER}) as errors
+      from imports
+      where user_id = ${userId} and id = ${id}`,
   );
-  return row;
+  return row?.errors ?? undefined;
 }
 
-/** Deletes the errors of an import that is done, when they have been sent or nobody will read them. */
-export async function deleteErrors(db: Database, { userId, id }: StagedImport): Promise<void> {
+/** Deletes the errors of an import that have been sent, unless they are kept for an idempotency key. */
+export async function deleteErrors(db: Database, { userId, id }: ImportKey): Promise<void> {
   await db.write(
     (sql) => sql`
-      with done as (
-        update imports set error_bytes = 0
-        where user_id = ${userId} and id = ${id} and state = 'done'
-        returning id
-      )
-      delete from import_errors
-      where user_id = ${userId} and import_id in (select id from done)`,
+      update imports set errors = null
+      where user_id = ${userId} and id = ${id} and idempotency_key is null`,
   );
 }
 
 /**
  * Cancels an import that is not done, so that the import never happens. If a transaction is writing the import, waits
  * until that transaction ends. A transaction that begins later finds the import cancelled. Returns the state, with the
- * result if the import was done. Returns undefined if the account was deleted.
+ * result if the import was done. Returns undefined if the account was deleted, or if the import has not begun.
  */
-export async function cancelImport(db: Database, staged: StagedImport): Promise<ImportState | undefined> {
+export async function cancelImport(db: Database, key: ImportKey): Promise<ImportState | undefined> {
   const rows = await db.write(
     (sql) => sql<{ isCancelled: boolean }[]>`
-      select end_import(p_user_id => ${staged.userId}, p_import_id => ${staged.id}, p_state => 'cancelled')
+      select end_import(p_user_id => ${key.userId}, p_import_id => ${key.id}, p_state => 'cancelled')
         as "isCancelled"`,
   );
-  if (onlyRow(rows).isCancelled) return { state: 'cancelled', result: null, errorBytes: 0 };
-  return readImport(db, staged);
+  if (onlyRow(rows).isCancelled) return { state: 'cancelled', result: null, errorsId: key.id, errorBytes: 0 };
+  return readImport(db, key);
 }

@@ -40,8 +40,9 @@ export const deleteOldTrash = (db: Database, days: number): Promise<number> =>
   sweep(db, (sql) => sql`sweep_trash(${days})`);
 
 /**
- * Deletes imports that ended more than an hour ago, uploads that received nothing for more than a minute, and imports
- * that waited in the queue for more than a day. Returns their number.
+ * Deletes imports that ended more than an hour ago, or 25 hours if they have an idempotency key. Also deletes uploads
+ * that received nothing for more than a minute, and imports that waited in the queue for more than a day. Returns their
+ * number.
  */
 export const deleteOldImports = (db: Database): Promise<number> =>
   sweep(db, (sql) => sql`sweep_imports(${BATCH})`);
@@ -50,7 +51,7 @@ export const deleteOldImports = (db: Database): Promise<number> =>
 const QUEUED_IMPORTS = `
   select user_id, id, extract(epoch from now() - touched_at) * 1000 as waits_ms
   from %s
-  where state = 'queued' and (lease_until is null or lease_until < now())
+  where is_staged and state = 'queued' and (lease_until is null or lease_until < now())
   order by touched_at
   limit ${BATCH}`;
 
@@ -76,7 +77,7 @@ export async function findQueuedImports(
 const STAGED_IMPORTS = `
   select count(*) filter (where state = 'receiving') as receiving, count(*) filter (where state = 'queued') as queued
   from %s
-  where state in ('receiving', 'queued')`;
+  where is_staged and state in ('receiving', 'queued')`;
 
 /** Returns how many staged imports of all users are being received, and how many are queued. */
 export async function countStagedImports(db: Database): Promise<Map<'receiving' | 'queued', number>> {

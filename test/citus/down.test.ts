@@ -66,8 +66,8 @@ test('sweeps delete expired rows of reachable users, and the remaining rows when
       insert into idempotency_keys (user_id, key, request_hash, response, bytes, created_at)
       values (${id}, 'old', '', '{}', 100, now() - interval '25 hours');
       update accounts set kept_bytes = kept_bytes + 100 where user_id = ${id};
-      insert into imports (user_id, id, bytes, state, touched_at)
-      values (${id}, gen_random_uuid(), 0, 'receiving', now() - interval '2 minutes')`,
+      insert into imports (user_id, id, is_staged, state, expires_at)
+      values (${id}, gen_random_uuid(), true, 'receiving', now() - interval '1 minute')`,
     );
     const token = users.find((user) => user.id === id)!.token;
     await service.post('/bookmarks/add', { url: 'https://example.org/' }, { token });
@@ -102,8 +102,8 @@ test('queued imports of reachable users are found, and the last uses of their to
   for (const { id } of users) {
     await runOn(
       database.url,
-      `insert into imports (user_id, id, bytes, state, touched_at)
-      values (${id}, gen_random_uuid(), 0, 'queued', now() - interval '1 minute')`,
+      `insert into imports (user_id, id, is_staged, state, touched_at)
+      values (${id}, gen_random_uuid(), true, 'queued', now() - interval '1 minute')`,
     );
   }
   const owners = users.map(({ token }) => parseToken(token)!);

@@ -3,10 +3,10 @@ import { expect, test } from 'vitest';
 import { runImport } from '../../src/imports/run.ts';
 import {
   beginImport,
+  type ImportKey,
   jobIdOf,
   queueImport,
   readImport,
-  type StagedImport,
   stageChunk,
 } from '../../src/store/staged-imports.ts';
 import { HOSTILE_IMPORTS } from '../support/hostile-imports.ts';
@@ -76,7 +76,7 @@ const bodies: [string, () => string, object][] = [
 ];
 
 /** Stages a body and queues the import, as the replica that receives a body does. */
-async function queueBody(service: TestService, text: string): Promise<StagedImport> {
+async function queueBody(service: TestService, text: string): Promise<ImportKey> {
   const { database } = service.context;
   const user = await service.user({ premium: true });
   const rows = await database.sql<{ hash: Buffer }[]>`

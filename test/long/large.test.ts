@@ -277,10 +277,7 @@ describe('an upload', () => {
     expect((await user.post('/import', body)).status).toBe(429);
     await deleteOldImports(staging.context.database);
     expect((await user.post('/import', body)).status).toBe(429);
-    await runOn(
-      inline.database.url,
-      `update imports set touched_at = now() - interval '61 seconds' where user_id = ${user.id}`,
-    );
+    await runOn(inline.database.url, `update imports set expires_at = now() where user_id = ${user.id}`);
     await deleteOldImports(staging.context.database);
     expect((await user.post('/import', body)).body.imported).toBe(200);
   });

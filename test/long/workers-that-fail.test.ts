@@ -63,6 +63,8 @@ interface Scene {
 /** Locks that hold a worker at a stage one after the other, each with a text of the statement that waits for it. */
 type Holds = readonly { lock: (user: Principal) => string; statement: string }[];
 
+/** Holds the transaction of an import after it has locked the account and the import's row. */
+const HOLD_TAGS = 'lock table tags in exclusive mode';
 const lockTable = (table: string) => () => `lock table ${table} in access exclusive mode`;
 const CLAIM: Holds = [{ lock: lockTable('import_batches'), statement: 'from claim_import(' }];
 const BODY: Holds = [{ lock: lockTable('import_chunks'), statement: 'from import_chunks' }];
@@ -70,12 +72,7 @@ const BATCH: Holds = [
   ...BODY,
   { lock: lockTable('import_batches'), statement: 'insert into import_batches' },
 ];
-const TRANSACTION: Holds = [
-  {
-    lock: ({ id }) => `select from accounts where user_id = ${id} for no key update`,
-    statement: 'from import_bookmarks(',
-  },
-];
+const TRANSACTION: Holds = [{ lock: () => HOLD_TAGS, statement: 'from import_bookmarks(' }];
 
 const killAndRollBack = async ({ fleet, doomed, backend, release }: Scene) => {
   await Promise.all([doomed.kill(), fleet.start('worker')]);
@@ -302,14 +299,13 @@ describe.concurrent('an import that waits', () => {
     await using fleet = await open();
     const [api, user] = [await fleet.start('api'), await fleet.user()];
     await fleet.start('worker');
-    await using account = await fleet.holdAccount(user);
+    await using tags = await fleet.hold(HOLD_TAGS);
     const response = api.post('/import', replace, user.token);
     await fleet.untilBlocked('from import_bookmarks(');
-    // The replica shuts down, so it tries to cancel the import. But the worker has already begun the import's
-    // transaction.
+    // The replica shuts down, so it tries to cancel the import. But the import's transaction has already locked the row.
     const ended = api.stop();
     await fleet.untilBlocked('select end_import(');
-    await account.release();
+    await tags.release();
     expect((await response).body).toEqual({ imported: 3, skipped: 0, errors: [] });
     expect(await ended).toBe(0);
   });
@@ -391,7 +387,7 @@ describe.concurrent('an import that waits', () => {
     await beginUpload(fleet, doomed, user);
     await doomed.kill();
     expect((await api.post('/import', replace, user.token)).status).toBe(429);
-    await fleet.sql`update imports set touched_at = now() - interval '61 seconds'`;
+    await fleet.sql`update imports set expires_at = now()`;
     await until(async () => (await fleet.imports(user)).length === 0, 15_000);
     expect((await api.post('/import', replace, user.token)).body.imported).toBe(3);
   });

@@ -289,8 +289,8 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'sql/functions/begin-import.sql',
-    from: '> 16777216',
-    to: '> 167772160',
+    from: 'if 16777216 <',
+    to: 'if 167772160 <',
     caughtBy:
       'test/spec-4-4-import-export.test.ts › is RATE_LIMITED while more than 16 MiB of errors of earlier imports were not read',
   },
@@ -481,9 +481,9 @@ export const MUTANTS: readonly Mutant[] = [
       'test/spec-4-2-changes.test.ts › is sent for a cursor older than the kept changes, and for no other',
   },
   {
-    file: 'sql/functions/sweep-imports.sql',
-    from: "when state = 'queued' then interval '1 day'",
-    to: "when state = 'queued' then interval '1 hour'",
+    file: 'sql/functions/end-import.sql',
+    from: 'case when idempotency_key is null then v_expires_at else v_keyed_expires_at end',
+    to: 'v_expires_at',
     caughtBy:
       'test/sweeper.test.ts › a sweep keeps a finished import for an hour, a waiting one for a day, and a stopped upload for a minute',
   },
@@ -889,7 +889,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'src/store/sweep.ts',
-    from: "where state = 'queued' and (lease_until is null or lease_until < now())",
+    from: "where is_staged and state = 'queued' and (lease_until is null or lease_until < now())",
     to: "where state = 'queued'",
     caughtBy:
       'test/import-lease.test.ts › prevents the sweep from queueing the import again until the lease expires',

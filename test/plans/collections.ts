@@ -37,8 +37,8 @@ const fillUsers = (first: number, last: number, bookmarks: number, tags: number)
   select upper(left(md5(u::text), 8)), u, u, now() + interval '1 day' from generate_series(${first}, ${last}) u;
   insert into idempotency_keys (user_id, key, request_hash, response, bytes)
   select u, 'key', '\\x', '', 0 from generate_series(${first}, ${last}) u;
-  insert into imports (user_id, id, state, bytes, result)
-  select u, gen_random_uuid(), 'done', 0, '' from generate_series(${first}, ${last}) u;
+  insert into imports (user_id, id, is_staged, state, result, expires_at)
+  select u, gen_random_uuid(), false, 'done', '', now() + interval '1 hour' from generate_series(${first}, ${last}) u;
   insert into tags (user_id, id, name, name_key)
   select u, t + 1, 'Tag/' || t, 'tag/' || t
   from generate_series(${first}, ${last}) u cross join generate_series(0, ${tags - 1}) t;
@@ -120,10 +120,8 @@ export const TABLES = [
   'tokens',
   'invites',
   'idempotency_keys',
-  'idempotency_errors',
   'imports',
   'import_batches',
-  'import_errors',
   'tags',
   'bookmarks',
   'search_blocks',

@@ -12,8 +12,14 @@ import {
 import { readChanges } from '../../src/store/changes.ts';
 import type { Database } from '../../src/store/driver/database.ts';
 import { beginExport, readExportPage } from '../../src/store/export.ts';
-import { claimImport, releaseLease, renewLease, stageBatch } from '../../src/store/import-leases.ts';
-import { finishImport, importBookmarks } from '../../src/store/imports.ts';
+import {
+  beginSmallImport,
+  claimImport,
+  releaseLease,
+  renewLease,
+  stageBatch,
+} from '../../src/store/import-leases.ts';
+import { finishImport } from '../../src/store/imports.ts';
 import { type SearchOptions, searchBookmarks } from '../../src/store/search.ts';
 import {
   beginImport,
@@ -87,8 +93,15 @@ const isBig = ({ bookmarks }: Collection): boolean => bookmarks === BIG.bookmark
  */
 const sizeFor = (c: Collection, n: number): number => (isBig(c) ? 2_000 : 20 + n);
 
-const importWork = (db: Database, { owner }: Collection, work: Awaited<ReturnType<typeof prepareWork>>) =>
-  importBookmarks(db, owner, crypto.randomUUID(), work, LIMITS, undefined);
+async function importWork(
+  db: Database,
+  { owner }: Collection,
+  work: Awaited<ReturnType<typeof prepareWork>>,
+): Promise<void> {
+  const lease = { userId: owner.userId, id: crypto.randomUUID(), leaseId: crypto.randomUUID() };
+  await beginSmallImport(db, owner, lease, undefined);
+  await finishImport(db, lease, work, LIMITS);
+}
 
 const search = (db: Database, { owner }: Collection, asked: Partial<SearchOptions>) =>
   searchBookmarks(db, owner, { terms: [], filter: {}, sort: 'newest', page: 1, perPage: 50, ...asked });
@@ -430,10 +443,10 @@ const IMPORTS: Operation[] = [
       await releaseLease(db, lease, true);
       await claimImport(db, lease);
       const work = await prepareWork(c, 3, freshUrl);
-      await stageBatch(db, lease, 0, { ...work.batch, errors: '{}' });
+      await stageBatch(db, lease, 0, { ...work.batch, errors: Buffer.from('{}') });
       const { batch } = await prepareWork(c, 0, freshUrl);
       await finishImport(db, lease, { ...work, batches: 1, batch }, LIMITS);
-      await readErrors(db, lease, -1);
+      await readErrors(db, lease, 0);
       await deleteErrors(db, lease);
     },
   },

@@ -1,3 +1,4 @@
+import type { Idempotency } from '../../src/domain/idempotency.ts';
 import { parseToken } from '../../src/domain/tokens.ts';
 import { prepareEntries } from '../../src/imports/batches.ts';
 import * as admin from '../../src/store/admin.ts';
@@ -188,8 +189,13 @@ function prepare(count: number, mode: 'merge' | 'replace'): Promise<imports.Prep
 async function sendImports(db: Database, owner: PrincipalKey): Promise<void> {
   const { userId } = owner;
   const idempotency = { key: 'import', requestHash: hashOf(8) };
-  await imports.importBookmarks(db, owner, importId(1), await prepare(3, 'merge'), LIMITS, idempotency);
-  await imports.importBookmarks(db, owner, importId(2), await prepare(2, 'replace'), LIMITS, undefined);
+  const importSmall = async (n: number, prepared: imports.PreparedImport, key?: Idempotency) => {
+    const lease = { userId, id: importId(n), leaseId: importId(100 + n) };
+    await leases.beginSmallImport(db, owner, lease, key);
+    await imports.finishImport(db, lease, prepared, LIMITS);
+  };
+  await importSmall(1, await prepare(3, 'merge'), idempotency);
+  await importSmall(2, await prepare(2, 'replace'));
   const stage = async (n: number) => {
     await staged.beginImport(db, owner, importId(n), 100, LIMIT);
     await staged.stageChunk(db, { userId, id: importId(n) }, 0, Buffer.from('null'));
@@ -205,10 +211,10 @@ async function sendImports(db: Database, owner: PrincipalKey): Promise<void> {
   await staged.readChunks(db, done, -1);
   const error = '{"index":0,"url":null,"code":"VALIDATION_ERROR","error":"expected an object"}';
   const work = await prepare(200, 'merge');
-  await leases.stageBatch(db, done, 0, { ...work.batch, errors: error });
+  await leases.stageBatch(db, done, 0, { ...work.batch, errors: Buffer.from(error) });
   const last = { ...(await prepare(0, 'merge')), batches: 1, tags: work.tags };
   await imports.finishImport(db, done, last, LIMITS);
-  await staged.readErrors(db, done, -1);
+  await staged.readErrors(db, done, 0);
   await staged.deleteErrors(db, done);
   const refused = await stage(4);
   await leases.claimImport(db, refused);

@@ -69,6 +69,10 @@ const RECOUNTS = `
       select user_id, import_id from import_batches p where p.user_id = i.user_id and p.import_id = i.id
     )
   union all
+  select format('key %s of %s names the import %s, which is %s', k.key, k.user_id, k.import_id, coalesce(i.state, 'gone'))
+  from idempotency_keys k left join imports i on i.user_id = k.user_id and i.id = k.import_id
+  where k.import_id is not null and i.state is distinct from 'done'
+  union all
   select format('account %s counts %s bytes of kept responses of %s', a.user_id, a.kept_bytes, coalesce(k.bytes, 0))
   from accounts a left join (
     select user_id, sum(bytes) as bytes from idempotency_keys group by user_id
