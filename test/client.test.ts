@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ApiError, BookmarkClient, type SyncBatch } from '../src/client/index.ts';
+import { ApiError, BookmarkClient, MemoryStore, type SyncBatch } from '../src/client/index.ts';
 import { DEFAULT_WAITS, longestImport } from '../src/domain/waits.ts';
 import { CLIENT_MARGIN_SECONDS } from '../src/http/client-timeouts.ts';
 import { FakeService, hang, json, lose, type Received, refusal, turn } from './support/fake-service.ts';
@@ -101,6 +101,44 @@ describe('waits', () => {
     expect(fake.gapsMs[1]).toBeGreaterThanOrEqual(29_000);
     controller.abort();
     await expect(second).rejects.toThrow();
+  });
+
+  test('the later pages of a new copy leave 40 requests to others, which do not wait for them', async () => {
+    const page = (cursor: string, remaining: number, more = true) =>
+      json(
+        {
+          reset: false,
+          bookmarks: [],
+          deleted: [],
+          tags: [],
+          deleted_tags: [],
+          cursor,
+          has_more: more,
+          waited: false,
+        },
+        200,
+        { ...quota(remaining, 60), 'x-ratelimit-limit': '100' },
+      );
+    const fake = new FakeService(
+      page('a', 42),
+      page('b', 41),
+      page('c', 40),
+      json(PROFILE, 200, quota(39, 50)),
+      json(PROFILE, 200, quota(38, 50)),
+      page('d', 100, false),
+    );
+    const client = fake.client();
+    const beganMs = fake.clock.now();
+    const filling = fake.run(client.collection(new MemoryStore()).sync());
+    for (let turns = 0; turns < 50; turns += 1) await turn();
+    expect(fake.received).toHaveLength(3);
+    await fake.run(client.profile());
+    await fake.run(client.profile());
+    const otherMs = fake.received[4]!.atMs;
+    await filling;
+    expect(otherMs - beganMs).toBeLessThan(1_000);
+    expect(fake.received.at(-1)!.path).toBe('/bookmarks/changes');
+    expect(fake.received.at(-1)!.atMs - beganMs).toBeGreaterThanOrEqual(50_000);
   });
 
   test('the response of a poll does not restore its quota of half a minute ago', async () => {

@@ -120,6 +120,9 @@ describe('the outbox', () => {
       },
     });
     await addMany(collection, CAP);
+    // Each sync is a new one, as after a restart of the program.
+    for (const _ of [1, 2])
+      await expect(collection.sync({ retryForMs: 0 })).rejects.toMatchObject({ code: 'CONNECTION_LOST' });
     expect(await collection.sync()).toEqual([]);
     expect(batches()).toHaveLength(3);
     expect(new Set(batches().map(({ text }) => text)).size).toBe(1);

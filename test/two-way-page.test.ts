@@ -2,7 +2,14 @@ import type { IncomingMessage } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
-import type { Bookmark, BookmarkClient, Collection, IndexedDbStore, Report } from '../src/client/index.ts';
+import type {
+  Bookmark,
+  BookmarkClient,
+  ChangedIds,
+  Collection,
+  IndexedDbStore,
+  Report,
+} from '../src/client/index.ts';
 import { browserTest, useBrowser } from './support/browser.ts';
 import { usePageServer } from './support/pages.ts';
 import { type TestUser, useService } from './support/service.ts';
@@ -35,8 +42,10 @@ const pages = usePageServer(async (request, response) => {
 });
 
 declare global {
-  /** This variable exists only in the browser's page. */
+  /** These variables exist only in the browser's page. */
   var collection: Collection;
+  /** What the page's watcher was told first. */
+  var told: Promise<ChangedIds>;
 }
 
 /** Opens a tab with a collection in the database `name`. */
@@ -123,6 +132,19 @@ describe('a collection in IndexedDB', () => {
     // Each tab immediately showed the other tab's edits. So every edit was made after its tab had shown the previous
     // edit.
     expect(await tabs[0]!.evaluate(() => globalThis.collection.reports())).toEqual([]);
+  });
+
+  browserTest('tells each tab which bookmarks another tab has changed', async () => {
+    const user = await service.user();
+    const browser = await browsers.visitor(service);
+    const tabs = [];
+    for (const _ of 'ab') tabs.push(await openTab(() => browser.open('/', pages.origin), user, 'watched'));
+    const [one, other] = tabs as [Page, Page];
+    await other.evaluate(() => {
+      globalThis.told = new Promise((resolve) => globalThis.collection.watch(resolve));
+    });
+    const { id } = await one.evaluate(() => globalThis.collection.add({ url: 'http://added/' }));
+    expect(await other.evaluate(() => globalThis.told)).toEqual([id]);
   });
 
   browserTest('whose tab is closed at any request loses no write and applies none twice', async () => {

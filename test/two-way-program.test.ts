@@ -94,7 +94,7 @@ test('the documented program calls the store once for each change, and writes no
   for (let n = 0; n < 100; n += 1) write(`here-${n}.json`, { url: `http://here/${n}` });
   const first = await run();
   expect(files()).toHaveLength(400);
-  expect(first.counts.readAll).toBe(2);
+  expect(first.counts.readPage).toBe(2);
   // Each of the 100 files is added, and looked up under its final id. One batch begins and finishes all of them.
   expect(first.counts.update).toBe(102);
   expect(first.counts.read).toBe(100);
@@ -102,7 +102,7 @@ test('the documented program calls the store once for each change, and writes no
     files().map((name) => [name, statSync(join(folder, name)).ino, statSync(join(folder, name)).mtimeMs]);
   const before = read();
   const second = await run();
-  expect(second).toMatchObject({ code: 0, out: '', err: '', counts: { readAll: 2 } });
+  expect(second).toMatchObject({ code: 0, out: '', err: '', counts: { readPage: 2 } });
   expect(second.counts.update).toBeUndefined();
   expect(second.counts.read).toBeUndefined();
   expect(read()).toEqual(before);

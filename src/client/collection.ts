@@ -1,13 +1,14 @@
-import type { Bookmark, BookmarkEdit, NewBookmark } from '../domain/resources.ts';
+import type { Bookmark, BookmarkEdit, NewBookmark, Tag } from '../domain/resources.ts';
 import { foldText } from '../domain/text.ts';
 import { parseTimestamp } from '../domain/timestamp.ts';
-import { type ConflictPolicy, mergeTags, showState, TEXT_FIELDS } from './merge.ts';
+import { type ConflictPolicy, countTags, mergeTags, showState, TEXT_FIELDS } from './merge.ts';
 import { MirrorConflict, mirrorBookmarks } from './mirror.ts';
 import type { BookmarkState, CollectionStore, Intent, PendingWrite, Report } from './outbox.ts';
-import { finishAttempts, type Pushing, pushWrites } from './push.ts';
+import { finishAttempts, type Pushing, pushUnlessFull, pushWrites } from './push.ts';
 import type { CopyFault } from './repair.ts';
-import type { Requester, RequestOptions } from './requester.ts';
+import { type Requester, type RequestOptions, WITHOUT_END } from './requester.ts';
 import { verifyCopy } from './verify.ts';
+import type { ChangedIds } from './watchers.ts';
 
 export interface CollectionOptions {
   /**
@@ -23,6 +24,24 @@ export interface CollectionOptions {
  */
 export type LocalEdit = Omit<BookmarkEdit, 'id' | 'if_updated_at'>;
 
+export interface CollectionFollowOptions {
+  /**
+   * The longest time in seconds that the service may hold a request, 1 to 30. Default: as long as the service allows,
+   * usually 29.
+   */
+  waitSeconds?: number | undefined;
+  /** Aborting this signal ends `follow`, which then rejects with the signal's reason. */
+  signal?: AbortSignal | undefined;
+}
+
+/** A range of bookmarks, in order of ids. */
+interface Range {
+  /** Leaves out all bookmarks up to this id. Default: none. */
+  afterId?: number | undefined;
+  /** The largest number of bookmarks to return. Default: no limit. */
+  limit?: number | undefined;
+}
+
 /** Thrown if the local copy has no bookmark with the requested id. */
 export class NotInCollection extends Error {
   override readonly name = 'NotInCollection';
@@ -34,8 +53,12 @@ const UNREACHABLE_FOR_MS = 3_000;
 /** How many times one `sync` may start again because another process has changed the same store. */
 const MAX_RESTARTS = 100;
 
+/** Ends a held poll of `follow`, because there are writes to send. */
+const WOKEN = new Error('there are writes to send');
+
 /**
- * A local copy of the user's bookmarks that can be changed offline. All methods except `sync` use only the store.
+ * A local copy of the user's bookmarks that can be changed offline. All methods except `sync` and `follow` use only the
+ * store.
  * `sync` sends the writes in order and reads the changes of other clients. Even after a crash, no write is applied
  * twice, and a write that is not applied is reported.
  */
@@ -60,23 +83,41 @@ export class Collection {
   }
 
   /**
-   * Returns all bookmarks with their pending changes applied, in order of ids. Bookmarks that the service does not have
-   * yet have negative ids, so they come first.
+   * Returns the bookmarks with their pending changes applied, in order of ids. Bookmarks that the service does not have
+   * yet have negative ids, so they come first. With `afterId` and `limit`, returns only the first bookmarks above that
+   * id.
    */
-  async list(): Promise<Bookmark[]> {
-    const { rows, writes } = await this.#store.readAll();
-    const writesById = new Map<number, PendingWrite[]>();
-    for (const write of writes) {
-      writesById.set(write.id, [...(writesById.get(write.id) ?? []), write]);
+  async list({
+    afterId = Number.MIN_SAFE_INTEGER,
+    limit = Number.MAX_SAFE_INTEGER,
+  }: Range = {}): Promise<Bookmark[]> {
+    const shown: Bookmark[] = [];
+    let lastId = afterId;
+    for (let isWhole = false; !isWhole && shown.length < limit; ) {
+      const wanted = limit - shown.length;
+      const states = await this.#store.readPage(lastId, wanted);
+      for (const bookmark of states.map(showState)) if (bookmark !== undefined) shown.push(bookmark);
+      lastId = states.at(-1)?.id ?? lastId;
+      isWhole = states.length < wanted;
     }
-    const shown: (Bookmark | undefined)[] = [];
-    for (const row of rows) {
-      shown.push(showState({ id: row.id, row, writes: writesById.get(row.id) ?? [] }));
-      writesById.delete(row.id);
-    }
-    // The remaining writes belong to bookmarks that the service does not have. Most of these bookmarks are new.
-    for (const [id, pending] of writesById) shown.push(showState({ id, row: undefined, writes: pending }));
-    return shown.filter((bookmark) => bookmark !== undefined).sort((a, b) => a.id - b.id);
+    return shown;
+  }
+
+  /**
+   * Returns all tags with their numbers of bookmarks, as `/tags/list` does, with the pending changes applied. A tag that
+   * the service does not have yet has the id 0.
+   */
+  async tags(): Promise<Tag[]> {
+    const { tags, written } = await this.#store.readTagCounts();
+    return countTags(tags, written);
+  }
+
+  /**
+   * Calls `listener` with the ids of bookmarks after they have changed in the copy, or with `all` if any bookmark may
+   * have changed. Includes the changes of other tabs, and of other processes. Returns a function that ends this.
+   */
+  watch(listener: (ids: ChangedIds) => void): () => void {
+    return this.#store.watch(listener);
   }
 
   /** Adds a bookmark. Its id is negative until the service has assigned one. */
@@ -109,6 +150,20 @@ export class Collection {
   /** Moves a bookmark to the trash. Rejects with `NotInCollection` if it does not exist. */
   async delete(id: number): Promise<void> {
     await this.#write(id, (bookmark) => ({ kind: 'delete', bookmark }));
+  }
+
+  /**
+   * Takes back the deletion of a bookmark. Rejects with `NotInCollection` if there is no pending deletion, or if it may
+   * have been sent. The bookmark is then in the trash.
+   */
+  async undelete(id: number): Promise<Bookmark> {
+    const [state] = await this.#store.update([id], ({ writes }) => {
+      const last = writes.at(-1);
+      if (last?.intent.kind !== 'delete' || last.attempt !== undefined)
+        throw new NotInCollection(`bookmark ${id} has no deletion that was not sent yet`);
+      return { writes: writes.slice(0, -1) };
+    });
+    return requireBookmark(state!, id);
   }
 
   /**
@@ -173,19 +228,69 @@ export class Collection {
   /** Calls `work` after earlier calls have ended. Calls it again if another process has changed the store meanwhile. */
   #run<T>(options: RequestOptions, work: (pushing: Pushing) => Promise<T>): Promise<T> {
     const unreachableForMs = options.unreachableForMs ?? options.retryForMs ?? UNREACHABLE_FOR_MS;
-    const run = this.#syncing.then(() => this.#repeat({ ...options, unreachableForMs }, work));
-    this.#syncing = run.catch(() => {});
-    return run;
+    return this.#inTurn(() => this.#repeat(this.#pushing({ ...options, unreachableForMs }), work));
   }
 
-  async #repeat<T>(options: RequestOptions, work: (pushing: Pushing) => Promise<T>): Promise<T> {
-    const pushing: Pushing = {
-      requester: this.#requester,
-      store: this.#store,
-      policy: this.#policy,
-      options,
-      pull: () => this.#pull(options),
-    };
+  /**
+   * Keeps the copy up to date, and sends each write as soon as it is made, in this or another tab. Retries after lost
+   * connections and temporary errors for as long as they last. Never resolves. Rejects with the signal's reason after an
+   * abort, or with an `ApiError` if the service refuses a request, for example because the token was revoked. `watch`
+   * says what has changed.
+   */
+  async follow({ waitSeconds, signal }: CollectionFollowOptions = {}): Promise<never> {
+    const { clock } = this.#requester.timing;
+    const pushing = this.#pushing({ ...WITHOUT_END, signal });
+    const hasWrites = async () => (await this.#store.readOutbox(1)).length > 0;
+    /** How long the service has no room for more responses, in seconds. Until then, no write is sent. */
+    let fullForSeconds: number | undefined;
+    let wake = new AbortController();
+    const unwatch = this.#store.watch(() => {
+      const current = wake;
+      if (fullForSeconds !== undefined) return;
+      // If the store cannot be read, the loop below fails too.
+      void hasWrites().then(
+        (has) => has && current.abort(WOKEN),
+        () => {},
+      );
+    });
+    try {
+      for (let isFirst = true; ; isFirst = false) {
+        let cancelWake = () => {};
+        try {
+          // The changes are read first, so that the writes are merged with the newest state. Later, polls have read them.
+          if (isFirst) await this.#inTurn(pushing.pull);
+          fullForSeconds = await this.#inTurn(() => pushUnlessFull(pushing));
+          const poll = new AbortController();
+          wake = poll;
+          if (fullForSeconds !== undefined)
+            cancelWake = clock.after(fullForSeconds * 1_000, () => poll.abort(WOKEN));
+          else if (await hasWrites()) continue;
+          await this.#poll(waitSeconds, AbortSignal.any([poll.signal, ...(signal ? [signal] : [])]));
+        } catch (error) {
+          // `MirrorConflict` means that another tab or process has changed the store. The loop then starts again.
+          if (error !== WOKEN && !(error instanceof MirrorConflict)) throw error;
+        } finally {
+          cancelWake();
+        }
+      }
+    } finally {
+      unwatch();
+    }
+  }
+
+  /** Runs one function at a time. */
+  #inTurn<T>(run: () => Promise<T>): Promise<T> {
+    const running = this.#syncing.then(run);
+    this.#syncing = running.catch(() => {});
+    return running;
+  }
+
+  #pushing(options: RequestOptions): Pushing {
+    const pull = () => this.#pull(options);
+    return { requester: this.#requester, store: this.#store, policy: this.#policy, options, pull };
+  }
+
+  async #repeat<T>(pushing: Pushing, work: (pushing: Pushing) => Promise<T>): Promise<T> {
     for (let restarts = 0; ; restarts += 1) {
       try {
         return await work(pushing);
@@ -198,7 +303,7 @@ export class Collection {
   }
 
   async #exchange(pushing: Pushing): Promise<void> {
-    // The outcome of a request that was already sent must be known before a page is applied: see `requireNoAttempt`.
+    // The outcome of a batch that was already sent must be known before a page is applied: see `requireNoAttempt`.
     await finishAttempts(pushing);
     // Changes are read before writes are sent. So each write is merged with the newest state, and the service rarely
     // refuses it with `CONFLICT`.
@@ -207,6 +312,12 @@ export class Collection {
       await pushWrites(pushing);
       await pushing.pull();
     }
+  }
+
+  /** Applies changes as they are made, until the signal is aborted. */
+  async #poll(waitSeconds: number | undefined, signal: AbortSignal): Promise<void> {
+    const pages = mirrorBookmarks(this.#requester, { store: this.#store, waitSeconds, signal });
+    for await (const _ of pages);
   }
 
   async #pull(options: RequestOptions): Promise<void> {

@@ -2,7 +2,13 @@
 
 export type * from '../domain/resources.ts';
 export { BookmarkClient, type Mirror } from './bookmark-client.ts';
-export { Collection, type CollectionOptions, type LocalEdit, NotInCollection } from './collection.ts';
+export {
+  Collection,
+  type CollectionFollowOptions,
+  type CollectionOptions,
+  type LocalEdit,
+  NotInCollection,
+} from './collection.ts';
 export type { BookmarkVersion, IdRange } from './digests.ts';
 export { ApiError, type ApiErrorDetails, type ClientErrorCode } from './errors.ts';
 export type { FollowOptions, SyncBatch } from './follow.ts';
@@ -37,3 +43,4 @@ export {
   type SearchProblem,
 } from './search-text.ts';
 export type { Clock } from './timing.ts';
+export type { ChangedIds } from './watchers.ts';

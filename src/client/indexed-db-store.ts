@@ -1,4 +1,4 @@
-import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
+import type { Bookmark, BookmarkTag, Tag } from '../domain/resources.ts';
 import type { IdRange } from './digests.ts';
 import { type StoredBookmark, showStored, sortTags } from './memory-store.ts';
 import {
@@ -9,7 +9,15 @@ import {
   requireNext,
   requireNoAttempt,
 } from './mirror.ts';
-import type { BookmarkState, CollectionStore, PendingWrite, Report, StateChange } from './outbox.ts';
+import {
+  type BookmarkState,
+  type CollectionStore,
+  type PendingWrite,
+  type Report,
+  type StateChange,
+  toStates,
+} from './outbox.ts';
+import { type ChangedIds, changedBy, distinct, isChange } from './watchers.ts';
 
 const openTables = (transaction: IDBTransaction) => ({
   position: transaction.objectStore('position'),
@@ -45,6 +53,7 @@ const CURSOR = 'cursor';
 export class IndexedDbStore implements CollectionStore {
   readonly #name: string;
   #db: Promise<IDBDatabase> | undefined;
+  #sender: BroadcastChannel | undefined;
 
   /** `name` is the name of the database. The first use of the store opens or creates the database. */
   constructor(name: string) {
@@ -55,27 +64,37 @@ export class IndexedDbStore implements CollectionStore {
     return this.#read(({ position }) => resultOf(position.get(CURSOR)));
   }
 
-  apply(page: MirrorPage, after?: string | undefined): Promise<number[]> {
-    return this.#write(async (tables) => {
+  async apply(page: MirrorPage, after?: string | undefined): Promise<number[]> {
+    const retagged = await this.#write(async (tables) => {
       requireNext(page, after, await resultOf(tables.position.get(CURSOR)));
       requireNoAttempt((await readFirstWrite(tables))?.attempt);
-      const retagged = await findTagged(tables, page);
+      const taggedIds = await findTagged(tables, page);
       await applyPage(tables, page);
       tables.position.put(page.cursor, CURSOR);
-      return omitBookmarksOf(page, retagged);
+      return omitBookmarksOf(page, taggedIds);
     });
+    this.#tell(changedBy(page, retagged));
+    return retagged;
   }
 
-  update(ids: readonly number[], work: (state: BookmarkState) => StateChange): Promise<BookmarkState[]> {
-    return this.#write(async (tables) => {
-      const states: BookmarkState[] = [];
+  async update(
+    ids: readonly number[],
+    work: (state: BookmarkState) => StateChange,
+  ): Promise<BookmarkState[]> {
+    const changedIds: number[] = [];
+    const states = await this.#write(async (tables) => {
+      const written: BookmarkState[] = [];
       for (const requestedId of ids) {
         const before = await readState(tables, requestedId);
-        const id = await writeChange(tables, before, work(before));
-        states.push(await readState(tables, id));
+        const change = work(before);
+        const id = await writeChange(tables, before, change);
+        if (isChange(change)) changedIds.push(before.id, id);
+        written.push(await readState(tables, id));
       }
-      return states;
+      return written;
     });
+    this.#tell(changedIds);
+    return states;
   }
 
   read(id: number): Promise<BookmarkState> {
@@ -86,16 +105,59 @@ export class IndexedDbStore implements CollectionStore {
     return this.#read(({ outbox }) => resultOf(outbox.getAll(null, limit)));
   }
 
-  readAll(): Promise<{ rows: Bookmark[]; writes: PendingWrite[] }> {
+  readPage(afterId: number, limit: number): Promise<BookmarkState[]> {
     return this.#read(async ({ bookmarks, tags, outbox }) => {
-      const [stored, names, writes] = await Promise.all([
-        resultOf<StoredBookmark[]>(bookmarks.getAll()),
+      // A limit of IndexedDB has 32 bits.
+      const count = Math.min(limit, 0xffff_ffff);
+      const stored: StoredBookmark[] = await resultOf(
+        bookmarks.getAll(IDBKeyRange.lowerBound(afterId, true), count),
+      );
+      const lastId = stored.length < limit ? Number.MAX_SAFE_INTEGER : stored.at(-1)!.id;
+      const range = IDBKeyRange.bound(afterId, lastId, true);
+      const [names, writes] = await Promise.all([
         resultOf<BookmarkTag[]>(tags.getAll()),
-        resultOf<PendingWrite[]>(outbox.getAll()),
+        resultOf<PendingWrite[]>(outbox.index('id').getAll(range)),
       ]);
       const nameByTag = new Map(names.map(({ id, name }) => [id, name]));
-      return { rows: stored.map((bookmark) => showStored(bookmark, nameByTag)), writes };
+      const rows = stored.map((bookmark) => showStored(bookmark, nameByTag));
+      return toStates(
+        rows,
+        writes.sort((a, b) => a.seq - b.seq),
+      ).slice(0, limit);
     });
+  }
+
+  readTagCounts(): Promise<{ tags: Tag[]; written: BookmarkState[] }> {
+    return this.#read(async (tables) => {
+      const names: BookmarkTag[] = await resultOf(tables.tags.getAll());
+      const counts = tables.bookmarks.index('tagIds');
+      const counted = await Promise.all(
+        names.map(async ({ id, name }) => ({ id, name, bookmark_count: await resultOf(counts.count(id)) })),
+      );
+      const writes: PendingWrite[] = await resultOf(tables.outbox.getAll());
+      const written = await Promise.all(
+        [...new Set(writes.map(({ id }) => id))].map((id) => readState(tables, id)),
+      );
+      return { tags: counted, written };
+    });
+  }
+
+  /** Other tabs are told by a `BroadcastChannel`. So is this tab. */
+  watch(listener: (ids: ChangedIds) => void): () => void {
+    const channel = new BroadcastChannel(this.#channelName);
+    channel.onmessage = ({ data }: MessageEvent<ChangedIds>) => listener(data);
+    return () => channel.close();
+  }
+
+  #tell(ids: ChangedIds): void {
+    if (ids.length === 0) return;
+    // A channel does not receive its own messages, so this one is never the channel of a watcher.
+    this.#sender ??= new BroadcastChannel(this.#channelName);
+    this.#sender.postMessage(distinct(ids));
+  }
+
+  get #channelName(): string {
+    return `bookmark-service ${this.#name}`;
   }
 
   readAhead(): Promise<number[]> {
@@ -141,7 +203,8 @@ export class IndexedDbStore implements CollectionStore {
 
   /** Returns all bookmarks, in order of ids. */
   async bookmarks(): Promise<Bookmark[]> {
-    return (await this.readAll()).rows;
+    const states = await this.readPage(Number.MIN_SAFE_INTEGER, Number.POSITIVE_INFINITY);
+    return states.flatMap(({ row }) => row ?? []);
   }
 
   /** Returns all tags sorted by name, including those without bookmarks. */

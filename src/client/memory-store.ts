@@ -1,4 +1,4 @@
-import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
+import type { Bookmark, BookmarkTag, Tag } from '../domain/resources.ts';
 import { compareByCodePoints, foldText } from '../domain/text.ts';
 import { type IdRange, isInRange } from './digests.ts';
 import {
@@ -10,6 +10,7 @@ import {
   requireNoAttempt,
 } from './mirror.ts';
 import type { BookmarkState, CollectionStore, PendingWrite, Report, StateChange } from './outbox.ts';
+import { type ChangedIds, changedBy, isChange, Watchers } from './watchers.ts';
 
 /** A bookmark as a store keeps it, with the ids of its tags. The name of each tag is stored only once. */
 export type StoredBookmark = Omit<Bookmark, 'tags'> & { tagIds: number[] };
@@ -27,6 +28,7 @@ export class MemoryStore implements CollectionStore {
   /** The ids that `readAhead` returns. */
   readonly #ahead = new Set<number>();
   #reports: Report[] = [];
+  readonly #watchers = new Watchers();
 
   async readCursor(): Promise<string | undefined> {
     return this.#cursor;
@@ -52,20 +54,28 @@ export class MemoryStore implements CollectionStore {
       this.#bookmarks.set(bookmark.id, { ...bookmark, tagIds: tagIds.filter((id) => !deletedTags.has(id)) });
     for (const id of deletedTags) this.#nameByTag.delete(id);
     this.#cursor = page.cursor;
-    return omitBookmarksOf(
+    const retaggedIds = omitBookmarksOf(
       page,
       retagged.map(({ id }) => id),
     );
+    this.#watchers.tell(changedBy(page, retaggedIds));
+    return retaggedIds;
   }
 
   async update(
     ids: readonly number[],
     work: (state: BookmarkState) => StateChange,
   ): Promise<BookmarkState[]> {
-    return ids.map((requestedId) => {
+    const changedIds: number[] = [];
+    const states = ids.map((requestedId) => {
       const before = this.#readState(requestedId);
-      return this.#readState(this.#writeChange(before, work(before)));
+      const change = work(before);
+      const id = this.#writeChange(before, change);
+      if (isChange(change)) changedIds.push(before.id, id);
+      return this.#readState(id);
     });
+    this.#watchers.tell(changedIds);
+    return states;
   }
 
   /** Writes the changes that an `update` makes to a bookmark. Returns the bookmark's id, which may be new. */
@@ -95,7 +105,24 @@ export class MemoryStore implements CollectionStore {
 
   read = async (id: number): Promise<BookmarkState> => this.#readState(id);
   readOutbox = async (limit?: number): Promise<PendingWrite[]> => this.#outbox().slice(0, limit);
-  readAll = async () => ({ rows: [...this.bookmarks()], writes: this.#outbox() });
+
+  async readPage(afterId: number, limit: number): Promise<BookmarkState[]> {
+    const ids = [...new Set([...this.#bookmarks.keys(), ...this.#writes.keys()])];
+    const onPage = ids.filter((id) => id > afterId).sort((a, b) => a - b);
+    return onPage.slice(0, limit).map((id) => this.#readState(id));
+  }
+
+  async readTagCounts(): Promise<{ tags: Tag[]; written: BookmarkState[] }> {
+    const counts = new Map<number, number>();
+    for (const { tagIds } of this.#bookmarks.values())
+      for (const id of tagIds) counts.set(id, (counts.get(id) ?? 0) + 1);
+    return {
+      tags: [...this.#nameByTag].map(([id, name]) => ({ id, name, bookmark_count: counts.get(id) ?? 0 })),
+      written: [...this.#writes.keys()].map((id) => this.#readState(id)),
+    };
+  }
+
+  watch = (listener: (ids: ChangedIds) => void): (() => void) => this.#watchers.watch(listener);
   readAhead = async (): Promise<number[]> => [...this.#ahead];
   readTags = async () => ({ cursor: this.#cursor, tags: this.tags() });
   readReports = async (): Promise<Report[]> => [...this.#reports];
@@ -168,7 +195,7 @@ export function showStored(
 }
 
 /** Sorts tags by name as the service does: by code points, ignoring case. */
-export const sortTags = (tags: BookmarkTag[]): BookmarkTag[] =>
+export const sortTags = <T extends BookmarkTag>(tags: T[]): T[] =>
   tags
     .map((tag) => ({ tag, key: foldText(tag.name) }))
     // Between two pages of changes, two stored tags may briefly have the same name. Their ids then decide the order.

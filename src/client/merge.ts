@@ -1,4 +1,4 @@
-import type { Bookmark, BookmarkEdit, BookmarkTag } from '../domain/resources.ts';
+import type { Bookmark, BookmarkEdit, BookmarkTag, Tag } from '../domain/resources.ts';
 import { foldText } from '../domain/text.ts';
 import { sortTags } from './memory-store.ts';
 import type { Attempt, BookmarkState, FieldConflict, Intent, PendingWrite, TextField } from './outbox.ts';
@@ -50,6 +50,23 @@ export function mergeTags(
     if (!byName.has(foldText(name))) byName.set(foldText(name), { id: NEW_TAG, name });
   }
   return sortTags([...byName.values()]);
+}
+
+/** Returns tags with the numbers of bookmarks that the user sees. `written` are the bookmarks with pending writes. */
+export function countTags(tags: readonly Tag[], written: readonly BookmarkState[]): Tag[] {
+  const counted = new Map(tags.map((tag) => [foldText(tag.name), { ...tag }]));
+  const add = (shown: Bookmark | undefined, count: 1 | -1) => {
+    for (const { name } of shown?.tags ?? []) {
+      const tag = counted.get(foldText(name)) ?? { id: NEW_TAG, name, bookmark_count: 0 };
+      tag.bookmark_count += count;
+      counted.set(foldText(name), tag);
+    }
+  };
+  for (const state of written) {
+    add(state.row, -1);
+    add(showState(state), 1);
+  }
+  return sortTags([...counted.values()]);
 }
 
 /**

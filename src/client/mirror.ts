@@ -151,6 +151,7 @@ export async function* mirrorBookmarks(
     request.onHeaders?.(headers);
   };
   let cursor = await store.readCursor();
+  let isFilling = false;
   for (let wasCaughtUp = false; ; ) {
     const askedMs = timing.clock.now();
     // The first request does not wait, so its response shows at once whether the copy is up to date.
@@ -159,7 +160,8 @@ export async function* mirrorBookmarks(
     const page: Changes = await requester.request(
       '/bookmarks/changes',
       { cursor, limit: LIMIT, wait, wait_seconds: wait ? waitSeconds : undefined },
-      { ...request, signal, onHeaders },
+      // The later pages of a catch-up leave a part of the quota to other requests.
+      { ...request, signal, onHeaders, isInBackground: isFilling },
     );
     // The last page of a catch-up removes the bookmarks that no page has contained: see `CollectionStore.readAhead`.
     if (!page.has_more && aheadIds.length > 0) {
@@ -174,6 +176,7 @@ export async function* mirrorBookmarks(
     }
     if (hasContent(page) || isCaughtUp !== wasCaughtUp) yield toBatch(page, retagged);
     wasCaughtUp = isCaughtUp;
+    isFilling = !isCaughtUp;
     if (!follow && isCaughtUp) return;
     // Only a poll that found nothing needs a pause.
     if (!wait || hasContent(page)) continue;

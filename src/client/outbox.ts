@@ -4,8 +4,10 @@ import type {
   BookmarkEdit,
   BookmarkTag,
   NewBookmark,
+  Tag,
 } from '../domain/resources.ts';
 import type { MirrorStore } from './mirror.ts';
+import type { ChangedIds } from './watchers.ts';
 
 /** The fields that can conflict: all that an edit takes, except the tags. Tags are merged as sets instead. */
 export type TextField = Exclude<keyof BookmarkEdit, 'id' | 'if_updated_at' | 'tags'>;
@@ -133,8 +135,19 @@ export interface CollectionStore extends MirrorStore {
   update(ids: readonly number[], work: (state: BookmarkState) => StateChange): Promise<BookmarkState[]>;
   /** Returns the writes in the outbox, in order. With `limit`, returns only the first ones. */
   readOutbox(limit?: number): Promise<PendingWrite[]>;
-  /** Returns all bookmarks as the service last returned them, and the outbox, from one transaction. */
-  readAll(): Promise<{ rows: Bookmark[]; writes: PendingWrite[] }>;
+  /**
+   * Returns the bookmarks with an id above `afterId`, in order of ids, from one transaction. Also returns those that
+   * have only pending writes. If there are more than `limit`, returns the first ones.
+   */
+  readPage(afterId: number, limit: number): Promise<BookmarkState[]>;
+  /** Returns all tags, and the bookmarks with pending writes, from one transaction. */
+  readTagCounts(): Promise<{ tags: Tag[]; written: BookmarkState[] }>;
+  /**
+   * Calls `listener` with the ids of bookmarks after they have changed. Includes the changes of other tabs, and of other
+   * processes. Returns a function that ends this. An added bookmark changes under its negative id and under its final
+   * one.
+   */
+  watch(listener: (ids: ChangedIds) => void): () => void;
   /**
    * Returns the ids of bookmarks that were stored from the response to an add, and that no page of changes has
    * contained since. Such a bookmark was added after the store's cursor. If it has been deleted, the changes after the
@@ -146,4 +159,15 @@ export interface CollectionStore extends MirrorStore {
   readReports(): Promise<Report[]>;
   /** Removes the reports of the writes with these `seq` numbers. */
   dropReports(seqs: readonly number[]): Promise<void>;
+}
+
+/** Returns bookmarks and their pending writes, in order of ids. Both lists are in order. */
+export function toStates(rows: readonly Bookmark[], writes: readonly PendingWrite[]): BookmarkState[] {
+  const states = new Map<number, BookmarkState>(rows.map((row) => [row.id, { id: row.id, row, writes: [] }]));
+  for (const write of writes) {
+    const state = states.get(write.id) ?? { id: write.id, row: undefined, writes: [] };
+    state.writes.push(write);
+    states.set(write.id, state);
+  }
+  return [...states.values()].sort((a, b) => a.id - b.id);
 }

@@ -75,6 +75,21 @@ export async function pushWrites(pushing: Pushing): Promise<void> {
 }
 
 /**
+ * Sends all writes. Returns undefined afterwards. If the service has no room to keep the responses to more writes, it
+ * instead returns after how many seconds to try again.
+ */
+export async function pushUnlessFull(pushing: Pushing): Promise<number | undefined> {
+  try {
+    await finishAttempts(pushing);
+    await pushWrites(pushing);
+    return undefined;
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'RATE_LIMITED') return error.retryAfterSeconds;
+    throw error;
+  }
+}
+
+/**
  * Returns the first write of each bookmark, in order. Later writes to the same bookmark need the version that the first
  * one creates. They may be overtaken, except by an add: a deletion makes room below the account's cap, and a deletion or
  * a new url decides whether an added url is a duplicate.

@@ -6,6 +6,10 @@ import { type Clock, sleep } from './timing.ts';
  */
 const PROBE_MS = 1_000;
 
+/** How many requests the requests in the background leave to the others. With a smaller limit, it is this share of it. */
+const RESERVED = 40;
+const RESERVED_SHARE = 0.4;
+
 /** The longest rate-limit window of the service. */
 const MAX_RESET_MS = 3_600_000;
 
@@ -17,6 +21,9 @@ export class Quota {
   readonly #clock: Clock;
   readonly #onWait: ((waitMs: number) => void) | undefined;
   #remaining = Number.POSITIVE_INFINITY;
+  #limit = Number.POSITIVE_INFINITY;
+  /** The number of waiting requests that are not in the background. */
+  #waiting = 0;
   /** The time by `#clock` at which the next request may be sent if the quota is used up. */
   #resetAtMs = 0;
   /** The number of requests sent so far. It is also the number of the newest request. */
@@ -32,19 +39,30 @@ export class Quota {
     this.#onWait = onWait;
   }
 
-  /** Resolves with a request's number when the request may be sent. Rejects with the signal's reason after an abort. */
-  async admit(signal?: AbortSignal): Promise<number> {
+  /**
+   * Resolves with a request's number when the request may be sent. Rejects with the signal's reason after an abort. A
+   * request in the background waits for all others, and leaves them the reserved rest of the quota.
+   */
+  async admit(signal?: AbortSignal, isInBackground = false): Promise<number> {
     signal?.throwIfAborted();
-    for (;;) {
-      const waitMs = this.#remaining > 0 ? 0 : this.#resetAtMs - this.#clock.now();
-      if (waitMs <= 0) break;
-      this.#onWait?.(waitMs);
-      await sleep(this.#clock, waitMs, signal);
+    const reserved = isInBackground ? Math.min(RESERVED, Math.floor(this.#limit * RESERVED_SHARE)) : 0;
+    if (!isInBackground) this.#waiting += 1;
+    try {
+      for (;;) {
+        const waitMs = this.#remaining > reserved ? 0 : this.#resetAtMs - this.#clock.now();
+        if (waitMs > 0) {
+          this.#onWait?.(waitMs);
+          await sleep(this.#clock, waitMs, signal);
+        } else if (isInBackground && this.#waiting > 0) await sleep(this.#clock, PROBE_MS, signal);
+        else break;
+      }
+    } finally {
+      if (!isInBackground) this.#waiting -= 1;
     }
     // The service's sliding window frees one request at a time. So only one of the waiting requests continues now, and
     // the others wait again.
-    if (this.#remaining <= 0) this.#resetAtMs = this.#clock.now() + PROBE_MS;
-    else this.#remaining -= 1;
+    if (this.#remaining <= reserved) this.#resetAtMs = this.#clock.now() + PROBE_MS;
+    this.#remaining = Math.max(0, this.#remaining - 1);
     this.#sent += 1;
     return this.#sent;
   }
@@ -55,6 +73,7 @@ export class Quota {
     const resetSeconds = readNumber(headers, 'x-ratelimit-reset');
     if (remaining === undefined || resetSeconds === undefined || request < this.#newest) return;
     this.#newest = request;
+    this.#limit = readNumber(headers, 'x-ratelimit-limit') ?? this.#limit;
     // The service may have sent this response before it counted the newer requests, so they are subtracted here.
     this.#remaining = remaining - (this.#sent - request);
     // Uses the service's clock if the response has a `Date` header, because the local clock may be wrong. Browsers hide

@@ -39,6 +39,11 @@ export interface RequestOptions {
   isFinal?: ((error: ApiError) => boolean) | undefined;
   /** Called with the number of bytes of the body sent so far, and the length of the body. Not supported in browsers. */
   onUpload?: OnUpload | undefined;
+  /**
+   * Whether the request is less urgent than others. It then waits for other requests of this client, and while fewer
+   * than 40 requests of the quota are left. Default: false.
+   */
+  isInBackground?: boolean | undefined;
   /** Called with the headers of each response, also if the request is then retried. */
   onHeaders?: ((headers: Headers) => void) | undefined;
 }
@@ -196,17 +201,12 @@ export class Requester {
 
   async #sendWithRetries<T>(
     path: Path,
-    {
-      signal,
-      onUpload,
-      onHeaders,
-      retryForMs = this.#options.retryForMs,
-      unreachableForMs,
-      isFinal,
-    }: RequestOptions,
+    options: RequestOptions,
     prepared: Prepared,
     read: (response: OpenResponse, requestId: string) => Promise<T>,
   ): Promise<T> {
+    const { signal, onUpload, onHeaders, isInBackground, unreachableForMs, isFinal } = options;
+    const { retryForMs = this.#options.retryForMs } = options;
     const { clock, random } = this.timing;
     const { fetch, onRetry } = this.#options;
     const callId = randomId();
@@ -220,7 +220,8 @@ export class Requester {
       const requestId = `${callId}.${attempt}`;
       const headers = { ...prepared.headers, 'x-request-id': requestId };
       try {
-        const quotaNumber = REQUEST_KINDS[path] === 'public' ? undefined : await this.#quota.admit(signal);
+        const quotaNumber =
+          REQUEST_KINDS[path] === 'public' ? undefined : await this.#quota.admit(signal, isInBackground);
         const readHeaders = (received: Headers) => {
           if (quotaNumber !== undefined) this.#quota.read(quotaNumber, received);
           onHeaders?.(received);

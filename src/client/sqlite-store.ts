@@ -1,7 +1,7 @@
 // biome-ignore lint/style/noRestrictedImports: loads node:sqlite only when a store opens
 import { createRequire } from 'node:module';
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
-import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
+import type { Bookmark, BookmarkTag, Tag } from '../domain/resources.ts';
 import { messageOf } from '../domain/thrown.ts';
 import type { IdRange } from './digests.ts';
 import { sortTags } from './memory-store.ts';
@@ -13,7 +13,15 @@ import {
   requireNext,
   requireNoAttempt,
 } from './mirror.ts';
-import type { BookmarkState, CollectionStore, PendingWrite, Report, StateChange } from './outbox.ts';
+import {
+  type BookmarkState,
+  type CollectionStore,
+  type PendingWrite,
+  type Report,
+  type StateChange,
+  toStates,
+} from './outbox.ts';
+import { type ChangedIds, changedBy, isChange, Watchers } from './watchers.ts';
 
 /** The version of the tables. A file with another version is refused. */
 const VERSION = 2;
@@ -68,6 +76,9 @@ const SELECT_BOOKMARKS = `
   from bookmarks b`;
 
 const SELECT_CURSOR = 'select cursor from position';
+
+/** How often a watched store looks for changes of other processes, in ms. */
+const OTHERS_CHECK_MS = 1_000;
 
 const SELECT_WRITES = 'select seq, bookmark_id, pending from outbox';
 
@@ -134,6 +145,8 @@ function isUnusable(error: unknown): boolean {
  */
 export class SqliteStore implements CollectionStore, Disposable {
   readonly #db: DatabaseSync;
+  readonly #watchers = new Watchers();
+  readonly #timers = new Set<NodeJS.Timeout>();
 
   /**
    * Opens or creates a file. Throws `UnusableMirror` if it is neither empty nor a local copy of this version, and
@@ -171,10 +184,10 @@ export class SqliteStore implements CollectionStore, Disposable {
   }
 
   async apply(page: MirrorPage, after?: string | undefined): Promise<number[]> {
-    return this.#transact(() => {
+    const retagged = this.#transact(() => {
       requireNext(page, after, this.#finder(SELECT_CURSOR)());
       requireNoAttempt(this.#findWrites('order by seq limit 1')[0]?.attempt);
-      const retagged = this.#findTagged(page);
+      const taggedIds = this.#findTagged(page);
       const bookmarks = omitOutdated(page, this.#finder('select updated_at from bookmarks where id = ?'));
       if (page.reset) this.#db.exec('delete from ahead');
       this.#forgetAhead(page.bookmarks.map(({ id }) => id));
@@ -184,8 +197,10 @@ export class SqliteStore implements CollectionStore, Disposable {
           'insert into position (only_row, cursor) values (1, ?) on conflict do update set cursor = excluded.cursor',
         )
         .run(page.cursor);
-      return omitBookmarksOf(page, retagged);
+      return omitBookmarksOf(page, taggedIds);
     });
+    this.#watchers.tell(changedBy(page, retagged));
+    return retagged;
   }
 
   /** Returns the ids of the stored bookmarks that have a tag which the page of changes renames or deletes. */
@@ -236,12 +251,18 @@ export class SqliteStore implements CollectionStore, Disposable {
     ids: readonly number[],
     work: (state: BookmarkState) => StateChange,
   ): Promise<BookmarkState[]> {
-    return this.#transact(() =>
+    const changedIds: number[] = [];
+    const states = this.#transact(() =>
       ids.map((requestedId) => {
         const before = this.#readState(requestedId);
-        return this.#readState(this.#writeChange(before, work(before)));
+        const change = work(before);
+        const id = this.#writeChange(before, change);
+        if (isChange(change)) changedIds.push(before.id, id);
+        return this.#readState(id);
       }),
     );
+    this.#watchers.tell(changedIds);
+    return states;
   }
 
   /** Writes the changes that an `update` makes to a bookmark. Returns the bookmark's id, which may be new. */
@@ -275,6 +296,13 @@ export class SqliteStore implements CollectionStore, Disposable {
     return { id, row: this.find(id), writes: this.#findWrites('where bookmark_id = ? order by seq', id) };
   }
 
+  #findBookmarks(clauses: string, ...values: number[]): Bookmark[] {
+    return this.#db
+      .prepare(`${SELECT_BOOKMARKS} ${clauses}`)
+      .all(...values)
+      .map(showBookmark);
+  }
+
   #findWrites(clauses: string, ...values: number[]): PendingWrite[] {
     return this.#db
       .prepare(`${SELECT_WRITES} ${clauses}`)
@@ -306,11 +334,58 @@ export class SqliteStore implements CollectionStore, Disposable {
   readOutbox = async (limit = -1): Promise<PendingWrite[]> => this.#findWrites('order by seq limit ?', limit);
   readAhead = async (): Promise<number[]> => this.#listNumbers('select bookmark_id from ahead');
 
-  async readAll(): Promise<{ rows: Bookmark[]; writes: PendingWrite[] }> {
-    return this.#transact(
-      () => ({ rows: [...this.bookmarks()], writes: this.#findWrites('order by seq') }),
-      'begin',
-    );
+  async readPage(afterId: number, limit: number): Promise<BookmarkState[]> {
+    return this.#transact(() => {
+      const rows = this.#findBookmarks('where b.id > ? order by b.id limit ?', afterId, limit);
+      const lastId = rows.length < limit ? Number.MAX_SAFE_INTEGER : rows.at(-1)!.id;
+      const writes = this.#findWrites(
+        'where bookmark_id > ? and bookmark_id <= ? order by seq',
+        afterId,
+        lastId,
+      );
+      return toStates(rows, writes).slice(0, limit);
+    }, 'begin');
+  }
+
+  async readTagCounts(): Promise<{ tags: Tag[]; written: BookmarkState[] }> {
+    return this.#transact(() => {
+      const tags = this.#db
+        .prepare(
+          `select id, name, (select count(*) from bookmark_tags where tag_id = id) as bookmark_count
+          from tags`,
+        )
+        .all()
+        .map(({ id, name, bookmark_count }) => ({
+          id: Number(id),
+          name: String(name),
+          bookmark_count: Number(bookmark_count),
+        }));
+      const rows = this.#findBookmarks('where b.id in (select bookmark_id from outbox)');
+      return { tags, written: toStates(rows, this.#findWrites('order by seq')) };
+    }, 'begin');
+  }
+
+  /**
+   * Notices changes of other processes once a second, and then calls `listener` with `all`. While a store is watched,
+   * the process can still end.
+   */
+  watch(listener: (ids: ChangedIds) => void): () => void {
+    const unwatch = this.#watchers.watch(listener);
+    // This number changes if another connection has changed the file.
+    const readVersion = () => this.#listNumbers('pragma data_version')[0];
+    let version = readVersion();
+    const timer = setInterval(() => {
+      const newVersion = readVersion();
+      if (newVersion !== version) listener('all');
+      version = newVersion;
+    }, OTHERS_CHECK_MS);
+    timer.unref();
+    this.#timers.add(timer);
+    return () => {
+      clearInterval(timer);
+      this.#timers.delete(timer);
+      unwatch();
+    };
   }
 
   async readVersions({ afterId, upToId }: IdRange, limit = -1) {
@@ -370,6 +445,7 @@ export class SqliteStore implements CollectionStore, Disposable {
   }
 
   [Symbol.dispose](): void {
+    for (const timer of this.#timers) clearInterval(timer);
     this.#db.close();
   }
 
