@@ -481,6 +481,13 @@ export const MUTANTS: readonly Mutant[] = [
       'test/spec-4-2-changes.test.ts › is sent for a cursor older than the kept changes, and for no other',
   },
   {
+    file: 'sql/functions/import-bookmarks.sql',
+    from: '(v_import.is_staged or v_import.idempotency_key is not null)',
+    to: 'v_import.is_staged',
+    caughtBy:
+      'test/idempotency.test.ts › the errors of a small import with a key are stored once, and every repeat gets them',
+  },
+  {
     file: 'sql/functions/end-import.sql',
     from: 'case when idempotency_key is null then v_expires_at else v_keyed_expires_at end',
     to: 'v_expires_at',
@@ -540,7 +547,7 @@ export const MUTANTS: readonly Mutant[] = [
     caughtBy: 'test/client.test.ts › the response of a poll does not restore its quota of half a minute ago',
   },
   {
-    file: 'src/client/requester.ts',
+    file: 'src/domain/request-kinds.ts',
     from: "'/bookmarks/changes': 'poll'",
     to: "'/bookmarks/changes': 'read'",
     caughtBy:
