@@ -2,7 +2,13 @@ import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { type Bookmark, BookmarkClient, type Changes, MemoryStore } from '../src/client/index.ts';
+import {
+  type Bookmark,
+  BookmarkClient,
+  type Changes,
+  MemoryStore,
+  MirrorConflict,
+} from '../src/client/index.ts';
 import { SqliteStore } from '../src/client/sqlite-store.ts';
 import { makeFolder, removeFolder } from './support/folders.ts';
 import { type TestUser, useService } from './support/service.ts';
@@ -170,6 +176,21 @@ async function write(user: TestUser, one: Write): Promise<void> {
   expect([200, 400, 404]).toContain((await send()).status);
 }
 
+const clientOf = ({ token }: TestUser) => new BookmarkClient({ baseUrl: `${service.origin}/api/v1`, token });
+
+/** Expects that a verification finds nothing wrong in a copy that may lag behind. */
+async function expectRight(user: TestUser, store: Store): Promise<void> {
+  const faults = await clientOf(user)
+    .mirror({ store })
+    .verify()
+    .catch((error) => {
+      // The copy must be filled again after an import with `replace`.
+      expect(error).toBeInstanceOf(MirrorConflict);
+      return [];
+    });
+  expect(faults).toEqual([]);
+}
+
 describe('a mirror', () => {
   test('equals the collection after any history, with pages of any size, read between any two writes', async () => {
     const arbitraryStep = fc.oneof(
@@ -209,8 +230,12 @@ describe('a mirror', () => {
     const stores: Store[] = [new MemoryStore(), new MemoryStore(), new SqliteStore(':memory:')];
     let writing = true;
     const readers = stores.map(async (store, n) => {
-      while (writing) await step(user, store, n + 1);
+      while (writing) {
+        await step(user, store, n + 1);
+        await expectRight(user, store);
+      }
       await catchUp(user, store, 3);
+      await expectRight(user, store);
     });
     await Promise.all(
       histories.map(async (history) => {
@@ -250,9 +275,6 @@ describe('a page of changes', () => {
 });
 
 describe('client.mirror', () => {
-  const clientOf = ({ token }: TestUser) =>
-    new BookmarkClient({ baseUrl: `${service.origin}/api/v1`, token });
-
   test('catches up, follows, and continues from its store in another process', async () => {
     const user = await service.user();
     await user.post('/bookmarks/add', { url: nameUrl(1), tags: ['a'] });

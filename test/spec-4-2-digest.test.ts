@@ -36,8 +36,8 @@ const importMany = (count: number, owner = user) =>
   owner.post('/import', {
     bookmarks: Array.from({ length: count }, (_, n) => ({
       url: `https://example.org/${n}`,
-      // Names in the opposite order of their ids, and different numbers of tags.
-      tags: ['zebra', 'yak', 'xerus', 'wolf'].slice(0, n % 5),
+      // The names and the ids are in different orders, and the bookmarks have different numbers of tags.
+      tags: ['yak', 'zebra', 'xerus', 'wolf'].slice(0, n % 5),
     })),
   });
 

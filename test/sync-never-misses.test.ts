@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { BookmarkClient, MemoryStore } from '../src/client/index.ts';
 import { parseRedisAddress } from '../src/coordination/redis/address.ts';
 import { createDatabase, runOn, type TestDatabase } from './support/database.ts';
 import { findFaults } from './support/invariants.ts';
@@ -7,7 +8,7 @@ import { startService, type TestService, type TestUser } from './support/service
 import { holdLock, untilBlocked } from './support/sessions.ts';
 
 // Decision 15: a client that stores the returned cursor never misses a bookmark, with any number of writers and
-// replicas.
+// replicas. So a mirror is right at any time, and a verification finds nothing wrong.
 
 const WRITERS = 16;
 const USERS = 3;
@@ -43,10 +44,21 @@ class Deployment implements AsyncDisposable {
     return deployment;
   }
 
+  #pickReplica(): TestService {
+    return this.replicas[Math.floor(Math.random() * this.replicas.length)]!;
+  }
+
   /** Sends a request of the user to a random replica. */
   post(user: TestUser, path: string, body: unknown) {
-    const replica = this.replicas[Math.floor(Math.random() * this.replicas.length)]!;
-    return replica.post(path, body, { token: user.token });
+    return this.#pickReplica().post(path, body, { token: user.token });
+  }
+
+  /** Returns a client that sends each request to a random replica. */
+  client({ token }: TestUser): BookmarkClient {
+    const baseUrl = 'http://replica.test';
+    const send: typeof fetch = (input, init) =>
+      fetch(String(input).replace(baseUrl, this.#pickReplica().origin), init);
+    return new BookmarkClient({ baseUrl, token, fetch: send });
   }
 
   async [Symbol.asyncDispose]() {
@@ -81,19 +93,38 @@ async function write(
 async function follow(
   deployment: Deployment,
   user: TestUser,
-  wait: boolean,
+  wait: object,
   writers: { ended: boolean },
   start = 0,
 ): Promise<number[]> {
   const ids: number[] = [];
   for (let cursor = start; ; ) {
     const { ended } = writers;
-    const { status, body } = await deployment.post(user, '/bookmarks/sync', { cursor, limit: 7, wait });
+    const { status, body } = await deployment.post(user, '/bookmarks/sync', { cursor, limit: 7, ...wait });
     expect(status).toBe(200);
     ids.push(...body.bookmarks.map(({ id }: { id: number }) => id));
     expect(body.cursor).toBe(ids.at(-1) ?? start);
     cursor = body.cursor;
     if (ended && body.bookmarks.length === 0) return ids;
+  }
+}
+
+/**
+ * Mirrors and verifies until the writers have ended. Expects that a verification finds nothing wrong, also while the
+ * copy lags behind. Returns the ids in the copy.
+ */
+async function mirror(
+  deployment: Deployment,
+  user: TestUser,
+  writers: { ended: boolean },
+): Promise<number[]> {
+  const store = new MemoryStore();
+  const copy = deployment.client(user).mirror({ store, follow: false });
+  for (;;) {
+    const { ended } = writers;
+    for await (const _ of copy) expect(await copy.verify()).toEqual([]);
+    expect(await copy.verify()).toEqual([]);
+    if (ended) return [...store.bookmarks()].map(({ id }) => id);
   }
 }
 
@@ -107,7 +138,12 @@ interface Followed {
 async function race(deployment: Deployment, operations: number, tags: string[]): Promise<Followed[]> {
   const writers = { ended: false };
   const readers = deployment.users.map((user) =>
-    Promise.all([follow(deployment, user, true, writers), follow(deployment, user, false, writers)]),
+    Promise.all([
+      follow(deployment, user, { wait: true }, writers),
+      follow(deployment, user, { wait: false }, writers),
+      follow(deployment, user, { wait_seconds: 1 }, writers),
+      mirror(deployment, user, writers),
+    ]),
   );
   const writing = Array.from({ length: WRITERS }, (_, writer) => write(deployment, writer, operations, tags));
   const written = Promise.all(writing).finally(() => {
@@ -182,7 +218,7 @@ const WRITES: Record<keyof typeof COUNT_BY_FUNCTION, (n: number) => [path: strin
 
 // Locks can be observed only on a single server.
 test.runIf(inject('citusUrl') === undefined).for(['add_bookmark', 'import_bookmarks'] as const)(
-  'without the lock in %s, a reader misses the bookmark that was written first and committed last, and this test detects it',
+  'without the lock in %s, a reader misses the bookmark that was written first and committed last, and a verification finds it',
   async (name) => {
     await using deployment = await Deployment.open();
     const { database, replicas, users } = deployment;
@@ -196,10 +232,18 @@ test.runIf(inject('citusUrl') === undefined).for(['add_bookmark', 'import_bookma
     await untilBlocked(database.url, name);
     await writeAt(1);
     const { cursor } = (await deployment.post(user, '/bookmarks/sync', {})).body;
+    const store = new MemoryStore();
+    const copy = deployment.client(user).mirror({ store, follow: false });
+    await Array.fromAsync(copy);
     await gate.release();
     expect((await first).status).toBe(200);
     const ended = { ended: true };
-    expect(await follow(deployment, user, true, ended)).toHaveLength(2);
-    expect(await follow(deployment, user, true, ended, cursor)).toEqual([]);
+    const [missed, later] = await follow(deployment, user, { wait: true }, ended);
+    expect(later).toBe(cursor);
+    expect(await follow(deployment, user, { wait: true }, ended, cursor)).toEqual([]);
+    await Array.fromAsync(copy);
+    expect(store.size).toBe(1);
+    expect(await copy.verify()).toEqual([{ kind: 'lost', bookmark: missed }]);
+    expect([...store.bookmarks()].map(({ id }) => id)).toEqual([missed, later]);
   },
 );

@@ -1,4 +1,5 @@
 import type { BookmarkTag } from '../domain/resources.ts';
+import { toHex } from './requester.ts';
 
 /** What a digest covers of a bookmark (docs/contract.md, section 4.2). */
 export interface BookmarkVersion {
@@ -32,7 +33,3 @@ async function digestLines(lines: readonly string[]): Promise<string> {
   const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(lines.join('\n')));
   return toHex(new Uint8Array(hash));
 }
-
-/** Returns bytes as lower-case hexadecimal digits. */
-export const toHex = (bytes: Uint8Array): string =>
-  Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');

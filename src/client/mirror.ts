@@ -28,15 +28,14 @@ export interface MirrorStore {
    */
   readAhead?(): Promise<number[]>;
   /**
-   * Returns what a digest covers of the bookmarks in a range of ids, in ascending order of ids, and the store's cursor,
-   * from one transaction. With `limit`, returns at most so many bookmarks. Only `Mirror.verify` and
-   * `Collection.verify` need it.
+   * Returns the ids, versions and tags of the bookmarks in a range of ids, by ascending id. They and the store's cursor
+   * come from one transaction. `limit` is the largest number of bookmarks. Only `verify` needs this method.
    */
   readVersions?(
     range: IdRange,
     limit?: number,
   ): Promise<{ cursor?: string | undefined; versions: BookmarkVersion[] }>;
-  /** Returns all tags and the store's cursor, from one transaction. Needed like `readVersions`. */
+  /** Returns all tags and the store's cursor, from one transaction. Only `verify` needs this method. */
   readTags?(): Promise<{ cursor?: string | undefined; tags: BookmarkTag[] }>;
 }
 

@@ -66,10 +66,11 @@ interface Repair {
 export const repairRange = (verifying: Verifying, range: CountedRange): Promise<CopyFault[]> =>
   repair(verifying, async () => {
     const { store, changes } = verifying;
+    const { knownId } = changes;
     const { cursor, versions } = await store.readVersions(toCopyRange(range));
     const bookmarks = await fetchRange(verifying, range);
     await changes.read();
-    return cursor === changes.base ? compareBookmarks(versions, bookmarks, changes) : undefined;
+    return cursor === changes.base ? compareBookmarks(versions, bookmarks, changes, knownId) : undefined;
   });
 
 /** Makes the tags of the copy equal to the service's. Returns what was wrong. Works like `repairRange`. */
@@ -125,12 +126,14 @@ const unite = (one: ReadonlyMap<number, unknown>, other: ReadonlyMap<number, unk
 
 /**
  * Compares bookmarks of the copy with the service's. Returns undefined if a lost bookmark may be a new one that has
- * already been deleted: see `knownId`.
+ * already been deleted. `knownId` is from before the bookmarks were read from the service: see
+ * `UnreadChanges.knownId`.
  */
 function compareBookmarks(
   versions: readonly BookmarkVersion[],
   bookmarks: readonly Bookmark[],
   changes: UnreadChanges,
+  knownId: number,
 ): Repair | undefined {
   const copied = new Map(versions.map((version) => [version.id, version]));
   const served = new Map(bookmarks.map((bookmark) => [bookmark.id, bookmark]));
@@ -146,7 +149,7 @@ function compareBookmarks(
     const [mine, theirs] = [copied.get(id), served.get(id)];
     const kind = findFault(mine, theirs, changes);
     if (kind === undefined) continue;
-    if (kind === 'lost' && id > changes.knownId) return undefined;
+    if (kind === 'lost' && id > knownId) return undefined;
     faults.push({ kind, bookmark: id });
     if (theirs === undefined) page.deleted.push(id);
     else page.bookmarks.push(theirs);

@@ -2,7 +2,6 @@ import { REQUEST_KINDS } from '../domain/request-kinds.ts';
 import type { Endpoints } from '../domain/resources.ts';
 import { DEFAULT_WAITS, longestImport } from '../domain/waits.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
-import { toHex } from './digests.ts';
 import { ApiError } from './errors.ts';
 import { Quota } from './quota.ts';
 import { retryDelayMs } from './retry.ts';
@@ -250,6 +249,10 @@ export class Requester {
     }
   }
 }
+
+/** Returns bytes as lower-case hexadecimal digits. */
+export const toHex = (bytes: Uint8Array): string =>
+  Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 
 /** Returns 128 random bits as 32 hexadecimal digits. Also works on pages without TLS, unlike `crypto.randomUUID`. */
 export function randomId(): string {

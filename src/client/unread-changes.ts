@@ -37,9 +37,9 @@ export class UnreadChanges {
   }
 
   /**
-   * The highest id of a bookmark that the service is known to have assigned before the last `read`. A bookmark up to
-   * this id that exists after that `read`, and that has not changed, is not newer than the store's cursor. So later
-   * changes will say if it is deleted.
+   * The highest id of a bookmark that the service is known to have assigned before the last `read`. If a bookmark up to
+   * this id exists after that `read`, and is not among the changes, then it is not newer than the store's cursor. So
+   * later changes say if it is deleted.
    */
   get knownId(): number {
     return this.#knownId;

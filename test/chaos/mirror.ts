@@ -31,7 +31,7 @@ type Store = MemoryStore | SqliteStore;
 
 /**
  * Mirrors a user's collection until the signal aborts. From time to time, restarts the mirror from its file, from its
- * copy in memory, or from nothing. Finally catches up and journals the mirror's content.
+ * copy in memory, or from nothing. Finally catches up, journals the mirror's content, and verifies it.
  */
 export async function mirror(options: MirrorOptions, signal: AbortSignal): Promise<void> {
   const { name, user, journal, draw, store: kind } = options;
@@ -62,7 +62,7 @@ export async function mirror(options: MirrorOptions, signal: AbortSignal): Promi
   await runOnce(options, one, last, { signal: AbortSignal.timeout(LAST_CATCH_UP_MS), follow: false });
 }
 
-/** Runs a mirror once. With `follow: false`, ends when the mirror is up to date, and journals its copy. */
+/** Runs a mirror once. With `follow: false`, ends when the mirror is up to date, journals its copy and verifies it. */
 async function runOnce(
   { name, user, origin, token, journal }: MirrorOptions,
   one: Mirror,
@@ -79,7 +79,10 @@ async function runOnce(
       lookedMs = nowMs();
       journal.looks.push(describeLook(user, store, recorded.last!.sentMs));
     }
-    if (options.follow === false) one.copy = readCopy(store);
+    if (options.follow !== false) return;
+    one.copy = readCopy(store);
+    const faults = await client.mirror({ store, ...options }).verify();
+    if (faults.length > 0) journal.surprises.push(`${name} was wrong: ${JSON.stringify(faults)}`);
   } catch (error) {
     if (!options.signal.aborted) journal.surprises.push(`${name} could not mirror: ${String(error)}`);
   } finally {

@@ -44,6 +44,91 @@ export const MUTANTS: readonly Mutant[] = [
       'test/spec-4-2-digest.test.ts › divides all bookmarks into 16 parts of about equal count, which cover all ids',
   },
   {
+    file: 'sql/functions/read-digest.sql',
+    from: 'order by line.id)',
+    to: 'order by line.id desc)',
+    caughtBy:
+      'test/spec-4-2-digest.test.ts › divides all bookmarks into 16 parts of about equal count, which cover all ids',
+  },
+  {
+    file: 'sql/functions/read-digest.sql',
+    from: 'b.id > v_after and',
+    to: 'b.id >= v_after and',
+    caughtBy:
+      'test/spec-4-2-digest.test.ts › takes only the bookmarks after after_id and up to up_to_id, and of the own account',
+  },
+  {
+    file: 'sql/functions/read-digest.sql',
+    from: 'id > p_after and id <= p_last;',
+    to: 'id > p_after;',
+    caughtBy:
+      'test/spec-4-2-digest.test.ts › takes only the bookmarks after after_id and up to up_to_id, and of the own account',
+  },
+  {
+    file: 'sql/functions/read-digest.sql',
+    from: "',' order by tag.id)",
+    to: "',' order by tag.id desc)",
+    caughtBy:
+      'test/spec-4-2-digest.test.ts › divides all bookmarks into 16 parts of about equal count, which cover all ids',
+  },
+  {
+    file: 'src/client/verify.ts',
+    from: '?? versions)) === part.digest',
+    to: '?? versions)).length === part.digest.length',
+    caughtBy: 'test/verify.test.ts › any faults, in accounts of any size',
+  },
+  {
+    file: 'src/client/verify.ts',
+    from: 'last?.upToId === part.afterId &&',
+    to: 'last?.upToId === part.upToId &&',
+    caughtBy: 'test/verify.test.ts › a copy that has lost everything',
+  },
+  {
+    file: 'src/client/verify.ts',
+    from: 'Math.ceil(count / 2)',
+    to: 'count',
+    caughtBy:
+      'test/verify.test.ts › if digests of all bookmarks take too long, the client asks for smaller ranges',
+  },
+  {
+    file: 'src/client/repair.ts',
+    from: 'if (changes.hasBookmark(id)) continue;',
+    to: '',
+    caughtBy: 'test/verify.test.ts › a bookmark that another client changes meanwhile is left to the mirror',
+  },
+  {
+    file: 'src/client/repair.ts',
+    from: "if (kind === 'lost' && id > knownId) return undefined;",
+    to: '',
+    caughtBy:
+      'test/verify.test.ts › a new bookmark that is deleted right after it was read does not come into the copy',
+  },
+  {
+    file: 'src/client/repair.ts',
+    from: 'afterId === 0 ? Number.MIN_SAFE_INTEGER : afterId',
+    to: 'afterId',
+    caughtBy: 'test/verify.test.ts › any faults, in accounts of any size',
+  },
+  {
+    file: 'src/client/unread-changes.ts',
+    from: '!this.#tags.has(id) || this.#tags.get(id) !== undefined',
+    to: 'id > 0',
+    caughtBy: 'test/verify.test.ts › a tag that is deleted meanwhile is not a fault',
+  },
+  {
+    file: 'src/client/unread-changes.ts',
+    from: 'if (!this.#bookmarks.has(id)) this.#bookmarks.set(id, undefined);',
+    to: '{}',
+    caughtBy:
+      'test/verify.test.ts › a bookmark that was added, and deleted before a page contained it, is not a fault',
+  },
+  {
+    file: 'src/client/mirror.ts',
+    from: '|| storedVersion === wrongVersions?.[id]',
+    to: '',
+    caughtBy: 'test/verify.test.ts › any faults, in accounts of any size',
+  },
+  {
     file: 'src/routes/long-poll.ts',
     from: 'Math.min(given, config.syncWaitSeconds)',
     to: 'config.syncWaitSeconds',
