@@ -334,6 +334,21 @@ test('takes 1 to 500 operations, and counts as one request', async () => {
   expect(await findFaults(service.database.url)).toEqual([]);
 });
 
+test('at most 10,000 tags in all', async () => {
+  const user = await service.user({ premium: true });
+  const tags = Array.from({ length: 100 }, (_, n) => `tag ${n}`);
+  const add = { do: 'add', url: 'https://example.org/', tags };
+  const most = Array.from({ length: 100 }, () => add);
+  const one = { ...add, tags: ['one more'] };
+  expect(await user.post('/bookmarks/batch', { operations: [...most, one] })).toMatchObject({
+    status: 400,
+    body: { code: 'VALIDATION_ERROR', error: 'operations: at most 10000 tags in all' },
+  });
+  const { results } = (await user.post('/bookmarks/batch', { operations: most })).body;
+  expect(results.filter((each: object) => 'code' in each)).toEqual([]);
+  expect(results).toHaveLength(100);
+});
+
 test('a body of more than 1 MiB is refused', async () => {
   const comment = 'x'.repeat(10_000);
   const operations = (count: number) => Array(count).fill({ do: 'edit', id: 1, comment });

@@ -1,21 +1,16 @@
+import { BOUNDS } from '../domain/bounds.ts';
 import type { BatchOperation } from '../domain/resources.ts';
 
 /** The limits of a body of `/bookmarks/batch` (docs/contract.md, section 1), less some room for its other fields. */
 const MAX_BYTES = 1_048_576 - 1_000;
 const MAX_SEPARATORS = 50_000 - 10;
 
-/** The most tags of a batch, so that the batch does not take longer than the service lets a statement run. */
-const MAX_TAGS = 10_000;
-
-/** The largest number of operations in a batch (docs/contract.md, section 8). */
-export const MAX_OPERATIONS = 500;
-
 /** Counts what still fits into a batch. */
 export class BatchRoom {
   readonly #encoder = new TextEncoder();
   #bytes = MAX_BYTES;
   #separators = MAX_SEPARATORS;
-  #tags = MAX_TAGS;
+  #tags: number = BOUNDS.tagsPerBatch;
 
   /** Takes the room for an operation. Returns false if there is not enough, except for the first operation. */
   take(operation: BatchOperation): boolean {

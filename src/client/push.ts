@@ -1,5 +1,6 @@
+import { BOUNDS } from '../domain/bounds.ts';
 import type { BatchOperation, BatchResults, Bookmark, EditedBookmark, Refusal } from '../domain/resources.ts';
-import { BatchRoom, MAX_OPERATIONS } from './batch-room.ts';
+import { BatchRoom } from './batch-room.ts';
 import { ApiError } from './errors.ts';
 import { type ConflictPolicy, planWrite } from './merge.ts';
 import type { Attempt, BookmarkState, CollectionStore, PendingWrite, Report, StateChange } from './outbox.ts';
@@ -43,7 +44,7 @@ const OUTDATED: ReadonlySet<string> = new Set(['CONFLICT', 'NOT_FOUND']);
 const FULL_FOR_SECONDS = 60;
 
 /** How many writes are looked at for a batch. Later writes to the same bookmark take no place in the batch. */
-const MAX_CONSIDERED = 2 * MAX_OPERATIONS;
+const MAX_CONSIDERED = 2 * BOUNDS.operationsPerBatch;
 
 /**
  * Finishes the batch that may have reached the service, if there is one. A store refuses to apply pages of changes until
@@ -103,7 +104,7 @@ function chooseWrites(outbox: readonly PendingWrite[]): PendingWrite[] {
     if (!chosen.has(id)) chosen.set(id, write);
     else if (intent.kind === 'delete' || (intent.kind === 'edit' && intent.fields.url)) isAddBlocked = true;
   }
-  return [...chosen.values()].slice(0, MAX_OPERATIONS);
+  return [...chosen.values()].slice(0, BOUNDS.operationsPerBatch);
 }
 
 /**

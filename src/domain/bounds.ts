@@ -15,6 +15,7 @@ export const BOUNDS = {
   importEntries: 100_000,
   idsPerRequest: 500,
   operationsPerBatch: 500,
+  tagsPerBatch: 10_000,
 } as const;
 
 /** The sort orders of a search. The first is the default. The SQL function `search_bookmarks` knows only these. */

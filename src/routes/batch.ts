@@ -65,6 +65,13 @@ function tryReadOperation(given: unknown): BatchWrite | ApiError {
   }
 }
 
+/** Each tag of a write costs time, and a statement has a limit of time. Throws `VALIDATION_ERROR` if there are too many. */
+function requireFewTags(operations: readonly (BatchWrite | ApiError)[]): void {
+  const counts = operations.map((each) => ('tags' in each ? (each.tags?.names.length ?? 0) : 0));
+  if (counts.reduce((sum, count) => sum + count, 0) > BOUNDS.tagsPerBatch)
+    throw invalid(`operations: at most ${BOUNDS.tagsPerBatch} tags in all`);
+}
+
 const isRefusal = (result: unknown): result is ApiError => result instanceof ApiError;
 
 const key = z
@@ -126,6 +133,7 @@ const batch = principalRoute({
     if (request.headers['idempotency-key'] !== undefined)
       throw invalid('Idempotency-Key: give each operation a key of its own');
     const read = operations.map(tryReadOperation);
+    requireFewTags(read);
     const firstRefused = read.findIndex(isRefusal);
     if (atomic && firstRefused >= 0) throw atPlace(firstRefused, read[firstRefused] as ApiError);
     const writes = read.filter((each): each is BatchWrite => !isRefusal(each));
