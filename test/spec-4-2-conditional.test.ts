@@ -131,21 +131,23 @@ describe('an edit and a deletion by id with if_updated_at', () => {
     expect((await user.post('/bookmarks/edit', { ...versionOf(before), title: 'x' })).status).toBe(404);
   });
 
-  test('exactly one of many simultaneous writes for one version on two replicas succeeds, and the others are refused', async () => {
+  test('exactly one of many simultaneous writes for one version succeeds on two replicas, whether sent alone or in batches', async () => {
     const user = await service.user();
     const version = versionOf(await add(user));
-    const responses = await Promise.all(
-      Array.from({ length: 12 }, (_, n) =>
-        (n % 2 ? service : other).post(
-          n % 3 ? '/bookmarks/edit' : '/bookmarks/delete',
-          n % 3 ? { ...version, title: `${n}` } : version,
-          { token: user.token },
-        ),
-      ),
-    );
-    const statuses = responses.map(({ status }) => status);
-    expect(statuses.filter((status) => status === 200)).toHaveLength(1);
-    expect(statuses.every((status) => [200, 404, 409].includes(status))).toBe(true);
+    const write = async (n: number) => {
+      const kind = n % 3 ? 'edit' : 'delete';
+      const fields = n % 3 ? { ...version, title: `${n}` } : version;
+      const [path, body] =
+        n % 4 < 2
+          ? [`/bookmarks/${kind}`, fields]
+          : ['/bookmarks/batch', { operations: [{ do: kind, ...fields }] }];
+      const response = await (n % 2 ? service : other).post(path, body, { token: user.token });
+      return response.body.results?.[0] ?? response.body;
+    };
+    const outcomes = await Promise.all(Array.from({ length: 24 }, (_, n) => write(n)));
+    const codes = outcomes.map(({ code }) => code).filter((code) => code !== undefined);
+    expect(codes).toHaveLength(outcomes.length - 1);
+    for (const code of codes) expect(['CONFLICT', 'NOT_FOUND']).toContain(code);
   });
 
   test('get their first response again when they are repeated with their key', async () => {

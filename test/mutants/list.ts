@@ -31,6 +31,13 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'sql/functions/write-batch.sql',
+    from: "(v_operation ->> 'if_updated_at')::timestamptz, p_change",
+    to: 'null, p_change',
+    caughtBy:
+      'test/spec-4-2-conditional.test.ts › exactly one of many simultaneous writes for one version succeeds on two replicas, whether sent alone or in batches',
+  },
+  {
+    file: 'sql/functions/write-batch.sql',
     from: 'if not lock_account(p_user_id, p_token_hash) then',
     to: 'if not token_is_valid(p_user_id, p_token_hash) then',
     caughtBy:
@@ -139,6 +146,13 @@ export const MUTANTS: readonly Mutant[] = [
     from: "interval '24 hours'",
     to: "interval '12 hours'",
     caughtBy: 'test/idempotency.test.ts › a key is kept for 24 hours',
+  },
+  {
+    file: 'sql/functions/find-response.sql',
+    from: 'v_stored.request_hash = p_request_hash',
+    to: 'true',
+    caughtBy:
+      'test/idempotency.test.ts › another body or path with a used key is a VALIDATION_ERROR and changes nothing',
   },
   {
     file: 'sql/functions/create-own-token.sql',
