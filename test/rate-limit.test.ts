@@ -373,7 +373,7 @@ describe('limiters of several replicas on one Redis', () => {
   });
 
   test('refuse a refused key from memory, without a call to Redis, until its slot is free', async () => {
-    const { limiters, redisPrefix } = await openReplicas(2, WINDOW_SECONDS);
+    const { limiters, redisPrefix } = await openReplicas(2, 5);
     const [one, other] = [limiters[0]!.tokens, limiters[1]!.tokens];
     await one.consume('key', 2);
     await one.consume('key', 2);
