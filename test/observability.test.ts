@@ -127,7 +127,7 @@ test('an unexpected error of the database is counted, and logged with its code',
   await using broken = await startService({ metricsPort }, { database, log });
   const user = await broken.user();
   await runOn(database.url, 'alter table bookmarks rename column url_key to url_key_gone');
-  expect(await user.post('/bookmarks/add', { url: 'http://a/' })).toMatchObject({
+  expect(await user.post('/bookmarks/get', { url: 'http://a/' })).toMatchObject({
     status: 500,
     body: { code: 'INTERNAL_ERROR' },
   });
