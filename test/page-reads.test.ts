@@ -45,9 +45,9 @@ describe('polls of one account that are woken together', () => {
     expect(statuses).toEqual([200, 200, 200, 401, 401, 401]);
   });
 
-  test('are all woken, even if there are hundreds', async () => {
+  test('are all woken, even if there are more than a hundred', async () => {
     const user = await service.user();
-    const tokens = await Promise.all(Array.from({ length: 40 }, () => service.token(user.id, 'read')));
+    const tokens = await Promise.all(Array.from({ length: 8 }, () => service.token(user.id, 'read')));
     const { polls, wake } = await holdPolls(user, tokens, 16);
     await wake();
     for (const { body } of await Promise.all(polls)) expect(body.bookmarks).toHaveLength(1);

@@ -373,7 +373,7 @@ describe('limiters of several replicas on one Redis', () => {
   });
 
   test('refuse a refused key from memory, without a call to Redis, until its slot is free', async () => {
-    const { limiters, redisPrefix } = await openReplicas(2, 5);
+    const { limiters, redisPrefix } = await openReplicas(2, WINDOW_SECONDS);
     const [one, other] = [limiters[0]!.tokens, limiters[1]!.tokens];
     await one.consume('key', 2);
     await one.consume('key', 2);
@@ -384,7 +384,7 @@ describe('limiters of several replicas on one Redis', () => {
     expect(refusal).toMatchObject({ admitted: false, limit: 2, remaining: 0 });
     expect((await other.consume('key', 2)).admitted).toBe(false);
     expect(await server.client.exists(`${redisPrefix}:window:token:key`)).toBe(0);
-    await sleep(refusal.resetMs);
+    await sleep(refusal.resetMs + 1);
     expect(other.refusal('key', 2)).toBeUndefined();
     expect((await other.consume('key', 2)).admitted).toBe(true);
   });
