@@ -12,11 +12,16 @@ import { ADDING, openCollection, tokensOf, usersFrom } from './collection.ts';
 const CLIENTS = 32;
 const USERS = usersFrom(ADDING.first, ADDING.count);
 
+/** The number of adds in a batch. */
+const BATCH = 100;
+
 const bodyOf = (n: number) => ({
   url: `https://bench.example/added/${n}`,
   title: `A page that somebody wants to read, number ${n}`,
   comment: 'Something was said about it, and this is where it was said at some length.',
 });
+
+const tagged = (n: number) => ({ ...bodyOf(n), tags: [`Tag ${1 + (n % 49)}`, `Tag ${2 + (n % 49)}`] });
 
 /** Calls the SQL function that the service calls for an add, with typical values. */
 const ADD_SCRIPT = `
@@ -45,14 +50,33 @@ function serviceSide(plan: Plan, replica: Replica, connections: number): Side {
       sampleLoad({
         port: replica.port,
         path: '/api/v1/bookmarks/add',
-        bodies: Array.from({ length: 997 }, (_, n) =>
-          JSON.stringify({ ...bodyOf(n), tags: [`Tag ${1 + (n % 49)}`, `Tag ${2 + (n % 49)}`] }),
-        ),
+        bodies: Array.from({ length: 997 }, (_, n) => JSON.stringify(tagged(n))),
         tokens: USERS.flatMap(tokensOf),
         connections,
         seconds,
         expectStatus: 200,
       }),
+  };
+}
+
+/** Sends adds in batches over one connection. The batches are atomic, so a refused add is an unexpected response. */
+function batchSide(plan: Plan, replica: Replica): Side {
+  const operations = Array.from({ length: BATCH }, (_, n) => ({ do: 'add', ...tagged(n) }));
+  return {
+    ...serviceSide(plan, replica, 1),
+    name: 'add, in batches',
+    run: async (seconds) => {
+      const sent = await sampleLoad({
+        port: replica.port,
+        path: '/api/v1/bookmarks/batch',
+        bodies: [JSON.stringify({ operations, atomic: true })],
+        tokens: USERS.flatMap(tokensOf),
+        connections: 1,
+        seconds,
+        expectStatus: 200,
+      });
+      return { ...sent, rate: sent.rate * BATCH, operations: sent.operations * BATCH };
+    },
   };
 }
 
@@ -93,6 +117,10 @@ export const add: Bench = {
       [serviceSide(plan, replica, 8), naiveSide(plan, reference, 8)],
       effort,
     );
+    const [batched, single] = await compareSides(
+      [batchSide(plan, replica), serviceSide(plan, replica, 1)],
+      effort,
+    );
     const postgres = ours!.cpuMicros.postgres!;
     return [
       lineOf({ bench: 'add', what: '2 tags, 64 users' }, ours!, theirs!, ratioOf(ours!, theirs!), 0.6),
@@ -109,6 +137,12 @@ export const add: Bench = {
         naive!,
         ratioOf(few!, naive!),
         1.01,
+      ),
+      lineOf(
+        { bench: 'add', what: `in batches of ${BATCH}, compared with single adds, 1 connection` },
+        batched!,
+        single!,
+        ratioOf(batched!, single!),
       ),
     ];
   },
