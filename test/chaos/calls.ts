@@ -34,8 +34,8 @@ export function beginCall<C extends Pending>(journal: Journal, user: number, ask
 }
 
 /**
- * Sends a call and journals its result. Nothing else may use the recorded `fetch` at the same time, because every
- * request through it counts as an attempt of this call.
+ * Sends a call and journals its result. Only calls of the same batch may use the recorded `fetch` at the same time,
+ * because every request through it counts as an attempt of this call.
  */
 export async function settleCall(
   recorded: RecordedFetch,

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ApiError, BookmarkClient } from '../../src/client/index.ts';
+import { ApiError, type BatchOperation, type BatchResults, BookmarkClient } from '../../src/client/index.ts';
 import { beginCall, type Pending, settleCall } from './calls.ts';
 import type { AnyCall, Asked, Journal } from './journal.ts';
 import type { Random } from './random.ts';
@@ -19,10 +19,22 @@ export interface WriterOptions {
   withReplaces: boolean;
 }
 
+type Result = BatchResults['results'][number];
+
+/** A write that is sent alone or in a batch. */
+interface Write {
+  call: Pending;
+  operation: BatchOperation;
+  sendAlone: () => Promise<Result>;
+}
+
 /** The client library retries a call for at most this long. */
 const RETRY_MS = 30_000;
 
-/** A client that adds, edits, deletes and imports bookmarks, and changes tags. It journals the result of each call. */
+/**
+ * A client that adds, edits and deletes bookmarks, alone and in batches, imports bookmarks, and changes tags. It
+ * journals the result of each call.
+ */
 export class Writer {
   readonly #options: WriterOptions;
   readonly #recorded: RecordedFetch;
@@ -49,13 +61,14 @@ export class Writer {
     }
   }
 
-  #act(): Promise<void> {
+  async #act(): Promise<void> {
     const drawn = this.#options.draw.next();
-    if (drawn < 0.4) return this.#add();
-    if (drawn < 0.51) return this.#addRaw();
-    if (drawn < 0.65) return this.#edit();
-    if (drawn < 0.69) return this.#editSeveral();
-    if (drawn < 0.77) return this.#delete();
+    if (drawn < 0.36) return this.#write([this.#drawAdd()]);
+    if (drawn < 0.47) return this.#addRaw();
+    if (drawn < 0.6) return this.#write([await this.#drawEdit()]);
+    if (drawn < 0.64) return this.#editSeveral();
+    if (drawn < 0.72) return this.#write([this.#drawDelete()]);
+    if (drawn < 0.77) return this.#writeBatch();
     if (drawn < 0.8) return this.#deleteSeveral();
     if (drawn < 0.85) return this.#import('merge');
     if (drawn < 0.865) return this.#import(this.#options.withReplaces ? 'replace' : 'merge');
@@ -70,14 +83,53 @@ export class Writer {
     return { url, title: `title ${name} ${this.#made}`, comment: '', tags: drawTags(user, draw) };
   }
 
-  async #add(): Promise<void> {
+  /** Sends a write alone, or several in a batch. */
+  async #write(drawn: (Write | undefined)[]): Promise<void> {
+    const writes = drawn.filter((write) => write !== undefined);
+    const [first, ...more] = writes;
+    if (first === undefined) return;
+    const calls = writes.map(({ call }) => this.#begin(call));
+    const send = async () => {
+      if (more.length === 0) return [await first.sendAlone()];
+      const operations = writes.map(({ operation }) => operation);
+      return (await this.#client.writeBookmarks({ operations })).results;
+    };
+    // The request starts after this tick. By then, each call has begun to count the attempts.
+    const results = Promise.resolve().then(send);
+    const settled = calls.map((call, n) =>
+      this.#settle(call, async () => this.#note(call, (await results)[n]!)),
+    );
+    await Promise.all(settled);
+  }
+
+  /** Notes the response to a write. Throws if the write was refused. */
+  #note(call: AnyCall, result: Result): void {
+    if ('code' in result) throw new ApiError(result.error, { code: result.code, status: 200, requestId: '' });
+    if (call.kind === 'add' && 'id' in result) {
+      call.id = result.id;
+      this.#options.user.known.push({ id: result.id, url: call.url });
+    }
+    if (call.kind === 'edit' && 'id' in result) call.version = result.updated_at;
+  }
+
+  async #writeBatch(): Promise<void> {
+    const { draw } = this.#options;
+    const writes: (Write | undefined)[] = [];
+    for (let left = draw.integer(2, 20); left > 0; left -= 1) {
+      const drawn = draw.next();
+      if (drawn < 0.6) writes.push(this.#drawAdd());
+      else writes.push(drawn < 0.85 ? await this.#drawEdit() : this.#drawDelete());
+    }
+    await this.#write(writes);
+  }
+
+  #drawAdd(): Write {
     const asked = this.#make();
-    const call = this.#begin({ kind: 'add', ...asked, isKeyed: true, id: none });
-    await this.#settle(call, async () => {
-      const { id } = await this.#client.addBookmark(asked);
-      call.id = id;
-      this.#options.user.known.push({ id, url: asked.url });
-    });
+    return {
+      call: { kind: 'add', ...asked, isKeyed: true, id: none },
+      operation: { do: 'add', ...asked },
+      sendAlone: () => this.#client.addBookmark(asked),
+    };
   }
 
   /** Adds a bookmark as a simple script would, without an idempotency key and without retries. */
@@ -100,24 +152,25 @@ export class Writer {
     });
   }
 
-  async #edit(): Promise<void> {
+  async #drawEdit(): Promise<Write | undefined> {
     const { user, draw, name } = this.#options;
     const isBound = draw.chance(0.5);
     const known = isBound ? user.known.at(-1) : drawKnown(user, draw, false);
-    if (known === undefined) return;
+    if (known === undefined) return undefined;
     const seen = isBound ? await this.#readVersion(known.id) : undefined;
-    if (isBound && seen === undefined) return;
+    if (isBound && seen === undefined) return undefined;
     this.#made += 1;
     const change = {
       title: draw.chance(0.7) ? `edited ${name} ${this.#made}` : undefined,
       comment: draw.chance(0.5) ? `comment ${name} ${this.#made}` : undefined,
       tags: draw.chance(0.4) ? drawTags(user, draw) : undefined,
     };
-    const call = this.#begin({ kind: 'edit', id: known.id, ...change, seen, version: noVersion });
-    await this.#settle(call, async () => {
-      const sent = { id: known.id, ...change, if_updated_at: seen };
-      call.version = (await this.#client.editBookmark(sent)).updated_at;
-    });
+    const edit = { id: known.id, ...change, if_updated_at: seen };
+    return {
+      call: { kind: 'edit', id: known.id, ...change, seen, version: undefined },
+      operation: { do: 'edit', ...edit },
+      sendAlone: () => this.#client.editBookmark(edit),
+    };
   }
 
   /** Reads a bookmark's version and then waits, like a person who edits for a while. Returns undefined on failure. */
@@ -128,12 +181,16 @@ export class Writer {
     return found?.bookmarks[0]?.updated_at;
   }
 
-  async #delete(): Promise<void> {
+  #drawDelete(): Write | undefined {
     const { user, draw } = this.#options;
     const known = drawKnown(user, draw, draw.chance(0.9));
-    if (known === undefined) return;
-    const call = this.#begin({ kind: 'delete', ids: [known.id] });
-    await this.#settle(call, () => this.#client.deleteBookmark({ id: known.id, trash: draw.chance(0.5) }));
+    if (known === undefined) return undefined;
+    const deletion = { id: known.id, trash: draw.chance(0.5) };
+    return {
+      call: { kind: 'delete', ids: [known.id] },
+      operation: { do: 'delete', ...deletion },
+      sendAlone: () => this.#client.deleteBookmark(deletion),
+    };
   }
 
   /** Deletes several bookmarks. Some of them may already be deleted. */
@@ -236,5 +293,4 @@ export class Writer {
 const TAG_OPERATIONS = ['create', 'rename', 'delete', 'merge'] as const;
 
 const none = undefined as number | undefined;
-const noVersion = undefined as string | undefined;
 const noResult = undefined as { imported: number; skipped: number; errors: number } | undefined;

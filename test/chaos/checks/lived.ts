@@ -25,7 +25,8 @@ export function checkAnswered({ evidence }: Story): Result {
     if (code === 'INVALID_TOKEN' || code === 'PERMISSION_DENIED' || code === 'TIMEOUT')
       findings.push(`${kind} at ${Math.round(sentMs)} ended with ${code}`);
   }
-  return { point: 'answered', counts: byStatus, findings };
+  const batches = attempts.filter(({ path, status }) => path === '/bookmarks/batch' && status === 200).length;
+  return { point: 'answered', counts: { ...byStatus, batches }, findings };
 }
 
 function deadlineMs({ path }: Attempt): number {

@@ -16,7 +16,7 @@ export const MINIMUMS: Record<Point, Record<string, number>> = {
   looked: { exports: 5, lists: 5, 'contents of mirrors': 5, 'bookmarks in them': 500 },
   capped: { refused: 5, 'looks at the cap': 1 },
   limited: { 'undisturbed and used up': 1, refused: 50 },
-  answered: { '200': 1_000 },
+  answered: { '200': 1_000, batches: 10 },
   lived: { faults: 5, killed: 2, 'ended in order': 1, warnings: 1 },
   rested: { processes: 1, gauges: 8, 'polls held before': 20 },
 };
