@@ -170,7 +170,9 @@ describe('every endpoint', () => {
       specifiers.filter(
         (from) =>
           !/^\.\/[a-z-]+\.ts$/.test(from) &&
-          !/^\.\.\/domain\/(bounds|request-kinds|resources|text|thrown|timestamp|waits|web-url)\.ts$/.test(from),
+          !/^\.\.\/domain\/(bounds|request-kinds|resources|text|thrown|timestamp|waits|web-url)\.ts$/.test(
+            from,
+          ),
       ),
     ).toEqual([]);
   });
