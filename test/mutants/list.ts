@@ -248,8 +248,8 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'src/client/push.ts',
-    from: 'return [...chosen.values()].slice(0, MAX_OPERATIONS);',
-    to: 'return [...chosen.values()].slice(0, MAX_OPERATIONS).reverse();',
+    from: 'return [...chosen.values()].slice(0, BOUNDS.operationsPerBatch);',
+    to: 'return [...chosen.values()].slice(0, BOUNDS.operationsPerBatch).reverse();',
     caughtBy: 'test/outbox-batches.test.ts › sends the first write of 500 bookmarks at a time',
   },
   {
