@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -250,6 +251,35 @@ describe('while the same store is used', () => {
     await expect(following).rejects.toBe('done');
     expect(found.every(({ kind }) => kind === 'lost')).toBe(true);
     expect(await readCopy(store)).toEqual(await readContent(user));
+  });
+
+  test('a repair succeeds although the iteration receives a change during each request', async () => {
+    const user = await fillAccount(60);
+    const store = await copyOf(user);
+    const controller = new AbortController();
+    const following = new CountedRequests();
+    let received = Promise.withResolvers<void>();
+    following.after['/bookmarks/changes'] = async () => received.resolve();
+    const mirror = clientOf(user, following).mirror({ store, signal: controller.signal });
+    const iterating = (async () => {
+      for await (const _ of mirror);
+    })();
+    await received.promise;
+    await damage(store, 'lost', 50);
+    const { id } = (await readCopy(store)).bookmarks[0]!;
+    const requests = new CountedRequests();
+    requests.after['/bookmarks/sync'] = async () => {
+      received = Promise.withResolvers();
+      await user.post('/bookmarks/edit', { id, title: `edited ${requests.paths.length}` });
+      await received.promise;
+      // The iteration applies the page before the next turn of the event loop.
+      await nextTurn();
+    };
+    expect(await verify(user, store, requests)).toHaveLength(1);
+    await catchUp(user, store);
+    expect(await readCopy(store)).toEqual(await readContent(user));
+    controller.abort('done');
+    await expect(iterating).rejects.toBe('done');
   });
 
   test('a collection keeps its pending writes, and sync applies one to a bookmark that was lost', async () => {

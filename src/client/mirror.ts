@@ -87,6 +87,22 @@ export function omitOutdated(
   });
 }
 
+/** The last function that runs or waits for its turn, by store. */
+const turns = new WeakMap<MirrorStore, Promise<unknown>>();
+
+/**
+ * Calls one function at a time for a store. So pages that mirrors in this process receive wait until a verification has
+ * repaired the copy. Otherwise they could move the store's cursor again and again before it applies the repair.
+ */
+export function inTurn<T>(store: MirrorStore, run: () => Promise<T>): Promise<T> {
+  const running = (turns.get(store) ?? Promise.resolve()).then(run);
+  turns.set(
+    store,
+    running.catch(() => {}),
+  );
+  return running;
+}
+
 /** A page of `/bookmarks/changes`, or a repair, as a store applies it. */
 export interface MirrorPage extends Omit<Changes, 'has_more' | 'waited'> {
   /**
@@ -170,7 +186,8 @@ export async function* mirrorBookmarks(
     const isCaughtUp = !page.has_more;
     let retagged: number[] = [];
     if (page.cursor !== cursor || page.reset || aheadIds.length > 0) {
-      retagged = await store.apply(page, cursor);
+      const after = cursor;
+      retagged = await inTurn(store, () => store.apply(page, after));
       cursor = page.cursor;
     }
     if (hasContent(page) || isCaughtUp !== wasCaughtUp) yield toBatch(page, retagged);

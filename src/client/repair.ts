@@ -1,6 +1,6 @@
 import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
 import { type BookmarkVersion, type IdRange, isInRange, joinTagIds } from './digests.ts';
-import { MirrorConflict, type MirrorPage, type MirrorStore } from './mirror.ts';
+import { inTurn, MirrorConflict, type MirrorPage, type MirrorStore } from './mirror.ts';
 import type { Requester, RequestOptions } from './requester.ts';
 import type { UnreadChanges } from './unread-changes.ts';
 
@@ -33,7 +33,7 @@ export interface CountedRange extends IdRange {
   count: number;
 }
 
-/** How many times something starts again because the store has changed meanwhile. */
+/** How many times something starts again because another process has changed the store meanwhile. */
 export const MAX_TRIES = 20;
 
 /** The largest `limit` of `/bookmarks/sync` (docs/contract.md, section 8). */
@@ -87,22 +87,23 @@ export const repairTags = (verifying: Verifying): Promise<CopyFault[]> =>
  * Applies the repair that `find` returns. Starts again if it returns none because the store has changed meanwhile, or
  * if the store changes before the repair is applied.
  */
-async function repair(
+const repair = (
   { store, changes }: Verifying,
   find: () => Promise<Repair | undefined>,
-): Promise<CopyFault[]> {
-  for (let tries = 1; ; tries += 1) {
-    const found = await find();
-    if (found?.faults.length === 0) return [];
-    try {
-      if (found === undefined) throw new MirrorConflict('another process keeps changing this store');
-      await store.apply({ ...found.page, cursor: changes.base }, changes.base);
-      return found.faults;
-    } catch (error) {
-      if (!(error instanceof MirrorConflict) || tries === MAX_TRIES) throw error;
+): Promise<CopyFault[]> =>
+  inTurn(store, async () => {
+    for (let tries = 1; ; tries += 1) {
+      const found = await find();
+      if (found?.faults.length === 0) return [];
+      try {
+        if (found === undefined) throw new MirrorConflict('another process keeps changing this store');
+        await store.apply({ ...found.page, cursor: changes.base }, changes.base);
+        return found.faults;
+      } catch (error) {
+        if (!(error instanceof MirrorConflict) || tries === MAX_TRIES) throw error;
+      }
     }
-  }
-}
+  });
 
 async function fetchRange(
   { requester, options, changes }: Verifying,
