@@ -254,10 +254,19 @@ test('search, get and open give the same offline as with a connection, and inclu
     ['https://www.a.example/3', 'Über alpha', []],
     ['https://c.example/?x', 'beta', ['done', 'x']],
     ['https://www.Alpha-1.example/', '', []],
+    // In these, letters beyond U+FFFF, a tab, percent-encoded letters, and letters after the 200th decide the order.
+    ['https://d.example/%C3%B6', '', []],
+    ['https://e.example/', 'd.example/%c3%b6', []],
+    ['https://f.example/', '\u{1f600}', []],
+    ['https://g.example/', '\uff21', []],
+    ['https://h.example/', 'alpha\tc', []],
+    ['https://i.example/', 'alpha b', []],
+    ['https://j.example/', `${'n'.repeat(200)}b`, []],
+    ['https://k.example/', `${'n'.repeat(200)}a`, []],
   ] as const;
   const bookmarks = entries.map(([url, title, tags], i) => ({
     ...{ url, title, tags: [...tags] },
-    created_at: `2026-01-0${[3, 1, 4, 2, 5][i]}T12:00:00Z`,
+    created_at: `2026-01-0${[3, 1, 4, 2, 5][i % 5]}T12:00:00Z`,
   }));
   await user.post('/import', { bookmarks });
   await run(['sync', file]);
