@@ -321,7 +321,7 @@ testWith(
   'chromium',
   'imports what is exported here, and its file Bookmarks is imported here',
   async (program, skip) => {
-    const reason = whyNotChromium();
+    const reason = await whyNotChromium(program, folder);
     if (reason !== undefined) return skip(reason);
     const given = toEntries(makeCollection(1_000));
     given[5]!.title = 'A title\nin two lines';

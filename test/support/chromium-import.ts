@@ -9,11 +9,21 @@ import { until } from './until.ts';
 /** The file in which an administrator can set what Debian's Chromium does with a new profile. */
 const PREFERENCES_FILE = '/etc/chromium/master_preferences';
 
-/** Returns why Chromium cannot import on this machine. Returns undefined if it can. */
-export function whyNotChromium(): string | undefined {
+const ONE_BOOKMARK =
+  '<!DOCTYPE NETSCAPE-Bookmark-file-1><DL><p><DT><A HREF="https://example.org/">Example</A></DL><p>';
+
+/**
+ * Returns why Chromium cannot import on this machine. Returns undefined if it can. Some versions, such as 156, read the
+ * file at the first start and store nothing.
+ */
+export async function whyNotChromium(program: string, folder: string): Promise<string | undefined> {
   if (!existsSync(PREFERENCES_FILE)) return `it needs Debian's Chromium, with ${PREFERENCES_FILE}`;
   const mount = spawnSync('unshare', ['--map-root-user', '--mount', 'true']);
-  return mount.status === 0 ? undefined : 'this machine allows no mount namespaces';
+  if (mount.status !== 0) return 'this machine allows no mount namespaces';
+  const html = join(folder, 'one-bookmark.html');
+  writeFileSync(html, ONE_BOOKMARK);
+  const file = await importIntoChromium(program, html, join(folder, 'chromium-trial')).catch(() => undefined);
+  return file === undefined ? 'this version imports nothing at its first start' : undefined;
 }
 
 /**
@@ -45,7 +55,7 @@ export async function importIntoChromium(program: string, html: string, profile:
     await until(() => {
       if (child.exitCode !== null) throw new Error(`Chromium ended with ${child.exitCode}`);
       return existsSync(file);
-    }, 180_000);
+    }, 60_000);
     return file;
   } finally {
     child.kill();
