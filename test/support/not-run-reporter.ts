@@ -1,8 +1,15 @@
-import type { Reporter, TestCase, TestModule } from 'vitest/node';
+import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node';
 
-/** At the end of the run, prints every test that was skipped on this machine. */
+/** At the end of the run, prints every test that was skipped on this machine. Prints none if `-t` selects tests. */
 export class NotRunReporter implements Reporter {
+  #vitest: Vitest | undefined;
+
+  onInit(vitest: Vitest): void {
+    this.#vitest = vitest;
+  }
+
   onTestRunEnd(modules: readonly TestModule[]): void {
+    if (this.#vitest?.config.testNamePattern !== undefined) return;
     const names = modules.flatMap((module) =>
       [...module.children.allTests('skipped')].map((test) => `${module.relativeModuleId}: ${describe(test)}`),
     );
