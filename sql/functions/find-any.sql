@@ -19,12 +19,8 @@ begin
         p_user_id, v_alternative.terms, v_alternative.patterns, v_alternative.bits, p_without
       );
     else
-      v_matches := array(
-        select id
-        from bookmarks
-        where user_id = p_user_id
-          and tag_ids @> v_alternative.tag_ids
-          and matches_text(search_text, v_alternative.terms, v_alternative.patterns, p_without)
+      v_matches := find_tagged(
+        p_user_id, v_alternative.tag_ids, v_alternative.terms, v_alternative.patterns, p_without
       );
     end if;
     v_matches_of_any := array(select unnest(v_matches_of_any) union select unnest(v_matches));

@@ -1,9 +1,9 @@
 -- Returns a page of the bookmarks that match a search, in the order `p_sort`, as JSON texts separated by commas. The
 -- page has at most `p_limit` bookmarks and `p_bytes` bytes, but at least one bookmark. `last_id` and `last_key`
--- are the position of the page's last bookmark in this order.
+-- are the position of the page's last bookmark in this order. `valid` says whether the token is valid.
 --
 -- `p_filter` holds the conditions on a bookmark, under the names that `searchFilter` uses (src/domain/search.ts). All
--- conditions are optional. `without_phrases` holds `like` patterns. Each alternative in `any` holds `tags`, and the
+-- conditions are optional. `tags` contains the filter `tag`, too. `without_phrases` holds `like` patterns. Each alternative in `any` holds `tags`, and the
 -- terms of the search together with its own as `terms`, `patterns` and `bits`. find-texts.sql describes these, and
 -- `p_terms`, `p_patterns` and `p_bits`.
 --
@@ -14,108 +14,93 @@
 -- index, because every added bookmark would need an entry in such an index. So each page in these orders reads all
 -- matches.
 --
--- If a search has no conditions and no terms, `total` is the account's counter of bookmarks. If a search has terms or
--- alternatives but requires no tag, `find_texts` or `find_any` finds the matches in the blocks of `search_blocks`, unless
--- an index finds the position. Excluded phrases alone do not use the blocks, because nearly all bookmarks match.
+-- Functions find the candidates first: by an index if the search requires a tag (`find_tagged`), and otherwise in the
+-- blocks of `search_blocks` if it has terms (`find_texts`) or alternatives (`find_any`), unless an index finds the
+-- position. Excluded phrases alone do not use the blocks, because nearly all bookmarks match. `find_matches` tests the
+-- candidates for all other conditions. If a search has no conditions and no terms, `total` is the account's counter of
+-- bookmarks.
 create or replace function search_bookmarks(
-  p_user_id bigint, p_terms text[], p_patterns text[], p_bits integer[], p_filter jsonb,
+  p_user_id bigint, p_token_hash bytea, p_terms text[], p_patterns text[], p_bits integer[], p_filter jsonb,
   p_sort text, p_offset bigint, p_last_id bigint, p_last_key text, p_limit integer, p_bytes integer,
-  out bookmarks text, out count integer, out total bigint, out has_more boolean, out last_id bigint, out last_key text
+  out valid boolean, out bookmarks text, out total bigint, out has_more boolean, out last_id bigint, out last_key text
 )
--- Postgres plans each statement for the values of the call. It then drops conditions whose value is null, and all sort
--- orders except the requested one. The function changes `enable_sort`. Because of the `set` clause, Postgres restores
--- it when the function ends.
-language plpgsql stable set plan_cache_mode = force_custom_plan set enable_sort = on as $$
+-- One plan of each statement fits all calls. `find_matches` has the statement whose plan depends on the search.
+language plpgsql stable set plan_cache_mode = force_generic_plan as $$
 declare
-  v_filter record;
+  v_filter jsonb := p_filter;
+  v_tag_keys text[];
   v_tag_ids bigint[];
-  v_excluded_tag_ids bigint[];
   v_any jsonb;
-  -- the bookmarks that match the conditions evaluated so far: those on the text, `tag_under`, or both; null as long as
-  -- neither has been evaluated
+  v_without text[];
+  -- the bookmarks that match the conditions evaluated so far; null as long as none has been evaluated
   v_candidate_ids bigint[];
   v_ids_under bigint[];
   v_is_all boolean;
-  v_is_exact boolean;
   -- How many matches are needed. Null means all of them, because they are counted.
   v_limit bigint := case when p_last_id is not null then p_limit + 1 end;
   v_ids bigint[];
+  v_count integer;
 begin
+  perform from tokens where user_id = p_user_id and token_hash = p_token_hash and expires_at > now();
+  valid := found;
   bookmarks := '';
-  count := 0;
   total := 0;
   has_more := false;
-  if p_sort not in ('newest', 'oldest', 'created', 'created_oldest', 'updated', 'title') then
-    raise 'unknown sort: %', p_sort;
-  end if;
-  select *
-  into v_filter
-  from jsonb_to_record(p_filter) as filter(
-    tag text, tags text[], tag_under text[], without_tags text[], untagged boolean,
-    created_after timestamptz, created_before timestamptz, updated_after timestamptz, site text,
-    without_phrases text[], "any" jsonb
-  );
 
-  if v_filter.tag is not null and v_filter.tag <> all (coalesce(v_filter.tags, '{}')) then
-    v_filter.tags := v_filter.tags || v_filter.tag;
-  end if;
-  if cardinality(v_filter.tags) > 0 then
-    v_tag_ids := array(select id from tags where user_id = p_user_id and name_key = any (v_filter.tags));
+  -- From here on, `v_filter` holds the conditions that have not been evaluated.
+  if v_filter ? 'tags' then
+    v_tag_keys := array(select jsonb_array_elements_text(v_filter -> 'tags'));
+    v_tag_ids := array(select id from tags where user_id = p_user_id and name_key = any (v_tag_keys));
     -- A required tag does not exist, so nothing matches.
-    if cardinality(v_tag_ids) < cardinality(v_filter.tags) then
+    if cardinality(v_tag_ids) < cardinality(v_tag_keys) then
       return;
     end if;
+    v_filter := v_filter - 'tags';
   end if;
-  if cardinality(v_filter.without_tags) > 0 then
-    v_excluded_tag_ids := array(
-      select id from tags where user_id = p_user_id and name_key = any (v_filter.without_tags)
-    );
-  end if;
-  if v_filter.any is not null then
-    v_any := possible_alternatives(p_user_id, v_filter.any);
+  if v_filter ? 'any' then
+    v_any := possible_alternatives(p_user_id, v_filter -> 'any');
     if v_any = '[]' then
       return;
     end if;
+    v_filter := v_filter - 'any';
   end if;
-  if (cardinality(p_terms) > 0 or v_any is not null)
-    and v_tag_ids is null and (p_last_id is null or p_sort not in ('newest', 'oldest'))
-  then
-    -- From here on, `v_candidate_ids` replaces the conditions on the text and the alternatives.
-    v_candidate_ids := case
-      when v_any is null then find_texts(p_user_id, p_terms, p_patterns, p_bits, v_filter.without_phrases)
-      else find_any(p_user_id, v_any, v_filter.without_phrases)
-    end;
+  -- From here on, `v_candidate_ids` replaces the conditions that it was made from.
+  if v_filter ? 'without_phrases' then
+    v_without := array(select jsonb_array_elements_text(v_filter -> 'without_phrases'));
+  end if;
+  if v_tag_ids is not null then
+    v_candidate_ids := find_tagged(p_user_id, v_tag_ids, p_terms, p_patterns, v_without);
+  elsif p_last_id is null or p_sort not in ('newest', 'oldest') then
+    if v_any is not null then
+      v_candidate_ids := find_any(p_user_id, v_any, v_without);
+      v_any := null;
+    elsif cardinality(p_terms) > 0 then
+      v_candidate_ids := find_texts(p_user_id, p_terms, p_patterns, p_bits, v_without);
+    end if;
+  end if;
+  if v_candidate_ids is not null then
     p_terms := '{}';
     p_patterns := null;
-    v_filter.without_phrases := null;
-    v_any := null;
+    v_filter := v_filter - 'without_phrases';
   end if;
-  if cardinality(v_filter.tag_under) > 0 then
-    v_ids_under := find_under(p_user_id, v_filter.tag_under);
+  if v_filter ? 'tag_under' then
+    v_ids_under := find_under(p_user_id, array(select jsonb_array_elements_text(v_filter -> 'tag_under')));
     v_candidate_ids := case
       when v_candidate_ids is null then v_ids_under
       else array(select unnest(v_candidate_ids) intersect select unnest(v_ids_under))
     end;
+    v_filter := v_filter - 'tag_under';
   end if;
-  v_is_all := cardinality(p_terms) = 0 and v_candidate_ids is null and p_filter = '{}';
+
+  v_is_all := p_filter = '{}' and v_candidate_ids is null and cardinality(p_terms) = 0;
   if p_last_id is null and v_is_all then
     v_limit := p_offset + p_limit;
   end if;
-  -- If tags or candidate ids select the bookmarks, Postgres may find these first and then sort them. Without such a
-  -- selection, and if not all matches are needed, Postgres must read all orders except `updated` and `title` from an
-  -- index. A sort would read all bookmarks of the user for each page.
-  if v_tag_ids is null and v_candidate_ids is null and v_limit is not null
-    and p_sort not in ('updated', 'title')
+  if v_candidate_ids is not null and v_any is null and cardinality(p_terms) = 0 and v_filter = '{}'
+    and p_sort in ('newest', 'oldest')
   then
-    perform set_config('enable_sort', 'off', true);
-  end if;
-
-  -- True if `v_candidate_ids` holds all matches and nothing else. No other condition is then tested.
-  v_is_exact := v_candidate_ids is not null
-    and p_terms = '{}' and v_filter.without_phrases is null and v_any is null
-    and p_filter - '{tag_under, without_phrases, any}'::text[] = '{}';
-  if v_is_exact and p_sort in ('newest', 'oldest') then
-    -- In these orders the ids are enough, so the bookmarks are not read.
+    -- `v_candidate_ids` holds all matches and nothing else. In these orders the ids are enough, so the bookmarks are not
+    -- read.
     v_ids := array(
       select id
       from unnest(v_candidate_ids) id
@@ -125,43 +110,8 @@ begin
       limit v_limit
     );
   else
-    v_ids := array(
-      select b.id
-      from bookmarks b
-      where b.user_id = p_user_id
-        and case
-          when p_last_id is null then true
-          when p_sort = 'newest' then b.id < p_last_id
-          when p_sort = 'oldest' then b.id > p_last_id
-          when p_sort = 'created' then (b.created_at, b.id + 0) < (p_last_key::timestamptz, p_last_id)
-          when p_sort = 'created_oldest' then (b.created_at, b.id + 0) > (p_last_key::timestamptz, p_last_id)
-          when p_sort = 'updated' then (b.updated_at, b.id) < (p_last_key::timestamptz, p_last_id)
-          when p_sort = 'title' then (title_key(row(b.*)::bookmarks) collate "C", b.id) > (p_last_key, p_last_id)
-        end
-        and (v_candidate_ids is null or b.id = any (v_candidate_ids))
-        and matches_text(b.search_text, p_terms, p_patterns, v_filter.without_phrases)
-        and (v_any is null or exists (
-          select
-          from jsonb_to_recordset(v_any) as alternative(terms text[], patterns text[], tag_ids bigint[])
-          where b.tag_ids @> alternative.tag_ids
-            and matches_text(b.search_text, alternative.terms, alternative.patterns, null)
-        ))
-        and (v_tag_ids is null or b.tag_ids @> v_tag_ids)
-        and (v_excluded_tag_ids is null or not b.tag_ids && v_excluded_tag_ids)
-        and (v_filter.untagged is not true or b.tag_ids = '{}')
-        and (v_filter.created_after is null or b.created_at > v_filter.created_after)
-        and (v_filter.created_before is null or b.created_at < v_filter.created_before)
-        and (v_filter.updated_after is null or b.updated_at > v_filter.updated_after)
-        and (v_filter.site is null or b.host = v_filter.site or right(b.host, length(v_filter.site) + 1) = '.' || v_filter.site)
-      order by
-        case when p_sort = 'created' then b.created_at end desc,
-        case when p_sort = 'created_oldest' then b.created_at end,
-        case when p_sort = 'updated' then b.updated_at end desc,
-        case when p_sort = 'title' then title_key(row(b.*)::bookmarks) collate "C" end,
-        -- `id + 0` is a column of the index `bookmarks_created`.
-        case when p_sort in ('oldest', 'title') then b.id when p_sort = 'created_oldest' then b.id + 0 end,
-        case when p_sort in ('newest', 'updated') then b.id when p_sort = 'created' then b.id + 0 end desc
-      limit v_limit
+    v_ids := find_matches(
+      p_user_id, p_terms, p_patterns, v_any, v_filter, v_candidate_ids, p_sort, p_last_id, p_last_key, v_limit
     );
   end if;
 
@@ -178,18 +128,18 @@ begin
     has_more := cardinality(v_ids) > p_limit;
     v_ids := v_ids[1:p_limit];
   end if;
-  select page.bookmarks, page.count into bookmarks, count from render_bookmarks(p_user_id, v_ids, p_bytes) page;
-  has_more := has_more or count < cardinality(v_ids);
-  last_id := v_ids[count];
-  select
-    case p_sort
-      when 'created' then render_time(b.created_at)
-      when 'created_oldest' then render_time(b.created_at)
+  select page.bookmarks, page.count into bookmarks, v_count from render_bookmarks(p_user_id, v_ids, p_bytes) page;
+  has_more := has_more or v_count < cardinality(v_ids);
+  last_id := v_ids[v_count];
+  if p_sort not in ('newest', 'oldest') then
+    select case p_sort
       when 'updated' then render_time(b.updated_at)
       when 'title' then title_key(row(b.*)::bookmarks)
+      else render_time(b.created_at)
     end
-  into last_key
-  from bookmarks b
-  where b.user_id = p_user_id and b.id = last_id;
+    into last_key
+    from bookmarks b
+    where b.user_id = p_user_id and b.id = last_id;
+  end if;
 end
 $$;

@@ -18,7 +18,7 @@ export const BOUNDS = {
   tagsPerBatch: 10_000,
 } as const;
 
-/** The sort orders of a search. The first is the default. The SQL function `search_bookmarks` knows only these. */
+/** The sort orders of a search. The first is the default. The SQL function `find_matches` knows only these. */
 export const SORTS = ['newest', 'oldest', 'created', 'created_oldest', 'updated', 'title'] as const;
 
 export type Sort = (typeof SORTS)[number];

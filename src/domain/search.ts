@@ -40,7 +40,7 @@ const alternatives = z
 /**
  * The filters of a search. A bookmark must meet all filters that are present. The SQL function `search_bookmarks` gets
  * the output of this schema, with phrases as patterns. A new filter needs a line here, and a column and a condition in
- * that function.
+ * `find_matches`.
  */
 export const searchFilter = z.object({
   without_phrases: searchPhrases.optional(),

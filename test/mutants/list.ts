@@ -526,7 +526,7 @@ export const MUTANTS: readonly Mutant[] = [
     caughtBy: 'test/spec-4-2-bookmarks.test.ts › an add that returns an existing bookmark notifies no poll',
   },
   {
-    file: 'sql/functions/search-bookmarks.sql',
+    file: 'sql/functions/find-matches.sql',
     from: 'b.tag_ids @> alternative.tag_ids',
     to: 'b.tag_ids && alternative.tag_ids',
     caughtBy:
@@ -559,7 +559,7 @@ export const MUTANTS: readonly Mutant[] = [
       'test/spec-4-2-search-options.test.ts › {"any":[{"tags":["unknown"]}]} finds [], on one page and page by page in each order',
   },
   {
-    file: 'sql/functions/search-bookmarks.sql',
+    file: 'sql/functions/find-matches.sql',
     from: "or right(b.host, length(v_filter.site) + 1) = '.' || v_filter.site",
     to: 'or right(b.host, length(v_filter.site)) = v_filter.site',
     caughtBy:
