@@ -7,8 +7,11 @@ import { createPrincipal } from '../support/users.ts';
 
 // A connection to a node lasts for half an hour or more, so memory that statements do not release would accumulate.
 
-/** After this many calls, a connection has loaded all metadata and plans that it needs. */
-const WARM_UP = 60;
+/**
+ * After this many calls, a connection has loaded all metadata and plans that it needs. More than 64 added bookmarks are
+ * packed into a block.
+ */
+const WARM_UP = 100;
 const CALLS = 300;
 
 /**

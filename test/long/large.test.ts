@@ -286,9 +286,13 @@ describe('an upload', () => {
 describe('64 MiB', () => {
   const processes = useApiAndWorker(inline);
 
+  // Each request has its own connection. While this process builds a long body, it does not notice that the service
+  // closes an idle connection.
   const send = async (user: TestUser, body: string | Buffer) => {
+    const { method, headers } = requestOptions(user);
     const response = await fetch(`${processes.api.origin}/api/v1/import`, {
-      ...requestOptions(user),
+      method,
+      headers: { ...headers, connection: 'close' },
       body: body as BodyInit,
     });
     return (await response.json()) as Record<string, unknown>;
