@@ -116,7 +116,8 @@ describe('the memory of refusals', () => {
     const counters = startCounters();
     const limiter = open(clock, counters);
     const refusals: Quota[] = [];
-    // Every 200 ms a slot becomes free. The key asks five times as often.
+    for (let n = 0; n < LIMIT; n += 1, clock.advance(WINDOW_MS / LIMIT)) await limiter.consume('key', LIMIT);
+    // From here on, a slot becomes free every 200 ms. The key asks five times as often.
     for (let n = 0; n < 75; n += 1, clock.advance(40)) {
       const quota = await limiter.consume('key', LIMIT);
       if (!quota.admitted) refusals.push(quota);
