@@ -112,7 +112,8 @@ describe('while Redis is unavailable', () => {
     one.notifier.notify('user:2');
     await server.restart();
     await one.untilSays(SHARED);
-    await expect.poll(() => one.counters.wakesPublished).toBe(2);
+    // If the heartbeat after a notification is not heard in time, the notification is sent again.
+    await expect.poll(() => one.counters.wakesPublished).toBeGreaterThanOrEqual(2);
   });
 });
 
