@@ -282,6 +282,26 @@ describe('while the same store is used', () => {
     await expect(iterating).rejects.toBe('done');
   });
 
+  test('a collection that follows is repaired, and sends its writes meanwhile', async () => {
+    const user = await fillAccount(60);
+    const store = await copyOf(user);
+    const ids = (await readCopy(store)).bookmarks.map(({ id }) => id);
+    await damage(store, 'lost', 50);
+    const collection = clientOf(user).collection(store);
+    const controller = new AbortController();
+    const following = collection.follow({ signal: controller.signal });
+    const verifying = collection.verify();
+    for (const id of ids.slice(0, 10)) await collection.edit(id, { title: 'mine' });
+    expect(await verifying).toEqual([{ kind: 'lost', bookmark: ids[50] }]);
+    await expect.poll(() => collection.pending()).toEqual([]);
+    controller.abort('done');
+    await expect(following).rejects.toBe('done');
+    await catchUp(user, store);
+    const { bookmarks } = await readCopy(store);
+    expect(bookmarks.filter(({ title }) => title === 'mine')).toHaveLength(10);
+    expect(await readCopy(store)).toEqual(await readContent(user));
+  });
+
   test('a collection keeps its pending writes, and sync applies one to a bookmark that was lost', async () => {
     const user = await fillAccount(50);
     const store = await copyOf(user);
