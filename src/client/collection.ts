@@ -7,6 +7,7 @@ import type { BookmarkState, CollectionStore, Intent, PendingWrite, Report } fro
 import { finishAttempts, type Pushing, pushUnlessFull, pushWrites } from './push.ts';
 import type { CopyFault } from './repair.ts';
 import { type Requester, type RequestOptions, WITHOUT_END } from './requester.ts';
+import { inTurn } from './turns.ts';
 import { verifyCopy } from './verify.ts';
 import type { ChangedIds } from './watchers.ts';
 
@@ -66,7 +67,6 @@ export class Collection {
   readonly #requester: Requester;
   readonly #store: CollectionStore;
   readonly #policy: ConflictPolicy;
-  #syncing: Promise<unknown> = Promise.resolve();
 
   constructor(requester: Requester, store: CollectionStore, options: CollectionOptions = {}) {
     this.#requester = requester;
@@ -228,7 +228,7 @@ export class Collection {
   /** Calls `work` after earlier calls have ended. Calls it again if another process has changed the store meanwhile. */
   #run<T>(options: RequestOptions, work: (pushing: Pushing) => Promise<T>): Promise<T> {
     const unreachableForMs = options.unreachableForMs ?? options.retryForMs ?? UNREACHABLE_FOR_MS;
-    return this.#inTurn(() => this.#repeat(this.#pushing({ ...options, unreachableForMs }), work));
+    return inTurn(this, () => this.#repeat(this.#pushing({ ...options, unreachableForMs }), work));
   }
 
   /**
@@ -258,8 +258,8 @@ export class Collection {
         let cancelWake = () => {};
         try {
           // The changes are read first, so that the writes are merged with the newest state. Later, polls have read them.
-          if (isFirst) await this.#inTurn(pushing.pull);
-          fullForSeconds = await this.#inTurn(() => pushUnlessFull(pushing));
+          if (isFirst) await inTurn(this, pushing.pull);
+          fullForSeconds = await inTurn(this, () => pushUnlessFull(pushing));
           const poll = new AbortController();
           wake = poll;
           if (fullForSeconds !== undefined)
@@ -276,13 +276,6 @@ export class Collection {
     } finally {
       unwatch();
     }
-  }
-
-  /** Runs one function at a time. */
-  #inTurn<T>(run: () => Promise<T>): Promise<T> {
-    const running = this.#syncing.then(run);
-    this.#syncing = running.catch(() => {});
-    return running;
   }
 
   #pushing(options: RequestOptions): Pushing {

@@ -2,6 +2,7 @@ import type { Bookmark, BookmarkTag, Changes } from '../domain/resources.ts';
 import type { BookmarkVersion, IdRange } from './digests.ts';
 import { type Requester, type RequestOptions, WITHOUT_END } from './requester.ts';
 import { POLL_PAUSE_MS, PollPause } from './timing.ts';
+import { inTurn } from './turns.ts';
 
 /**
  * Where a mirror keeps its copy: a `MemoryStore`, a `SqliteStore` for Node, or an `IndexedDbStore` for browsers.
@@ -85,22 +86,6 @@ export function omitOutdated(
     if (storedVersion === undefined || storedVersion === wrongVersions?.[id]) return true;
     return updated_at >= storedVersion;
   });
-}
-
-/** The last function that runs or waits for its turn, by store. */
-const turns = new WeakMap<MirrorStore, Promise<unknown>>();
-
-/**
- * Calls one function at a time for a store. So pages that mirrors in this process receive wait until a verification has
- * repaired the copy. Otherwise they could move the store's cursor again and again before it applies the repair.
- */
-export function inTurn<T>(store: MirrorStore, run: () => Promise<T>): Promise<T> {
-  const running = (turns.get(store) ?? Promise.resolve()).then(run);
-  turns.set(
-    store,
-    running.catch(() => {}),
-  );
-  return running;
 }
 
 /** A page of `/bookmarks/changes`, or a repair, as a store applies it. */
@@ -187,6 +172,8 @@ export async function* mirrorBookmarks(
     let retagged: number[] = [];
     if (page.cursor !== cursor || page.reset || aheadIds.length > 0) {
       const after = cursor;
+      // Waits until a verification has repaired the copy. Otherwise pages could move the store's cursor before each try
+      // of the repair.
       retagged = await inTurn(store, () => store.apply(page, after));
       cursor = page.cursor;
     }

@@ -1,7 +1,8 @@
 import type { Bookmark, BookmarkTag } from '../domain/resources.ts';
 import { type BookmarkVersion, type IdRange, isInRange, joinTagIds } from './digests.ts';
-import { inTurn, MirrorConflict, type MirrorPage, type MirrorStore } from './mirror.ts';
+import { MirrorConflict, type MirrorPage, type MirrorStore } from './mirror.ts';
 import type { Requester, RequestOptions } from './requester.ts';
+import { inTurn } from './turns.ts';
 import type { UnreadChanges } from './unread-changes.ts';
 
 /**
