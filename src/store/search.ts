@@ -92,7 +92,7 @@ export async function searchBookmarks(
   const rows = await db
     .at(principal.userId)
     .read((sql) =>
-      isNewest ? readNewest(sql, principal, search) : findMatches(sql, principal, { ...search, filter }),
+      isNewest ? readNewest(sql, principal, search) : readMatches(sql, principal, { ...search, filter }),
     );
   return requireValidToken(rows);
 }
@@ -118,7 +118,7 @@ const readNewest = (sql: Sql, { userId, hash }: PrincipalKey, { page, perPage }:
  * begins `perPage` matches later, and would skip bookmarks that were left out of this page. With `after`, a page may be
  * shorter than `perPage`, because the next page begins after the last bookmark that was sent.
  */
-function findMatches(
+function readMatches(
   sql: Sql,
   { userId, hash }: PrincipalKey,
   { terms, filter, sort, page, perPage, after }: SearchOptions,
