@@ -22,8 +22,12 @@ export async function whyNotChromium(program: string, folder: string): Promise<s
   if (mount.status !== 0) return 'this machine allows no mount namespaces';
   const html = join(folder, 'one-bookmark.html');
   writeFileSync(html, ONE_BOOKMARK);
-  const file = await importIntoChromium(program, html, join(folder, 'chromium-trial')).catch(() => undefined);
-  return file === undefined ? 'this version imports nothing at its first start' : undefined;
+  try {
+    await importIntoChromium(program, html, join(folder, 'chromium-trial'));
+    return undefined;
+  } catch (error) {
+    return `a trial import failed: ${String(error)}`;
+  }
 }
 
 /**
@@ -55,7 +59,7 @@ export async function importIntoChromium(program: string, html: string, profile:
     await until(() => {
       if (child.exitCode !== null) throw new Error(`Chromium ended with ${child.exitCode}`);
       return existsSync(file);
-    }, 60_000);
+    }, 180_000);
     return file;
   } finally {
     child.kill();
