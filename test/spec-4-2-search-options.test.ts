@@ -373,8 +373,8 @@ describe('sort', () => {
   test('SQL refuses an unknown order', async () => {
     const found = service.context.database.sql`
       select from search_bookmarks(
-        p_user_id => 1, p_token_hash => '', p_terms => '{}', p_patterns => null, p_bits => null, p_filter => '{}', p_sort => 'unheard',
-        p_offset => 0, p_last_id => null, p_last_key => null, p_limit => 1, p_bytes => 1
+        p_user_id => 1, p_token_hash => '', p_terms => '{}', p_patterns => null, p_bits => null, p_filter => '{}',
+        p_sort => 'unheard', p_offset => 0, p_last_id => null, p_last_key => null, p_limit => 1, p_bytes => 1
       )`;
     await expect(found).rejects.toThrow('unknown sort: unheard');
   });

@@ -37,7 +37,10 @@ import { findPrincipal, revokeToken } from '../../src/store/tokens.ts';
 import { exchangeInvite, readAccount, readProfile } from '../../src/store/users.ts';
 import { BIG, type Collection, SMALL } from './collections.ts';
 
-/** Operations of the store whose work could grow with the account, with the number of rows that it may read for the big account. */
+/**
+ * Operations of the store whose work could grow with the account. Each has the number of rows that it may read for the
+ * big account.
+ */
 
 export interface Operation {
   name: string;
