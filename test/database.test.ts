@@ -61,6 +61,8 @@ test('the functions and the service have the same limits, and each limit is writ
     tag_name: BOUNDS.tagName,
     premium_trash: 100_000,
     block_bookmarks: 64,
+    kept_bytes: 16_777_216,
+    response_room: 524_288,
     ids_per_tick: 200_000,
   });
   const numbers = Object.values(limits).join('|');

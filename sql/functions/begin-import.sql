@@ -1,7 +1,7 @@
 -- Begins a large import, whose body is then staged in Postgres. `p_bytes` is the announced length of the body.
 -- Outcomes:
 -- - `import_busy`: another large import of the user is in progress.
--- - `import_unread`: earlier imports of the user have more than 16 MiB of errors that have not been sent yet.
+-- - `import_unread`: earlier imports of the user have more than `limit_of('kept_bytes')` of errors that have not been sent yet.
 -- - `import_full`: the staged imports of all users on this node would exceed `p_staged_limit`.
 --
 -- The function takes an advisory lock, so that imports that begin at the same time cannot together exceed
@@ -17,7 +17,7 @@ begin
     return;
   end if;
   -- Errors that are kept for an idempotency key count in `accounts.kept_bytes` instead.
-  if 16777216 < (
+  if limit_of('kept_bytes') < (
     select sum(octet_length(errors)) from imports where user_id = p_user_id and idempotency_key is null
   ) then
     outcome := 'import_unread';

@@ -2,9 +2,9 @@
 -- import too. All results are null if the key is null, or if no response is kept and there is room for one. The caller
 -- then continues. Outcomes:
 -- - `key_reused`: the key was used for another request.
--- - `responses_full`: less than 512 KiB are left for the response to a new key. The caller must write nothing.
+-- - `responses_full`: less than `limit_of('response_room')` is left for the response to a new key. The caller must write nothing.
 --
--- 512 KiB are enough for the largest response, an added bookmark of about 260 KiB. Only the errors of an import may be
+-- This is enough for the largest response, an added bookmark of about 260 KiB. Only the errors of an import may be
 -- larger, and `import_bookmarks` checks whether they fit.
 --
 -- The caller must hold the lock on the account's row. So if a request is repeated while it still runs, the repeat waits
@@ -36,7 +36,7 @@ begin
   if v_stored.is_valid is not null then
     perform forget_responses(p_user_id, array[p_key]);
   end if;
-  if kept_room(p_user_id) < 524288 then
+  if kept_room(p_user_id) < limit_of('response_room') then
     outcome := 'responses_full';
   end if;
 end

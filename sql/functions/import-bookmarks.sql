@@ -84,9 +84,8 @@ begin
     where errors <> ''
   );
   if v_import.idempotency_key is not null and v_error_bytes > kept_room(p_user_id) then
-    -- A user's kept responses may take 16 MiB. Errors of more than 16,000,000 bytes need nearly all of that, so a later
-    -- attempt would hardly help.
-    outcome := case when v_error_bytes > 16000000 then 'response_too_long' else 'responses_full' end;
+    -- Errors that would not even fit if nothing else was kept will not fit later either.
+    outcome := case when v_error_bytes > limit_of('kept_bytes') then 'response_too_long' else 'responses_full' end;
     return;
   end if;
 

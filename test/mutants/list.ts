@@ -388,8 +388,8 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'sql/functions/begin-import.sql',
-    from: 'if 16777216 <',
-    to: 'if 167772160 <',
+    from: "if limit_of('kept_bytes') <",
+    to: "if 10 * limit_of('kept_bytes') <",
     caughtBy:
       'test/spec-4-4-import-export.test.ts › is RATE_LIMITED while more than 16 MiB of errors of earlier imports were not read',
   },
