@@ -88,8 +88,9 @@ create unlogged table import_batches (
   -- one value for each entry: the positions of its tags in the import's list of tags (`p_tag_names` of
   -- `import_bookmarks`), counted from 1 and separated by blanks
   tag_sets text[] not null,
-  -- a JSON array in UTF-8, with one object for each entry, in the same order as the values of the two columns above
-  entries bytea not null,
+  -- a JSON array with one object for each entry, in the same order as the values of the two columns above. It is not
+  -- parsed when it is stored.
+  entries text not null,
   -- the errors of invalid entries: JSON objects in UTF-8, separated by commas
   errors bytea not null,
   constraint import_batches_pkey primary key (user_id, import_id, position),

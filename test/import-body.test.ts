@@ -150,6 +150,24 @@ test.runIf(isLinux)('a refused body does not cost the next import a new parsing 
   preparers.close();
 });
 
+test.runIf(isLinux)('a parsing process prepares one long body after another in the same heap', async () => {
+  const bookmarks = Array.from({ length: 5_000 }, (_, n) => ({
+    url: `http://a/${n}`,
+    comment: 'x'.repeat(1_000),
+  }));
+  const body = Buffer.from(JSON.stringify({ bookmarks }));
+  // The heap has room for about one body.
+  const preparers = new Preparers({ heapMiB: 32 });
+  const pids = new Set<number | undefined>();
+  for (let n = 0; n < 8; n += 1) {
+    expect(await preparers.prepare(Buffer.from(body), async () => {})).toMatchObject({ entries: 5_000 });
+    pids.add(findPreparer());
+  }
+  expect(pids.size).toBe(1);
+  expect(pids).not.toContain(undefined);
+  preparers.close();
+});
+
 test.runIf(isLinux).each([
   ['one chunk', 1, 'body: is too complex to be parsed', { takeLimitMs: NEVER_MS }],
   ['many chunks', 100, 'took nothing', { timeLimitMs: NEVER_MS }],

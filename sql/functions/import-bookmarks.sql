@@ -16,7 +16,7 @@
 -- (docs/decisions/0093-plans-that-stay-good.md).
 create or replace function import_bookmarks(
   p_user_id bigint, p_import_id uuid, p_lease_id uuid, p_replace boolean,
-  p_batches integer, p_url_keys uuid[], p_tag_sets text[], p_entries bytea, p_errors bytea,
+  p_batches integer, p_url_keys uuid[], p_tag_sets text[], p_entries text, p_errors bytea,
   p_tag_names text[], p_tag_keys text[], p_skipped bigint,
   p_free_limit bigint, p_trash_limit bigint, p_tag_limit integer,
   out outcome text, out result text, out repeats uuid
@@ -224,7 +224,7 @@ begin
         entry.bookmark, p_user_id, nextval('bookmarks_id_seq'), coalesce(sets.tag_ids, '{}'), coalesce(sets.tags, '[]'), v_now
       ) as bookmark
       from (
-        select json_populate_recordset(bookmark_defaults(), convert_from(v_batch.entries, 'UTF8')::json) as bookmark,
+        select json_populate_recordset(bookmark_defaults(), v_batch.entries::json) as bookmark,
           unnest(v_batch.tag_sets) as tag_set, unnest(v_is_new_in_batch) as is_new,
           generate_series(1, cardinality(v_is_new_in_batch)) as n
       ) entry

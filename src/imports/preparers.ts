@@ -32,11 +32,10 @@ const TIME_LIMIT_MS = 60_000;
 const TAKE_LIMIT_MS = 60_000;
 
 /**
- * How long the child process is kept for the next import. After a body of more than `KEPT_UP_TO_BYTES`, the process is
- * not kept, because its heap has grown.
+ * How long the child process is kept for the next import. A new process takes half a second to start, and is slow until
+ * V8 has compiled its code.
  */
 const KEPT_MS = 30_000;
-const KEPT_UP_TO_BYTES = 4_194_304;
 
 /**
  * The niceness of the child process. If this process has a higher niceness, the child keeps the niceness of this
@@ -116,15 +115,13 @@ export class Preparers {
     let mayKeep = false;
     try {
       const messages = on(child, 'message', { close: ['exit'] }) as AsyncIterable<[FromChild]>;
-      let bytes = 0;
       for await (const chunk of body) {
         signal?.throwIfAborted();
-        bytes += chunk.length;
         await send(child, { type: 'chunk', bytes: chunk }, takeLimitMs);
       }
       await send(child, { type: 'prepare', stages: stage !== undefined }, takeLimitMs);
       const end = await receiveBatches(child, messages, stage, this.#limits);
-      mayKeep = bytes <= KEPT_UP_TO_BYTES;
+      mayKeep = true;
       if (end.type === 'refused') throw new ApiError(end.code, end.message);
       return end.prepared;
     } catch (error) {

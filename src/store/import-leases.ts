@@ -1,6 +1,6 @@
 import type { Idempotency } from '../domain/idempotency.ts';
 import type { Database } from './driver/database.ts';
-import type { ImportBatch } from './imports.ts';
+import { entriesText, type ImportBatch } from './imports.ts';
 import { requireValidToken } from './outcomes.ts';
 import type { ImportState, Lease } from './staged-imports.ts';
 import { type PrincipalKey, tokenIsValid } from './tokens.ts';
@@ -120,8 +120,9 @@ export async function stageBatch(
   db: Database,
   { userId, id, leaseId }: Lease,
   position: number,
-  { urlKeys, tagSets, entries, errors }: ImportBatch,
+  batch: ImportBatch,
 ): Promise<boolean> {
+  const { urlKeys, tagSets, entries, errors } = batch;
   const rows = await db.write(
     (sql) => sql`
       with held as (
@@ -131,7 +132,7 @@ export async function stageBatch(
         returning user_id, id
       )
       insert into import_batches (user_id, import_id, position, url_keys, tag_sets, entries, errors)
-      select user_id, id, ${position}, ${urlKeys}::uuid[], ${tagSets}::text[], ${entries}, ${errors}
+      select user_id, id, ${position}, ${urlKeys}::uuid[], ${tagSets}::text[], ${entriesText(batch)}, ${errors}
       from held
       returning position`,
   );

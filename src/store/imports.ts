@@ -17,7 +17,7 @@ export interface ImportBatch {
    * the import's list of tags, counted from 1 and separated by blanks.
    */
   tagSets: string;
-  /** A JSON array with the result of `storedBookmark` for each entry. */
+  /** A JSON array, in UTF-8, with the result of `storedBookmark` for each entry. */
   entries: Uint8Array;
   /** The errors of invalid entries: JSON objects in UTF-8, separated by commas. */
   errors: Uint8Array;
@@ -36,6 +36,12 @@ export interface PreparedImport {
   /** The number of entries whose url occurs earlier in the request. A `replace` skips none. */
   skipped: number;
 }
+
+/**
+ * Returns the entries of a batch as the driver sends them best. It sends bytes as hexadecimal digits, which are twice as
+ * long.
+ */
+export const entriesText = ({ entries }: ImportBatch): string => new TextDecoder().decode(entries);
 
 /** How an import was written. */
 interface WrittenImport {
@@ -69,7 +75,7 @@ export async function finishImport(
       from import_bookmarks(
         p_user_id => ${userId}, p_import_id => ${id}, p_lease_id => ${leaseId},
         p_replace => ${replace}, p_batches => ${batches}, p_url_keys => ${batch.urlKeys},
-        p_tag_sets => ${batch.tagSets}, p_entries => ${batch.entries}, p_errors => ${batch.errors},
+        p_tag_sets => ${batch.tagSets}, p_entries => ${entriesText(batch)}, p_errors => ${batch.errors},
         p_tag_names => ${tags.names}, p_tag_keys => ${tags.keys}, p_skipped => ${skipped},
         p_free_limit => ${limits.bookmarks}, p_trash_limit => ${limits.trash}::bigint, p_tag_limit => ${BOUNDS.tagsPerUser}
       )`,
