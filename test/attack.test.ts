@@ -640,6 +640,24 @@ describe('responses that are stored for Idempotency-Keys', () => {
     expect((await other.post('/import', bodyOf(0), keyed('key-0'))).status).toBe(200);
   });
 
+  test('errors that exceed all the space are a VALIDATION_ERROR, and errors that only lack space now are RATE_LIMITED', async () => {
+    const greedy = await service.user();
+    const importOf = (count: number) =>
+      greedy.post(
+        '/import',
+        { bookmarks: Array.from({ length: count }, (_, m) => ({ url: `${10_000 + m} ${'x'.repeat(250)}` })) },
+        keyed(`errors-${count}`),
+      );
+    await runOn(service.database.url, `update accounts set kept_bytes = ${MIB} where user_id = ${greedy.id}`);
+    const { text } = await greedy.post('/import', { bookmarks: [{ url: `10000 ${'x'.repeat(250)}` }] });
+    const errorBytes = Buffer.byteLength(text) - '{"imported":0,"skipped":0,"errors":[]}'.length;
+    const tooMany = Math.ceil((16 * MIB) / errorBytes);
+    expect(await importOf(tooMany)).toMatchObject({ status: 400, body: { code: 'VALIDATION_ERROR' } });
+    // A later error takes five bytes more than the first: a comma, and four digits of its index.
+    const fitting = Math.floor((16 * MIB) / (errorBytes + 5));
+    expect(await importOf(fitting)).toMatchObject({ status: 429, body: { code: 'RATE_LIMITED' } });
+  });
+
   test('at the limit, adds, new tags and imports with a new key are RATE_LIMITED, and those without a key succeed', async () => {
     const greedy = await service.user();
     await greedy.post('/bookmarks/add', { url: 'https://kept.example/' }, keyed('used'));
