@@ -3,7 +3,7 @@ import { constants, getPriority } from 'node:os';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { parseToken } from '../src/domain/tokens.ts';
 import { prepareEntries } from '../src/imports/batches.ts';
-import { isOversized, MAX_ENTRY_BYTES } from '../src/imports/body.ts';
+import { isOversized, MAX_ENTRY_BYTES } from '../src/imports/entries.ts';
 import { Preparers } from '../src/imports/preparers.ts';
 import { receiveImport } from '../src/imports/receive.ts';
 import type { ImportBatch } from '../src/store/imports.ts';

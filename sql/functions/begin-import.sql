@@ -1,7 +1,8 @@
 -- Begins a large import, whose body is then staged in Postgres. `p_bytes` is the announced length of the body.
 -- Outcomes:
 -- - `import_busy`: another large import of the user is in progress.
--- - `import_unread`: earlier imports of the user have more than `limit_of('kept_bytes')` of errors that have not been sent yet.
+-- - `import_unread`: earlier imports of the user have more than `limit_of('kept_bytes')` of errors that have not been
+--   sent yet.
 -- - `import_full`: the staged imports of all users on this node would exceed `p_staged_limit`.
 --
 -- The function takes an advisory lock, so that imports that begin at the same time cannot together exceed

@@ -2,7 +2,8 @@
 -- import too. All results are null if the key is null, or if no response is kept and there is room for one. The caller
 -- then continues. Outcomes:
 -- - `key_reused`: the key was used for another request.
--- - `responses_full`: less than `limit_of('response_room')` is left for the response to a new key. The caller must write nothing.
+-- - `responses_full`: less than `limit_of('response_room')` is left for the response to a new key. The caller must write
+--   nothing.
 --
 -- This is enough for the largest response, an added bookmark of about 260 KiB. Only the errors of an import may be
 -- larger, and `import_bookmarks` checks whether they fit.

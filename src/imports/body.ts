@@ -23,35 +23,6 @@ export function parseImport(bytes: Buffer): ImportBody {
   return { replace: mode === 'replace', entries: bookmarks };
 }
 
-/** The maximum length of an entry. The response reports a longer entry as an error (docs/contract.md, decision 33). */
-export const MAX_ENTRY_BYTES = 524_288;
-
-/** Whether an entry has too many bytes as JSON, or is nested too deeply for `JSON.stringify`. */
-export function isOversized(entry: unknown): boolean {
-  if (estimateMaxBytes(entry, 3) <= MAX_ENTRY_BYTES) return false;
-  try {
-    return Buffer.byteLength(JSON.stringify(entry)) > MAX_ENTRY_BYTES;
-  } catch {
-    return true;
-  }
-}
-
-/**
- * Estimates quickly how many bytes a value has as JSON. The result is never too small. It is infinite if the value is
- * nested more deeply than `depth`. JSON needs at most 6 bytes for a character, and at most 25 for a number.
- */
-function estimateMaxBytes(value: unknown, depth: number): number {
-  if (typeof value === 'string') return 6 * value.length + 3;
-  if (typeof value !== 'object' || value === null) return 25;
-  if (depth === 0) return Number.POSITIVE_INFINITY;
-  let bytes = 2;
-  if (Array.isArray(value)) for (const item of value) bytes += 1 + estimateMaxBytes(item, depth - 1);
-  else
-    for (const key of Object.keys(value))
-      bytes += 6 * key.length + 4 + estimateMaxBytes((value as Record<string, unknown>)[key], depth - 1);
-  return bytes;
-}
-
 /**
  * Frees the memory of bytes that nobody uses any more. Garbage collection would free it too. But V8 would then run a
  * full collection for every few megabytes of an import (docs/decisions/0073-memory-of-imports.md).

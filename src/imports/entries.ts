@@ -5,7 +5,6 @@ import type { ImportError } from '../domain/resources.ts';
 import { cutText } from '../domain/text.ts';
 import { describeIssue, dropNulls, formatIssue } from '../domain/validation.ts';
 import { storedBookmark } from '../store/bookmarks.ts';
-import { isOversized, MAX_ENTRY_BYTES } from './body.ts';
 
 /**
  * The schema of the body, only for the API reference. Bodies are not checked against it: `checkEntry` checks entries
@@ -26,6 +25,9 @@ interface CheckedEntry {
   /** The columns of the row as JSON, without the tags. */
   row: string;
 }
+
+/** The maximum length of an entry. The response reports a longer entry as an error (docs/contract.md, decision 33). */
+export const MAX_ENTRY_BYTES = 524_288;
 
 /**
  * The maximum length of a text in an error, in code points. Longer texts are cut, so that responses stay short
@@ -58,4 +60,30 @@ const toError = (index: number, url: string | null, error: string): ImportError 
 function urlOf(raw: unknown): string | null {
   const url = typeof raw === 'object' && raw !== null && 'url' in raw ? raw.url : undefined;
   return typeof url === 'string' ? url : null;
+}
+
+/** Whether an entry has too many bytes as JSON, or is nested too deeply for `JSON.stringify`. */
+export function isOversized(entry: unknown): boolean {
+  if (estimateMaxBytes(entry, 3) <= MAX_ENTRY_BYTES) return false;
+  try {
+    return Buffer.byteLength(JSON.stringify(entry)) > MAX_ENTRY_BYTES;
+  } catch {
+    return true;
+  }
+}
+
+/**
+ * Estimates quickly how many bytes a value has as JSON. The result is never too small. It is infinite if the value is
+ * nested more deeply than `depth`. JSON needs at most 6 bytes for a character, and at most 25 for a number.
+ */
+function estimateMaxBytes(value: unknown, depth: number): number {
+  if (typeof value === 'string') return 6 * value.length + 3;
+  if (typeof value !== 'object' || value === null) return 25;
+  if (depth === 0) return Number.POSITIVE_INFINITY;
+  let bytes = 2;
+  if (Array.isArray(value)) for (const item of value) bytes += 1 + estimateMaxBytes(item, depth - 1);
+  else
+    for (const key of Object.keys(value))
+      bytes += 6 * key.length + 4 + estimateMaxBytes((value as Record<string, unknown>)[key], depth - 1);
+  return bytes;
 }
