@@ -215,7 +215,7 @@ test('a field that a replica of an older release does not know stays unchanged o
   const [imported] = await sql<{ outcome: string | null }[]>`
     select * from import_bookmarks(
       ${user.id}, ${lease.id}, ${lease.leaseId}, true,
-      0, array[${crypto.randomUUID()}::uuid], '{""}', ${Buffer.from(JSON.stringify([known]))}, '',
+      0, array[${crypto.randomUUID()}::uuid], '{""}', ${JSON.stringify([known])}, '',
       '{}', '{}', 0, 100, 100, 100
     )`;
   expect(imported!.outcome).toBeNull();

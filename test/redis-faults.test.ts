@@ -94,11 +94,11 @@ describe('while Redis is unavailable', () => {
     for (let i = 0; i < 100; i += 1) await one.limiters.tokens.consume(`key ${i}`, LIMIT);
     await server.restart();
     await one.untilSays(SHARED);
-    // On a busy machine, Redis may respond so late that the state changes more often.
-    const { degradations } = one.counters;
-    expect(degradations).toBeGreaterThanOrEqual(1);
-    const levels = Array.from({ length: degradations }, () => [40, 30]).flat();
-    expect(one.lines.map(({ level }) => level)).toEqual([30, ...levels]);
+    // On a busy machine, Redis may respond so late that the state changes more often. Limits and waits may also fail one
+    // after the other. In any case, a line differs from the one before, and 100 requests do not log 100 lines.
+    const said = one.lines.map(({ msg }) => msg);
+    expect(said.filter((msg, i) => msg === said[i - 1])).toEqual([]);
+    expect(said.length).toBeLessThan(20);
   });
 
   test('a notification that was not sent or got no response is sent when Redis is back', async () => {

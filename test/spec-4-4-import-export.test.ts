@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { BOUNDS } from '../src/domain/bounds.ts';
 import { OutboundBacklog } from '../src/flow/held-bytes.ts';
 import { Semaphore } from '../src/flow/semaphore.ts';
 import { streamPages } from '../src/http/streamed-pages.ts';
-import { IMPORT_BODY_BYTES } from '../src/imports/receive.ts';
 import { PAGE_BYTES } from '../src/store/bookmarks.ts';
 import { runOn } from './support/database.ts';
 import { connectTo } from './support/responses.ts';
@@ -528,7 +528,7 @@ describe('a staged import as a job (decision 21)', () => {
     const sent = JSON.stringify({
       bookmarks: Array.from({ length: 1_200 }, (_, n) => ({ url: `${URL}${n}`, title: 'x'.repeat(1_500) })),
     });
-    const limit = IMPORT_BODY_BYTES + 2 * sent.length;
+    const limit = BOUNDS.importBytes + 2 * sent.length;
     await using own = await startService({ importInlineBytes: 0, importStagedBytes: limit });
     // A body without an announced length counts with the largest possible size until it is complete.
     const sendChunked = async ({ token }: TestUser, body: string) => {

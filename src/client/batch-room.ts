@@ -2,7 +2,7 @@ import { BOUNDS } from '../domain/bounds.ts';
 import type { BatchOperation } from '../domain/resources.ts';
 
 /** The limits of a body of `/bookmarks/batch` (docs/contract.md, section 1), less some room for its other fields. */
-const MAX_BYTES = 1_048_576 - 1_000;
+const MAX_BYTES = BOUNDS.batchBytes - 1_000;
 const MAX_SEPARATORS = 50_000 - 10;
 
 /** Counts what still fits into a batch. */

@@ -1,3 +1,4 @@
+import { BOUNDS } from '../domain/bounds.ts';
 import type { BookmarkSearch, SearchAlternative } from '../domain/resources.ts';
 import { parseWebUrl } from '../domain/web-url.ts';
 
@@ -155,7 +156,7 @@ function applyPart(
 function applyOr(search: SearchFilter, group: readonly SearchPart[]): 'or' | undefined {
   const earlier = search.any ?? [{}];
   const isPossible = group.every(({ key, value, isNegated }) => !isNegated && toAlternative(key, value));
-  if (!isPossible || earlier.length * group.length > MAX_VALUES) return 'or';
+  if (!isPossible || earlier.length * group.length > BOUNDS.alternatives) return 'or';
   search.any = earlier.flatMap((one) =>
     group.map(({ key, value }) => joinAlternatives(one, toAlternative(key, value) ?? {})),
   );
@@ -174,16 +175,10 @@ function joinAlternatives(one: SearchAlternative, other: SearchAlternative): Sea
   return { ...(phrases.length > 0 && { phrases }), ...(tags.length > 0 && { tags }) };
 }
 
-/** The most phrases, excluded phrases, alternatives, and values of `under:` in a search. */
-const MAX_VALUES = 10;
-
-/** The longest name of a tag, in code points. */
-const MAX_TAG_LENGTH = 255;
-
 /** Adds a value to a search. Returns false if the value is invalid, or if the search has too many values. */
 type Apply = (search: SearchFilter, value: string, startDay: StartDay) => boolean;
 
-const exclude: Apply = (search, text) => append(search, 'without_phrases', text, MAX_VALUES);
+const exclude: Apply = (search, text) => append(search, 'without_phrases', text, BOUNDS.phrases);
 
 /** The operators by key. The key of a word is empty. The key of a negated operator begins with a minus. */
 const OPERATORS: ReadonlyMap<string, Apply> = new Map<string, Apply>([
@@ -192,8 +187,11 @@ const OPERATORS: ReadonlyMap<string, Apply> = new Map<string, Apply>([
   ['-"', exclude],
   ['tag', (search, name) => isTag(name) && append(search, 'tags', name)],
   ['-tag', (search, name) => isTag(name) && append(search, 'without_tags', name)],
-  ['under', (search, name) => isTag(name) && isPath(name) && append(search, 'tag_under', name, MAX_VALUES)],
-  ['"', (search, phrase) => append(search, 'phrases', phrase, MAX_VALUES)],
+  [
+    'under',
+    (search, name) => isTag(name) && isPath(name) && append(search, 'tag_under', name, BOUNDS.tagPaths),
+  ],
+  ['"', (search, phrase) => append(search, 'phrases', phrase, BOUNDS.phrases)],
   ['is', (search, text) => set(search, 'untagged', text.toLowerCase() === 'untagged' ? true : undefined)],
   ['site', (search, host) => set(search, 'site', readHost(host))],
   ['before', (search, day, startDay) => set(search, 'created_before', readDay(day, startDay, 0))],
@@ -204,14 +202,14 @@ const OPERATORS: ReadonlyMap<string, Apply> = new Map<string, Apply>([
 /** Says whether a search text may contain an operator of this name, in any case. */
 export const isOperator = (name: string): boolean => OPERATORS.has(name.toLowerCase());
 
-const isTag = (name: string): boolean => [...name].length <= MAX_TAG_LENGTH;
+const isTag = (name: string): boolean => [...name].length <= BOUNDS.tagName;
 
 /** A path must not consist only of slashes. */
 const isPath = (name: string): boolean => /[^/]/.test(name);
 
 /** Adds a text that must occur. If it contains white space, it is a phrase, because the query is split there. */
 function addText(search: SearchFilter, text: string): true {
-  if (/\s/.test(text) && append(search, 'phrases', text, MAX_VALUES)) return true;
+  if (/\s/.test(text) && append(search, 'phrases', text, BOUNDS.phrases)) return true;
   search.query = search.query ? `${search.query} ${text}` : text;
   return true;
 }

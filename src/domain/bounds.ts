@@ -13,9 +13,13 @@ export const BOUNDS = {
   phrases: 10,
   alternatives: 10,
   importEntries: 100_000,
+  /** The bytes of an import's body. */
+  importBytes: 67_108_864,
   idsPerRequest: 500,
   operationsPerBatch: 500,
   tagsPerBatch: 10_000,
+  /** The bytes of a batch's body. */
+  batchBytes: 1_048_576,
 } as const;
 
 /** The sort orders of a search. The first is the default. The SQL function `find_matches` knows only these. */

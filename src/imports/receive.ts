@@ -1,13 +1,11 @@
 import type { Hash } from 'node:crypto';
+import { BOUNDS } from '../domain/bounds.ts';
 import { invalid, invalidToken, unavailable } from '../domain/errors.ts';
 import type { Principal } from '../domain/tokens.ts';
 import { DatabaseUnavailable } from '../store/driver/errors.ts';
 import { beginImport, cancelImport, type ImportKey, newImport, stageChunk } from '../store/staged-imports.ts';
 import { freeBytes } from './body.ts';
 import type { ImportContext } from './context.ts';
-
-/** The maximum length of an import's body (docs/contract.md, decision 2). */
-export const IMPORT_BODY_BYTES = 67_108_864;
 
 /**
  * As soon as more bytes than this have been received, they are stored in Postgres as a chunk. With longer chunks, the
@@ -40,7 +38,7 @@ interface BodyFacts {
   requestHash: Hash | undefined;
 }
 
-const tooLarge = () => invalid(`body: at most ${IMPORT_BODY_BYTES} bytes`);
+const tooLarge = () => invalid(`body: at most ${BOUNDS.importBytes} bytes`);
 
 /**
  * Receives the body of an import without parsing it. A body longer than `importInlineBytes` goes to Postgres in chunks.
@@ -53,7 +51,7 @@ export async function receiveImport(
   body: ImportBody,
   facts: BodyFacts,
 ): Promise<ReceivedImport> {
-  if (facts.announcedBytes !== undefined && facts.announcedBytes > IMPORT_BODY_BYTES) throw tooLarge();
+  if (facts.announcedBytes !== undefined && facts.announcedBytes > BOUNDS.importBytes) throw tooLarge();
   const upload = new Upload(context, principal, facts);
   try {
     for (;;) {
@@ -96,7 +94,7 @@ class Upload {
 
   async take(part: Buffer): Promise<void> {
     this.#bytes += part.length;
-    if (this.#bytes > IMPORT_BODY_BYTES) throw tooLarge();
+    if (this.#bytes > BOUNDS.importBytes) throw tooLarge();
     this.#parts.push(part);
     this.#gatheredBytes += part.length;
     if (this.#bytes <= this.#context.config.importInlineBytes) return;
@@ -128,7 +126,7 @@ class Upload {
   async #begin(): Promise<void> {
     const { database, config } = this.#context;
     const staged = newImport(this.#principal.userId);
-    const bytes = this.#facts.announcedBytes ?? IMPORT_BODY_BYTES;
+    const bytes = this.#facts.announcedBytes ?? BOUNDS.importBytes;
     try {
       await beginImport(database, this.#principal, staged.id, bytes, config.importStagedBytes);
     } catch (error) {
@@ -179,7 +177,7 @@ class Upload {
  */
 async function discard(body: ImportBody): Promise<void> {
   try {
-    for (let remainingBytes = IMPORT_BODY_BYTES; remainingBytes > 0; ) {
+    for (let remainingBytes = BOUNDS.importBytes; remainingBytes > 0; ) {
       const part = await body.next();
       if (part === undefined) return;
       remainingBytes -= part.length;

@@ -111,7 +111,7 @@ const batch = principalRoute({
       .max(BOUNDS.operationsPerBatch),
     atomic: z.boolean().default(false),
   }),
-  bodyLimit: 1_048_576,
+  bodyLimit: BOUNDS.batchBytes,
   response: z.object({
     results: z.array(
       z.union([

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Context } from '../context.ts';
+import { BOUNDS } from '../domain/bounds.ts';
 import { invalid, unavailable } from '../domain/errors.ts';
 import type { Principal } from '../domain/tokens.ts';
 import { longestImport } from '../domain/waits.ts';
@@ -11,7 +12,7 @@ import { longestExport } from '../http/client-timeouts.ts';
 import { principalRoute } from '../http/route.ts';
 import type { Pages } from '../http/streamed-pages.ts';
 import { importBody } from '../imports/entries.ts';
-import { IMPORT_BODY_BYTES, type ReceivedImport, receiveImport } from '../imports/receive.ts';
+import { type ReceivedImport, receiveImport } from '../imports/receive.ts';
 import { importInline, importStaged } from '../imports/request.ts';
 import { OutcomeUnknown } from '../imports/response.ts';
 import type { Database } from '../store/driver/database.ts';
@@ -75,7 +76,7 @@ const importAll = principalRoute({
   checksOwnBody: true,
   isHeld: true,
   longestSeconds: longestImport,
-  bodyLimit: IMPORT_BODY_BYTES,
+  bodyLimit: BOUNDS.importBytes,
   response: z.object({
     imported: schemas.count,
     skipped: schemas.count,

@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import type { BookmarkClient } from '../../client/index.ts';
+import { BOUNDS } from '../../domain/bounds.ts';
 import type { ImportEntry, ImportResult } from '../../domain/resources.ts';
 import { findRefusals, type Refusal } from '../../formats/check-entries.ts';
 import type { ChangeKind, Omission } from '../../formats/entry.ts';
@@ -12,10 +13,6 @@ import { askLine } from '../ask.ts';
 import { formatCount, toLine } from '../display-text.ts';
 import { CliError } from '../faults.ts';
 import { openOwnClient, type Run, type Session } from '../session.ts';
-
-/** The service's limits for one import (docs/contract.md, decisions 2 and 9). */
-const MAX_ENTRIES = 100_000;
-const MAX_BODY_BYTES = 67_108_864;
 
 /** The bytes of a request's body that are reserved for everything except the list of bookmarks. */
 const OVERHEAD_BYTES = 1_024;
@@ -165,13 +162,13 @@ function addTags(entry: ImportEntry, tags: string[]): ImportEntry {
 function requireLimits(file: string, bookmarks: ImportEntry[]): void {
   const advice =
     'An import is one transaction, so the command does not split the file. Split it, and import each part.';
-  if (bookmarks.length > MAX_ENTRIES) {
+  if (bookmarks.length > BOUNDS.importEntries) {
     throw new CliError(
       `${file} contains ${count(bookmarks.length)}; an import takes at most 100,000`,
       advice,
     );
   }
-  if (Buffer.byteLength(JSON.stringify(bookmarks)) > MAX_BODY_BYTES - OVERHEAD_BYTES) {
+  if (Buffer.byteLength(JSON.stringify(bookmarks)) > BOUNDS.importBytes - OVERHEAD_BYTES) {
     throw new CliError(`${file} contains more than the 64 MiB that an import takes`, advice);
   }
 }
