@@ -109,8 +109,15 @@ describe('the response of an authenticator is refused', () => {
     expect((await send(await answer(owner, { counter: 5 }))).status).toBe(200);
     for (const counter of [5, 4, 0]) expect((await send(await answer(owner, { counter }))).status).toBe(404);
     const twice = await Promise.all([answer(owner, { counter: 6 }), answer(owner, { counter: 6 })]);
-    const statuses = await Promise.all(twice.map(async (body) => (await send(body)).status));
-    expect(statuses.sort()).toEqual([200, 404]);
+    // Both signatures are verified before either sign-in raises the counter.
+    await using held = await holdLock(
+      service.database.url,
+      `select from accounts where user_id = ${owner.userId} for update`,
+    );
+    const responses = Promise.all(twice.map((body) => send(body)));
+    await untilBlocked(service.database.url, 'sign_in_by_passkey', 2);
+    await held.release();
+    expect((await responses).map(({ status }) => status).sort()).toEqual([200, 404]);
   });
 
   test('if the account is suspended or deleted, or the passkey was removed', async () => {
