@@ -94,11 +94,14 @@ describe('while Redis is unavailable', () => {
     for (let i = 0; i < 100; i += 1) await one.limiters.tokens.consume(`key ${i}`, LIMIT);
     await server.restart();
     await one.untilSays(SHARED);
-    // On a busy machine, Redis may respond so late that the state changes more often. Limits and waits may also fail one
-    // after the other. In any case, a line differs from the one before, and 100 requests do not log 100 lines.
+    // On a busy machine, Redis may respond so late that the state changes more often.
+    const { degradations } = one.counters;
+    expect(degradations).toBeGreaterThanOrEqual(1);
+    expect(one.lines.filter(({ level }) => level === 30)).toHaveLength(degradations + 1);
+    // Limits and waits may fail one after the other. Each failure is then a line that differs from the one before.
     const said = one.lines.map(({ msg }) => msg);
     expect(said.filter((msg, i) => msg === said[i - 1])).toEqual([]);
-    expect(said.length).toBeLessThan(20);
+    expect(said.length).toBeLessThanOrEqual(1 + 3 * degradations);
   });
 
   test('a notification that was not sent or got no response is sent when Redis is back', async () => {

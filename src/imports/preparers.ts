@@ -32,8 +32,8 @@ const TIME_LIMIT_MS = 60_000;
 const TAKE_LIMIT_MS = 60_000;
 
 /**
- * How long the child process is kept for the next import. A new process takes half a second to start, and is slow until
- * V8 has compiled its code.
+ * How long the child process is kept for the next import. A new process has to start first, and is slow until V8 has
+ * compiled its code.
  */
 const KEPT_MS = 30_000;
 

@@ -37,10 +37,7 @@ export interface PreparedImport {
   skipped: number;
 }
 
-/**
- * Returns the entries of a batch as the driver sends them best. It sends bytes as hexadecimal digits, which are twice as
- * long.
- */
+/** Returns the entries of a batch as text. The driver would send bytes as hexadecimal digits, which are twice as long. */
 export const entriesText = ({ entries }: ImportBatch): string => new TextDecoder().decode(entries);
 
 /** How an import was written. */
