@@ -24,15 +24,6 @@ declare
   end;
   -- Most searches have only one term, of three or more letters. For such a search, only this term is tested.
   v_is_one_long_term boolean := v_term_2 is null and v_short_pattern is null and p_without is null;
-  -- The bits' positions are in variables. They are used for every block, and an array element takes longer to read.
-  v_bit_1 integer := p_bits[1];
-  v_bit_2 integer := coalesce(p_bits[2], v_bit_1);
-  v_bit_3 integer := coalesce(p_bits[3], v_bit_1);
-  v_bit_4 integer := coalesce(p_bits[4], v_bit_1);
-  v_bit_5 integer := coalesce(p_bits[5], v_bit_1);
-  v_bit_6 integer := coalesce(p_bits[6], v_bit_1);
-  v_bit_7 integer := coalesce(p_bits[7], v_bit_1);
-  v_bit_8 integer := coalesce(p_bits[8], v_bit_1);
   v_packed_to bigint;
   v_unpacked_matches bigint[];
 begin
@@ -55,17 +46,17 @@ begin
         cross join lateral (
           select ids, texts from search_blocks where user_id = p_user_id and last_id = filter.last_id offset 0
         ) block
+        -- A missing filter excludes nothing, and neither does a position that is null.
         where filter.user_id = p_user_id and (
-          bits is null
-          or get_bit(bits, v_bit_1) = 1
-            and get_bit(bits, v_bit_2) = 1
-            and get_bit(bits, v_bit_3) = 1
-            and get_bit(bits, v_bit_4) = 1
-            and get_bit(bits, v_bit_5) = 1
-            and get_bit(bits, v_bit_6) = 1
-            and get_bit(bits, v_bit_7) = 1
-            and get_bit(bits, v_bit_8) = 1
-        )
+          get_bit(bits, p_bits[1]) = 0
+          or get_bit(bits, p_bits[2]) = 0
+          or get_bit(bits, p_bits[3]) = 0
+          or get_bit(bits, p_bits[4]) = 0
+          or get_bit(bits, p_bits[5]) = 0
+          or get_bit(bits, p_bits[6]) = 0
+          or get_bit(bits, p_bits[7]) = 0
+          or get_bit(bits, p_bits[8]) = 0
+        ) is not true
         order by filter.last_id desc
       ) blocks
     ) newest_first
