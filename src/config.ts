@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { parseRedisAddress, type RedisAddress } from './coordination/redis/address.ts';
+import { BOUNDS } from './domain/bounds.ts';
 import { DEFAULT_WAITS } from './domain/waits.ts';
 import {
   fileText,
@@ -246,7 +247,7 @@ const SETTINGS = {
   syncWaitSeconds: variable('SYNC_WAIT_SECONDS', integer(1, 30, 29)),
   maxWaiters: variable('MAX_WAITERS', integer(1, 1_000_000, 12_000)),
   freeBookmarkLimit: variable('FREE_BOOKMARK_LIMIT', integer(0, 1_000_000_000, 10_000)),
-  importInlineBytes: variable('IMPORT_INLINE_BYTES', integer(0, 67_108_864, 1_048_576)),
+  importInlineBytes: variable('IMPORT_INLINE_BYTES', integer(0, BOUNDS.importBytes, 1_048_576)),
   importWaitSeconds: variable('IMPORT_WAIT_SECONDS', integer(1, 3_600, DEFAULT_WAITS.importWaitSeconds)),
   importConcurrency: variable('IMPORT_CONCURRENCY', integer(1, 64, 2)),
   importStagedBytes: variable('IMPORT_STAGED_BYTES', integer(1, 1_099_511_627_776, 4_294_967_296)),

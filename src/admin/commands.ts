@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
 import { importChannel, notifyPolls } from '../coordination/channels.ts';
+import { BOUNDS } from '../domain/bounds.ts';
 import { foldText, isStorable } from '../domain/text.ts';
 import { createSecret, formatToken, type Scope } from '../domain/tokens.ts';
 import {
@@ -59,8 +60,8 @@ function parseLimit(text: string): number {
 
 function parseName(text: string): string {
   const name = text.trim();
-  if ([...name].length <= 255 && isStorable(name)) return name;
-  throw new InvalidArgumentError('expected at most 255 characters');
+  if ([...name].length <= BOUNDS.tagName && isStorable(name)) return name;
+  throw new InvalidArgumentError(`expected at most ${BOUNDS.tagName} characters`);
 }
 
 const email = () =>

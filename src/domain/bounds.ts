@@ -3,6 +3,7 @@
  * bookmark's own fields are in `BOOKMARK_FIELDS`.
  */
 export const BOUNDS = {
+  /** Also the limit of the names of API tokens, sessions and passkeys. */
   tagName: 255,
   tagsPerBookmark: 100,
   tagsPerUser: 10_000,
@@ -20,6 +21,7 @@ export const BOUNDS = {
   tagsPerBatch: 10_000,
   /** The bytes of a batch's body. */
   batchBytes: 1_048_576,
+  idempotencyKey: 255,
 } as const;
 
 /** The sort orders of a search. The first is the default. The SQL function `find_matches` knows only these. */

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { BOUNDS } from './bounds.ts';
 import { invalid } from './errors.ts';
 import { canonicalJson } from './json.ts';
 
@@ -13,12 +14,12 @@ export interface Idempotency {
   requestHash: Buffer;
 }
 
-const KEY = /^[\x21-\x7e]{1,255}$/;
+const KEY = new RegExp(`^[\\x21-\\x7e]{1,${BOUNDS.idempotencyKey}}$`);
 
-/** Checks a client's key. Throws `VALIDATION_ERROR` for an invalid one. */
-export function parseIdempotencyKey(key: unknown): string {
+/** Checks a client's key. Throws `VALIDATION_ERROR` for an invalid one, with the name of its header or field. */
+export function parseIdempotencyKey(key: unknown, name = 'Idempotency-Key'): string {
   if (typeof key === 'string' && KEY.test(key)) return key;
-  throw invalid('Idempotency-Key: expected 1 to 255 visible ASCII characters');
+  throw invalid(`${name}: expected 1 to ${BOUNDS.idempotencyKey} visible ASCII characters`);
 }
 
 /**

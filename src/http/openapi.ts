@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Config } from '../config.ts';
-import { MAX_ID } from '../domain/fields.ts';
+import { BOUNDS, MAX_ID } from '../domain/fields.ts';
 import { acceptsKey } from '../domain/request-kinds.ts';
 import type { ErrorCode } from '../domain/resources.ts';
 import { CLIENT_MARGIN_SECONDS } from './client-timeouts.ts';
@@ -146,7 +146,7 @@ const IDEMPOTENCY_KEY = {
   description:
     'Makes a retry safe. Within 24 hours the same key with the same request returns the first response again. The ' +
     'same key with another request is a VALIDATION_ERROR.',
-  schema: { type: 'string', minLength: 1, maxLength: 255 },
+  schema: { type: 'string', minLength: 1, maxLength: BOUNDS.idempotencyKey },
 };
 
 const CONDITIONS: Record<ErrorCode, string> = {

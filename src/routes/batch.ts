@@ -37,7 +37,7 @@ function readOperation(given: unknown): BatchWrite {
   const { do: kind, key, ...fields } = given as Record<string, unknown>;
   const read = <Fields extends object>(path: string, parsed: Fields) => ({
     ...parsed,
-    idempotency: key == null ? undefined : keyRequest(readKey(key), path, parsed),
+    idempotency: key == null ? undefined : keyRequest(parseIdempotencyKey(key, 'key'), path, parsed),
   });
   const several = kind !== 'add' && FIELDS_OF_SEVERAL.find((name) => fields[name] != null);
   if (several) throw invalid(`${several}: cannot be given in a batch`);
@@ -45,14 +45,6 @@ function readOperation(given: unknown): BatchWrite {
   if (kind === 'edit') return { do: kind, ...read('/bookmarks/edit', parseBody(editBody, fields)) };
   if (kind === 'delete') return { do: kind, ...read('/bookmarks/delete', parseBody(deleteBody, fields)) };
   throw invalid('do: expected "add" or "edit" or "delete"');
-}
-
-function readKey(key: unknown): string {
-  try {
-    return parseIdempotencyKey(key);
-  } catch {
-    throw invalid('key: expected 1 to 255 visible ASCII characters');
-  }
 }
 
 /** Reads an operation. Returns the error for which it is refused if it is malformed. */
@@ -77,7 +69,7 @@ const isRefusal = (result: unknown): result is ApiError => result instanceof Api
 const key = z
   .string()
   .min(1)
-  .max(255)
+  .max(BOUNDS.idempotencyKey)
   .meta({ examples: ['5d2f7a0e-add-1'] })
   .optional();
 

@@ -1,3 +1,4 @@
+import { BOUNDS } from '../domain/bounds.ts';
 import { button, buttonRow, make, makeDialog, showDialog } from './dom.ts';
 import { texts } from './texts.ts';
 
@@ -42,7 +43,7 @@ export async function askForText(
   const input = make('input', {
     value: initialText,
     required: true,
-    maxlength: 255,
+    maxlength: BOUNDS.tagName,
     dir: 'auto',
     autocomplete: 'off',
     'aria-label': label,

@@ -1,3 +1,4 @@
+import { BOUNDS } from '../../domain/bounds.ts';
 import type { ApiToken, CreatedToken } from '../../domain/resources.ts';
 import { confirmDeletion } from '../ask-dialog.ts';
 import { formatAgo, formatDay } from '../dates.ts';
@@ -33,7 +34,7 @@ export function tokensSection(): HTMLElement {
   const name = make('input', {
     name: 'name',
     required: true,
-    maxlength: 255,
+    maxlength: BOUNDS.tagName,
     dir: 'auto',
     autocomplete: 'off',
   });
