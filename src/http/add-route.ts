@@ -58,8 +58,10 @@ async function respond(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  const body = route.checksOwnBody ? undefined : parseBody(route.body, request.body);
-  const idempotency = acceptsKey(route.path) ? readIdempotency(request, route, body) : undefined;
+  const { checksOwnBody } = route;
+  const body = checksOwnBody ? undefined : parseBody(route.body, request.body);
+  const hasKey = acceptsKey(route.path) && !checksOwnBody;
+  const idempotency = hasKey ? readIdempotency(request, route, body) : undefined;
   const handle = async () => {
     const routeRequest = { context, body, request, reply, idempotency };
     const response =

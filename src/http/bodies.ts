@@ -1,4 +1,3 @@
-import { createHash, type Hash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { invalid } from '../domain/errors.ts';
@@ -80,32 +79,21 @@ export class Bodies {
   }
 }
 
-function readKey(request: FastifyRequest): string | undefined {
+/** Returns the `Idempotency-Key` of a request. Throws `VALIDATION_ERROR` for an invalid one. */
+export function readIdempotencyKey(request: FastifyRequest): string | undefined {
   const key = request.headers['idempotency-key'];
   return key === undefined ? undefined : parseIdempotencyKey(key);
 }
 
 /**
- * Starts the hash of a request with an `Idempotency-Key`, for a route that checks its own body. The caller adds the body
- * to the hash. Returns undefined without a key. Throws `VALIDATION_ERROR` for an invalid key.
- */
-export function hashKeyedRequest(request: FastifyRequest, path: string): Hash | undefined {
-  if (readKey(request) === undefined) return undefined;
-  return createHash('sha256').update(`${path}\n`);
-}
-
-/**
  * Returns the `Idempotency-Key` of a request and the request's hash; undefined without a key. `body` is the parsed body.
- * A route that checks its own body has set `request.requestHash`. Throws `VALIDATION_ERROR` for an invalid key.
+ * Throws `VALIDATION_ERROR` for an invalid key.
  */
 export function readIdempotency(
   request: FastifyRequest,
-  { path, checksOwnBody }: Route,
+  { path }: Route,
   body: unknown,
 ): Idempotency | undefined {
-  const key = readKey(request);
-  if (key === undefined) return undefined;
-  if (!checksOwnBody) return keyRequest(key, path, body);
-  const { requestHash } = request;
-  return requestHash && { key, requestHash };
+  const key = readIdempotencyKey(request);
+  return key === undefined ? undefined : keyRequest(key, path, body);
 }

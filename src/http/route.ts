@@ -22,7 +22,10 @@ export interface RouteRequest<Body> {
   body: Body;
   request: FastifyRequest;
   reply: FastifyReply;
-  /** Set if the endpoint accepts an `Idempotency-Key` (`request-kinds.ts`) and the request has one. */
+  /**
+   * Set if the endpoint accepts an `Idempotency-Key` (`request-kinds.ts`) and the request has one; undefined if the
+   * route has `checksOwnBody`.
+   */
   idempotency?: Idempotency | undefined;
 }
 
@@ -39,7 +42,10 @@ interface Described {
   errors?: readonly ErrorCode[];
   /** The maximum length of a body in bytes. Default: `DEFAULT_BODY_BYTES`. */
   bodyLimit?: number;
-  /** Whether the handler checks the body itself. If so, only the reference uses the schema of the body. */
+  /**
+   * Whether the handler checks the body and the `Idempotency-Key` itself. If so, only the reference uses the schema of
+   * the body.
+   */
   checksOwnBody?: boolean;
   /** The schema of the body for the reference, if the handler checks some of the fields itself. Default: `body`. */
   describedBody?: z.ZodType;

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { importChannel, notifyPolls } from '../coordination/channels.ts';
 import { ApiError, type ErrorBody, invalidToken, unavailable } from '../domain/errors.ts';
@@ -20,6 +20,7 @@ import {
 } from '../store/staged-imports.ts';
 import { trashLimitOf } from '../store/trash.ts';
 import type { ImportContext } from './context.ts';
+import { type ImportBody, receiveImport } from './receive.ts';
 import {
   type ImportResponse,
   OutcomeUnknown,
@@ -49,8 +50,33 @@ const RETRY_INTERVAL_MS = 200;
 /** The `Retry-After`, in seconds, if an `Idempotency-Key` is refused because the account has too many kept results. */
 const KEPT_RETRY_SECONDS = 60;
 
+/** The request of an import. */
+interface ImportRequest {
+  body: ImportBody;
+  /** The length in the `Content-Length` header; undefined without this header. */
+  announcedBytes: number | undefined;
+  idempotencyKey: string | undefined;
+  /** Whether the client is still connected. */
+  hasClient: () => boolean;
+}
+
+/** Receives the body of an import, imports it, and returns the response. */
+export async function answerImport(
+  context: ImportContext,
+  principal: Principal,
+  { body, announcedBytes, idempotencyKey: key, hasClient }: ImportRequest,
+): Promise<ImportResponse> {
+  const hash = key === undefined ? undefined : createHash('sha256').update('/import\n');
+  const received = await receiveImport(context, principal, body, { announcedBytes, requestHash: hash });
+  const idempotency =
+    key !== undefined && hash !== undefined ? { key, requestHash: hash.digest() } : undefined;
+  return Buffer.isBuffer(received)
+    ? importInline(context, principal, received, idempotency)
+    : importStaged(context, principal, received, hasClient, idempotency);
+}
+
 /** Imports a small body in this request. */
-export async function importInline(
+async function importInline(
   context: ImportContext,
   principal: Principal,
   body: Buffer,
@@ -97,7 +123,7 @@ async function writeSmall(
  * Queues a staged import, waits until a worker has run it, and returns the response. If the client leaves first, the
  * response is empty, but the import stays queued and runs (docs/contract.md, decision 21).
  */
-export async function importStaged(
+async function importStaged(
   context: ImportContext,
   principal: Principal,
   staged: ImportKey,

@@ -54,8 +54,6 @@ declare module 'fastify' {
     bodyReader: BodyReader | undefined;
     /** Functions that release the bytes held for the body. Undefined if there is no body, and after the response. */
     heldBody: (() => void)[] | undefined;
-    /** Hash of the path and the body of an import; undefined without an `Idempotency-Key`. */
-    requestHash: Buffer | undefined;
     /** Whether the request was held as a long poll. */
     wasHeld: boolean;
     /** The reason for a 503 response, for the log line of the request. Undefined for other responses. */
@@ -144,7 +142,6 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   app.decorateRequest('principalIsFresh', false);
   app.decorateRequest('bodyReader', undefined);
   app.decorateRequest('heldBody', undefined);
-  app.decorateRequest('requestHash', undefined);
   app.decorateRequest('wasHeld', false);
   app.decorateRequest('unserved', undefined);
   app.decorateRequest('isRepeatedRefusal', false);

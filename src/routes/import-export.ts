@@ -5,15 +5,14 @@ import { BOUNDS } from '../domain/bounds.ts';
 import { invalid, unavailable } from '../domain/errors.ts';
 import type { Principal } from '../domain/tokens.ts';
 import { longestImport } from '../domain/waits.ts';
-import { requirePrincipal } from '../http/authentication.ts';
 import { streamResponse } from '../http/backlog.ts';
-import { type Bodies, hashKeyedRequest } from '../http/bodies.ts';
+import { type Bodies, readIdempotencyKey } from '../http/bodies.ts';
 import { longestExport } from '../http/client-timeouts.ts';
 import { principalRoute } from '../http/route.ts';
 import type { Pages } from '../http/streamed-pages.ts';
 import { importBody } from '../imports/entries.ts';
-import { type ReceivedImport, receiveImport } from '../imports/receive.ts';
-import { importInline, importStaged } from '../imports/request.ts';
+import type { ImportBody } from '../imports/receive.ts';
+import { answerImport } from '../imports/request.ts';
 import { OutcomeUnknown } from '../imports/response.ts';
 import type { Database } from '../store/driver/database.ts';
 import { beginExport, readExportPage } from '../store/export.ts';
@@ -95,15 +94,16 @@ const importAll = principalRoute({
     ),
   }),
   errors: ['LIMIT_EXCEEDED'],
-  async handle({ context, principal, request, reply, idempotency }) {
-    const received = request.body as ReceivedImport | undefined;
-    if (received === undefined) throw invalid('body: is required');
-    const hasClient = () => !reply.raw.destroyed;
+  async handle({ context, principal, request, reply }) {
+    if (request.body === undefined) throw invalid('body: is required');
+    const announced = request.headers['content-length'];
     try {
-      // A short body was kept in memory. A longer body was stored in Postgres for a worker.
-      return Buffer.isBuffer(received)
-        ? await importInline(context, principal, received, idempotency)
-        : await importStaged(context, principal, received, hasClient, idempotency);
+      return await answerImport(context, principal, {
+        body: request.body as ImportBody,
+        announcedBytes: announced === undefined ? undefined : Number(announced),
+        idempotencyKey: readIdempotencyKey(request),
+        hasClient: () => !reply.raw.destroyed,
+      });
     } catch (error) {
       if (!(error instanceof OutcomeUnknown)) throw error;
       // Nobody knows whether the import has happened. So the connection is closed without a response.
@@ -116,21 +116,13 @@ const importAll = principalRoute({
   },
 });
 
-/** Adds the body parser of `/import`. This parser keeps only a small part of a large body in memory at a time. */
+/** Lets the handler of `/import` read the body itself, so that only a small part of a large body is in memory at a time. */
 export function addImportParser(scope: FastifyInstance, context: Context, bodies: Bodies): void {
   scope.removeAllContentTypeParsers();
-  scope.addContentTypeParser('application/json', async (request: FastifyRequest) => {
-    const announced = request.headers['content-length'];
-    const requestHash = hashKeyedRequest(request, importAll.path);
-    // A body of up to `importInlineBytes` stays in memory until the response. A longer body is written to Postgres.
-    const body = bodies.source(request, context.config.importInlineBytes);
-    const received = await receiveImport(context, requirePrincipal(request), body, {
-      announcedBytes: announced === undefined ? undefined : Number(announced),
-      requestHash,
-    });
-    request.requestHash = requestHash?.digest();
-    return received;
-  });
+  // A body of up to `importInlineBytes` stays in memory until the response. A longer body is written to Postgres.
+  scope.addContentTypeParser('application/json', async (request: FastifyRequest) =>
+    bodies.source(request, context.config.importInlineBytes),
+  );
 }
 
 export const exportRoutes = [exportAll];
