@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { BookmarkClient } from '../src/client/bookmark-client.ts';
 import { MemoryStore } from '../src/client/memory-store.ts';
-import { BOOKMARK_FIELDS, FIELD_NAMES, namesGivenTo } from '../src/domain/bookmark-fields.ts';
+import { BOOKMARK_FIELDS, FIELD_DEFAULTS, FIELD_NAMES, namesGivenTo } from '../src/domain/bookmark-fields.ts';
 import { beginSmallImport } from '../src/store/import-leases.ts';
 import { sampleOf, samplesFor } from './support/bookmark-samples.ts';
 import { useService } from './support/service.ts';
@@ -22,13 +22,6 @@ const asGiven = (bookmark: Values): Values => ({
 
 const sorted = (values: Values): Values =>
   'tags' in values ? { ...values, tags: [...(values.tags as string[])].sort() } : values;
-
-const defaults: Values = Object.fromEntries(
-  FIELD_NAMES.flatMap((name) => {
-    const field = BOOKMARK_FIELDS[name];
-    return 'default' in field ? [[name, field.default]] : [];
-  }),
-);
 
 type User = Awaited<ReturnType<typeof service.user>>;
 
@@ -68,7 +61,7 @@ describe('the fields of a request', () => {
     const user = await service.user();
     const { created_at: _, ...before } = samplesFor('add', 1);
     const { body } = await user.post('/bookmarks/add', before);
-    const changed = BOOKMARK_FIELDS[name].kind === ('flag' as string) ? defaults[name] : sampleOf(name, 2);
+    const changed = sampleOf(name, 2);
     const edited = await user.post('/bookmarks/edit', { id: body.id, [name]: changed });
     expect(asGiven(edited.body)).toMatchObject(sorted({ ...before, [name]: changed }));
     expect(Object.keys(edited.body)).toEqual(['id', ...FIELD_NAMES].filter((each) => each !== 'created_at'));
@@ -154,12 +147,12 @@ test('an omitted field has its default', async () => {
   await adding.post('/bookmarks/add', { url: 'https://example.org/' });
   await importing.post('/import', { bookmarks: [{ url: 'https://example.org/' }] });
   for (const user of [adding, importing]) {
-    for (const bookmark of await showEverywhere(user)) expect(bookmark).toMatchObject(defaults);
+    for (const bookmark of await showEverywhere(user)) expect(bookmark).toMatchObject(FIELD_DEFAULTS);
   }
 });
 
 test('a field that is given with its default value has that value', async () => {
-  const given = { url: 'https://example.org/', ...defaults };
+  const given = { url: 'https://example.org/', ...FIELD_DEFAULTS };
   const [adding, importing] = [await service.user(), await service.user()];
   expect((await adding.post('/bookmarks/add', given)).body).toMatchObject(given);
   expect((await importing.post('/import', { bookmarks: [given] })).body.imported).toBe(1);
@@ -176,7 +169,7 @@ test('a local copy sends every field of an add and of an edit, and keeps every f
   expect(await collection.sync()).toEqual([]);
   await expectShown(user, added);
   for (const name of namesGivenTo('edit')) {
-    const changed = name === 'url' ? sampleOf(name, 2) : defaults[name];
+    const changed = name === 'url' ? sampleOf(name, 2) : FIELD_DEFAULTS[name];
     await collection.edit(id, { [name]: changed });
     expect(asGiven({ ...(await collection.get(id)) })).toMatchObject({ [name]: changed });
     expect(await collection.sync()).toEqual([]);
@@ -198,7 +191,7 @@ test('a field that a replica of an older release does not know stays unchanged o
       ${user.id}, ${token!.hash}, ${JSON.stringify(known)}::text::jsonb, '{}', '{}', 100, 100, null, null
     )`;
   expect(added!.outcome).toBeNull();
-  for (const bookmark of await showEverywhere(user)) expect(bookmark).toMatchObject(defaults);
+  for (const bookmark of await showEverywhere(user)) expect(bookmark).toMatchObject(FIELD_DEFAULTS);
 
   const { id } = JSON.parse(added!.bookmark);
   const edit = samplesFor('edit', 1);
@@ -219,14 +212,14 @@ test('a field that a replica of an older release does not know stays unchanged o
       '{}', '{}', 0, 100, 100, 100
     )`;
   expect(imported!.outcome).toBeNull();
-  for (const bookmark of await showEverywhere(user)) expect(bookmark).toMatchObject(defaults);
+  for (const bookmark of await showEverywhere(user)) expect(bookmark).toMatchObject(FIELD_DEFAULTS);
 });
 
 test('a field that was described after a bookmark was moved to the trash has its default there', async () => {
   const user = await service.user();
   const { id } = (await user.post('/bookmarks/add', samplesFor('add', 1))).body;
   await user.post('/bookmarks/delete', { id, trash: true });
-  const { tags: _, ...columns } = defaults;
+  const { tags: _, ...columns } = FIELD_DEFAULTS;
   await service.context.database.sql`
     update trash set bookmark = bookmark - ${Object.keys(columns)}::text[] where user_id = ${user.id} and id = ${id}`;
   expect((await user.post('/trash/list')).body.bookmarks).toMatchObject([columns]);

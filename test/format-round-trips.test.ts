@@ -6,6 +6,7 @@ import { readBookmarkFile } from '../src/formats/read-file.ts';
 import { readRows } from '../src/formats/table.ts';
 import { CSV_HEAD, formatCsv } from '../src/formats/write-csv.ts';
 import { formatNetscapeFile } from '../src/formats/write-netscape.ts';
+import { makeBookmark } from './support/bookmark-samples.ts';
 import { type TestUser, useService } from './support/service.ts';
 
 /** Checks that an export followed by an import keeps everything that docs/formats.md promises to keep. */
@@ -98,7 +99,9 @@ const collection = fc.array(bookmark, { maxLength: 6 }).map((drafts) => {
 type Given = Pick<Bookmark, 'url' | 'title' | 'comment' | 'created_at' | 'updated_at'> & { tags: string[] };
 
 const toBookmarks = (given: Given[]): Bookmark[] =>
-  given.map(({ tags, ...rest }, id) => ({ id, ...rest, tags: tags.map((name) => ({ id: 1, name })) }));
+  given.map(({ tags, ...rest }, id) =>
+    makeBookmark({ id, ...rest, tags: tags.map((name) => ({ id: 1, name })) }),
+  );
 
 const sortTags = (tags: string[]) => [...new Set(tags.map((tag) => tag.trim()).filter(Boolean))].sort();
 

@@ -6,6 +6,7 @@ import { readDate } from '../src/formats/dates.ts';
 import { parseNetscape } from '../src/formats/netscape.ts';
 import { readBookmarkFile } from '../src/formats/read-file.ts';
 import { formatNetscapeFile } from '../src/formats/write-netscape.ts';
+import { makeBookmark } from './support/bookmark-samples.ts';
 
 // Tests the pure functions that read other programs' bookmark files, and the ones that display users' texts.
 
@@ -55,9 +56,7 @@ test.each([
   '5138-11-16T09:46:40.000Z',
   '9999-12-31T23:59:59.000Z',
 ])("a browser's file restores the date %s", (time) => {
-  const bookmark = {
-    ...{ id: 1, url: 'http://a/', title: 'A', comment: '', tags: [], created_at: time, updated_at: time },
-  };
+  const bookmark = makeBookmark({ created_at: time, updated_at: time });
   expect(read(formatNetscapeFile([bookmark]).join('')).entries).toMatchObject([
     { created_at: time, updated_at: time },
   ]);
@@ -187,10 +186,8 @@ test('wide characters take two columns, and a truncated text ends with an ellips
 });
 
 test('an HTML file has a folder for each part of a path, and lists a bookmark in each of its folders', () => {
-  const time = '2024-01-01T00:00:00.000Z';
   const tags = ['Dev/C\\/C++', 'plain', 'Work', 'Work/Databases'].map((name) => ({ id: 1, name }));
-  const texts = { url: 'https://a/', title: 'A', comment: '' };
-  const html = formatNetscapeFile([{ id: 1, ...texts, tags, created_at: time, updated_at: time }]).join('');
+  const html = formatNetscapeFile([makeBookmark({ tags })]).join('');
   expect(html.match(/(?<=<H3>)[^<]*|TAGS="[^"]*"/g)).toEqual([
     'Dev',
     'C/C++',
@@ -215,7 +212,7 @@ test('an HTML file preserves any text', () => {
       const tags = names.map((name, id) => ({ id, name }));
       const url = 'https://example.org/?a=1&lt=2&copy;=3"';
       const times = { created_at: '2026-01-01T00:00:00.000Z', updated_at: '2026-01-02T00:00:00.000Z' };
-      const html = formatNetscapeFile([{ id: 1, url, title, comment, tags, ...times }]).join('');
+      const html = formatNetscapeFile([makeBookmark({ url, title, comment, tags, ...times })]).join('');
       const { entries } = readBookmarkFile(Buffer.from(html), { foldersAsTags: true });
       expect(entries).toEqual([{ url, title, comment, tags: names, ...times }]);
     }),

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { BOOKMARK_FIELDS, FIELD_NAMES, type Field, type FieldName } from '../src/domain/bookmark-fields.ts';
 import { SORTS } from '../src/domain/bounds.ts';
 import type { Endpoints } from '../src/domain/resources.ts';
 import { STATUS_BY_CODE } from '../src/http/error-responses.ts';
@@ -100,17 +101,14 @@ const time = fc.oneof(
     /^\d{4}-[01]\d-[0-3]\d([T ][0-2]\d:[0-6]\d(:[0-6]\d(\.\d{0,9})?)?(Z| ?[+-][0-2]\d(:?[0-6]\d)?)?)?$/,
   ),
 );
-const entry = fc.record(
-  {
-    url,
-    title: text,
-    comment: text,
-    tags: fc.array(fc.oneof(text, fc.record({ name: text }), junk), { maxLength: 4 }),
-    created_at: time,
-    updated_at: time,
-  },
-  { requiredKeys: ['url'] },
-);
+
+const BY_KIND: Record<Field['kind'], fc.Arbitrary<unknown>> = { url, text, tags, time, flag: fc.boolean() };
+const BOOKMARK = Object.fromEntries(
+  FIELD_NAMES.map((name) => [name, BY_KIND[BOOKMARK_FIELDS[name].kind]]),
+) as Record<FieldName, fc.Arbitrary<unknown>>;
+
+const someTags = fc.array(fc.oneof(text, fc.record({ name: text }), junk), { maxLength: 4 });
+const entry = fc.record({ ...BOOKMARK, tags: someTags }, { requiredKeys: ['url'] });
 
 /** The names of all fields of all requests. */
 type BodyField = {
@@ -121,7 +119,7 @@ type BodyField = {
 
 /** For each field, a generator of valid and nearly valid values. If a field is missing, the compiler reports it. */
 const FIELDS: Record<BodyField, fc.Arbitrary<unknown>> = {
-  url,
+  ...BOOKMARK,
   id,
   without_tags: tags,
   untagged: fc.boolean(),
@@ -132,13 +130,10 @@ const FIELDS: Record<BodyField, fc.Arbitrary<unknown>> = {
   site: fc.oneof(fc.domain(), fc.constantFrom('a', '[::1]', 'b.example'), text),
   sort: fc.constantFrom(...SORTS, 'Title'),
   into_id: id,
-  title: text,
-  comment: text,
   name: text,
   email: text,
   code_verifier: text,
   redirect_uri: text,
-  tags,
   query: text,
   phrases: fc.array(text, { maxLength: 12 }),
   without_phrases: fc.array(text, { maxLength: 12 }),
@@ -165,11 +160,8 @@ const FIELDS: Record<BodyField, fc.Arbitrary<unknown>> = {
           {
             do: fc.constantFrom('add', 'edit', 'delete', 'Add'),
             key: text,
-            url,
+            ...BOOKMARK,
             id,
-            title: text,
-            comment: text,
-            tags,
             if_updated_at: time,
             trash: fc.boolean(),
             on_duplicate: fc.constantFrom('add', 'return', 'error'),
@@ -199,7 +191,6 @@ const FIELDS: Record<BodyField, fc.Arbitrary<unknown>> = {
   with_children: fc.boolean(),
   add_tags: tags,
   remove_tags: tags,
-  created_at: time,
   on_duplicate: fc.constantFrom('add', 'return', 'error', 'replace'),
   confirm: text,
   scope: fc.constantFrom('read', 'write', 'admin'),

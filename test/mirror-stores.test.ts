@@ -5,6 +5,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { type Bookmark, type BookmarkTag, MirrorConflict, type MirrorPage } from '../src/client/index.ts';
 import { MemoryStore } from '../src/client/memory-store.ts';
 import { SqliteStore, UnusableMirror } from '../src/client/sqlite-store.ts';
+import { makeBookmark } from './support/bookmark-samples.ts';
 import { type ReadableStore, useStores } from './support/stores.ts';
 
 /** Tests, without a service, the stores that a mirror can use. The stores get pages that the service could send. */
@@ -21,15 +22,8 @@ const page = (part: Partial<MirrorPage>): MirrorPage => ({
   ...part,
 });
 
-const bookmark = (id: number, title: string, tags: BookmarkTag[] = []): Bookmark => ({
-  id,
-  url: `https://example.org/${id}`,
-  title,
-  comment: '',
-  tags,
-  created_at: '2026-01-31T12:00:00.000Z',
-  updated_at: '2026-01-31T12:00:00.000Z',
-});
+const bookmark = (id: number, title: string, tags: BookmarkTag[] = []): Bookmark =>
+  makeBookmark({ id, url: `https://example.org/${id}`, title, tags });
 
 describe.each(STORES)('a store %s', (_, open, test) => {
   test('is empty and has no cursor when it is new', async () => {

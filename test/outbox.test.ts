@@ -1,21 +1,14 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { type Bookmark, MemoryStore, type Report } from '../src/client/index.ts';
+import { makeBookmark } from './support/bookmark-samples.ts';
 import { FakeService, json, lose } from './support/fake-service.ts';
 
 /** Tests a client's collection against a fake service that sends prepared responses. */
 
 const HOUR_MS = 3_600_000;
 
-const bookmark = (fields: Partial<Bookmark> = {}): Bookmark => ({
-  id: 7,
-  url: 'https://example.org/',
-  title: 'mine',
-  comment: '',
-  tags: [],
-  created_at: '2026-01-31T12:00:00.000Z',
-  updated_at: '2026-01-31T12:00:00.000Z',
-  ...fields,
-});
+const bookmark = (fields: Partial<Bookmark> = {}): Bookmark =>
+  makeBookmark({ id: 7, title: 'mine', ...fields });
 
 const results = (...list: object[]) => json({ results: list });
 

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { formatTag, formatUnder, parseSearch } from '../src/client/search-text.ts';
 import { foldText } from '../src/domain/text.ts';
 import { makeMatcher, toggleTag } from '../src/web/search-text.ts';
+import { makeBookmark } from './support/bookmark-samples.ts';
 import { makeRandom } from './support/texts.ts';
 
 // Tests the search syntax that the page, the CLI and the client share. Days are in the reader's time zone.
@@ -194,15 +195,11 @@ test('a normalized text is normalized again to itself', () => {
 });
 
 test('the page finds the same bookmarks as the service', () => {
-  const bookmark = {
-    id: 1,
+  const bookmark = makeBookmark({
     url: 'https://blog.example.org/Post',
     title: 'Straße nach KYOTO',
-    comment: '',
     tags: [{ id: 1, name: 'Travel/Japan' }],
-    created_at: '2026-01-31T12:00:00.000Z',
-    updated_at: '2026-01-31T12:00:00.000Z',
-  };
+  });
   const matches = (text: string) => makeMatcher(text)(bookmark);
   for (const text of [
     '',

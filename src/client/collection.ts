@@ -1,9 +1,18 @@
+import { FIELD_DEFAULTS } from '../domain/bookmark-fields.ts';
 import type { Bookmark, BookmarkEdit, NewBookmark, Tag } from '../domain/resources.ts';
 import { foldText } from '../domain/text.ts';
 import { parseTimestamp } from '../domain/timestamp.ts';
-import { type ConflictPolicy, countTags, mergeTags, showState, TEXT_FIELDS } from './merge.ts';
+import { type ConflictPolicy, countTags, MERGED_FIELDS, mergeTags, showState } from './merge.ts';
 import { MirrorConflict, mirrorBookmarks } from './mirror.ts';
-import type { BookmarkState, CollectionStore, Intent, PendingWrite, Report } from './outbox.ts';
+import type {
+  BookmarkState,
+  CollectionStore,
+  Intent,
+  MergedField,
+  MergedValue,
+  PendingWrite,
+  Report,
+} from './outbox.ts';
 import { finishAttempts, type Pushing, pushUnlessFull, pushWrites } from './push.ts';
 import type { CopyFault } from './repair.ts';
 import { type Requester, type RequestOptions, WITHOUT_END } from './requester.ts';
@@ -122,13 +131,11 @@ export class Collection {
 
   /** Adds a bookmark. Its id is negative until the service has assigned one. */
   async add(bookmark: NewBookmark): Promise<Bookmark> {
-    const { url, title = '', comment = '', tags = [], created_at, on_duplicate = 'add' } = bookmark;
+    const { tags = [], created_at, on_duplicate = 'add' } = bookmark;
     const intent: Intent = {
       kind: 'add',
       bookmark: {
-        url: url.trim(),
-        title: title.trim(),
-        comment: comment.trim(),
+        ...fillFields(bookmark),
         // Merging into an empty list removes duplicates.
         tags: mergeTags([], trimAll(tags), []).map(({ name }) => name),
         // The form in which the service returns times. If the time is invalid, the service refuses the bookmark.
@@ -335,6 +342,15 @@ function requireBookmark(state: BookmarkState, id: number): Bookmark {
   return shown;
 }
 
+/** Returns a value as the service stores it. */
+const trim = (value: MergedValue): MergedValue => (typeof value === 'string' ? value.trim() : value);
+
+/** Returns the fields of a new bookmark, except its tags and times, as the service stores them. */
+const fillFields = (given: NewBookmark) =>
+  Object.fromEntries(
+    MERGED_FIELDS.map((name) => [name, trim(given[name] ?? (FIELD_DEFAULTS[name] as MergedValue))]),
+  ) as Pick<Bookmark, MergedField>;
+
 const trimAll = (names: readonly string[]): string[] => names.map((name) => name.trim());
 
 const normalizeNames = (tags: Bookmark['tags']): Set<string> =>
@@ -343,9 +359,11 @@ const normalizeNames = (tags: Bookmark['tags']): Set<string> =>
 /** Returns how an edit differs from the bookmark that the user saw. Returns undefined if nothing changes. */
 function toIntent(shown: Bookmark, edit: LocalEdit): Intent | undefined {
   const intent: Intent = { kind: 'edit', fields: {}, addTags: [], removeTags: [] };
-  for (const name of TEXT_FIELDS) {
-    const to = edit[name]?.trim();
-    if (to !== undefined && to !== shown[name]) intent.fields[name] = { from: shown[name], to };
+  for (const name of MERGED_FIELDS) {
+    const given = edit[name];
+    if (given === undefined) continue;
+    const to = trim(given);
+    if (to !== shown[name]) intent.fields[name] = { from: shown[name], to };
   }
   if (edit.tags !== undefined) {
     // Merging into an empty list removes duplicates.

@@ -28,10 +28,11 @@ export type {
   CollectionStore,
   FieldConflict,
   Intent,
+  MergedField,
+  MergedValue,
   PendingWrite,
   Report,
   StateChange,
-  TextField,
 } from './outbox.ts';
 export type { CopyFault } from './repair.ts';
 export type { ClientOptions, KeyedOptions, RequestOptions, RetryEvent } from './requester.ts';

@@ -1,18 +1,24 @@
+import { namesGivenTo } from '../domain/bookmark-fields.ts';
 import type { Bookmark, BookmarkEdit, BookmarkTag, Tag } from '../domain/resources.ts';
 import { foldText } from '../domain/text.ts';
 import { sortTags } from './memory-store.ts';
-import type { Attempt, BookmarkState, FieldConflict, Intent, PendingWrite, TextField } from './outbox.ts';
+import type {
+  Attempt,
+  BookmarkState,
+  FieldConflict,
+  Intent,
+  MergedField,
+  MergedValue,
+  PendingWrite,
+} from './outbox.ts';
 
 /**
  * How to resolve a conflict: a field was changed both in the copy and on the service. `theirs` keeps the service's
  * value, and `mine` keeps the copy's value. If the policy is a function, it returns the value to keep.
  */
-export type ConflictPolicy = 'theirs' | 'mine' | ((conflict: Omit<FieldConflict, 'kept'>) => string);
+export type ConflictPolicy = 'theirs' | 'mine' | ((conflict: Omit<FieldConflict, 'kept'>) => MergedValue);
 
-/** Lists all text fields. The compiler reports a missing one. */
-const IS_TEXT: Record<TextField, true> = { url: true, title: true, comment: true };
-
-export const TEXT_FIELDS = Object.keys(IS_TEXT) as TextField[];
+export const MERGED_FIELDS = namesGivenTo('edit').filter((name): name is MergedField => name !== 'tags');
 
 /** Stands for the id of a tag whose real id this copy does not know yet. */
 const NEW_TAG = 0;
@@ -32,7 +38,8 @@ function applyIntent(id: number, shown: Bookmark | undefined, intent: Intent): B
   }
   if (shown === undefined) return undefined;
   const edited = { ...shown, tags: mergeTags(shown.tags, intent.addTags, intent.removeTags) };
-  for (const name of TEXT_FIELDS) edited[name] = intent.fields[name]?.to ?? edited[name];
+  for (const name of MERGED_FIELDS)
+    Object.assign(edited, { [name]: intent.fields[name]?.to ?? edited[name] });
   return edited;
 }
 
@@ -110,7 +117,7 @@ export function planWrite(
   return { kind: 'send', body: { ...target, ...body }, version: row.updated_at, conflicts };
 }
 
-/** Returns the text fields to send, and the conflicts. A field that already has the wanted value is not sent. */
+/** Returns the fields to send, and the conflicts. A field that already has the wanted value is not sent. */
 function mergeFields(
   { fields }: Extract<Intent, { kind: 'edit' }>,
   row: Bookmark,
@@ -118,7 +125,7 @@ function mergeFields(
 ): { body: Omit<BookmarkEdit, 'id'>; conflicts: FieldConflict[] } {
   const body: Omit<BookmarkEdit, 'id'> = {};
   const conflicts: FieldConflict[] = [];
-  for (const field of TEXT_FIELDS) {
+  for (const field of MERGED_FIELDS) {
     const change = fields[field];
     const theirs = row[field];
     if (change === undefined || theirs === change.to) continue;
@@ -128,12 +135,12 @@ function mergeFields(
       kept = resolveConflict(conflict, policy);
       conflicts.push({ ...conflict, kept });
     }
-    if (kept !== theirs) body[field] = kept;
+    if (kept !== theirs) Object.assign(body, { [field]: kept });
   }
   return { body, conflicts };
 }
 
-function resolveConflict(conflict: Omit<FieldConflict, 'kept'>, policy: ConflictPolicy): string {
+function resolveConflict(conflict: Omit<FieldConflict, 'kept'>, policy: ConflictPolicy): MergedValue {
   if (typeof policy === 'function') return policy(conflict);
   return conflict[policy];
 }

@@ -10,7 +10,10 @@ import type { MirrorStore } from './mirror.ts';
 import type { ChangedIds } from './watchers.ts';
 
 /** The fields that can conflict: all that an edit takes, except the tags. Tags are merged as sets instead. */
-export type TextField = Exclude<keyof BookmarkEdit, 'id' | 'if_updated_at' | 'tags'>;
+export type MergedField = Exclude<keyof BookmarkEdit, 'id' | 'if_updated_at' | 'tags'>;
+
+/** A value of such a field. */
+export type MergedValue = Bookmark[MergedField];
 
 /**
  * What the user changed, and the values that the user saw before. The merge compares these values with the service's.
@@ -23,7 +26,7 @@ export type Intent =
     }
   | {
       kind: 'edit';
-      fields: { [Name in TextField]?: { from: string; to: string } };
+      fields: { [Name in MergedField]?: { from: MergedValue; to: MergedValue } };
       addTags: string[];
       /**
        * A tag is identified by its id, so that it is found even after a rename. A tag with the id 0 is identified by
@@ -38,12 +41,12 @@ export type Intent =
  * changes.
  */
 export interface FieldConflict {
-  field: TextField;
-  base: string;
-  mine: string;
-  theirs: string;
+  field: MergedField;
+  base: MergedValue;
+  mine: MergedValue;
+  theirs: MergedValue;
   /** `mine`, `theirs`, or the value that the policy's function returned. */
-  kept: string;
+  kept: MergedValue;
 }
 
 /** A stored operation of a batch. After a crash, it is sent again with the same fields and key. */

@@ -82,6 +82,14 @@ export const namesGivenTo = <Op extends Operation>(operation: Op): readonly Give
     return givenTo.includes(operation);
   });
 
+/** The default of each field that has one. */
+export const FIELD_DEFAULTS: Readonly<Partial<Record<FieldName, unknown>>> = Object.fromEntries(
+  FIELD_NAMES.flatMap((name) => {
+    const field: Field = BOOKMARK_FIELDS[name];
+    return 'default' in field ? [[name, field.default]] : [];
+  }),
+);
+
 type SearchedName = {
   [Name in FieldName]: BookmarkFields[Name] extends { isSearched: true } ? Name : never;
 }[FieldName];

@@ -52,7 +52,7 @@ export interface Bookmark extends BookmarkValues {
   id: number;
 }
 
-/** The response to an edit of one bookmark: the six fields of section 4.2. */
+/** The response to an edit of one bookmark (section 4.2). */
 export type EditedBookmark = Omit<Bookmark, 'created_at'>;
 
 /** A tag in the tag list (section 2.3). */

@@ -1,3 +1,4 @@
+import { makeBookmark } from '../support/bookmark-samples.ts';
 import type {
   AddCall,
   Attempt,
@@ -58,11 +59,10 @@ const follower: Follower = {
   })),
 };
 
-const time = '2026-11-22T00:00:00.000Z';
 const tag = { id: 1, name: 'lasting-a' };
 
 const collection: Collection = {
-  bookmarks: [3, 4].map((id) => ({ id, ...entry(id), tags: [tag], created_at: time, updated_at: time })),
+  bookmarks: [3, 4].map((id) => makeBookmark({ id, ...entry(id), tags: [tag] })),
   tags: [tag],
 };
 

@@ -30,9 +30,10 @@ export default async () => {
       exclude: [],
       ...(hasCluster ? {} : { testNamePattern: MATCHES_NOTHING }),
       globalSetup: hasCluster ? ['test/support/global-setup.ts', 'test/citus/global-setup.ts'] : [],
-      // Each test file uses three servers. Statements take several times longer than on one server, so the number of
-      // files that run at the same time is limited to the number of cores.
+      // Each test file uses three servers. Statements take several times longer than on one server, so the numbers of
+      // files and of tests that run at the same time are limited.
       maxWorkers: availableParallelism(),
+      maxConcurrency: 2,
       reporters: ['default', ...(hasCluster ? [new NotRunReporter()] : [])],
     },
   };

@@ -11,7 +11,7 @@ export interface Mutant {
 export const MUTANTS: readonly Mutant[] = [
   {
     file: 'src/routes/batch.ts',
-    from: 'keyRequest(readKey(key), path, parsed)',
+    from: "keyRequest(parseIdempotencyKey(key, 'key'), path, parsed)",
     to: 'undefined',
     caughtBy:
       'test/spec-4-2-batch.test.ts › the same batch sent many times to two replicas at once happens once',
