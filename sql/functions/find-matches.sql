@@ -30,8 +30,9 @@ begin
       select id from tags where user_id = p_user_id and name_key = any (v_filter.without_tags)
     );
   end if;
-  -- If candidate ids are given, Postgres may find these bookmarks first and then sort them. Without candidates, and if not all matches are needed, Postgres must read all orders except `updated` and `title` from an
-  -- index. A sort would read all bookmarks of the user for each page.
+  -- If candidate ids are given, Postgres may find these bookmarks first and then sort them. Without candidates, and if
+  -- not all matches are needed, Postgres must read all orders except `updated` and `title` from an index. A sort would
+  -- read all bookmarks of the user for each page.
   if p_candidate_ids is null and p_limit is not null and p_sort not in ('updated', 'title') then
     perform set_config('enable_sort', 'off', true);
   end if;

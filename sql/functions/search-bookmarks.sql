@@ -3,9 +3,9 @@
 -- are the position of the page's last bookmark in this order. `valid` says whether the token is valid.
 --
 -- `p_filter` holds the conditions on a bookmark, under the names that `searchFilter` uses (src/domain/search.ts). All
--- conditions are optional. `tags` contains the filter `tag`, too. `without_phrases` holds `like` patterns. Each alternative in `any` holds `tags`, and the
--- terms of the search together with its own as `terms`, `patterns` and `bits`. find-texts.sql describes these, and
--- `p_terms`, `p_patterns` and `p_bits`.
+-- conditions are optional. `tags` contains the filter `tag`, too. `without_phrases` holds `like` patterns. Each
+-- alternative in `any` holds `tags`, and the terms of the search together with its own as `terms`, `patterns` and
+-- `bits`. find-texts.sql describes these, and `p_terms`, `p_patterns` and `p_bits`.
 --
 -- If `p_last_id` is null, the page begins at `p_offset`, and `total` is the number of all matches. Otherwise the page
 -- begins after the position `p_last_id` and `p_last_key`, and matches are not counted. If a search requires no tag, an
