@@ -12,6 +12,7 @@ import { findPrincipal } from '../src/store/tokens.ts';
 import { readProcessTimes } from './bench/harness/process-time.ts';
 import { runOn } from './support/database.ts';
 import { isRunning, listFamily } from './support/processes.ts';
+import { sendRaw } from './support/responses.ts';
 import { type TestUser, useService } from './support/service.ts';
 
 /** The service receives the whole body of an import before it parses the body (section 4.4 of docs/contract.md). */
@@ -60,6 +61,16 @@ describe.each([
       expect(await runOn(service.database.url, chunks)).toEqual([]);
     },
   );
+
+  test('that is refused before all its bytes have arrived ends its connection', async () => {
+    const user = await service.user();
+    const { status, headers, body } = await sendRaw(
+      service.origin,
+      `POST /api/v1/import HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${user.token}\r\nIdempotency-Key: a b\r\n` +
+        'Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"bookmarks":',
+    );
+    expect([status, body.code, headers.get('connection')]).toEqual([400, 'VALIDATION_ERROR', 'close']);
+  });
 
   test('uses the last of several fields with the same name, even of the array of bookmarks', async () => {
     const first = '"bookmarks":[{"url":"http://a/"}]';

@@ -105,6 +105,8 @@ const importAll = principalRoute({
         hasClient: () => !reply.raw.destroyed,
       });
     } catch (error) {
+      // Fastify closes a connection for a body that a parser has refused. For this body, the handler does it.
+      if (!request.raw.complete) reply.header('connection', 'close');
       if (!(error instanceof OutcomeUnknown)) throw error;
       // Nobody knows whether the import has happened. So the connection is closed without a response.
       request.log.error({ err: error }, 'import ended without a response');
