@@ -170,7 +170,7 @@ describe('every endpoint', () => {
       specifiers.filter(
         (from) =>
           !/^\.\/[a-z-]+\.ts$/.test(from) &&
-          !/^\.\.\/domain\/(bounds|request-kinds|resources|text|thrown|timestamp|waits|web-url)\.ts$/.test(
+          !/^\.\.\/domain\/(bookmark-fields|bounds|request-kinds|resources|text|thrown|timestamp|waits|web-url)\.ts$/.test(
             from,
           ),
       ),
