@@ -1,4 +1,3 @@
-import { BOUNDS } from '../domain/bounds.ts';
 import { button, buttonRow, make, makeDialog, showDialog } from './dom.ts';
 import { texts } from './texts.ts';
 
@@ -43,7 +42,7 @@ export async function askForText(
   const input = make('input', {
     value: initialText,
     required: true,
-    maxlength: BOUNDS.tagName,
+    maxlength: 255,
     dir: 'auto',
     autocomplete: 'off',
     'aria-label': label,

@@ -1,4 +1,3 @@
-import { BOUNDS } from '../domain/bounds.ts';
 import type { Tag } from '../domain/resources.ts';
 import { icon, iconButton, make, makeForm, newId } from './dom.ts';
 import { quotaLeft } from './session.ts';
@@ -33,7 +32,7 @@ export function searchBox(onSearch: (text: string) => void, ownTags: () => reado
     autocomplete: 'off',
     spellcheck: 'false',
     dir: 'auto',
-    maxlength: BOUNDS.query,
+    maxlength: 1_000,
     placeholder: texts.search.placeholder,
     'aria-label': texts.search.label,
     'aria-describedby': hint.id,

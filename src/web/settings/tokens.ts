@@ -1,4 +1,3 @@
-import { BOUNDS } from '../../domain/bounds.ts';
 import type { ApiToken, CreatedToken } from '../../domain/resources.ts';
 import { confirmDeletion } from '../ask-dialog.ts';
 import { formatAgo, formatDay } from '../dates.ts';
@@ -34,7 +33,7 @@ export function tokensSection(): HTMLElement {
   const name = make('input', {
     name: 'name',
     required: true,
-    maxlength: BOUNDS.tagName,
+    maxlength: 255,
     dir: 'auto',
     autocomplete: 'off',
   });
