@@ -27,7 +27,8 @@ export async function usePage(origin: string, code: string): Promise<void> {
     await page.keyboard.press('Enter');
     await page.getByText('No bookmarks yet').waitFor();
     await page.keyboard.press('n');
-    await page.keyboard.type('https://example.org/by-page');
+    // The page loads the form after it has shown the list.
+    await page.getByLabel('Address').fill('https://example.org/by-page');
     await page.keyboard.press('Control+Enter');
     await page.getByRole('link', { name: 'example.org/by-page' }).waitFor();
     await page.goto(`${origin}/settings`);
