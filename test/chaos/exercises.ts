@@ -3,6 +3,7 @@ import { BookmarkClient } from '../../src/client/index.ts';
 import { scrape } from '../support/replica.ts';
 import { runOn } from '../support/run-on.ts';
 import { beginCall, settleCall } from './calls.ts';
+import { MINIMUMS } from './checks/minimums.ts';
 import type { Fleet } from './fleet.ts';
 import { follow } from './follow.ts';
 import { type Asked, type Journal, type Limits, nowMs } from './journal.ts';
@@ -62,7 +63,7 @@ async function wakePolls(options: ExerciseOptions): Promise<{ readers: Promise<u
   ];
   for (let n = 1; n <= WAKES; n += 1) {
     await untilPolling(journal, [mirroring, ...following]);
-    if (n === 1) journal.heldPolls = await countHeld(fleet);
+    if (n === 1) journal.heldPolls = await untilHeld(fleet);
     await add(options, user, writer, makeAsked(`wake-${n}`));
   }
   return { readers: Promise.all(readers) };
@@ -76,6 +77,19 @@ async function untilPolling({ attempts }: Journal, tokens: readonly string[]): P
   while (!tokens.every(isPolling) && nowMs() < giveUpAt) await sleep(20);
   // The journal records a poll when its client sends it. The service receives the poll a moment later.
   await sleep(100);
+}
+
+/**
+ * Returns the number of polls that the processes hold, once there are enough for the check of point `rested`, at the
+ * latest after `PATIENCE_MS`. Before they hold a poll, they read the database, which may take seconds on a busy machine.
+ */
+async function untilHeld(fleet: Fleet): Promise<number> {
+  const giveUpAt = nowMs() + PATIENCE_MS;
+  for (;;) {
+    const held = await countHeld(fleet);
+    if (held >= MINIMUMS.rested['polls held before']! || nowMs() >= giveUpAt) return held;
+    await sleep(100);
+  }
 }
 
 async function countHeld({ processes }: Fleet): Promise<number> {
