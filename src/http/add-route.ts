@@ -60,8 +60,8 @@ async function respond(
 ): Promise<void> {
   const { checksOwnBody } = route;
   const body = checksOwnBody ? undefined : parseBody(route.body, request.body);
-  const hasKey = acceptsKey(route.path) && !checksOwnBody;
-  const idempotency = hasKey ? readIdempotency(request, route, body) : undefined;
+  const readsKey = acceptsKey(route.path) && !checksOwnBody;
+  const idempotency = readsKey ? readIdempotency(request, route, body) : undefined;
   const handle = async () => {
     const routeRequest = { context, body, request, reply, idempotency };
     const response =

@@ -66,10 +66,12 @@ export async function answerImport(
   principal: Principal,
   { body, announcedBytes, idempotencyKey: key, hasClient }: ImportRequest,
 ): Promise<ImportResponse> {
-  const hash = key === undefined ? undefined : createHash('sha256').update('/import\n');
-  const received = await receiveImport(context, principal, body, { announcedBytes, requestHash: hash });
-  const idempotency =
-    key !== undefined && hash !== undefined ? { key, requestHash: hash.digest() } : undefined;
+  const keyed = key === undefined ? undefined : { key, hash: createHash('sha256').update('/import\n') };
+  const received = await receiveImport(context, principal, body, {
+    announcedBytes,
+    requestHash: keyed?.hash,
+  });
+  const idempotency = keyed && { key: keyed.key, requestHash: keyed.hash.digest() };
   return Buffer.isBuffer(received)
     ? importInline(context, principal, received, idempotency)
     : importStaged(context, principal, received, hasClient, idempotency);

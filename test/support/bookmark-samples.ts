@@ -1,5 +1,6 @@
 import {
   BOOKMARK_FIELDS,
+  FIELD_DEFAULTS,
   type FieldName,
   namesGivenTo,
   type Operation,
@@ -9,16 +10,15 @@ import type { Bookmark } from '../../src/domain/resources.ts';
 /** Values of every field in `BOOKMARK_FIELDS`. */
 
 /** Returns a bookmark as the service returns it. Fields that are not given have their defaults. */
-export const makeBookmark = (fields: Partial<Bookmark> = {}): Bookmark => ({
-  id: 1,
-  url: 'https://example.org/',
-  title: '',
-  comment: '',
-  tags: [],
-  created_at: '2026-01-31T12:00:00.000Z',
-  updated_at: '2026-01-31T12:00:00.000Z',
-  ...fields,
-});
+export const makeBookmark = (fields: Partial<Bookmark> = {}): Bookmark =>
+  ({
+    id: 1,
+    url: 'https://example.org/',
+    ...FIELD_DEFAULTS,
+    created_at: '2026-01-31T12:00:00.000Z',
+    updated_at: '2026-01-31T12:00:00.000Z',
+    ...fields,
+  }) as Bookmark;
 
 /**
  * Returns a value of a field. It differs for each `n` and is never the field's default. But a boolean has its default if
